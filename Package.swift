@@ -1,0 +1,25 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Every Swift target is built alike: Swift 6 mode (the default of these tools) and async
+/// functions that stay on their caller's actor.
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault")
+]
+
+let package = Package(
+  name: "jetstream",
+  platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
+  products: [
+    .library(name: "Jetstream", targets: ["Jetstream"]),
+  ],
+  targets: [
+    .target(name: "CJetstream"),
+    .target(name: "JetstreamWebSocket", swiftSettings: settings),
+    .target(
+      name: "Jetstream", dependencies: ["CJetstream", "JetstreamWebSocket"], swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"], swiftSettings: settings),
+    .testTarget(name: "JetstreamTests", dependencies: ["Jetstream"], swiftSettings: settings),
+  ]
+)
