@@ -20,6 +20,8 @@ let package = Package(
       name: "Jetstream", dependencies: ["CJetstream", "JetstreamWebSocket"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"], swiftSettings: settings),
-    .testTarget(name: "JetstreamTests", dependencies: ["Jetstream"], swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
+      swiftSettings: settings),
   ]
 )

@@ -1,0 +1,86 @@
+/// Why a JSON text could not be read, and where.
+public struct JSONError: Error, Sendable, Hashable {
+  /// What was wrong with the text.
+  public enum Reason: Sendable, Hashable {
+    /// A byte that cannot stand at this place.
+    case unexpectedCharacter
+    /// The text stops before the value is complete.
+    case unexpectedEnd
+    /// Something other than white space follows the value.
+    case trailingCharacters
+    /// A number that breaks JSON's grammar, such as `01`, `1.` or `-x`.
+    case invalidNumber
+    /// A number too large for a `Double`.
+    case numberOutOfRange
+    /// A backslash that does not begin one of JSON's escapes.
+    case invalidEscape
+    /// An escaped half of a surrogate pair without the other half.
+    case loneSurrogate
+    /// A control character in a string that should have been escaped.
+    case controlCharacter
+    /// Bytes in a string that are not UTF-8.
+    case invalidUTF8
+    /// A key that the same object already has.
+    case duplicateKey(String)
+    /// Arrays and objects nested deeper than the limit.
+    case tooDeep
+    /// A text longer than the limit.
+    case tooLong
+  }
+
+  /// What was wrong.
+  public var reason: Reason
+
+  /// The number of bytes before the place of the error.
+  public var offset: Int
+
+  /// Makes an error.
+  public init(_ reason: Reason, at offset: Int) {
+    self.reason = reason
+    self.offset = offset
+  }
+}
+
+extension JSONError: CustomStringConvertible {
+  /// A sentence fragment such as "unexpected character at byte 17".
+  public var description: String { "\(reason) at byte \(offset)" }
+}
+
+extension JSONError.Reason: CustomStringConvertible {
+  /// The reason in words.
+  public var description: String {
+    switch self {
+    case .unexpectedCharacter: "unexpected character"
+    case .unexpectedEnd: "unexpected end"
+    case .trailingCharacters: "trailing characters"
+    case .invalidNumber: "invalid number"
+    case .numberOutOfRange: "number out of range"
+    case .invalidEscape: "invalid escape"
+    case .loneSurrogate: "lone surrogate"
+    case .controlCharacter: "unescaped control character"
+    case .invalidUTF8: "invalid UTF-8"
+    case .duplicateKey(let key): "duplicate key \"\(key)\""
+    case .tooDeep: "nesting too deep"
+    case .tooLong: "text too long"
+    }
+  }
+}
+
+/// How much JSON a reader takes from a stranger.
+public struct JSONLimits: Sendable, Hashable {
+  /// The largest number of arrays and objects open at one place. Values above 256 count as 256,
+  /// so that neither reading nor releasing a value can use up a thread's stack.
+  public var maxDepth: Int
+
+  /// The largest length of a text, in bytes.
+  public var maxBytes: Int
+
+  /// Makes limits: by default 64 levels and 64 MiB.
+  public init(maxDepth: Int = 64, maxBytes: Int = 64 << 20) {
+    self.maxDepth = maxDepth
+    self.maxBytes = maxBytes
+  }
+
+  /// 64 levels and 64 MiB.
+  public static let `default` = JSONLimits()
+}

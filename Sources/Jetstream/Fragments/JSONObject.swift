@@ -1,0 +1,144 @@
+/// The members of a JSON object, in the order in which they were written.
+///
+/// A collection of `(key, value)` pairs with unique keys. A new key goes to the end, a known one
+/// keeps its place. Finding a key is a linear search in an object of fewer than 16 members and a
+/// hashed lookup in a larger one; removing a key is O(n).
+///
+/// Equality and hashing ignore the order. Keys are compared as Swift compares strings: canonically
+/// equivalent ones are the same key.
+public struct JSONObject: Sendable {
+  /// One member.
+  public typealias Element = (key: String, value: JSONValue)
+
+  private var members: [Element] = []
+
+  /// Where each key stands; nil while a linear search is as fast.
+  private var positions: [String: Int]?
+
+  private static let indexedCount = 16
+
+  /// Makes an object without members.
+  public init() {}
+
+  /// Makes an object of pairs; of two equal keys the later value stands at the earlier place.
+  public init(_ pairs: some Sequence<(String, JSONValue)>) {
+    members.reserveCapacity(pairs.underestimatedCount)
+    for (key, value) in pairs { self[key] = value }
+  }
+
+  /// The value of a key, or nil if the object does not have it; a JSON `null` is `.null`, not nil.
+  ///
+  /// Setting nil removes the key.
+  public subscript(key: String) -> JSONValue? {
+    get { position(of: key).map { members[$0].value } }
+    set {
+      switch (position(of: key), newValue) {
+      case (let position?, let value?): members[position].value = value
+      case (nil, let value?): append(newKey: key, value)
+      case (let position?, nil): remove(at: position)
+      case (nil, nil): break
+      }
+    }
+  }
+
+  /// The keys in order, copied in O(n).
+  public var keys: [String] { members.map(\.key) }
+
+  /// Makes room for `count` members at once.
+  public mutating func reserveCapacity(_ count: Int) {
+    members.reserveCapacity(count)
+  }
+
+  /// Adds a member unless its key is there already, and tells whether it did.
+  mutating func append(unlessPresent key: String, _ value: JSONValue) -> Bool {
+    guard position(of: key) == nil else { return false }
+    append(newKey: key, value)
+    return true
+  }
+
+  private func position(of key: String) -> Int? {
+    if let positions { return positions[key] }
+    for position in members.indices where members[position].key == key { return position }
+    return nil
+  }
+
+  private mutating func append(newKey key: String, _ value: JSONValue) {
+    members.append((key, value))
+    if positions != nil {
+      positions?[key] = members.count - 1
+    } else if members.count >= Self.indexedCount {
+      reindex()
+    }
+  }
+
+  private mutating func remove(at position: Int) {
+    let key = members.remove(at: position).key
+    if members.count < Self.indexedCount {
+      positions = nil
+    } else if position == members.count {
+      positions?[key] = nil
+    } else {
+      reindex()
+    }
+  }
+
+  private mutating func reindex() {
+    var positions: [String: Int] = [:]
+    positions.reserveCapacity(members.count)
+    for (position, member) in members.enumerated() { positions[member.key] = position }
+    self.positions = positions
+  }
+}
+
+extension JSONObject: RandomAccessCollection {
+  /// The place of the first member.
+  public var startIndex: Int { 0 }
+
+  /// The number of members.
+  public var endIndex: Int { members.count }
+
+  /// The member at a place.
+  public subscript(position: Int) -> Element { members[position] }
+}
+
+extension JSONObject: Hashable {
+  /// Whether both have the same keys with equal values, in whatever order.
+  public static func == (left: JSONObject, right: JSONObject) -> Bool {
+    guard left.members.count == right.members.count else { return false }
+    for (position, member) in left.members.enumerated() {
+      let candidate = right.members[position]
+      if candidate.key == member.key {
+        guard candidate.value == member.value else { return false }
+      } else {
+        guard right[member.key] == member.value else { return false }
+      }
+    }
+    return true
+  }
+
+  /// Feeds the members to `hasher` in a way that does not depend on their order.
+  public func hash(into hasher: inout Hasher) {
+    var sum = 0
+    for (key, value) in members {
+      var memberHasher = Hasher()
+      memberHasher.combine(key)
+      memberHasher.combine(value)
+      sum ^= memberHasher.finalize()
+    }
+    hasher.combine(members.count)
+    hasher.combine(sum)
+  }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+  /// Makes an object of the literal's pairs; of two equal keys the later value stands at the
+  /// earlier place.
+  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    self.init(elements)
+  }
+}
+
+extension JSONObject: CustomStringConvertible {
+  /// The compact JSON text.
+  public var description: String { JSONValue.object(self).text }
+}

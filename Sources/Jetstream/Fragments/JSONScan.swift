@@ -1,0 +1,60 @@
+/// Byte scans that reading and writing JSON share.
+enum JSONScan {
+  /// The place of the first byte at or after `start` that a JSON string cannot hold as it is: a
+  /// quote, a backslash or a control character. Looks at eight bytes at a time.
+  static func plainEnd(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+    var position = start
+    let raw = UnsafeRawBufferPointer(bytes)
+    while position + 8 <= bytes.count {
+      let word = UInt64(
+        littleEndian: raw.loadUnaligned(fromByteOffset: position, as: UInt64.self))
+      let marks = zeroBytes(word ^ (ones &* 0x22)) | zeroBytes(word ^ (ones &* 0x5C))
+      let special = marks | ((word &- (ones &* 0x20)) & ~word & highBits)
+      // A borrow can only mark bytes after the first true one, so the lowest mark is right.
+      guard special == 0 else { return position + special.trailingZeroBitCount / 8 }
+      position += 8
+    }
+    while position < bytes.count {
+      let byte = bytes[position]
+      if byte < 0x20 || byte == 0x22 || byte == 0x5C { break }
+      position += 1
+    }
+    return position
+  }
+
+  private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+  private static var highBits: UInt64 { 0x8080_8080_8080_8080 }
+
+  @inline(__always)
+  private static func zeroBytes(_ word: UInt64) -> UInt64 {
+    (word &- ones) & ~word & highBits
+  }
+
+  /// The value of a hexadecimal digit of either case, or nil for any other byte.
+  @inline(__always)
+  static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+
+  /// The lower-case hexadecimal digit of a value below 16.
+  @inline(__always)
+  static func hexDigit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  /// The number of bytes before the first that is not part of well-formed UTF-8.
+  static func validUTF8Length(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
+    var decoder = Unicode.UTF8.ForwardParser()
+    var iterator = bytes.makeIterator()
+    var length = 0
+    while case .valid(let scalar) = decoder.parseScalar(from: &iterator) {
+      length += scalar.count
+    }
+    return length
+  }
+}

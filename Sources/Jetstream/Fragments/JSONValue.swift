@@ -1,0 +1,129 @@
+/// A piece of JSON, with the width of every number kept.
+///
+/// Three cases hold whole numbers and fractions read from text, because JSON does not tell them
+/// apart and Swift does: ``integer(_:)`` for everything that fits 64 signed bits,
+/// ``unsigned(_:)`` only above that, ``double(_:)`` for the rest. ``float(_:)`` is for writing
+/// alone: it gives a `Float` its own shortest text (`0.1`, not `0.10000000149011612`).
+///
+/// Two values are equal if they have the same case and content; the order of an object's keys does
+/// not matter. `.integer(1)` and `.double(1)` are therefore different although both are written
+/// `1`: compare ``canonicalText`` where only the written form counts. Strings are compared as Swift
+/// compares them, so that canonically equivalent Unicode text is equal.
+///
+/// A key that is absent and a key whose value is ``null`` are different things everywhere in
+/// Jetstream.
+public enum JSONValue: Sendable, Hashable {
+  /// The literal `null`.
+  case null
+  /// `true` or `false`.
+  case bool(Bool)
+  /// A whole number that fits 64 signed bits.
+  case integer(Int64)
+  /// A whole number above `Int64.max`. Smaller ones belong into ``integer(_:)``.
+  case unsigned(UInt64)
+  /// A finite number. Infinities and NaN have no JSON text and are written as `null`.
+  case double(Double)
+  /// A finite number written with the shortest text of a `Float`. The parser never makes one.
+  case float(Float)
+  /// Text.
+  case string(String)
+  /// Values in order.
+  case array([JSONValue])
+  /// Values by key.
+  case object(JSONObject)
+}
+
+extension JSONValue {
+  /// Reads one JSON text, strictly after RFC 8259, in time linear in its length.
+  ///
+  /// Besides what the grammar forbids, these are refused: a key that occurs twice in one object
+  /// (canonically equivalent keys count as one), a surrogate escape without its partner, bytes that
+  /// are not UTF-8 (also a byte order mark), and a number too large for a `Double`. A number too
+  /// small for a `Double` is read as zero.
+  ///
+  /// - Parameters:
+  ///   - bytes: The UTF-8 text, with nothing but white space around the value.
+  ///   - limits: How long and how deep the text may be.
+  /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.
+  public init(
+    parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
+  ) throws(JSONError) {
+    let inPlace = bytes.withContiguousStorageIfAvailable { JSONParser.parse($0, limits: limits) }
+    if let inPlace {
+      self = try inPlace.get()
+    } else {
+      let copy = Array(bytes)
+      self = try copy.withUnsafeBufferPointer { JSONParser.parse($0, limits: limits) }.get()
+    }
+  }
+
+  /// Reads one JSON text that is already a string.
+  ///
+  /// - Throws: ``JSONError``, its offset counted in UTF-8 bytes.
+  public init(parsing text: String, limits: JSONLimits = .default) throws(JSONError) {
+    var text = text
+    self = try text.withUTF8 { JSONParser.parse($0, limits: limits) }.get()
+  }
+
+  /// Reads one JSON text from a span of bytes.
+  ///
+  /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.
+  public init(parsing bytes: Span<UInt8>, limits: JSONLimits = .default) throws(JSONError) {
+    self = try bytes.withUnsafeBufferPointer { JSONParser.parse($0, limits: limits) }.get()
+  }
+
+  /// The compact text: no white space, keys in stored order, otherwise as ``canonicalText``.
+  public var text: String {
+    var bytes: [UInt8] = []
+    write(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// The canonical text, the same for values that mean the same; see <doc:CanonicalJSON>.
+  public var canonicalText: String {
+    var bytes: [UInt8] = []
+    writeCanonical(to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Appends the UTF-8 of ``text`` to `bytes`.
+  public func write(to bytes: inout [UInt8]) {
+    JSONWriter.write(self, sorted: false, to: &bytes)
+  }
+
+  /// Appends the UTF-8 of ``canonicalText`` to `bytes`. Sorting costs O(n log n) in the keys of
+  /// one object, nothing if they are in order already.
+  public func writeCanonical(to bytes: inout [UInt8]) {
+    JSONWriter.write(self, sorted: true, to: &bytes)
+  }
+}
+
+extension JSONValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByFloatLiteral, ExpressibleByStringLiteral, ExpressibleByArrayLiteral,
+  ExpressibleByDictionaryLiteral
+{
+  /// Makes a ``bool(_:)``.
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+
+  /// Makes an ``integer(_:)``.
+  public init(integerLiteral value: Int64) { self = .integer(value) }
+
+  /// Makes a ``double(_:)``.
+  public init(floatLiteral value: Double) { self = .double(value) }
+
+  /// Makes a ``string(_:)``.
+  public init(stringLiteral value: String) { self = .string(value) }
+
+  /// Makes an ``array(_:)``.
+  public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+
+  /// Makes an ``object(_:)``; of two equal keys the later value stands at the earlier place.
+  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    self = .object(JSONObject(elements))
+  }
+}
+
+extension JSONValue: CustomStringConvertible {
+  /// The same as ``text``.
+  public var description: String { text }
+}
