@@ -1,0 +1,90 @@
+import Foundation
+
+/// What happened to one model: it was added, or some of its properties changed.
+///
+/// A fragment is plain data. It travels and is stored as
+/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`.
+///
+/// Nothing says "removed": a model is gone when no property refers to it any more.
+public struct SyncFragment: Sendable, Hashable {
+  /// What a fragment does; the raw values are the words on the wire.
+  public enum Kind: String, Sendable {
+    /// A model that the receiver does not have yet, with its properties.
+    case add
+    /// New values for some properties of a model that the receiver has.
+    case change
+  }
+
+  /// Whether the model is new.
+  public var kind: Kind
+
+  /// The model's identity. It is written in lower case and read in either.
+  public var uuid: UUID
+
+  /// The name of the model's class on the wire.
+  public var className: String
+
+  /// The values by property name. They are not checked against any class here.
+  public var properties: JSONObject
+
+  /// Makes a fragment.
+  public init(_ kind: Kind, uuid: UUID, className: String, properties: JSONObject) {
+    self.kind = kind
+    self.uuid = uuid
+    self.className = className
+    self.properties = properties
+  }
+
+  /// Reads a fragment. All four fields are required, for changes too; other keys are ignored.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  public init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    let kindText = try object.fragmentString("type")
+    guard let kind = Kind(rawValue: kindText) else {
+      throw .invalid(field: "type", problem: "should be \"add\" or \"change\"")
+    }
+    guard let uuid = UUID(wireText: try object.fragmentString("uuid")) else {
+      throw .invalid(field: "uuid", problem: "should be a UUID")
+    }
+    let className = try object.fragmentString("clsName")
+    guard let properties = object["properties"] else { throw .missing(field: "properties") }
+    guard case .object(let properties) = properties else {
+      throw .invalid(field: "properties", problem: "should be an object")
+    }
+    self.init(kind, uuid: uuid, className: className, properties: properties)
+  }
+
+  /// The fragment as JSON, with its keys in the order `type`, `uuid`, `clsName`, `properties`.
+  public var json: JSONValue {
+    [
+      "type": .string(kind.rawValue), "uuid": .string(uuid.wireText),
+      "clsName": .string(className), "properties": .object(properties),
+    ]
+  }
+
+  /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
+  public func write(to bytes: inout [UInt8]) {
+    switch kind {
+    case .add: JSONWriter.write(fixed: #"{"type":"add","uuid":""#, to: &bytes)
+    case .change: JSONWriter.write(fixed: #"{"type":"change","uuid":""#, to: &bytes)
+    }
+    uuid.writeWireText(to: &bytes)
+    JSONWriter.write(fixed: #"","clsName":"#, to: &bytes)
+    JSONWriter.write(className, to: &bytes)
+    JSONWriter.write(fixed: #","properties":"#, to: &bytes)
+    JSONWriter.write(properties, sorted: false, to: &bytes)
+    bytes.append(UInt8(ascii: "}"))
+  }
+}
+
+extension JSONObject {
+  /// The string at a key that a fragment has to have.
+  func fragmentString(_ field: String) throws(FragmentError) -> String {
+    guard let value = self[field] else { throw .missing(field: field) }
+    guard case .string(let text) = value else {
+      throw .invalid(field: field, problem: "should be a string")
+    }
+    return text
+  }
+}
