@@ -50,8 +50,13 @@ extension JSONWriter {
       }
     }
     guard value.isFinite else { return write(fixed: "null", to: &bytes) }
+    guard value.magnitude != roundedTwice else { return write(Double(value), to: &bytes) }
     write(shortest: value.description, to: &bytes)
   }
+
+  /// The only float whose shortest text, read as a double and rounded, gives its neighbour instead:
+  /// the text lies so close to the middle that the double is the middle. Found by trying them all.
+  private static var roundedTwice: Float { Float(bitPattern: 0x15AE_43FD) }
 
   /// Appends a number that has one to three decimals.
   private static func write(thousandths: Int64, to bytes: inout [UInt8]) {
