@@ -1,0 +1,83 @@
+/// An error that one peer tells the other: a sentence for people and, for well-known errors, a
+/// type for programs. On the wire `{"message":"...","type":"..."}`, the type left out if there is
+/// none.
+public struct WireError: Error, Sendable, Hashable {
+  /// What went wrong, in words. Programs should look at ``type``.
+  public var message: String
+
+  /// The name of a kind of error, or nil for one that has no name.
+  public var type: String?
+
+  /// Makes an error.
+  public init(message: String, type: String? = nil) {
+    self.message = message
+    self.type = type
+  }
+
+  /// Reads an error. Unknown keys are ignored, and a `null` type is none.
+  ///
+  /// - Throws: ``FragmentError`` naming `message` or `type`.
+  public init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    message = try object.fragmentString("message")
+    switch object["type"] {
+    case nil, .null?: type = nil
+    case .string(let text)?: type = text
+    default: throw .invalid(field: "type", problem: "should be a string")
+    }
+  }
+
+  /// The error as JSON, `message` before `type`.
+  public var json: JSONValue {
+    var object: JSONObject = ["message": .string(message)]
+    if let type { object["type"] = .string(type) }
+    return .object(object)
+  }
+}
+
+extension WireError: CustomStringConvertible {
+  /// The message, followed by the type in parentheses if there is one.
+  public var description: String { type.map { "\(message) (\($0))" } ?? message }
+}
+
+extension WireError {
+  /// The application refused something, for a reason of its own.
+  public static func rejected(_ message: String) -> WireError {
+    WireError(message: message, type: "rejected")
+  }
+
+  /// A connection began with something else than one SessionCreate message. The sentence is
+  /// shorter than the one of older servers, which did not fit a WebSocket close frame.
+  public static var unrecognizedHandshake: WireError {
+    WireError(
+      message: "Unrecognized handshake, should send SessionCreate first",
+      type: "unrecognized-handshake")
+  }
+
+  /// The session to resume is not known, perhaps because it expired.
+  public static var sessionTokenUnrecognized: WireError {
+    WireError(message: "Session token unrecognized", type: "session-token-unrecognized")
+  }
+
+  /// No SessionCreate message came in time.
+  public static var sessionEstablishTimedOut: WireError {
+    WireError(
+      message: "Session took long to establish and timed out", type: "session-establish-timedout")
+  }
+
+  /// The application refused the session. Has no type.
+  public static var sessionCreationDenied: WireError {
+    WireError(message: "Session creation denied")
+  }
+
+  /// A message names a scope that the session has not fetched.
+  public static func scopeIndexNotFound(_ index: Int) -> WireError {
+    WireError(message: "Scope at index \(index) was not found", type: "scope-index-not-found")
+  }
+
+  /// A change set was refused as a whole, for instance by its procedure.
+  public static func couldNotApplySync(reason: String) -> WireError {
+    WireError(
+      message: "Could not apply SyncMessage: \(reason)", type: "could-not-apply-sync-message")
+  }
+}
