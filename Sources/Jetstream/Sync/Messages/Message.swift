@@ -1,0 +1,149 @@
+/// A message of the sync protocol, version 1.
+///
+/// A message with ``index`` 0 is ephemeral: it is always processed and never sent again. All others
+/// are numbered per session and direction from 1, and kept until the peer has acknowledged them.
+public enum Message: Sendable, Hashable {
+  /// A client asks for a new session.
+  case sessionCreate(SessionCreate)
+  /// The server grants or denies it.
+  case sessionCreateReply(SessionCreateReply)
+  /// A client asks for a scope.
+  case scopeFetch(ScopeFetch)
+  /// The server grants or denies it.
+  case scopeFetchReply(ScopeFetchReply)
+  /// The server sends everything that a scope holds.
+  case scopeState(ScopeState)
+  /// Either side sends changes of a scope.
+  case scopeSync(ScopeSync)
+  /// The server answers a client's changes.
+  case scopeSyncReply(ScopeSyncReply)
+  /// Either side acknowledges, keeps the connection alive, or asks for lost messages.
+  case ping(Ping)
+
+  /// The words for the types, as they stand in the field `type`.
+  static let types: Set<String> = [
+    SessionCreate.type, SessionCreateReply.type, ScopeFetch.type, ScopeFetchReply.type,
+    ScopeState.type, ScopeSync.type, ScopeSyncReply.type, Ping.type,
+  ]
+
+  /// Reads one message. Unknown keys are ignored.
+  ///
+  /// - Throws: ``MessageError``: `unknownType` for a message of some other version, other cases for
+  ///   a field that is missing or wrong. One bad fragment makes the whole message invalid.
+  public init(json: JSONValue) throws(MessageError) {
+    let fields = try MessageFields(json: json)
+    switch fields.type {
+    case SessionCreate.type: self = .sessionCreate(try SessionCreate(fields))
+    case SessionCreateReply.type: self = .sessionCreateReply(try SessionCreateReply(fields))
+    case ScopeFetch.type: self = .scopeFetch(try ScopeFetch(fields))
+    case ScopeFetchReply.type: self = .scopeFetchReply(try ScopeFetchReply(fields))
+    case ScopeState.type: self = .scopeState(try ScopeState(fields))
+    case ScopeSync.type: self = .scopeSync(try ScopeSync(fields))
+    case ScopeSyncReply.type: self = .scopeSyncReply(try ScopeSyncReply(fields))
+    case Ping.type: self = .ping(try Ping(fields))
+    default: throw .unknownType(fields.type)
+    }
+  }
+
+  private var body: any MessageBody {
+    switch self {
+    case .sessionCreate(let body): body
+    case .sessionCreateReply(let body): body
+    case .scopeFetch(let body): body
+    case .scopeFetchReply(let body): body
+    case .scopeState(let body): body
+    case .scopeSync(let body): body
+    case .scopeSyncReply(let body): body
+    case .ping(let body): body
+    }
+  }
+
+  /// The message's number, or 0 if it is ephemeral.
+  public var index: Int {
+    get { body.index }
+    set {
+      switch self {
+      case .sessionCreate(var body):
+        body.index = newValue
+        self = .sessionCreate(body)
+      case .sessionCreateReply(var body):
+        body.index = newValue
+        self = .sessionCreateReply(body)
+      case .scopeFetch(var body):
+        body.index = newValue
+        self = .scopeFetch(body)
+      case .scopeFetchReply(var body):
+        body.index = newValue
+        self = .scopeFetchReply(body)
+      case .scopeState(var body):
+        body.index = newValue
+        self = .scopeState(body)
+      case .scopeSync(var body):
+        body.index = newValue
+        self = .scopeSync(body)
+      case .scopeSyncReply(var body):
+        body.index = newValue
+        self = .scopeSyncReply(body)
+      case .ping(var body):
+        body.index = newValue
+        self = .ping(body)
+      }
+    }
+  }
+
+  /// The word in the field `type`, such as `ScopeSync`.
+  public var type: String { Swift.type(of: body).type }
+
+  /// The message as JSON, keys in the order of the original server: `type`, `index`, then the rest.
+  public var json: JSONValue { .object(body.json) }
+
+  /// Appends the UTF-8 of ``json`` to `bytes`. Fragments are written without a value in between.
+  public func write(to bytes: inout [UInt8]) {
+    body.write(to: &bytes)
+  }
+}
+
+/// What the structs behind the cases of ``Message`` have in common.
+protocol MessageBody: Sendable, Hashable {
+  static var type: String { get }
+  var index: Int { get set }
+
+  /// Reads the fields after `type` and `index`.
+  init(_ fields: MessageFields) throws(MessageError)
+
+  /// Everything, in the server's key order.
+  var json: JSONObject { get }
+
+  func write(to bytes: inout [UInt8])
+}
+
+extension MessageBody {
+  /// The first two fields.
+  var head: JSONObject { ["type": .string(Self.type), "index": .integer(Int64(index))] }
+
+  func write(to bytes: inout [UInt8]) {
+    JSONWriter.write(json, sorted: false, to: &bytes)
+  }
+
+  /// Writes `json` except for a last member that is an array of fragments, then that member.
+  func write(
+    _ fields: JSONObject, fragments: [SyncFragment], then rest: JSONObject = [:],
+    to bytes: inout [UInt8]
+  ) {
+    JSONWriter.write(fields, sorted: false, to: &bytes)
+    bytes.removeLast()
+    JSONWriter.write(fixed: #","fragments":["#, to: &bytes)
+    for (position, fragment) in fragments.enumerated() {
+      if position > 0 { bytes.append(UInt8(ascii: ",")) }
+      fragment.write(to: &bytes)
+    }
+    bytes.append(UInt8(ascii: "]"))
+    for (key, value) in rest {
+      bytes.append(UInt8(ascii: ","))
+      JSONWriter.write(key, to: &bytes)
+      bytes.append(UInt8(ascii: ":"))
+      JSONWriter.write(value, sorted: false, to: &bytes)
+    }
+    bytes.append(UInt8(ascii: "}"))
+  }
+}

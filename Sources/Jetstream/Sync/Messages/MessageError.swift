@@ -1,0 +1,69 @@
+/// Why a member of a frame is not a message.
+///
+/// `index` is the index that the message carries, if it has a valid one: so a log can tell which of
+/// the peer's messages was dropped.
+public enum MessageError: Error, Sendable, Hashable {
+  /// It is not a JSON object; arrays do not nest.
+  case notAnObject
+  /// It is a message of a type that this version does not know. Log it and go on.
+  case unknownType(String)
+  /// A field that the message has to have is absent. `message` is its type, empty if it is the type
+  /// that is missing.
+  case missing(message: String, index: Int?, field: String)
+  /// A field has a value that it cannot have; `problem` says what would be right.
+  case invalid(message: String, index: Int?, field: String, problem: String)
+  /// An element of the field `fragments` or `fragmentReplies` is invalid.
+  case invalidElement(
+    message: String, index: Int?, field: String, position: Int, error: FragmentError)
+}
+
+extension MessageError {
+  /// The index of the message, if that much could be read.
+  public var index: Int? {
+    switch self {
+    case .notAnObject, .unknownType: nil
+    case .missing(_, let index, _), .invalid(_, let index, _, _),
+      .invalidElement(_, let index, _, _, _):
+      index
+    }
+  }
+}
+
+extension MessageError: CustomStringConvertible {
+  /// The message, the field and the problem in words.
+  public var description: String {
+    switch self {
+    case .notAnObject: "not an object"
+    case .unknownType(let type): "unknown message type \"\(type)\""
+    case .missing(let message, let index, let field):
+      "\(Self.name(message, index)): \(field) is missing"
+    case .invalid(let message, let index, let field, let problem):
+      "\(Self.name(message, index)): \(field) \(problem)"
+    case .invalidElement(let message, let index, let field, let position, let error):
+      "\(Self.name(message, index)): \(field)[\(position)]: \(error)"
+    }
+  }
+
+  private static func name(_ message: String, _ index: Int?) -> String {
+    let name = message.isEmpty ? "message" : message
+    return index.map { "\(name) \($0)" } ?? name
+  }
+}
+
+/// Why a whole frame holds no messages.
+public enum FrameError: Error, Sendable, Hashable {
+  /// It is not JSON.
+  case notJSON(JSONError)
+  /// It is JSON, but neither an object nor an array.
+  case notMessages
+}
+
+extension FrameError: CustomStringConvertible {
+  /// The problem in words.
+  public var description: String {
+    switch self {
+    case .notJSON(let error): "not JSON: \(error)"
+    case .notMessages: "neither an object nor an array"
+    }
+  }
+}

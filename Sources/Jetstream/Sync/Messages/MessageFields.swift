@@ -1,0 +1,112 @@
+import Foundation
+
+/// The fields of a message that is being read, with errors that name message and field.
+struct MessageFields {
+  let type: String
+  let index: Int
+  private let object: JSONObject
+
+  /// Reads the two fields that every message has.
+  init(json: JSONValue) throws(MessageError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    let index = object["index"].flatMap(\.wholeNumber)
+    guard let type = object["type"] else {
+      throw .missing(message: "", index: index, field: "type")
+    }
+    guard case .string(let type) = type else {
+      throw .invalid(message: "", index: index, field: "type", problem: "should be a string")
+    }
+    guard Message.types.contains(type) else { throw .unknownType(type) }
+    guard let index else {
+      throw object["index"] == nil
+        ? .missing(message: type, index: nil, field: "index")
+        : .invalid(message: type, index: nil, field: "index", problem: Self.wholeNumberProblem)
+    }
+    self.type = type
+    self.index = index
+    self.object = object
+  }
+
+  private static let wholeNumberProblem = "should be a whole number from 0 up"
+
+  /// The value of a field that may be absent.
+  subscript(field: String) -> JSONValue? { object[field] }
+
+  /// Whether a field is there and is not null.
+  func has(_ field: String) -> Bool {
+    guard let value = object[field] else { return false }
+    return value != .null
+  }
+
+  func required(_ field: String) throws(MessageError) -> JSONValue {
+    guard let value = object[field] else {
+      throw .missing(message: type, index: index, field: field)
+    }
+    return value
+  }
+
+  func invalid(_ field: String, _ problem: String) -> MessageError {
+    .invalid(message: type, index: index, field: field, problem: problem)
+  }
+
+  func wholeNumber(_ field: String) throws(MessageError) -> Int {
+    guard let number = try required(field).wholeNumber else {
+      throw invalid(field, Self.wholeNumberProblem)
+    }
+    return number
+  }
+
+  func string(_ field: String) throws(MessageError) -> String {
+    guard case .string(let text) = try required(field) else {
+      throw invalid(field, "should be a string")
+    }
+    return text
+  }
+
+  func uuid(_ field: String) throws(MessageError) -> UUID {
+    guard let uuid = UUID(wireText: try string(field)) else {
+      throw invalid(field, "should be a UUID")
+    }
+    return uuid
+  }
+
+  func error() throws(MessageError) -> WireError {
+    let json = try required("error")
+    do throws(FragmentError) {
+      return try WireError(json: json)
+    } catch {
+      throw invalid("error", "is invalid: \(error)")
+    }
+  }
+
+  /// Reads every element of an array; one bad element makes the message invalid.
+  func elements<Element>(
+    _ field: String, _ read: (JSONValue) throws(FragmentError) -> Element
+  ) throws(MessageError) -> [Element] {
+    guard case .array(let values) = try required(field) else {
+      throw invalid(field, "should be an array")
+    }
+    var elements: [Element] = []
+    elements.reserveCapacity(values.count)
+    for (position, value) in values.enumerated() {
+      do throws(FragmentError) {
+        elements.append(try read(value))
+      } catch {
+        throw .invalidElement(
+          message: type, index: index, field: field, position: position, error: error)
+      }
+    }
+    return elements
+  }
+}
+
+extension JSONValue {
+  /// The number, if it is integral, not negative and exactly known; `1.0` is as good as `1`.
+  var wholeNumber: Int? {
+    switch self {
+    case .integer(let value): value >= 0 ? Int(exactly: value) : nil
+    case .double(let value): value >= 0 && value < 0x1p53 ? Int(exactly: value) : nil
+    default: nil
+    }
+  }
+}

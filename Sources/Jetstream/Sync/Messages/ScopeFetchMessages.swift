@@ -1,0 +1,150 @@
+import Foundation
+
+/// A client's request for a scope.
+public struct ScopeFetch: Sendable, Hashable {
+  /// The message's number.
+  public var index: Int
+
+  /// The scope's name.
+  public var name: String
+
+  /// What the application wants to tell the server, such as which document it means.
+  public var params: JSONValue
+
+  /// Makes a request.
+  public init(index: Int = 0, name: String, params: JSONValue = .object([:])) {
+    self.index = index
+    self.name = name
+    self.params = params
+  }
+}
+
+/// The server's answer to ``ScopeFetch``. If it grants the scope, a ``ScopeState`` follows.
+public struct ScopeFetchReply: Sendable, Hashable {
+  /// The message's number.
+  public var index: Int
+
+  /// The number of the request.
+  public var replyTo: Int
+
+  /// The number by which this session's messages name the scope, or why there is none.
+  public var result: Result<Int, WireError>
+
+  /// Makes a reply.
+  public init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
+    self.index = index
+    self.replyTo = replyTo
+    self.result = result
+  }
+
+  /// Grants the scope.
+  public init(index: Int = 0, replyTo: Int, scopeIndex: Int) {
+    self.init(index: index, replyTo: replyTo, result: .success(scopeIndex))
+  }
+
+  /// Denies the scope.
+  public init(index: Int = 0, replyTo: Int, error: WireError) {
+    self.init(index: index, replyTo: replyTo, result: .failure(error))
+  }
+
+  /// The scope's number, or nil if the scope was denied.
+  public var scopeIndex: Int? { try? result.get() }
+
+  /// The reason, or nil if the scope was granted.
+  public var error: WireError? {
+    guard case .failure(let error) = result else { return nil }
+    return error
+  }
+}
+
+/// Everything that a scope holds.
+public struct ScopeState: Sendable, Hashable {
+  /// The message's number.
+  public var index: Int
+
+  /// The scope's number in this session.
+  public var scopeIndex: Int
+
+  /// The identity of the scope's root model.
+  public var rootUUID: UUID
+
+  /// The models, parents before children: first the root as a `change`, then the others as `add`.
+  public var fragments: [SyncFragment]
+
+  /// Makes a state.
+  public init(index: Int = 0, scopeIndex: Int, rootUUID: UUID, fragments: [SyncFragment]) {
+    self.index = index
+    self.scopeIndex = scopeIndex
+    self.rootUUID = rootUUID
+    self.fragments = fragments
+  }
+}
+
+extension ScopeFetch: MessageBody {
+  static var type: String { "ScopeFetch" }
+
+  init(_ fields: MessageFields) throws(MessageError) {
+    self.init(
+      index: fields.index, name: try fields.string("name"),
+      params: fields["params"] ?? .object([:]))
+  }
+
+  var json: JSONObject {
+    var object = head
+    object["name"] = .string(name)
+    object["params"] = params
+    return object
+  }
+}
+
+extension ScopeFetchReply: MessageBody {
+  static var type: String { "ScopeFetchReply" }
+
+  init(_ fields: MessageFields) throws(MessageError) {
+    let replyTo = try fields.wholeNumber("replyTo")
+    if fields.has("error") {
+      self.init(index: fields.index, replyTo: replyTo, error: try fields.error())
+    } else {
+      let scopeIndex = try fields.wholeNumber("scopeIndex")
+      self.init(index: fields.index, replyTo: replyTo, scopeIndex: scopeIndex)
+    }
+  }
+
+  var json: JSONObject {
+    var object = head
+    object["replyTo"] = .integer(Int64(replyTo))
+    switch result {
+    case .success(let scopeIndex): object["scopeIndex"] = .integer(Int64(scopeIndex))
+    case .failure(let error): object["error"] = error.json
+    }
+    return object
+  }
+}
+
+extension ScopeState: MessageBody {
+  static var type: String { "ScopeState" }
+
+  init(_ fields: MessageFields) throws(MessageError) {
+    self.init(
+      index: fields.index, scopeIndex: try fields.wholeNumber("scopeIndex"),
+      rootUUID: try fields.uuid("rootUUID"),
+      fragments: try fields.elements("fragments", SyncFragment.init(json:)))
+  }
+
+  var json: JSONObject {
+    var object = leading
+    object["fragments"] = .array(fragments.map(\.json))
+    return object
+  }
+
+  func write(to bytes: inout [UInt8]) {
+    write(leading, fragments: fragments, to: &bytes)
+  }
+
+  private var leading: JSONObject {
+    var object = head
+    object["scopeIndex"] = .integer(Int64(scopeIndex))
+    object["rootUUID"] = .string(rootUUID.wireText)
+    return object
+  }
+}

@@ -1,0 +1,49 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+@Suite("Golden messages")
+struct GoldenMessageTests {
+  @Test(
+    "A message on file is read and written again, byte for byte",
+    arguments: [
+      ("SessionCreate", "SessionCreate"),
+      ("SessionCreateReply", "SessionCreateReply"),
+      ("SessionCreateReply-denied", "SessionCreateReply"),
+      ("ScopeFetch", "ScopeFetch"),
+      ("ScopeFetchReply", "ScopeFetchReply"),
+      ("ScopeFetchReply-denied", "ScopeFetchReply"),
+      ("ScopeState", "ScopeState"),
+      ("ScopeSync", "ScopeSync"),
+      ("ScopeSync-procedure", "ScopeSync"),
+      ("ScopeSync-empty", "ScopeSync"),
+      ("ScopeSyncReply", "ScopeSyncReply"),
+      ("Ping", "Ping"),
+      ("Ping-resend", "Ping"),
+    ])
+  func golden(file: String, type: String) throws {
+    let golden = try Self.golden(file)
+    let message = try Message.decodeFrame(golden)[0].get()
+    #expect(message.type == type)
+    #expect(message.json.text == String(decoding: golden, as: UTF8.self))
+    #expect(Message.encodeFrame([message], asArray: false) == golden)
+    #expect(try Message(json: message.json) == message)
+    let frame = Message.encodeFrame([message, message], asArray: true)
+    #expect(try Message.decodeFrame(frame).map { try $0.get() } == [message, message])
+  }
+
+  @Test("Every file is tested")
+  func complete() throws {
+    let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 13)
+  }
+
+  private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().appending(path: "Golden")
+
+  private static func golden(_ name: String) throws -> [UInt8] {
+    let data = try Data(contentsOf: folder.appending(path: "\(name).json"))
+    return data.last == UInt8(ascii: "\n") ? Array(data.dropLast()) : Array(data)
+  }
+}

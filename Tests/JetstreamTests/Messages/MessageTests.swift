@@ -1,0 +1,178 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+@Suite("Messages")
+struct MessageTests {
+  let uuid = UUID(wireText: "4d01cd3b-ae1a-429c-ae75-4c211b0adefa")!
+
+  private func read(_ text: String) throws -> Message {
+    try Message(json: JSONValue(parsing: text))
+  }
+
+  @Test("Optional fields have their defaults")
+  func defaults() throws {
+    #expect(
+      try read(#"{"index":7,"type":"SessionCreate","version":"v1.2.3"}"#)
+        == .sessionCreate(SessionCreate(index: 7, version: "v1.2.3", params: [:])))
+    #expect(
+      try read(#"{"index":1,"type":"ScopeFetch","name":"Canvas"}"#)
+        == .scopeFetch(ScopeFetch(index: 1, name: "Canvas", params: [:])))
+    #expect(
+      try read(#"{"index":1,"type":"ScopeFetch","name":"Canvas","params":[1]}"#)
+        == .scopeFetch(ScopeFetch(index: 1, name: "Canvas", params: [1])))
+    #expect(try read(#"{"index":0,"type":"Ping","ack":2}"#) == .ping(Ping(ack: 2)))
+    #expect(
+      try read(#"{"index":0,"type":"Ping","ack":2,"resendMissing":1}"#) == .ping(Ping(ack: 2)))
+    #expect(
+      try read(#"{"index":2,"type":"ScopeSync","scopeIndex":0,"fragments":[]}"#)
+        == .scopeSync(ScopeSync(index: 2, scopeIndex: 0, fragments: [])))
+  }
+
+  @Test("The browser's key order and unknown keys are read")
+  func otherOrder() throws {
+    let message = try read(
+      #"{"index":3,"type":"ScopeSync","future":[1],"atomic":false,"fragments":[{"clsName":"Shape","#
+        + #""properties":{"x":1},"type":"add","uuid":"4D01CD3B-AE1A-429C-AE75-4C211B0ADEFA"}],"#
+        + #""scopeIndex":1}"#)
+    let fragment = SyncFragment(.add, uuid: uuid, className: "Shape", properties: ["x": 1])
+    #expect(
+      message
+        == .scopeSync(ScopeSync(index: 3, scopeIndex: 1, fragments: [fragment], atomic: false)))
+  }
+
+  @Test("Nested property values of newer peers are read")
+  func nestedValues() throws {
+    let message = try read(
+      #"{"type":"ScopeSync","index":1,"scopeIndex":0,"fragments":[{"type":"change","#
+        + #""uuid":"4d01cd3b-ae1a-429c-ae75-4c211b0adefa","clsName":"Shape","#
+        + #""properties":{"a":{"b":[[1],"x",null]}}}]}"#)
+    guard case .scopeSync(let sync) = message else {
+      Issue.record("\(message)")
+      return
+    }
+    #expect(sync.fragments[0].properties["a"] == ["b": [[1], "x", .null]])
+  }
+
+  @Test("A null error is no error")
+  func nullError() throws {
+    #expect(
+      try read(#"{"type":"SessionCreateReply","index":0,"sessionToken":"t","error":null}"#)
+        == .sessionCreateReply(SessionCreateReply(sessionToken: "t")))
+    #expect(
+      try read(
+        #"{"type":"ScopeSyncReply","index":1,"replyTo":1,"fragmentReplies":[{"error":null}]}"#)
+        == .scopeSyncReply(ScopeSyncReply(index: 1, replyTo: 1, fragmentReplies: [.init()])))
+  }
+
+  @Test("A procedure goes out with atomic, as old servers demand")
+  func procedure() {
+    let sync = ScopeSync(scopeIndex: 0, fragments: [], procedure: "Cart.checkout")
+    #expect(sync.atomic == false)
+    #expect(ScopeSync(scopeIndex: 0, fragments: []).atomic == nil)
+    #expect(
+      Message.scopeSync(sync).json.text
+        == #"{"type":"ScopeSync","index":0,"scopeIndex":0,"fragments":[],"atomic":false,"#
+        + #""procedure":"Cart.checkout"}"#)
+  }
+
+  @Test("Every message can be renumbered")
+  func index() {
+    let error = WireError.sessionCreationDenied
+    let messages: [Message] = [
+      .sessionCreate(SessionCreate(version: "0.1.0")),
+      .sessionCreateReply(SessionCreateReply(error: error)),
+      .scopeFetch(ScopeFetch(name: "Canvas")),
+      .scopeFetchReply(ScopeFetchReply(replyTo: 1, error: error)),
+      .scopeState(ScopeState(scopeIndex: 0, rootUUID: uuid, fragments: [])),
+      .scopeSync(ScopeSync(scopeIndex: 0, fragments: [])),
+      .scopeSyncReply(ScopeSyncReply(replyTo: 1, fragmentReplies: [])),
+      .ping(Ping(ack: 0)),
+    ]
+    for message in messages {
+      var copy = message
+      #expect(copy.index == 0)
+      copy.index = 42
+      #expect(copy.index == 42)
+      #expect(copy.type == message.type)
+      copy.index = 0
+      #expect(copy == message)
+    }
+    #expect(Set(messages.map(\.type)) == Message.types)
+  }
+
+  @Test("Replies tell their two outcomes apart")
+  func outcomes() {
+    let denied = ScopeFetchReply(replyTo: 1, error: .rejected("Not yours"))
+    #expect(denied.scopeIndex == nil)
+    #expect(denied.error?.type == "rejected")
+    let granted = SessionCreateReply(sessionToken: "t")
+    #expect(granted.sessionToken == "t")
+    #expect(granted.error == nil)
+  }
+}
+
+@Suite("Frames")
+struct FrameTests {
+  private func frame(_ text: String) throws -> [Result<Message, MessageError>] {
+    try Message.decodeFrame(Array(text.utf8))
+  }
+
+  @Test("A frame is an object or an array of objects")
+  func forms() throws {
+    let ping = Message.ping(Ping(ack: 1))
+    let text = #"{"type":"Ping","index":0,"ack":1,"resendMissing":false}"#
+    #expect(try frame(text) == [.success(ping)])
+    #expect(try frame(" [\(text)]") == [.success(ping)])
+    #expect(try frame("[\(text),\(text)]") == [.success(ping), .success(ping)])
+    #expect(try frame("[]") == [])
+  }
+
+  @Test("Each member is read on its own; arrays do not nest")
+  func members() throws {
+    let ping = #"{"type":"Ping","index":0,"ack":1}"#
+    #expect(
+      try frame("[\(ping),{\"type\":\"Nope\",\"index\":1},[\(ping)],null,\(ping)]") == [
+        .success(.ping(Ping(ack: 1))), .failure(.unknownType("Nope")), .failure(.notAnObject),
+        .failure(.notAnObject), .success(.ping(Ping(ack: 1))),
+      ])
+    #expect(try frame("[[]]") == [.failure(.notAnObject)])
+  }
+
+  @Test("Anything else is no frame", arguments: ["null", "1", #""x""#, "true"])
+  func noFrame(text: String) {
+    #expect(throws: FrameError.notMessages) { try frame(text) }
+  }
+
+  @Test("Bad JSON and limits are reported with their place")
+  func badJSON() {
+    #expect(throws: FrameError.notJSON(JSONError(.unexpectedEnd, at: 0))) { try frame("") }
+    #expect(throws: FrameError.notJSON(JSONError(.unexpectedCharacter, at: 1))) { try frame("[}") }
+    #expect(throws: FrameError.notJSON(JSONError(.tooLong, at: 3))) {
+      try Message.decodeFrame(Array("[1,2]".utf8), limits: JSONLimits(maxBytes: 3))
+    }
+  }
+
+  @Test("Only one message can go without an array")
+  func encoding() throws {
+    let ping = Message.ping(Ping(ack: 1))
+    let text = #"{"type":"Ping","index":0,"ack":1,"resendMissing":false}"#
+    func encoded(_ messages: [Message], asArray: Bool) -> String {
+      String(decoding: Message.encodeFrame(messages, asArray: asArray), as: UTF8.self)
+    }
+    #expect(encoded([ping], asArray: false) == text)
+    #expect(encoded([ping], asArray: true) == "[\(text)]")
+    #expect(encoded([ping, ping], asArray: false) == "[\(text),\(text)]")
+    #expect(encoded([], asArray: false) == "[]")
+  }
+
+  @Test(
+    "An array is told from a bare object",
+    arguments: [
+      ("[]", true), (" \r\n\t[", true), ("{}", false), ("", false), ("null", false),
+    ])
+  func arrayFrames(text: String, isArray: Bool) {
+    #expect(Message.isArrayFrame(text.utf8) == isArray)
+  }
+}
