@@ -1,0 +1,40 @@
+extension Message {
+  /// About how many bytes the message takes on the wire. Cheaper than writing it: strings count by
+  /// their UTF-8 without escapes, numbers by a flat rate.
+  var roughSize: Int {
+    switch self {
+    case .scopeState(let body): 128 + Self.roughSize(body.fragments)
+    case .scopeSync(let body): 64 + Self.roughSize(body.fragments)
+    case .scopeSyncReply(let body):
+      body.fragmentReplies.reduce(64) { sum, reply in
+        let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }
+        return sum + 3 + (error ?? 0) + (reply.modifications.map(\.roughSize) ?? 0)
+      }
+    case .sessionCreate(let body): 64 + body.params.roughSize
+    case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
+    case .sessionCreateReply, .scopeFetchReply, .ping: 128
+    }
+  }
+
+  private static func roughSize(_ fragments: [SyncFragment]) -> Int {
+    fragments.reduce(0) { $0 + 96 + $1.className.utf8.count + $1.properties.roughSize }
+  }
+}
+
+extension JSONValue {
+  fileprivate var roughSize: Int {
+    switch self {
+    case .null, .bool: 4
+    case .integer, .unsigned, .double, .float: 8
+    case .string(let text): text.utf8.count + 2
+    case .array(let elements): elements.reduce(2) { $0 + 1 + $1.roughSize }
+    case .object(let object): object.roughSize
+    }
+  }
+}
+
+extension JSONObject {
+  fileprivate var roughSize: Int {
+    reduce(2) { $0 + 4 + $1.key.utf8.count + $1.value.roughSize }
+  }
+}
