@@ -15,11 +15,8 @@ let package = Package(
   ],
   targets: [
     .target(name: "CJetstream"),
-    .target(name: "JetstreamWebSocket", swiftSettings: settings),
     .target(
-      name: "Jetstream", dependencies: ["CJetstream", "JetstreamWebSocket"], swiftSettings: settings),
-    .testTarget(
-      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"], swiftSettings: settings),
+      name: "Jetstream", dependencies: ["CJetstream"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
       swiftSettings: settings),

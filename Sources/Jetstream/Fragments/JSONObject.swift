@@ -62,7 +62,7 @@ public struct JSONObject: Sendable {
     return nil
   }
 
-  private mutating func append(newKey key: String, _ value: JSONValue) {
+  mutating func append(newKey key: String, _ value: JSONValue) {
     members.append((key, value))
     if positions != nil {
       positions?[key] = members.count - 1

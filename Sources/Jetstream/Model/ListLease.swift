@@ -1,0 +1,130 @@
+/// One step in the life of a collection. The steps of a change, applied one after the other to the
+/// old content, give the new content.
+enum ListOperation {
+  case insert(ModelObject, at: Int)
+  case remove(ModelObject, at: Int)
+  /// `to` is the index after the model was taken out at `from`.
+  case move(ModelObject, from: Int, to: Int)
+}
+
+/// Writes down what happens to a collection property while it is being changed in place.
+///
+/// Opened by the property's `_modify` accessor before it yields, closed after. Not used directly.
+public final class ListLease {
+  var operations: [ListOperation] = []
+  /// The content before, kept only where the scope needs it as a base.
+  var before: ModelList?
+  private unowned(unsafe) var storage: ModelList.Storage?
+  private var remains: ContiguousArray<ModelObject> = []
+
+  /// Opens a lease on `list`, which from here on is alone in its storage.
+  init(_ list: inout ModelList, keepingBase: Bool) {
+    if keepingBase { before = list }
+    let storage = list.uniqueStorage()
+    precondition(
+      storage.lease == nil, "A ModelArray property is changed while another change of it goes on.")
+    self.storage = storage
+    storage.lease = self
+  }
+
+  /// The storage was released under the lease, because another list took its place.
+  func storageEnds(chunks: ContiguousArray<ContiguousArray<ModelObject>>) {
+    for chunk in chunks { remains.append(contentsOf: chunk) }
+    storage = nil
+  }
+
+  /// Ends the lease and gives the steps that lead from the content before to `list`.
+  ///
+  /// Normally these are the steps that were written down. Where the whole list was replaced, they
+  /// are computed. Cost: O(1) and O(n log n).
+  func close(on list: ModelList) -> [ListOperation] {
+    let leased = storage
+    storage = nil
+    if let leased, leased.lease === self { leased.lease = nil }
+    if let leased, list.storage === leased { return operations }
+    var old = leased.map { storage in
+      storage.chunks.reduce(into: ContiguousArray<ModelObject>()) { $0.append(contentsOf: $1) }
+    } ?? remains
+    for operation in operations.reversed() {
+      switch operation {
+      case .insert(_, let position): old.remove(at: position)
+      case .remove(let model, let position): old.insert(model, at: position)
+      case .move(let model, let from, let to):
+        old.remove(at: to)
+        old.insert(model, at: from)
+      }
+    }
+    return ListDifference.operations(from: ModelList(old), to: list)
+  }
+}
+
+/// Finds the steps from one list to another.
+enum ListDifference {
+  /// Removals, then insertions and moves from front to back; a model that keeps its order among the
+  /// ones that stay is not moved. Cost: O(n log n).
+  static func operations(from old: ModelList, to new: ModelList) -> [ListOperation] {
+    if old.isSame(as: new) { return [] }
+    var result: [ListOperation] = []
+    var current = old
+    let target = new.models
+    var targetIndex: [ObjectIdentifier: Int] = [:]
+    targetIndex.reserveCapacity(target.count)
+    for (position, model) in target.enumerated() { targetIndex[ObjectIdentifier(model)] = position }
+
+    for (position, model) in old.models.enumerated().reversed()
+    where targetIndex[ObjectIdentifier(model)] == nil {
+      current.remove(at: position)
+      result.append(.remove(model, at: position))
+    }
+
+    let survivors = current.models
+    let order = survivors.map { targetIndex[ObjectIdentifier($0)]! }
+    let inOrder = Set(LongestIncreasing.indices(of: order).map { order[$0] })
+    let kept = Set(order)
+    var place = 0
+    for (position, model) in target.enumerated() {
+      if !kept.contains(position) {
+        current.insert(model, at: place)
+        result.append(.insert(model, at: place))
+      } else if !inOrder.contains(position) {
+        let from = current.index(of: model)!
+        let to = from < place ? place - 1 : place
+        if from != to {
+          current.move(from: from, to: to)
+          result.append(.move(model, from: from, to: to))
+        }
+        place = to
+      } else {
+        place = current.index(of: model)!
+      }
+      place += 1
+    }
+    return result
+  }
+}
+
+/// The longest increasing subsequence.
+enum LongestIncreasing {
+  /// The indices of one longest strictly increasing subsequence of `values`. Cost: O(n log n).
+  static func indices(of values: [Int]) -> [Int] {
+    var tails: [Int] = []
+    var previous = [Int](repeating: -1, count: values.count)
+    for (index, value) in values.enumerated() {
+      var low = 0
+      var high = tails.count
+      while low < high {
+        let middle = (low + high) / 2
+        if values[tails[middle]] < value { low = middle + 1 } else { high = middle }
+      }
+      if low > 0 { previous[index] = tails[low - 1] }
+      if low == tails.count { tails.append(index) } else { tails[low] = index }
+    }
+    var result: [Int] = []
+    var index = tails.last ?? -1
+    while index >= 0 {
+      result.append(index)
+      index = previous[index]
+    }
+    return result.reversed()
+  }
+}

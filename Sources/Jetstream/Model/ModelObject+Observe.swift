@@ -1,0 +1,360 @@
+/// A property has changed.
+public struct PropertyChange {
+  /// The property's name.
+  public let key: String
+  /// The value before; the models in order for a collection, nil where it was not kept.
+  public let old: Any?
+  /// The value now.
+  public let new: Any?
+
+  init(key: String, old: Any?, new: Any?) {
+    self.key = key
+    self.old = old
+    self.new = new
+  }
+}
+
+/// One step of a change of a collection. The steps of a change, applied in order to the old content,
+/// give the new content.
+public struct CollectionChange {
+  /// What happened to the model.
+  public enum Kind: Sendable, Equatable {
+    /// It was inserted at an index.
+    case insert(at: Int)
+    /// It was removed from an index.
+    case remove(at: Int)
+    /// It was moved; `to` is its index afterwards.
+    case move(from: Int, to: Int)
+  }
+
+  /// The property's name.
+  public let key: String
+  /// What happened.
+  public let kind: Kind
+  /// The model it happened to.
+  public let model: ModelObject
+
+  init(_ key: String, _ operation: ListOperation) {
+    self.key = key
+    switch operation {
+    case .insert(let model, let position): (self.model, kind) = (model, .insert(at: position))
+    case .remove(let model, let position): (self.model, kind) = (model, .remove(at: position))
+    case .move(let model, let from, let to): (self.model, kind) = (model, .move(from: from, to: to))
+    }
+  }
+}
+
+/// A model came to be held by a property of a parent, or is held by it no more.
+public struct ParentChange {
+  /// The parent.
+  public let parent: ModelObject
+  /// The property's name.
+  public let key: String
+
+  init?(_ parent: ModelRecord, _ index: Int) {
+    guard let model = parent.model else { return nil }
+    self.parent = model
+    key = parent.schema.properties[index].name
+  }
+}
+
+/// The raw signals of one model, which fire at once, for all properties.
+public struct ModelSignals {
+  private let observers: ModelObservers
+
+  init(_ observers: ModelObservers) { self.observers = observers }
+
+  /// A property has changed.
+  public var onPropertyChange: Signal<PropertyChange> { signal(\.propertyChange) }
+  /// A collection has changed by one step.
+  public var onCollectionChange: Signal<CollectionChange> { signal(\.collectionChange) }
+  /// The model came into a scope.
+  public var onAttach: Signal<Scope> { signal(\.attach) }
+  /// The model left its scope.
+  public var onDetach: Signal<Scope> { signal(\.detach) }
+  /// A property of a parent holds the model.
+  public var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
+  /// A property of a parent holds the model no more.
+  public var onRemovedFromParent: Signal<ParentChange> { signal(\.parentRemoved) }
+
+  private func signal<Payload>(
+    _ path: ReferenceWritableKeyPath<ModelObservers, Signal<Payload>?>
+  ) -> Signal<Payload> {
+    if let signal = observers[keyPath: path] { return signal }
+    let made = Signal<Payload>()
+    observers[keyPath: path] = made
+    return made
+  }
+}
+
+extension ModelObject {
+  /// The model's raw signals.
+  public final var signals: ModelSignals { ModelSignals(ensureRecord().ensureObservers()) }
+
+  /// Cancels everything that `observer` observes on this model.
+  public final func removeObservers(_ observer: AnyObject) { record?.observers?.remove(observer) }
+}
+
+/// What the typed observe methods are written on, so that `Self` is the subclass in key paths.
+/// ``ModelObject`` is the only class that conforms.
+public protocol ObservableModel: ModelObject {}
+
+extension ModelObject: ObservableModel {}
+
+extension ObservableModel {
+  /// Calls `handler` once in each tick in which one of the named properties has changed; without
+  /// names, any property.
+  ///
+  /// A key path that leads to a computed property observes what its getter reads, also through other
+  /// models; it counts as changed when its value is different, or when it cannot be compared.
+  ///
+  /// ```swift
+  /// shape.observeChange(self, \.x, \.y) { me in me.redraw() }
+  /// ```
+  ///
+  /// The handler runs in the isolation domain of the model. Outside of a scope that is the actor of
+  /// the caller; where there is none, changes are delivered once the model is in a scope.
+  @discardableResult
+  public func observeChange<Observer: AnyObject>(
+    _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
+    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+  ) -> ObservationToken {
+    observeChange(observer, paths: keyPaths, isolation: isolation) { [weak observer] in
+      if let observer { handler(observer) }
+    }
+  }
+
+  /// Calls `handler` once in each tick in which one of the named properties has changed, until the
+  /// token is cancelled.
+  @discardableResult
+  public func observeChange(
+    _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
+    _ handler: @escaping () -> Void
+  ) -> ObservationToken {
+    observeChange(nil, paths: keyPaths, isolation: isolation, handler)
+  }
+
+  /// Calls `handler` once in each tick in which one of the properties named by text has changed.
+  ///
+  /// A name that the class does not have is a programming error.
+  @discardableResult
+  public func observeChange<Observer: AnyObject>(
+    _ observer: Observer, keys: [String], isolation: (any Actor)? = #isolation,
+    _ handler: @escaping (Observer) -> Void
+  ) -> ObservationToken {
+    let schema = schema
+    let indices = keys.map { key in
+      guard let property = schema[key] else {
+        preconditionFailure(
+          "\(schema.wireName) has no property \"\(key)\"; it has "
+            + schema.properties.map(\.name).joined(separator: ", ") + ".")
+      }
+      return property.index
+    }
+    let observation = ChangeObservation(observer: observer)
+    observation.handler = { [weak observer] in if let observer { handler(observer) } }
+    return add(observation, properties: PropertySet(indices), isolation: isolation)
+  }
+
+  /// Calls `handler` at once, after each change of the property, with the old and the new value.
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject, Value: PropertyValue>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, Value>,
+    _ handler: @escaping (Observer, Value, Value) -> Void
+  ) -> ObservationToken {
+    let key = name(of: keyPath)
+    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) { observer, change in
+      guard let new = change.new as? Value else { return }
+      if let old = change.old as? Value { handler(observer, old, new) }
+    }
+  }
+
+  /// Calls `handler` at once, after each change of any property.
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject>(
+    _ observer: Observer, _ handler: @escaping (Observer, PropertyChange) -> Void
+  ) -> ObservationToken {
+    signals.onPropertyChange.listen(observer, handler)
+  }
+
+  /// Calls `handler` at once with each model inserted into the collection, and its index.
+  @discardableResult
+  public func observeCollectionAdd<Observer: AnyObject, Element>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element, Int) -> Void
+  ) -> ObservationToken {
+    observeCollection(observer, keyPath) { observer, element, kind in
+      if case .insert(let position) = kind { handler(observer, element, position) }
+    }
+  }
+
+  /// Calls `handler` at once with each model inserted into the collection.
+  @discardableResult
+  public func observeCollectionAdd<Observer: AnyObject, Element>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element) -> Void
+  ) -> ObservationToken {
+    observeCollectionAdd(observer, keyPath) { observer, element, _ in handler(observer, element) }
+  }
+
+  /// Calls `handler` at once with each model removed from the collection, and the index it had.
+  @discardableResult
+  public func observeCollectionRemove<Observer: AnyObject, Element>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element, Int) -> Void
+  ) -> ObservationToken {
+    observeCollection(observer, keyPath) { observer, element, kind in
+      if case .remove(let position) = kind { handler(observer, element, position) }
+    }
+  }
+
+  /// Calls `handler` at once with each model removed from the collection.
+  @discardableResult
+  public func observeCollectionRemove<Observer: AnyObject, Element>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element) -> Void
+  ) -> ObservationToken {
+    observeCollectionRemove(observer, keyPath) { observer, element, _ in
+      handler(observer, element)
+    }
+  }
+
+  /// Calls `handler` at once with each model moved within the collection, the index it had and the
+  /// index it has.
+  @discardableResult
+  public func observeCollectionMove<Observer: AnyObject, Element>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element, Int, Int) -> Void
+  ) -> ObservationToken {
+    observeCollection(observer, keyPath) { observer, element, kind in
+      if case .move(let from, let to) = kind { handler(observer, element, from, to) }
+    }
+  }
+
+  /// Calls `handler` once in each tick in which this model or one that it holds, at any depth, has
+  /// changed. Cost: a tick climbs from each changed model to all that hold it.
+  @discardableResult
+  public func observeTreeChange<Observer: AnyObject>(
+    _ observer: Observer, isolation: (any Actor)? = #isolation,
+    _ handler: @escaping (Observer) -> Void
+  ) -> ObservationToken {
+    let observation = TreeObservation(observer: observer)
+    observation.handler = { [weak observer] in if let observer { handler(observer) } }
+    let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
+    observation.holder = observers
+    observers.trees.append(observation)
+    return observation
+  }
+
+  /// Calls `handler` at once when the model comes into a scope.
+  @discardableResult
+  public func observeAttach<Observer: AnyObject>(
+    _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
+  ) -> ObservationToken {
+    signals.onAttach.listen(observer, handler)
+  }
+
+  /// Calls `handler` at once when the model leaves its scope: when nothing that the root reaches
+  /// holds it any more.
+  @discardableResult
+  public func observeDetach<Observer: AnyObject>(
+    _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
+  ) -> ObservationToken {
+    signals.onDetach.listen(observer, handler)
+  }
+
+  /// Calls `handler` at once when a property comes to hold the model, with its owner and its name.
+  @discardableResult
+  public func observeAddedToParent<Observer: AnyObject>(
+    _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
+  ) -> ObservationToken {
+    signals.onAddedToParent.listen(observer) { handler($0, $1.parent, $1.key) }
+  }
+
+  /// Calls `handler` at once when a property holds the model no more, with its owner and its name.
+  @discardableResult
+  public func observeRemovedFromParent<Observer: AnyObject>(
+    _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
+  ) -> ObservationToken {
+    signals.onRemovedFromParent.listen(observer) { handler($0, $1.parent, $1.key) }
+  }
+}
+
+// MARK: Inside
+
+/// What a key path leads to.
+private enum Resolved {
+  case property(Int)
+  case composite
+}
+
+extension ObservableModel {
+  private func observeCollection<Observer: AnyObject, Element: ModelObject>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
+    _ handler: @escaping (Observer, Element, CollectionChange.Kind) -> Void
+  ) -> ObservationToken {
+    let key = name(of: keyPath)
+    return signals.onCollectionChange.listen(observer, filter: { $0.key == key }) {
+      if let element = $1.model as? Element { handler($0, element, $1.kind) }
+    }
+  }
+
+  /// The property that a key path leads to; a computed one is a programming error here.
+  private func name(of keyPath: PartialKeyPath<Self>) -> String {
+    guard case .property(let index) = resolve(keyPath) else {
+      preconditionFailure(
+        "\(keyPath) is not a @Property of \(schema.wireName); observeChange follows computed ones.")
+    }
+    return schema.properties[index].name
+  }
+
+  /// Runs the getter to learn what it reads. One that can be written and reads one property of its
+  /// own model is that property.
+  private func resolve(_ keyPath: PartialKeyPath<Self>) -> Resolved {
+    let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
+    if reads.count == 1, reads[0].model === self, keyPath is any WritableRoot {
+      return .property(reads[0].index)
+    }
+    return .composite
+  }
+
+  private func observeChange(
+    _ observer: AnyObject?, paths: [PartialKeyPath<Self>], isolation: (any Actor)?,
+    _ handler: @escaping () -> Void
+  ) -> ObservationToken {
+    let observation = ChangeObservation(observer: observer)
+    observation.handler = handler
+    var properties: [Int] = []
+    for path in paths {
+      switch resolve(path) {
+      case .property(let index): properties.append(index)
+      case .composite:
+        let watch = CompositeWatch(ensureRecord(), observation: observation) { model in
+          (model as! Self)[keyPath: path]
+        }
+        observation.composites.append(watch)
+      }
+    }
+    let token = add(
+      observation, properties: paths.isEmpty ? nil : PropertySet(properties), isolation: isolation)
+    for composite in observation.composites { _ = composite.evaluate() }
+    return token
+  }
+
+  private func add(
+    _ observation: ChangeObservation, properties: PropertySet?, isolation: (any Actor)?
+  ) -> ObservationToken {
+    let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
+    observation.holder = observers
+    observers.observations.append(observation)
+    if properties?.isEmpty != true {
+      observers.changes.append(.init(properties: properties, target: .observation(observation)))
+    }
+    return observation
+  }
+}
+
+/// Key paths that can be written through a reference: `@Property` members have them, getters do not.
+private protocol WritableRoot {}
+
+extension ReferenceWritableKeyPath: WritableRoot {}

@@ -1,0 +1,177 @@
+import CJetstream
+import Foundation
+
+/// The base class of app models: objects with observed properties that form a tree.
+///
+/// ```swift
+/// final class Shape: ModelObject {
+///   @Property var x: Float = 0
+///   @Property var y: Float = 0
+///   @Property var color: RGBAColor = .red
+/// }
+/// ```
+///
+/// `init()` must be able to make an object and must have no side effects: one object of each class is
+/// made to learn its defaults. Other initializers are up to the class.
+///
+/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain.
+open class ModelObject: Hashable {
+  @usableFromInline final var record: ModelRecord?
+
+  /// Makes a model with the default values.
+  public required init() {
+    let schema = ModelSchema.shared(for: self)
+    guard let schema, !schema.childProperties.isEmpty else { return }
+    adoptInitialChildren(schema)
+  }
+
+  /// Makes a model with the default values and a UUID that is known already.
+  public convenience init(uuid: UUID) {
+    self.init()
+    ensureRecord().uuidIfMade = uuid
+  }
+
+  deinit {
+    guard let record else { return }
+    // A subclass's stored properties are still there: they are destroyed after this body.
+    record.forEachChild { child, index in
+      _ = child.record?.parents.remove(.init(parent: record, index: index))
+    }
+    record.model = nil
+    record.observers = nil
+  }
+
+  /// What objects of this class are called on the wire: the class's name without its module, unless
+  /// overridden. A generic class must override it.
+  open class var wireName: String {
+    let name = String(describing: self)
+    precondition(
+      !name.contains("<"),
+      "\(name) is generic and must override wireName: its instances would share no name otherwise.")
+    return name
+  }
+
+  /// The model's identity on the wire, made on first use and kept for good.
+  public final var uuid: UUID { ensureRecord().uuid }
+
+  /// The scope whose root reaches this model.
+  public final var scope: Scope? { record?.scope }
+
+  /// The schema of the model's class.
+  public final var schema: ModelSchema { record?.schema ?? ModelSchema.of(type(of: self)) }
+
+  /// The models that hold this one, with the property that does: one entry for each.
+  public final var parents: [(parent: ModelObject, key: String)] {
+    (record?.parents.all ?? []).compactMap { link in
+      link.parent.model.map { ($0, link.parent.schema.properties[link.index].name) }
+    }
+  }
+
+  /// Takes the model out of every property and collection that holds it.
+  public final func detach() {
+    guard let record else { return }
+    for link in record.parents.all {
+      guard let parent = link.parent.model else { continue }
+      let property = link.parent.schema.properties[link.index]
+      if property.kind == .collection {
+        var list = parent.list(of: property)
+        if let position = list.index(of: self) { list.remove(at: position) }
+        _ = property.access.assign(list, to: parent, at: property.offset)
+      } else {
+        _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
+      }
+    }
+  }
+
+  /// Two models are equal only if they are the same object.
+  public static func == (a: ModelObject, b: ModelObject) -> Bool { a === b }
+
+  /// Hashes the object's identity.
+  public final func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+
+  // MARK: Access by property
+
+  final func json(of property: ModelSchema.Property) -> JSONValue {
+    property.access.json(at: address + property.offset)
+  }
+
+  final func list(of property: ModelSchema.Property) -> ModelList {
+    property.access.list(at: address + property.offset)
+  }
+
+  final func child(of property: ModelSchema.Property) -> ModelObject? {
+    property.access.model(at: address + property.offset)
+  }
+
+  /// The object's address, valid while the caller holds the object.
+  private var address: UnsafeRawPointer {
+    UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  // MARK: Record
+
+  @discardableResult
+  final func ensureRecord() -> ModelRecord {
+    if let record { return record }
+    let made = ModelRecord(self, schema: ModelSchema.of(type(of: self)))
+    record = made
+    return made
+  }
+
+  /// Children that the properties were initialized with know their parent from the start.
+  private func adoptInitialChildren(_ schema: ModelSchema) {
+    for property in schema.childProperties {
+      if property.kind == .collection {
+        if list(of: property).count == 0 { continue }
+      } else if child(of: property) == nil {
+        continue
+      }
+      let record = ensureRecord()
+      var events = StructureEvents()
+      record.forEachChild { child, index in
+        Structure.link(child, to: record, index: index, &events)
+      }
+      return
+    }
+  }
+
+  @usableFromInline
+  final func propertyIsRead(at offset: Int) {
+    guard case .reads(let tracker) = ThreadTracker.current else { return }
+    tracker.note(self, index: schema.index(atOffset: offset))
+  }
+}
+
+extension ModelSchema {
+  /// The schema of a model under construction; nil for a prototype, which is what one is made from.
+  fileprivate static func shared(for model: ModelObject) -> ModelSchema? {
+    if jetstream_gate() != 0, case .recorder(let recorder) = ThreadTracker.current {
+      if recorder.isPrototype(model) { return nil }
+      let schema = SchemaCache.schema(of: type(of: model))
+      recorder.objectIsComplete(propertyCount: schema.properties.count)
+      return schema
+    }
+    return SchemaCache.schema(of: type(of: model))
+  }
+}
+
+extension ModelObject: PropertyValue {
+  /// A reference to the class.
+  public static var propertyType: PropertyType { .reference(wireName) }
+  /// The UUID.
+  public var jsonValue: JSONValue { .string(uuid.wireText) }
+  /// A model cannot be read without a scope to find it in.
+  public static func decode(_ json: JSONValue) -> Self? { nil }
+  /// A model.
+  @inlinable public static var _storageKind: _StorageKind { .model }
+  /// The model itself.
+  public static func _model(of value: ModelObject) -> ModelObject? { value }
+  /// The model, if it is of this class.
+  public static func _value(of model: ModelObject?) -> Self? { model as? Self }
+  /// Whether `model` is of this class.
+  public static func _canHold(_ model: ModelObject) -> Bool { model is Self }
+  /// This class.
+  public static var _modelClass: ModelObject.Type? { Self.self }
+  /// Whether they are the same object.
+  @inlinable public static func isSame(_ a: ModelObject, _ b: ModelObject) -> Bool { a === b }
+}

@@ -1,0 +1,181 @@
+import Foundation
+
+/// What the framework knows about one model beyond its values: identity, parents, scope, observers,
+/// and what has changed since the last change set.
+///
+/// Made when the first of these is needed. A model without one is a plain object.
+@usableFromInline
+final class ModelRecord {
+  /// The model that owns this record; nil once it is gone. Unowned, since the model clears it.
+  unowned(unsafe) var model: ModelObject?
+  let schema: ModelSchema
+  var uuidIfMade: UUID?
+  /// The scope whose root reaches the model. Unowned: a scope that goes clears it.
+  unowned(unsafe) var scope: Scope?
+  /// The scope that collects changes: ``scope``, or the one the model has left since its last
+  /// change set, in case it returns.
+  unowned(unsafe) var captureScope: Scope?
+  var parents = ParentLinks()
+  /// How many of ``parents`` are in the scope.
+  var scopedParents: Int32 = 0
+  var isQueued = false
+  /// Whether the model came to its scope since the last change set, which will add it.
+  var isNew = false
+  var dirty = PropertySet()
+  var captured = PropertySet()
+  var bases: ContiguousArray<Base> = []
+  var observers: ModelObservers?
+
+  /// The value of a property as of the last change set.
+  struct Base {
+    enum Value {
+      case json(JSONValue)
+      case list(ModelList)
+    }
+    let index: Int
+    var value: Value
+  }
+
+  init(_ model: ModelObject, schema: ModelSchema) {
+    self.model = model
+    self.schema = schema
+  }
+
+  var uuid: UUID {
+    if let uuidIfMade { return uuidIfMade }
+    let made = UUID.pooled()
+    uuidIfMade = made
+    return made
+  }
+
+  // MARK: Writes
+
+  /// A plain property was written; its access has ended.
+  @usableFromInline
+  func didWrite<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
+    let index = schema.index(atOffset: offset)
+    if needsBase(index) { keepBase(index, .json(old.jsonValue)) }
+    noteChange(index)
+    if let signal = observers?.propertyChange, signal.hasListeners {
+      let change = PropertyChange(key: schema.properties[index].name, old: old, new: new)
+      fire { signal.fire(change) }
+    }
+  }
+
+  /// Whether the value before the next write has to be kept for the change set.
+  @inline(__always)
+  func needsBase(_ index: Int) -> Bool {
+    guard let captureScope, !isNew, !captured.contains(index) else { return false }
+    return !captureScope.isWritingRemotely && schema.properties[index].isSynced
+  }
+
+  func keepBase(_ index: Int, _ value: Base.Value) {
+    guard let captureScope, captured.insert(index) else { return }
+    if bases.isEmpty { captureScope.willCollect(from: self) }
+    bases.append(Base(index: index, value: value))
+  }
+
+  /// Remembers the change for the next tick, if anybody would be told.
+  @inline(__always)
+  func noteChange(_ index: Int) {
+    if observers?.changes.isEmpty ?? true, !TreeObservers.mayConcern(self) { return }
+    dirty.insert(index)
+    if !isQueued { queue() }
+  }
+
+  /// Has the next tick deliver what is dirty.
+  func queue() {
+    guard !isQueued, !dirty.isEmpty, let ticker else { return }
+    isQueued = true
+    ticker.enqueue(self)
+  }
+
+  /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of
+  /// the isolation domain that observes it or an ancestor.
+  var ticker: Ticker? {
+    if let scope { return scope.ticker }
+    if let ticker = observers?.ticker { return ticker }
+    var found: Ticker?
+    TreeWalk.ancestors(of: self) { record in
+      found = found ?? record.scope?.ticker ?? record.observers?.ticker
+      return found == nil
+    }
+    return found
+  }
+
+  /// Calls observers. What they change is a local change, also while remote ones are applied.
+  func fire(_ body: () -> Void) {
+    guard let scope = captureScope, scope.isWritingRemotely else { return body() }
+    scope.isWritingRemotely = false
+    body()
+    scope.isWritingRemotely = true
+  }
+
+  func dropBases() {
+    captured = PropertySet()
+    bases = []
+  }
+
+  func ensureObservers(ticker: Ticker? = nil) -> ModelObservers {
+    let result = observers ?? ModelObservers()
+    observers = result
+    if result.ticker == nil { result.ticker = ticker }
+    return result
+  }
+
+  // MARK: Children
+
+  /// Calls `body` with each child and the index of the property that holds it, in order.
+  func forEachChild(_ body: (ModelObject, Int) -> Void) {
+    guard let model, !schema.childProperties.isEmpty else { return }
+    let address = UnsafeRawPointer(Unmanaged.passUnretained(model).toOpaque())
+    for property in schema.childProperties {
+      if property.kind == .collection {
+        property.access.list(at: address + property.offset).forEach { body($0, property.index) }
+      } else if let child = property.access.model(at: address + property.offset) {
+        body(child, property.index)
+      }
+    }
+  }
+}
+
+/// Who holds a model: one link for each property of each parent.
+struct ParentLinks {
+  struct Link: Equatable {
+    /// Unowned: a parent that goes removes its links.
+    unowned(unsafe) let parent: ModelRecord
+    let index: Int
+
+    static func == (a: Link, b: Link) -> Bool { a.parent === b.parent && a.index == b.index }
+  }
+
+  private var first: Link?
+  private var rest: ContiguousArray<Link> = []
+
+  var isEmpty: Bool { first == nil }
+  var count: Int { first == nil ? 0 : rest.count + 1 }
+
+  mutating func add(_ link: Link) {
+    if first == nil { first = link } else { rest.append(link) }
+  }
+
+  /// Removes one link; false if there was none.
+  mutating func remove(_ link: Link) -> Bool {
+    if first == link {
+      first = rest.popLast()
+      return true
+    }
+    guard let position = rest.firstIndex(of: link) else { return false }
+    rest.remove(at: position)
+    return true
+  }
+
+  func contains(_ link: Link) -> Bool { first == link || rest.contains(link) }
+
+  func forEach(_ body: (Link) -> Void) {
+    if let first { body(first) }
+    for link in rest { body(link) }
+  }
+
+  var all: [Link] { (first.map { [$0] } ?? []) + rest }
+}

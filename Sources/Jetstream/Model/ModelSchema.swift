@@ -1,0 +1,142 @@
+import Synchronization
+
+/// What is known about a ``ModelObject`` subclass: its wire name and its properties in the order of
+/// declaration, inherited ones first.
+///
+/// Made once for each class, on first use, and shared by all its objects.
+public final class ModelSchema: Sendable, CustomStringConvertible {
+  /// One property of a model class.
+  public struct Property: Sendable {
+    /// The name in the source and on the wire.
+    public let name: String
+    /// What it is on the wire.
+    public let type: PropertyType
+    /// The options given where it is declared.
+    public let options: PropertyOptions
+    /// The place in ``ModelSchema/properties``.
+    public let index: Int
+    /// The value of a fresh object.
+    public let defaultValue: JSONValue
+    let offset: Int
+    let kind: _StorageKind
+    let access: any StoredProperty.Type
+
+    /// Whether the property is part of fragments.
+    public var isSynced: Bool { !options.contains(.local) }
+  }
+
+  /// The class.
+  public let modelClass: ModelObject.Type
+  /// The class's name on the wire.
+  public let wireName: String
+  /// All properties.
+  public let properties: [Property]
+  /// The properties that hold models.
+  let childProperties: [Property]
+  private let indexByName: [String: Int]
+  private let indexByOffset: [UInt16]
+
+  init(_ modelClass: ModelObject.Type, wireName: String, properties: [Property]) {
+    self.modelClass = modelClass
+    self.wireName = wireName
+    self.properties = properties
+    childProperties = properties.filter { $0.kind != .plain }
+    indexByName = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.index) })
+    var table = [UInt16](repeating: .max, count: (properties.map(\.offset).max() ?? 0) + 1)
+    for property in properties { table[property.offset] = UInt16(property.index) }
+    indexByOffset = table
+  }
+
+  /// The schema of `modelClass`. Cost: a look-up, after the first time.
+  public static func of(_ modelClass: ModelObject.Type) -> ModelSchema {
+    SchemaCache.schema(of: modelClass)
+  }
+
+  /// The property named `name`.
+  public subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
+
+  @inline(__always)
+  func index(atOffset offset: Int) -> Int {
+    let index = indexByOffset[offset]
+    precondition(index != .max, "A @Property of \(wireName) is not where reflection found it.")
+    return Int(index)
+  }
+
+  /// The class with its properties and their types.
+  public var description: String {
+    let lines = properties.map { "  \($0.name): \($0.type)" + ($0.isSynced ? "" : " (local)") }
+    return (["\(wireName) {"] + lines + ["}"]).joined(separator: "\n")
+  }
+}
+
+/// The schemas made so far.
+enum SchemaCache {
+  private static let schemas = Mutex<[ObjectIdentifier: ModelSchema]>([:])
+
+  static func schema(of modelClass: ModelObject.Type) -> ModelSchema {
+    let key = ObjectIdentifier(modelClass)
+    if let found = SchemaTable.find(key) { return found }
+    // Made outside of the lock, since the prototype's initializer may ask for other schemas. Of two
+    // made at once the first to arrive is kept.
+    let made = SchemaReflection.makeSchema(of: modelClass)
+    let kept = schemas.withLock { schemas in
+      if let other = schemas[key] { return other }
+      schemas[key] = made
+      SchemaTable.publish(schemas)
+      return made
+    }
+    return kept
+  }
+}
+
+/// The schemas again, in a table that is read without a lock: creating a model looks its class up.
+///
+/// A table is never changed once it is published and never freed, so that a reader on another thread
+/// can go on using it. Tables double in size, which bounds what is left behind to as much again.
+private enum SchemaTable {
+  private struct Slot {
+    var key: ObjectIdentifier?
+    var schema: Unmanaged<ModelSchema>?
+  }
+
+  /// The address of the published table. Sound: written under the cache's lock with release ordering after
+  /// the table is complete, read with acquire ordering, and tables are immutable from then on.
+  private static let current = Atomic<UInt>(0)
+
+  @inline(__always)
+  static func find(_ key: ObjectIdentifier) -> ModelSchema? {
+    guard let pointer = UnsafeRawPointer(bitPattern: current.load(ordering: .acquiring)) else {
+      return nil
+    }
+    let mask = pointer.load(as: Int.self)
+    let slots = (pointer + MemoryLayout<Int>.stride).assumingMemoryBound(to: Slot.self)
+    var at = hash(key) & mask
+    while let other = slots[at].key {
+      if other == key { return slots[at].schema!.takeUnretainedValue() }
+      at = (at + 1) & mask
+    }
+    return nil
+  }
+
+  static func publish(_ schemas: [ObjectIdentifier: ModelSchema]) {
+    var capacity = 64
+    while capacity < schemas.count * 2 { capacity *= 2 }
+    let bytes = MemoryLayout<Int>.stride + capacity * MemoryLayout<Slot>.stride
+    let pointer = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 16)
+    pointer.storeBytes(of: capacity - 1, as: Int.self)
+    let slots = (pointer + MemoryLayout<Int>.stride).bindMemory(to: Slot.self, capacity: capacity)
+    slots.initialize(repeating: Slot(), count: capacity)
+    for (key, schema) in schemas {
+      var at = hash(key) & (capacity - 1)
+      while slots[at].key != nil { at = (at + 1) & (capacity - 1) }
+      slots[at] = Slot(key: key, schema: Unmanaged.passRetained(schema))
+    }
+    current.store(UInt(bitPattern: pointer), ordering: .releasing)
+  }
+
+  @inline(__always)
+  private static func hash(_ key: ObjectIdentifier) -> Int {
+    let mixed = (UInt(bitPattern: key) >> 4) &* 0x9E37_79B9_7F4A_7C15
+    return Int(truncatingIfNeeded: mixed >> 32)
+  }
+}

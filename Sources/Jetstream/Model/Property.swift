@@ -1,0 +1,121 @@
+import CJetstream
+
+/// Declares an observed property of a ``ModelObject`` subclass.
+///
+/// ```swift
+/// final class Shape: ModelObject {
+///   @Property var x: Float = 0
+///   @Property(.local) var isSelected = false
+/// }
+/// ```
+///
+/// The value is stored inline in the object. Reading costs little more than reading a plain stored
+/// property. Writing an equal value does nothing at all. Changing a value in place (`+=`,
+/// `append`, an inout argument) notifies once, after the change has ended; for an array or a
+/// dictionary of plain values that costs O(n), because the old value is kept for the comparison.
+/// A ``ModelArray`` changed in place writes its steps down instead.
+@propertyWrapper
+@frozen
+public struct Property<Value: PropertyValue> {
+  @usableFromInline var value: Value
+
+  /// Declares a property with a default.
+  @inlinable
+  public init(wrappedValue: Value) {
+    value = wrappedValue
+    if jetstream_gate() != 0 { PropertyRecorder.record(Value.self, options: []) }
+  }
+
+  /// Declares a property with a default and options.
+  @inlinable
+  public init(wrappedValue: Value, _ options: PropertyOptions) {
+    value = wrappedValue
+    if jetstream_gate() != 0 { PropertyRecorder.record(Value.self, options: options) }
+  }
+
+  /// Only there because the compiler asks for it; properties are reached through their object.
+  @available(*, unavailable, message: "@Property belongs in a class that inherits ModelObject")
+  public var wrappedValue: Value {
+    get { preconditionFailure("A @Property was read outside of a ModelObject.") }
+    set { preconditionFailure("A @Property was written outside of a ModelObject.") }
+  }
+
+  /// Reads and writes the property of `owner`.
+  @inlinable
+  public static subscript<Owner: ModelObject>(
+    _enclosingInstance owner: Owner,
+    wrapped wrappedKeyPath: ReferenceWritableKeyPath<Owner, Value>,
+    storage storageKeyPath: ReferenceWritableKeyPath<Owner, Property<Value>>
+  ) -> Value {
+    @inline(__always) get {
+      if jetstream_gate() != 0 {
+        owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
+      }
+      return owner[keyPath: storageKeyPath].value
+    }
+    @inline(__always) set {
+      switch Value._storageKind {
+      case .plain:
+        guard let record = owner.record else {
+          owner[keyPath: storageKeyPath].value = newValue
+          return
+        }
+        let old = owner[keyPath: storageKeyPath].value
+        if Value.isSame(old, newValue) { return }
+        owner[keyPath: storageKeyPath].value = newValue
+        record.didWrite(
+          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+      case .model, .reference:
+        let old = owner[keyPath: storageKeyPath].value
+        if Value.isSame(old, newValue) { return }
+        owner[keyPath: storageKeyPath].value = newValue
+        owner.didReplaceReference(
+          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+      case .collection:
+        let old = owner[keyPath: storageKeyPath].value
+        if Value.isSame(old, newValue) { return }
+        owner[keyPath: storageKeyPath].value = newValue
+        owner.didReplaceCollection(
+          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+      }
+    }
+    @inline(__always) _modify {
+      if Value._storageKind == .collection {
+        let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
+        let needsBase = owner.needsBase(at: slot)
+        let lease = withUnsafeMutablePointer(to: &owner[keyPath: storageKeyPath].value) {
+          Value._openLease(at: UnsafeMutableRawPointer($0), keepingBase: needsBase)
+        }
+        defer {
+          owner.didModifyCollection(
+            at: slot, lease: lease!, value: owner[keyPath: storageKeyPath].value)
+        }
+        yield &owner[keyPath: storageKeyPath].value
+      } else {
+        let old = owner[keyPath: storageKeyPath].value
+        defer {
+          let new = owner[keyPath: storageKeyPath].value
+          if !Value.isSame(old, new) {
+            let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
+            if Value._storageKind == .plain {
+              owner.record?.didWrite(at: slot, old: old, new: new)
+            } else {
+              owner.didReplaceReference(at: slot, old: old, new: new)
+            }
+          }
+        }
+        yield &owner[keyPath: storageKeyPath].value
+      }
+    }
+  }
+
+  /// Where the storage lies within its object, which is how a property is told from the others.
+  ///
+  /// Sound because only the distance of two addresses is taken; nothing is read through them.
+  @inlinable @inline(__always)
+  static func offset(of storage: inout Property, in owner: ModelObject) -> Int {
+    withUnsafeMutablePointer(to: &storage) {
+      UnsafeRawPointer($0) - UnsafeRawPointer(Unmanaged.passUnretained(owner).toOpaque())
+    }
+  }
+}

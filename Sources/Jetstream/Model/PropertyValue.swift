@@ -1,0 +1,122 @@
+import Foundation
+
+/// A type that a `@Property` can hold.
+///
+/// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`, `Date`,
+/// `UUID`, ``RGBAColor``, arrays of these, optionals of all of them, an optional ``ModelObject``
+/// subclass, and ``ModelArray``. An enumeration with a raw value of one of these joins by naming the
+/// protocol:
+///
+/// ```swift
+/// enum Priority: Int, PropertyValue { case low, normal, high }
+/// ```
+public protocol PropertyValue {
+  /// What the property is on the wire.
+  static var propertyType: PropertyType { get }
+
+  /// The value as JSON.
+  var jsonValue: JSONValue { get }
+
+  /// Reads a value from JSON; nil if the JSON is not one.
+  static func decode(_ json: JSONValue) -> Self?
+
+  /// Whether two values are the same: writing an equal value does nothing at all.
+  static func isSame(_ a: Self, _ b: Self) -> Bool
+
+  /// How the framework handles the value; not meant to be implemented outside of it.
+  static var _storageKind: _StorageKind { get }
+  /// The model that a reference holds.
+  static func _model(of value: Self) -> ModelObject?
+  /// A reference to `model`; nil if its class does not fit.
+  static func _value(of model: ModelObject?) -> Self?
+  /// The list of models that a collection holds.
+  static func _list(of value: Self) -> ModelList?
+  /// A collection of `list`; nil if an element's class does not fit.
+  static func _value(of list: ModelList) -> Self?
+  /// The class of the models that the value holds.
+  static var _modelClass: ModelObject.Type? { get }
+  /// Whether a reference or collection of this type can hold `model`.
+  static func _canHold(_ model: ModelObject) -> Bool
+  /// Opens the value of this type at `address` for changes that are written down.
+  static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease?
+}
+
+/// How a property's value takes part in the tree.
+@frozen public enum _StorageKind: Sendable {
+  /// A value.
+  case plain
+  /// A model by itself, which only an optional of it can be stored as.
+  case model
+  /// An optional model.
+  case reference
+  /// A ``ModelArray``.
+  case collection
+}
+
+/// What a property is on the wire.
+public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
+  /// A truth value.
+  case boolean
+  /// An integer; the name of its Swift type tells the width.
+  case integer(String)
+  /// A number of the named floating-point type.
+  case number(String)
+  /// A text.
+  case string
+  /// Seconds since 1970 as a number; ISO 8601 text is read too.
+  case date
+  /// A UUID as lower-case text.
+  case uuid
+  /// A colour as one unsigned 32-bit integer.
+  case color
+  /// A raw value out of a fixed set that the receiver knows.
+  case enumeration(PropertyType)
+  /// The type or null.
+  case optional(PropertyType)
+  /// An array of values.
+  case array(PropertyType)
+  /// A model of the named class or null.
+  case reference(String)
+  /// Models of the named class, each at most once.
+  case collection(String)
+
+  /// How error messages call the type, in the words that old peers use.
+  public var description: String {
+    switch self {
+    case .boolean: "Boolean"
+    case .integer, .number, .color: "Number"
+    case .string, .uuid: "String"
+    case .date: "Date"
+    case .enumeration(let raw), .optional(let raw): raw.description
+    case .array(let element): "array of \(element)"
+    case .reference: "UUID"
+    case .collection: "array of UUIDs"
+    }
+  }
+}
+
+extension PropertyValue {
+  /// A plain value.
+  @inlinable public static var _storageKind: _StorageKind { .plain }
+  /// Plain values hold no model.
+  public static func _model(of value: Self) -> ModelObject? { nil }
+  /// Plain values hold no model.
+  public static func _value(of model: ModelObject?) -> Self? { nil }
+  /// Plain values hold no list.
+  public static func _list(of value: Self) -> ModelList? { nil }
+  /// Plain values hold no list.
+  public static func _value(of list: ModelList) -> Self? { nil }
+  /// Plain values hold no model.
+  public static var _modelClass: ModelObject.Type? { nil }
+  /// Plain values hold no model.
+  public static func _canHold(_ model: ModelObject) -> Bool { false }
+  /// Plain values need no lease.
+  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease? {
+    nil
+  }
+}
+
+extension PropertyValue where Self: Equatable {
+  /// The type's own equality.
+  @inlinable public static func isSame(_ a: Self, _ b: Self) -> Bool { a == b }
+}

@@ -1,0 +1,65 @@
+import CJetstream
+
+/// What property accesses on the calling thread are reported to, while something listens.
+///
+/// The tracker of a thread is found through a thread-local pointer of the C target; the gate tells
+/// every reader whether it is worth looking.
+final class ThreadTracker {
+  enum Kind {
+    /// A prototype is being made for a schema.
+    case recorder(PropertyRecorder)
+    /// The properties that a getter reads are being collected.
+    case reads(ReadTracker)
+  }
+
+  private let kind: Kind
+
+  private init(_ kind: Kind) { self.kind = kind }
+
+  /// Runs `body` with `kind` as the calling thread's tracker; a tracker that was there before is
+  /// back afterwards.
+  ///
+  /// Sound because `body` cannot suspend: the pointer is set and reset on one thread, and the
+  /// tracker is kept alive by this frame for as long as the pointer leads to it.
+  static func run<Result>(_ kind: Kind, _ body: () throws -> Result) rethrows -> Result {
+    let tracker = ThreadTracker(kind)
+    let previous = jetstream_tracker()
+    jetstream_set_tracker(Unmanaged.passUnretained(tracker).toOpaque())
+    jetstream_gate_add(1)
+    defer {
+      jetstream_gate_add(-1)
+      jetstream_set_tracker(previous)
+    }
+    return try withExtendedLifetime(tracker, body)
+  }
+
+  /// The calling thread's tracker.
+  static var current: Kind? {
+    jetstream_tracker().map {
+      Unmanaged<ThreadTracker>.fromOpaque($0).takeUnretainedValue().kind
+    }
+  }
+}
+
+/// Collects which properties of which models are read.
+final class ReadTracker {
+  struct Read: Hashable {
+    let model: ModelObject
+    let index: Int
+  }
+
+  private(set) var reads: [Read] = []
+  private var known: Set<Read> = []
+
+  func note(_ model: ModelObject, index: Int) {
+    let read = Read(model: model, index: index)
+    if known.insert(read).inserted { reads.append(read) }
+  }
+
+  /// Runs `body` and gives its result with what it read.
+  static func track<Result>(_ body: () -> Result) -> (result: Result, reads: [Read]) {
+    let tracker = ReadTracker()
+    let result = ThreadTracker.run(.reads(tracker), body)
+    return (result, tracker.reads)
+  }
+}

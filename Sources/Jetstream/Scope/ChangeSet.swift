@@ -1,0 +1,21 @@
+import Foundation
+
+/// What happened to a scope in one interval: added models with all their values, changed models with
+/// the values that differ. Everything else follows from these.
+///
+/// A value that can be stored, sent and applied elsewhere.
+public struct ChangeSet: Sendable, Hashable {
+  /// Tells change sets apart.
+  public let id: UUID
+  /// Additions in the order in which the models came, then changes in the order in which they began.
+  public let fragments: [SyncFragment]
+  /// The values before the set, of every property that a change fragment names.
+  public let bases: [UUID: JSONObject]
+
+  /// Makes a change set; it gets an id of its own unless one is given.
+  public init(id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject]) {
+    self.id = id ?? .pooled()
+    self.fragments = fragments
+    self.bases = bases
+  }
+}

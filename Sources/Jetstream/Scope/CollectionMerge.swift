@@ -1,0 +1,65 @@
+/// Merges what one side did to a collection into what it has become meanwhile.
+///
+/// The change from `before` to `after` is taken as removals, insertions and moves, and done again on
+/// `base`. A removed element goes if it is still there. An inserted or moved one follows the nearest
+/// predecessor of its own that exists in `base`; if everything behind it was inserted too, it goes to
+/// the end; if no predecessor exists, to the front where it was put at the front, else to the end.
+enum CollectionMerge {
+  /// Merges lists of identities. Cost: O(n log n); O(1) where `base` equals `before`.
+  static func merge<Identity: Hashable>(
+    base: [Identity], before: [Identity], after: [Identity]
+  ) -> [Identity] {
+    if base == before { return after }
+    if before == after { return base }
+    let beforeSet = Set(before)
+    let afterSet = Set(after)
+    let afterIndex = Dictionary(uniqueKeysWithValues: after.enumerated().map { ($1, $0) })
+    let survivors = before.filter(afterSet.contains)
+    let order = survivors.map { afterIndex[$0]! }
+    let steady = Set(LongestIncreasing.indices(of: order).map { survivors[$0] })
+    let moved = Set(survivors).subtracting(steady)
+    let baseSet = Set(base)
+
+    // What was moved here but is gone from the base stays gone.
+    let placed = Set(
+      after.filter { !beforeSet.contains($0) || (moved.contains($0) && baseSet.contains($0)) })
+    let remaining = base.filter { element in
+      !placed.contains(element) && (afterSet.contains(element) || !beforeSet.contains(element))
+    }
+    let remainingSet = Set(remaining)
+
+    // Elements to place, by the anchor they follow; nil is the front.
+    var following: [Identity?: [Identity]] = [:]
+    var atEnd: [Identity] = []
+    let lastSteady = after.lastIndex { !placed.contains($0) && beforeSet.contains($0) } ?? -1
+    var anchor: Identity?
+    var lostAnchor = false
+    for (position, element) in after.enumerated() {
+      if placed.contains(element) {
+        if position > lastSteady || (anchor == nil && lostAnchor) {
+          atEnd.append(element)
+        } else {
+          following[anchor, default: []].append(element)
+        }
+      } else if remainingSet.contains(element) {
+        anchor = element
+      } else {
+        lostAnchor = true
+      }
+    }
+
+    var result: [Identity] = following[nil] ?? []
+    result.reserveCapacity(remaining.count + placed.count)
+    for element in remaining {
+      result.append(element)
+      if let next = following[element] { result.append(contentsOf: next) }
+    }
+    result.append(contentsOf: atEnd)
+    return result
+  }
+
+  static func merge(base: ModelList, before: ModelList, after: ModelList) -> ModelList {
+    ModelList(
+      merge(base: Array(base.models), before: Array(before.models), after: Array(after.models)))
+  }
+}

@@ -1,0 +1,160 @@
+import Foundation
+
+/// Writes the values of fragments into models.
+struct RemoteWriter {
+  let scope: Scope
+  /// Whether properties that a fragment does not name return to their defaults.
+  var resetsMissing = false
+  private(set) var report = ApplyReport()
+  /// Models that fragments add, until they are part of the tree.
+  private var created: [UUID: ModelObject] = [:]
+
+  init(scope: Scope) { self.scope = scope }
+
+  /// Makes the models that are added, so that any fragment can refer to any other.
+  mutating func prepare(_ fragments: [SyncFragment]) {
+    for (position, fragment) in fragments.enumerated() where fragment.kind == .add {
+      if let known = find(fragment.uuid) {
+        if known.schema.wireName != fragment.className {
+          fail(position, .classMismatch(fragment.uuid, known.schema.wireName, fragment.className))
+        }
+      } else if let schema = scope.schema(named: fragment.className) {
+        let model = schema.modelClass.init()
+        model.ensureRecord().uuidIfMade = fragment.uuid
+        created[fragment.uuid] = model
+      } else {
+        fail(position, .unknownClass(fragment.className, fragment.uuid))
+      }
+    }
+  }
+
+  mutating func write(_ fragment: SyncFragment, at position: Int) {
+    guard let model = find(fragment.uuid) else {
+      if fragment.kind == .change {
+        fail(position, .unknownModel(fragment.className, fragment.uuid))
+      }
+      return
+    }
+    let schema = model.schema
+    if fragment.kind == .add, schema.wireName != fragment.className { return }
+    for (key, value) in fragment.properties {
+      guard let property = schema[key] else {
+        fail(position, .unknownProperty(schema.wireName, fragment.uuid, key))
+        continue
+      }
+      if property.isSynced { write(value, to: property, of: model, at: position) }
+    }
+    guard resetsMissing else { return }
+    for property in schema.properties
+    where property.isSynced && fragment.properties[property.name] == nil {
+      write(property.defaultValue, to: property, of: model, at: position)
+    }
+  }
+
+  /// Writes one value. A local change that is not in a change set yet stays in front of it.
+  mutating func write(
+    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
+  ) {
+    let record = model.ensureRecord()
+    let base = record.bases.firstIndex { $0.index == property.index }
+    switch property.kind {
+    case .collection:
+      guard let list = list(value, property, model, at: position) else { return }
+      var visible = list
+      if let base {
+        guard case .list(let before) = record.bases[base].value else { return }
+        let current = model.list(of: property)
+        visible = CollectionMerge.merge(base: list, before: before, after: current)
+        record.bases[base].value = .list(list)
+      }
+      remotely { property.access.assign(visible, to: model, at: property.offset) }
+    case .reference:
+      guard let child = reference(value, property, model, at: position) else { return }
+      if let base {
+        record.bases[base].value = .json(value)
+      } else {
+        remotely { property.access.assign(child, to: model, at: property.offset) }
+      }
+    case .plain, .model:
+      var value = value
+      if !property.access.accepts(value) {
+        fail(position, invalid(property, model))
+        guard property.access.accepts(.null) else { return }
+        value = .null
+      }
+      if let base {
+        record.bases[base].value = .json(value)
+      } else {
+        remotely { property.access.assign(value, to: model, at: property.offset) }
+      }
+    }
+  }
+
+  /// Reports additions that nothing came to refer to.
+  mutating func reportOrphans(among fragments: [SyncFragment]) {
+    for (position, fragment) in fragments.enumerated() where created[fragment.uuid] != nil {
+      if scope.record(of: fragment.uuid) == nil {
+        fail(position, .noParent(fragment.className, fragment.uuid))
+      }
+    }
+  }
+
+  private func find(_ uuid: UUID) -> ModelObject? { scope.model(uuid) ?? created[uuid] }
+
+  private func remotely(_ body: () -> Bool) {
+    scope.isWritingRemotely = true
+    _ = body()
+    scope.isWritingRemotely = false
+  }
+
+  private mutating func reference(
+    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelObject?? {
+    if value == .null { return .some(nil) }
+    guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    guard let child = find(uuid) else {
+      fail(position, unknown(text, property, model))
+      return nil
+    }
+    guard property.access.valueType._canHold(child) else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    return .some(child)
+  }
+
+  private mutating func list(
+    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelList? {
+    guard case .array(let elements) = value else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    var result = ModelList()
+    for element in elements {
+      switch reference(element, property, model, at: position) {
+      case .some(.some(let child)): result.append(child)
+      case .some(.none): fail(position, invalid(property, model))
+      case .none: continue
+      }
+    }
+    return result
+  }
+
+  private mutating func fail(_ position: Int, _ error: ScopeError) {
+    report.errors.append((position, error))
+  }
+
+  private func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
+    .invalidValue(model.schema.wireName, model.uuid, property.name, property.type.description)
+  }
+
+  private func unknown(
+    _ text: String, _ property: ModelSchema.Property, _ model: ModelObject
+  ) -> ScopeError {
+    .unknownReference(model.schema.wireName, model.uuid, property.name, text)
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+
+/// What came of applying fragments.
+public struct ApplyReport: Sendable {
+  /// What did not fit, by the position of the fragment. Everything else was applied.
+  public internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
+
+  /// Whether all was applied.
+  public var isComplete: Bool { errors.isEmpty }
+}
+
+/// Applying what others did.
+extension Scope {
+  /// Applies fragments of another replica, or of a log.
+  ///
+  /// They may refer to each other in any order. Observers fire as for local changes, but the changes
+  /// do not come out of ``onChanges`` again. Where the scope has a local change of the same property
+  /// that is not in a change set yet, that one stays visible, as the later one; collections are
+  /// merged. What does not fit is left out and reported, and the rest is applied.
+  @discardableResult
+  public func apply(_ fragments: [SyncFragment]) -> ApplyReport {
+    var writer = RemoteWriter(scope: self)
+    writer.prepare(fragments)
+    for kind in [SyncFragment.Kind.add, .change] {
+      for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
+        writer.write(fragment, at: position)
+      }
+    }
+    writer.reportOrphans(among: fragments)
+    finish(writer, fragments)
+    return writer.report
+  }
+
+  /// Replaces the content by a full state: `fragments` describe every model, the root first.
+  ///
+  /// The root takes the UUID `rootUUID`. Models that are there keep their identity, properties that
+  /// a fragment does not name return to their defaults, and models that the state does not contain
+  /// are detached. Applying the same state again notifies nobody.
+  @discardableResult
+  public func applyFullState(
+    _ fragments: [SyncFragment], rootUUID: UUID
+  ) throws(ScopeError) -> ApplyReport {
+    guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
+    guard let first = fragments.first, first.uuid == rootUUID else {
+      throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
+    }
+    guard first.className == root.schema.wireName else {
+      throw .classMismatch(rootUUID, root.schema.wireName, first.className)
+    }
+    if let other = record(of: rootUUID), !isRoot(other) {
+      throw .invalidState("its root \(rootUUID.wireText) is another model here.")
+    }
+    renameRoot(to: rootUUID)
+    var writer = RemoteWriter(scope: self)
+    writer.resetsMissing = true
+    writer.prepare(fragments)
+    for (position, fragment) in fragments.enumerated().reversed() {
+      writer.write(fragment, at: position)
+    }
+    writer.reportOrphans(among: fragments)
+    finish(writer, fragments)
+    return writer.report
+  }
+
+  private func finish(_ writer: RemoteWriter, _ fragments: [SyncFragment]) {
+    for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
+    onRemoteSync.fire(fragments)
+  }
+
+  /// Every model of the scope as a fragment: the root as a change, first, then what it holds in
+  /// depth-first order, each model once. Cost: O(n).
+  public func fullState() -> [SyncFragment] {
+    guard let root = root?.record else { return [] }
+    return root.subtreeFragments(first: .change)
+  }
+
+  /// The scope's content in the canonical form: equal replicas give equal bytes.
+  ///
+  /// `{"models":{"<uuid>":{"clsName":"...","properties":{...}},...},"root":"<uuid>"}`
+  public var canonicalJSON: String {
+    var models = JSONObject()
+    let state = fullState()
+    models.reserveCapacity(state.count)
+    for fragment in state {
+      models.append(
+        newKey: fragment.uuid.wireText,
+        ["clsName": .string(fragment.className), "properties": .object(fragment.properties)])
+    }
+    let root: JSONValue = state.first.map { .string($0.uuid.wireText) } ?? .null
+    let content: JSONValue = .object(JSONObject([("models", .object(models)), ("root", root)]))
+    return content.canonicalText
+  }
+}
+
+extension ModelRecord {
+  /// The model and all below it, depth first, each once: additions, but for the first if it is
+  /// asked to be a change.
+  func subtreeFragments(first: SyncFragment.Kind = .add) -> [SyncFragment] {
+    var result: [SyncFragment] = []
+    var visited: Set<ObjectIdentifier> = []
+    var stack: ContiguousArray<ModelRecord> = [self]
+    while let record = stack.popLast() {
+      guard visited.insert(ObjectIdentifier(record)).inserted else { continue }
+      result.append(record.addFragment(result.isEmpty ? first : .add))
+      let bottom = stack.count
+      record.forEachChild { child, index in
+        if record.schema.properties[index].isSynced { stack.append(child.ensureRecord()) }
+      }
+      stack[bottom...].reverse()
+    }
+    return result
+  }
+}

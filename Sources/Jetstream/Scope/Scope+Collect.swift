@@ -1,0 +1,114 @@
+import Foundation
+
+/// Collecting local changes, and making change sets of them.
+extension Scope {
+  /// The first change of a property since the last change set.
+  func willCollect(from record: ModelRecord) {
+    changed.append(record)
+    startCollecting()
+  }
+
+  func startCollecting() {
+    guard !isCollecting else { return }
+    isCollecting = true
+    ticker.request(self, after: changeInterval)
+  }
+
+  /// Delivers now what is due at the next tick and at the end of the change interval: observers
+  /// first, then the change set. What observers change meanwhile is left for the next tick.
+  public func flush() {
+    tickWillDeliver()
+    ticker.deliverToObservers()
+    tickDidDeliver()
+  }
+
+  /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
+  public func takeFragments() -> [SyncFragment] { collect()?.fragments ?? [] }
+
+  /// Whether local changes wait to become a change set. A change that was taken back since counts.
+  public var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
+
+  func tickWillDeliver() {
+    isCollecting = false
+    if let set = collect() { sealed.append(set) }
+  }
+
+  func tickDidDeliver() {
+    while !sealed.isEmpty { onChanges.fire(sealed.removeFirst()) }
+  }
+
+  /// Ends the interval. Nil if everything is as it was: values that returned to their base, models
+  /// that came and went, leave nothing.
+  func collect() -> ChangeSet? {
+    guard hasCollectedChanges else { return nil }
+    var fragments: [SyncFragment] = []
+    var bases: [UUID: JSONObject] = [:]
+    for record in entered where record.isNew && record.scope === self {
+      record.isNew = false
+      record.dropBases()
+      fragments.append(record.addFragment())
+    }
+    for record in changed where !record.bases.isEmpty && record.scope === self {
+      let (properties, before) = record.takeDifferences()
+      guard !properties.isEmpty else { continue }
+      fragments.append(
+        SyncFragment(
+          .change, uuid: record.uuid, className: record.schema.wireName, properties: properties))
+      bases[record.uuid] = before
+    }
+    for record in left.values where record.scope == nil {
+      record.captureScope = nil
+      record.dropBases()
+    }
+    entered.removeAll()
+    left.removeAll()
+    changed.removeAll()
+    return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
+  }
+}
+
+extension ModelRecord {
+  /// The model as an addition with every synced property.
+  func addFragment(_ kind: SyncFragment.Kind = .add) -> SyncFragment {
+    SyncFragment(kind, uuid: uuid, className: schema.wireName, properties: syncedProperties())
+  }
+
+  func syncedProperties() -> JSONObject {
+    var properties = JSONObject()
+    guard let model else { return properties }
+    for property in schema.properties where property.isSynced {
+      properties.append(newKey: property.name, model.json(of: property))
+    }
+    return properties
+  }
+
+  /// The properties that differ from their bases, with both values; forgets the bases.
+  func takeDifferences() -> (now: JSONObject, before: JSONObject) {
+    var now = JSONObject()
+    var before = JSONObject()
+    let taken = bases
+    dropBases()
+    guard let model else { return (now, before) }
+    for base in taken {
+      let property = schema.properties[base.index]
+      switch base.value {
+      case .json(let old):
+        let new = model.json(of: property)
+        if new == old { continue }
+        now.append(newKey: property.name, new)
+        before.append(newKey: property.name, old)
+      case .list(let old):
+        let new = model.list(of: property)
+        if new.isSame(as: old) { continue }
+        now.append(newKey: property.name, new.json)
+        before.append(newKey: property.name, old.json)
+      }
+    }
+    return (now, before)
+  }
+}
+
+extension ModelList {
+  /// The UUIDs in order.
+  var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
+}

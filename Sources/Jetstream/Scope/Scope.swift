@@ -1,0 +1,190 @@
+import Foundation
+
+/// A tree of models that changes, is observed, stored and synced as one.
+///
+/// ```swift
+/// let scope = Scope(name: "Canvas", root: canvas)
+/// scope.onChanges.listen(self) { me, changeSet in me.log(changeSet) }
+/// ```
+///
+/// Everything that the root reaches belongs to the scope. What happens to it is collected and comes
+/// out of ``onChanges`` as one ``ChangeSet`` at most once in each ``changeInterval``.
+///
+/// A scope and its models live in one isolation domain: the actor on which the scope is made, or
+/// whoever drives the manual ticker that it is given. They are not Sendable.
+public final class Scope: TickClient {
+  /// What the scope is called, towards a server above all.
+  public let name: String
+  /// Delivers to observers and decides when change sets are made.
+  public let ticker: Ticker
+  /// How long changes are collected before they become a change set.
+  public var changeInterval: Duration = .milliseconds(10)
+  /// Fires with each change set that was made of local changes.
+  public let onChanges = Signal<ChangeSet>()
+  /// Fires after remote fragments were applied, once for each call.
+  public let onRemoteSync = Signal<[SyncFragment]>()
+  /// Fires when something was refused: a model that belongs to another scope, a fragment that does
+  /// not fit. Where nobody listens, a refused local change is printed to standard error.
+  public let onError = Signal<ScopeError>()
+
+  private var rootModel: ModelObject?
+  private var records: [UUID: Unmanaged<ModelRecord>] = [:]
+  private var classes: [String: ModelSchema] = [:]
+  /// True while a remote value is being written; observers run with it off.
+  var isWritingRemotely = false
+
+  // What was collected since the last change set; see Scope+Collect.swift.
+  var entered: ContiguousArray<ModelRecord> = []
+  var left: [ObjectIdentifier: ModelRecord] = [:]
+  var changed: ContiguousArray<ModelRecord> = []
+  var isCollecting = false
+  var sealed: [ChangeSet] = []
+
+  /// Makes a scope and attaches `root` with all that it holds.
+  ///
+  /// - Parameters:
+  ///   - models: classes that can occur in the scope besides those that property types lead to from
+  ///     the root, such as subclasses of a property's class.
+  ///   - ticker: delivers to observers; the ticker of the caller's actor unless given.
+  ///
+  /// A caller that is on no actor must give a ticker.
+  public init(
+    name: String, root: ModelObject? = nil, models: [ModelObject.Type] = [],
+    ticker: Ticker? = nil, isolation: (any Actor)? = #isolation
+  ) {
+    guard let ticker = ticker ?? isolation.map({ Ticker.on($0) }) else {
+      preconditionFailure(
+        "Scope \(name) has no isolation domain: make it on an actor, or give it a ticker such as "
+          + "Ticker.manual().")
+    }
+    self.name = name
+    self.ticker = ticker
+    for model in models { register(ModelSchema.of(model)) }
+    if let root { setRoot(root, isInitial: true) }
+  }
+
+  deinit {
+    for record in records.values {
+      let record = record.takeUnretainedValue()
+      record.scope = nil
+      record.captureScope = nil
+      record.scopedParents = 0
+    }
+    for record in left.values { record.captureScope = nil }
+  }
+
+  /// The model at the top. It can be set once: a second root is refused.
+  public var root: ModelObject? {
+    get { rootModel }
+    set {
+      guard let newValue, newValue !== rootModel else { return }
+      guard rootModel == nil else { return refuse(.rootIsSet(name)) }
+      setRoot(newValue, isInitial: false)
+    }
+  }
+
+  private func setRoot(_ model: ModelObject, isInitial: Bool) {
+    rootModel = model
+    register(model.schema)
+    var events = StructureEvents()
+    // The first tree is where the scope begins, not a change of it.
+    isWritingRemotely = isInitial
+    let isAttached = Structure.attach(model.ensureRecord(), to: self, &events)
+    isWritingRemotely = false
+    if isAttached { events.fire() } else { rootModel = nil }
+  }
+
+  /// The number of models in the scope.
+  public var count: Int { records.count }
+
+  /// The model with this UUID, if it is in the scope. Cost: O(1).
+  public func model(_ uuid: UUID) -> ModelObject? { record(of: uuid)?.model }
+
+  /// The model with this UUID, in upper or lower case; nil for text that is no UUID. Cost: O(1).
+  public func model(_ uuid: String) -> ModelObject? { UUID(uuidString: uuid).flatMap(model) }
+
+  /// All models in the scope, in no particular order. Cost: O(n).
+  public var models: [ModelObject] { records.values.compactMap { $0.takeUnretainedValue().model } }
+
+  /// The schema of the class that is called `wireName` in this scope.
+  public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
+
+  // MARK: Membership
+
+  func record(of uuid: UUID) -> ModelRecord? { records[uuid]?.takeUnretainedValue() }
+
+  func isRoot(_ record: ModelRecord) -> Bool { record.model === rootModel }
+
+  /// Whether the class can be told apart in this scope; makes it known if it was not.
+  func knows(_ schema: ModelSchema) -> Bool {
+    if let known = classes[schema.wireName] { return known === schema }
+    register(schema)
+    return true
+  }
+
+  private func register(_ schema: ModelSchema) {
+    var open = [schema]
+    while let next = open.popLast() {
+      if let known = classes[next.wireName] {
+        precondition(
+          known === next,
+          "Two classes are called \(next.wireName) on the wire in scope \(name): "
+            + "\(known.modelClass) and \(next.modelClass); override wireName in one of them.")
+        continue
+      }
+      classes[next.wireName] = next
+      for property in next.childProperties {
+        if let child = property.access.valueType._modelClass, child != ModelObject.self {
+          open.append(ModelSchema.of(child))
+        }
+      }
+    }
+  }
+
+  func enter(_ record: ModelRecord) {
+    records[record.uuid] = Unmanaged.passUnretained(record)
+    record.scope = self
+    if record.captureScope !== self {
+      record.dropBases()
+      record.captureScope = self
+      if !isWritingRemotely {
+        record.isNew = true
+        entered.append(record)
+        startCollecting()
+      }
+    } else {
+      left[ObjectIdentifier(record)] = nil
+    }
+    record.queue()
+  }
+
+  func leave(_ record: ModelRecord, isRefused: Bool) {
+    records[record.uuid] = nil
+    record.scope = nil
+    record.scopedParents = isRefused ? record.scopedParents : 0
+    if record.isNew || isRefused || isWritingRemotely {
+      record.isNew = false
+      record.captureScope = nil
+      record.dropBases()
+    } else {
+      left[ObjectIdentifier(record)] = record
+      startCollecting()
+    }
+  }
+
+  /// Gives the root another UUID, the server's.
+  func renameRoot(to uuid: UUID) {
+    guard let record = rootModel?.record, record.uuid != uuid else { return }
+    records[record.uuid] = nil
+    record.uuidIfMade = uuid
+    records[uuid] = Unmanaged.passUnretained(record)
+  }
+
+  func refuse(_ error: ScopeError) {
+    if onError.hasListeners {
+      onError.fire(error)
+    } else {
+      FileHandle.standardError.write(Data("Jetstream: \(error)\n".utf8))
+    }
+  }
+}

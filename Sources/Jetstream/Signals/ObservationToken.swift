@@ -1,0 +1,50 @@
+/// One registration of a callback.
+///
+/// Every observe and listen call returns a token. Dropping it cancels nothing: the observation ends
+/// when ``cancel()`` is called, when the observer that was named at registration is gone, or with
+/// the thing that is observed. A token retains neither side.
+///
+/// Tokens belong to the isolation domain of what they observe, like models.
+public class ObservationToken {
+  /// The object on whose behalf the callback runs, if one was named.
+  final weak var observer: AnyObject?
+  private let isBound: Bool
+  /// Whether ``cancel()`` was called.
+  public private(set) final var isCancelled = false
+  /// Told when the token is cancelled, so that the list that holds it can drop it.
+  final weak var holder: (any TokenHolder)?
+
+  init(observer: AnyObject?) {
+    self.observer = observer
+    self.isBound = observer != nil
+  }
+
+  /// Ends the observation: the callback does not run again, not even for something that is being
+  /// delivered at this moment. Calling it twice is harmless.
+  public final func cancel() {
+    guard !isCancelled else { return }
+    isCancelled = true
+    forgetHandler()
+    holder?.tokenWasCancelled(self)
+  }
+
+  /// Whether a delivery should still reach the callback.
+  final var isLive: Bool { !isCancelled && (!isBound || observer != nil) }
+
+  /// Releases what the callback captured.
+  func forgetHandler() {}
+}
+
+/// A list of tokens that drops the cancelled ones.
+protocol TokenHolder: AnyObject {
+  func tokenWasCancelled(_ token: ObservationToken)
+}
+
+extension Array where Element: ObservationToken {
+  /// Cancels what `observer` registered, or everything that is over already when it is nil.
+  mutating func removeTokens(of observer: AnyObject) {
+    let mine = filter { $0.observer === observer }
+    removeAll { $0.observer === observer || !$0.isLive }
+    for token in mine { token.cancel() }
+  }
+}

@@ -1,0 +1,135 @@
+/// A list of callbacks that are called, in the order of registration, each time something happens.
+///
+/// ```swift
+/// scope.onChanges.listen(self) { me, changeSet in me.store(changeSet) }
+/// ```
+///
+/// The observer is held weakly and handed to the callback. Callbacks may listen, cancel and fire:
+/// a listener added while a payload is being delivered hears the next one; a listener cancelled
+/// meanwhile hears nothing more. A signal belongs to one isolation domain.
+public final class Signal<Payload>: TokenHolder {
+  private var listeners: [Listener] = []
+
+  /// Makes a signal that nobody listens to.
+  public init() {}
+
+  /// Whether anybody may be listening. A listener whose observer has gone counts until the next
+  /// ``fire(_:)``.
+  public var hasListeners: Bool { !listeners.isEmpty }
+
+  /// Calls `handler` with the observer and each payload that `filter` lets through, until the
+  /// observer is released or the token is cancelled.
+  @discardableResult
+  public func listen<Observer: AnyObject>(
+    _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
+    _ handler: @escaping (Observer, Payload) -> Void
+  ) -> ObservationToken {
+    add(Listener(observer: observer, filter: filter) { [weak observer] in
+      if let observer { handler(observer, $0) }
+    })
+  }
+
+  /// Calls `handler` with each payload that `filter` lets through, until the token is cancelled.
+  @discardableResult
+  public func listen(
+    filter: ((Payload) -> Bool)? = nil, _ handler: @escaping (Payload) -> Void
+  ) -> ObservationToken {
+    add(Listener(observer: nil, filter: filter, handler))
+  }
+
+  /// Calls `handler` with the next payload that `filter` lets through, and never again.
+  @discardableResult
+  public func listenOnce<Observer: AnyObject>(
+    _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
+    _ handler: @escaping (Observer, Payload) -> Void
+  ) -> ObservationToken {
+    let listener = Listener(observer: observer, filter: filter) { [weak observer] in
+      if let observer { handler(observer, $0) }
+    }
+    listener.firesOnce = true
+    return add(listener)
+  }
+
+  /// Calls `handler` at most once per tick, with the last payload fired since the tick before.
+  ///
+  /// With `delay` the call waits for the first tick that is at least this long after the first
+  /// undelivered payload.
+  @discardableResult
+  public func listenCoalesced<Observer: AnyObject>(
+    _ observer: Observer, on ticker: Ticker, delay: Duration = .zero,
+    _ handler: @escaping (Observer, Payload) -> Void
+  ) -> ObservationToken {
+    let pending = PendingPayload<Payload>()
+    let listener = Listener(observer: observer, filter: nil) { [weak observer] payload in
+      let isFirst = pending.payload == nil
+      pending.payload = payload
+      guard isFirst else { return }
+      ticker.perform(after: delay) {
+        guard let last = pending.payload else { return }
+        pending.payload = nil
+        if !pending.isCancelled, let observer { handler(observer, last) }
+      }
+    }
+    listener.onForget = { pending.isCancelled = true }
+    return add(listener)
+  }
+
+  /// Calls every listener with `payload`, in the order of registration.
+  public func fire(_ payload: Payload) {
+    guard !listeners.isEmpty else { return }
+    var foundDead = false
+    for listener in listeners {
+      guard listener.isLive else {
+        foundDead = true
+        continue
+      }
+      if let filter = listener.filter, !filter(payload) { continue }
+      let handler = listener.handler
+      if listener.firesOnce { listener.cancel() }
+      handler?(payload)
+    }
+    if foundDead { listeners.removeAll { !$0.isLive } }
+  }
+
+  /// Cancels everything that `observer` listens to here.
+  public func removeListeners(of observer: AnyObject) {
+    listeners.removeTokens(of: observer)
+  }
+
+  func tokenWasCancelled(_ token: ObservationToken) {
+    listeners.removeAll { $0 === token }
+  }
+
+  private func add(_ listener: Listener) -> ObservationToken {
+    listener.holder = self
+    listeners.append(listener)
+    return listener
+  }
+
+  private final class Listener: ObservationToken {
+    let filter: ((Payload) -> Bool)?
+    var handler: ((Payload) -> Void)?
+    var firesOnce = false
+    var onForget: (() -> Void)?
+
+    init(
+      observer: AnyObject?, filter: ((Payload) -> Bool)?, _ handler: @escaping (Payload) -> Void
+    ) {
+      self.filter = filter
+      self.handler = handler
+      super.init(observer: observer)
+    }
+
+    override func forgetHandler() {
+      handler = nil
+      onForget?()
+      onForget = nil
+    }
+  }
+}
+
+/// The last payload that a coalescing listener has not been given yet.
+private final class PendingPayload<Payload> {
+  var payload: Payload?
+  var isCancelled = false
+}

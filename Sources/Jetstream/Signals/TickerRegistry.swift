@@ -1,0 +1,41 @@
+import Synchronization
+
+/// A weak reference to an actor.
+final class WeakActor: Sendable {
+  private let reference: Mutex<Box>
+
+  private struct Box: Sendable { weak var actor: (any Actor)? }
+
+  init(_ actor: any Actor) { reference = Mutex(Box(actor: actor)) }
+
+  var value: (any Actor)? { reference.withLock { $0.actor } }
+}
+
+/// One ticker an actor, for as long as somebody uses it.
+enum TickerRegistry {
+  /// Sound although a ticker is not Sendable: the reference is only handed to a caller that names
+  /// the ticker's actor, which is the domain that the ticker belongs to.
+  private struct Entry: @unchecked Sendable {
+    weak var ticker: Ticker?
+    let actor: WeakActor
+  }
+
+  /// Carries a ticker out of the lock; sound for the same reason.
+  private struct Handover: @unchecked Sendable { let ticker: Ticker }
+
+  private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+
+  static func ticker(for actor: any Actor) -> Ticker {
+    let key = ObjectIdentifier(actor)
+    return entries.withLock { entries -> Handover in
+      if let entry = entries[key], entry.actor.value === actor, let ticker = entry.ticker {
+        return Handover(ticker: ticker)
+      }
+      if entries.count > 64 { entries = entries.filter { $0.value.ticker != nil } }
+      let weakActor = WeakActor(actor)
+      let ticker = Ticker.make(for: weakActor)
+      entries[key] = Entry(ticker: ticker, actor: weakActor)
+      return Handover(ticker: ticker)
+    }.ticker
+  }
+}
