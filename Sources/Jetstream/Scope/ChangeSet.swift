@@ -18,4 +18,16 @@ public struct ChangeSet: Sendable, Hashable {
     self.fragments = fragments
     self.bases = bases
   }
+
+  /// The set with a model called `new` instead of `old`.
+  func renaming(_ old: UUID, to new: UUID) -> ChangeSet {
+    var bases = bases
+    if let base = bases.removeValue(forKey: old) { bases[new] = base }
+    let fragments = fragments.map { fragment in
+      var fragment = fragment
+      if fragment.uuid == old { fragment.uuid = new }
+      return fragment
+    }
+    return ChangeSet(id: id, fragments: fragments, bases: bases)
+  }
 }

@@ -13,7 +13,8 @@ enum CollectionMerge {
     if before == after { return base }
     let beforeSet = Set(before)
     let afterSet = Set(after)
-    let afterIndex = Dictionary(uniqueKeysWithValues: after.enumerated().map { ($1, $0) })
+    let afterIndex = Dictionary(
+      after.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
     let survivors = before.filter(afterSet.contains)
     let order = survivors.map { afterIndex[$0]! }
     let steady = Set(LongestIncreasing.indices(of: order).map { survivors[$0] })

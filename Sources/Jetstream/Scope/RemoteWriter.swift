@@ -9,7 +9,13 @@ struct RemoteWriter {
   /// Models that fragments add, until they are part of the tree.
   private var created: [UUID: ModelObject] = [:]
 
-  init(scope: Scope) { self.scope = scope }
+  /// Finds models outside of the scope that may return to it.
+  private let alsoKnown: (UUID) -> ModelObject?
+
+  init(scope: Scope, alsoKnown: @escaping (UUID) -> ModelObject?) {
+    self.scope = scope
+    self.alsoKnown = alsoKnown
+  }
 
   /// Makes the models that are added, so that any fragment can refer to any other.
   mutating func prepare(_ fragments: [SyncFragment]) {
@@ -99,7 +105,9 @@ struct RemoteWriter {
     }
   }
 
-  private func find(_ uuid: UUID) -> ModelObject? { scope.model(uuid) ?? created[uuid] }
+  private func find(_ uuid: UUID) -> ModelObject? {
+    scope.model(uuid) ?? created[uuid] ?? alsoKnown(uuid)
+  }
 
   private func remotely(_ body: () -> Bool) {
     scope.isWritingRemotely = true

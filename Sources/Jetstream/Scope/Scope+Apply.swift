@@ -19,7 +19,15 @@ extension Scope {
   /// merged. What does not fit is left out and reported, and the rest is applied.
   @discardableResult
   public func apply(_ fragments: [SyncFragment]) -> ApplyReport {
-    var writer = RemoteWriter(scope: self)
+    apply(fragments, alsoKnown: { _ in nil })
+  }
+
+  /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds.
+  @discardableResult
+  package func apply(
+    _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
+  ) -> ApplyReport {
+    var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
     writer.prepare(fragments)
     for kind in [SyncFragment.Kind.add, .change] {
       for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
@@ -40,6 +48,13 @@ extension Scope {
   public func applyFullState(
     _ fragments: [SyncFragment], rootUUID: UUID
   ) throws(ScopeError) -> ApplyReport {
+    try applyFullState(fragments, rootUUID: rootUUID, alsoKnown: { _ in nil })
+  }
+
+  @discardableResult
+  func applyFullState(
+    _ fragments: [SyncFragment], rootUUID: UUID, alsoKnown: @escaping (UUID) -> ModelObject?
+  ) throws(ScopeError) -> ApplyReport {
     guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
     guard let first = fragments.first, first.uuid == rootUUID else {
       throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
@@ -51,7 +66,7 @@ extension Scope {
       throw .invalidState("its root \(rootUUID.wireText) is another model here.")
     }
     renameRoot(to: rootUUID)
-    var writer = RemoteWriter(scope: self)
+    var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
     for (position, fragment) in fragments.enumerated().reversed() {

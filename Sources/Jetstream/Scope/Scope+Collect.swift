@@ -22,6 +22,12 @@ extension Scope {
     tickDidDeliver()
   }
 
+  /// Makes a change set of what was collected and delivers it; coalesced observers wait for the tick.
+  package func sealChanges() {
+    tickWillDeliver()
+    tickDidDeliver()
+  }
+
   /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
   public func takeFragments() -> [SyncFragment] { collect()?.fragments ?? [] }
 

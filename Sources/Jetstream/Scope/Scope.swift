@@ -30,8 +30,10 @@ public final class Scope: TickClient {
   private var rootModel: ModelObject?
   private var records: [UUID: Unmanaged<ModelRecord>] = [:]
   private var classes: [String: ModelSchema] = [:]
+  /// Is told when models come and go.
+  package weak var membershipObserver: (any MembershipObserver)?
   /// True while a remote value is being written; observers run with it off.
-  var isWritingRemotely = false
+  package internal(set) var isWritingRemotely = false
 
   // What was collected since the last change set; see Scope+Collect.swift.
   var entered: ContiguousArray<ModelRecord> = []
@@ -144,6 +146,7 @@ public final class Scope: TickClient {
   func enter(_ record: ModelRecord) {
     records[record.uuid] = Unmanaged.passUnretained(record)
     record.scope = self
+    if let model = record.model { membershipObserver?.modelEntered(model) }
     if record.captureScope !== self {
       record.dropBases()
       record.captureScope = self
@@ -161,6 +164,7 @@ public final class Scope: TickClient {
   func leave(_ record: ModelRecord, isRefused: Bool) {
     records[record.uuid] = nil
     record.scope = nil
+    if let model = record.model { membershipObserver?.modelLeft(model) }
     record.scopedParents = isRefused ? record.scopedParents : 0
     if record.isNew || isRefused || isWritingRemotely {
       record.isNew = false
@@ -187,4 +191,10 @@ public final class Scope: TickClient {
       FileHandle.standardError.write(Data("Jetstream: \(error)\n".utf8))
     }
   }
+}
+
+/// Is told when models come into a scope and leave it, while the tree is being changed.
+package protocol MembershipObserver: AnyObject {
+  func modelEntered(_ model: ModelObject)
+  func modelLeft(_ model: ModelObject)
 }

@@ -1,0 +1,84 @@
+import Foundation
+
+/// One property of one model.
+struct PropertyKey: Hashable, Sendable {
+  let uuid: UUID
+  let name: String
+}
+
+/// What the pending change sets do to the properties they touch, over the confirmed values.
+///
+/// A value: the confirmed base of each touched property, and the pending values in the order of their
+/// sets. What is visible is the base with the pending values applied: a pending assignment hides the
+/// base, a pending change of a collection is done again on it. Nothing is kept for a property that no
+/// pending set touches.
+struct PendingOverlay {
+  private struct Column {
+    var base: JSONValue
+    var entries: [Entry]
+
+    var visible: JSONValue { entries.reduce(base) { $1.applied(to: $0) } }
+  }
+
+  private struct Entry {
+    let set: Int
+    let value: JSONValue
+    /// The collection before the change; nil for an assignment.
+    let before: JSONValue?
+
+    func applied(to base: JSONValue) -> JSONValue {
+      guard case .array(let before)? = before, case .array(let after) = value,
+        case .array(let base) = base
+      else { return value }
+      return .array(CollectionMerge.merge(base: base, before: before, after: after))
+    }
+  }
+
+  private var columns: [PropertyKey: Column] = [:]
+
+  var isEmpty: Bool { columns.isEmpty }
+
+  var keys: some Collection<PropertyKey> { columns.keys }
+
+  /// Whether a pending set touches the property.
+  func covers(_ key: PropertyKey) -> Bool { columns[key] != nil }
+
+  /// What is visible of a property that a pending set touches.
+  func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible }
+
+  /// The confirmed value of a property that a pending set touches.
+  func base(_ key: PropertyKey) -> JSONValue? { columns[key]?.base }
+
+  /// Set number `set` changes the property from `before` to `value`.
+  mutating func add(
+    set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool
+  ) {
+    let entry = Entry(set: set, value: value, before: isCollection ? before : nil)
+    columns[key, default: Column(base: before, entries: [])].entries.append(entry)
+  }
+
+  /// The confirmed value is another one now. Does nothing for a property that is not covered.
+  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.base = value }
+
+  /// Set number `set` is decided: its value is confirmed at this place of the order, or dropped.
+  mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
+    guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return }
+    let entry = columns[key]!.entries.remove(at: at)
+    if isAccepted { columns[key]!.base = entry.value }
+  }
+
+  /// Forgets a property that no pending set touches any more; gives its confirmed value.
+  mutating func dropIfSettled(_ key: PropertyKey) -> JSONValue? {
+    guard let column = columns[key], column.entries.isEmpty else { return nil }
+    columns[key] = nil
+    return column.base
+  }
+
+  /// A model is called `new` from now on.
+  mutating func rename(_ old: UUID, to new: UUID) {
+    for (key, column) in columns where key.uuid == old {
+      columns[key] = nil
+      columns[PropertyKey(uuid: new, name: key.name)] = column
+    }
+  }
+}

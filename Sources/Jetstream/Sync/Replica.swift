@@ -1,0 +1,276 @@
+import Foundation
+
+/// Keeps one scope in step with the server's: the change sets that are not confirmed yet, the
+/// confirmed values underneath, and the rule by which both become what the app sees.
+///
+/// The order of the server's messages is the order of the world. Others' changes and the replies to
+/// our own come in it; an accepted set counts at the place of its reply. So every replica that has
+/// seen the same messages and has nothing pending is equal, whatever it showed meanwhile.
+///
+/// Does no I/O: ``ClientEngine`` feeds it and takes what it has to send.
+package final class Replica {
+  /// A change set that the server has not decided.
+  struct Pending {
+    let number: Int
+    var set: ChangeSet
+    /// The index of the message that carried it in this session; nil while it waits to be sent.
+    var messageIndex: Int?
+  }
+
+  let scope: Scope
+  let params: JSONValue
+  /// The scope's number in the session, once the server has given one.
+  var scopeIndex: Int?
+  /// Whether a state has arrived in this session. What arrives before it is contained in it.
+  private(set) var hasState = false
+  private(set) var pending: [Pending] = []
+  private var overlay = PendingOverlay()
+  private var nextNumber = 1
+  private var graveyard = Graveyard()
+  private var batch = Batch()
+  private var token: ObservationToken?
+  /// Called when a local change set waits to be sent.
+  var onPending: (() -> Void)?
+  /// Called with each fragment that the server rejected.
+  var onRejected: ((SyncFragment, WireError) -> Void)?
+
+  /// What one frame of messages has brought so far.
+  private struct Batch {
+    var additions: [SyncFragment] = []
+    var additionIndex: [UUID: Int] = [:]
+    var direct: [UUID: JSONObject] = [:]
+    var classNames: [UUID: String] = [:]
+    var order: [UUID] = []
+    /// What was visible of the touched covered properties before the batch.
+    var seen: [PropertyKey: JSONValue] = [:]
+    var rejected: [(SyncFragment, WireError)] = []
+    var isEmpty = true
+  }
+
+  init(scope: Scope, params: JSONValue) {
+    self.scope = scope
+    self.params = params
+    scope.sealChanges()
+    token = scope.onChanges.listen { [weak self] set in self?.localChange(set) }
+    scope.membershipObserver = self
+  }
+
+  /// Stops following the scope. What is pending stays visible and is not sent any more.
+  func end() {
+    token?.cancel()
+    scope.membershipObserver = nil
+  }
+
+  // MARK: Local changes
+
+  private func localChange(_ set: ChangeSet) {
+    let number = nextNumber
+    nextNumber += 1
+    for fragment in set.fragments where fragment.kind == .change {
+      guard let before = set.bases[fragment.uuid] else { continue }
+      for (key, value) in fragment.properties {
+        overlay.add(
+          set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
+          before: before[key] ?? .null,
+          isCollection: scope.isCollection(key, of: fragment.className))
+      }
+    }
+    pending.append(Pending(number: number, set: set, messageIndex: nil))
+    onPending?()
+  }
+
+  /// The sets that wait to be sent, marked as sent by `send`, which gives the message's index.
+  func sendWaiting(_ send: (ChangeSet) -> Int) {
+    guard hasState else { return }
+    for at in pending.indices where pending[at].messageIndex == nil {
+      pending[at].messageIndex = send(pending[at].set)
+    }
+  }
+
+  /// The session is gone: what it carried has to be sent again in the next one.
+  func sessionEnded() {
+    scopeIndex = nil
+    hasState = false
+    for at in pending.indices { pending[at].messageIndex = nil }
+  }
+
+  // MARK: The server's messages
+
+  /// Others' changes.
+  func receive(_ fragments: [SyncFragment]) {
+    guard hasState else { return }
+    beginBatch()
+    for fragment in fragments { note(fragment) }
+  }
+
+  /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
+  func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    scope.sealChanges()
+    if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
+    hasState = true
+    batch = Batch()
+    var visible = fragments
+    for (at, fragment) in fragments.enumerated() {
+      for (key, value) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard overlay.covers(name) else { continue }
+        overlay.confirm(name, value: value)
+        visible[at].properties[key] = overlay.visible(name)
+      }
+    }
+    try scope.applyFullState(visible, rootUUID: rootUUID, alsoKnown: graveyard.find)
+  }
+
+  /// The root takes the server's UUID; what was changed of it before the first state came is meant
+  /// for it.
+  private func renameRoot(from old: UUID, to new: UUID) {
+    for at in pending.indices { pending[at].set = pending[at].set.renaming(old, to: new) }
+    overlay.rename(old, to: new)
+  }
+
+  /// The server's decision about one of our sets. False if no set has this message.
+  func receiveReply(to messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
+    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else {
+      return false
+    }
+    beginBatch()
+    let entry = pending.remove(at: at)
+    let fragments = entry.set.fragments
+    let isCountRight = replies.count == fragments.count
+    let mismatch = WireError(
+      message: replies.count == 1 ? replies[0].error?.message ?? "The reply does not fit" :
+        "The server answered \(replies.count) of \(fragments.count) fragments")
+    for (position, fragment) in fragments.enumerated() {
+      let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
+      if let error = reply.error { batch.rejected.append((fragment, error)) }
+      if fragment.kind == .change {
+        for (key, _) in fragment.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          touch(name, className: fragment.className)
+          overlay.decide(set: entry.number, key: name, isAccepted: reply.error == nil)
+        }
+      }
+      if let corrected = reply.modifications, reply.error == nil {
+        note(
+          SyncFragment(
+            .change, uuid: fragment.uuid, className: fragment.className, properties: corrected))
+      }
+    }
+    return true
+  }
+
+  /// Before the first message of a batch, local changes become a set of their own: what is not in a
+  /// set is not covered by the overlay. What observers change during the batch is handled by the
+  /// scope, which keeps it in front of what is written under it.
+  private func beginBatch() {
+    guard batch.isEmpty else { return }
+    scope.sealChanges()
+    batch.isEmpty = false
+  }
+
+  /// Ends a batch: writes what is visibly different into the scope.
+  ///
+  /// All messages of one frame make one batch, so that a reply and the correction that follows it are
+  /// seen as one change.
+  func finishBatch() {
+    guard !batch.isEmpty else { return }
+    let done = batch
+    batch = Batch()
+    var changes = done.direct
+    for (name, before) in done.seen {
+      let now = overlay.visible(name) ?? before
+      _ = overlay.dropIfSettled(name)
+      if now != before, isKnown(name.uuid) {
+        changes[name.uuid, default: JSONObject()][name.name] = now
+      }
+    }
+    let fragments =
+      done.additions
+      + done.order.compactMap { uuid -> SyncFragment? in
+        guard let properties = changes[uuid], !properties.isEmpty else { return nil }
+        return SyncFragment(
+          .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
+      }
+    if !fragments.isEmpty { scope.apply(fragments, alsoKnown: graveyard.find) }
+    graveyard.drop(before: pending.first?.number ?? nextNumber)
+    for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+  }
+
+  private func isKnown(_ uuid: UUID) -> Bool {
+    scope.model(uuid) != nil || graveyard.find(uuid) != nil
+  }
+
+  /// Sorts one remote fragment into the batch.
+  private func note(_ fragment: SyncFragment) {
+    let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
+    if fragment.kind == .add, !isKnown {
+      batch.additionIndex[fragment.uuid] = batch.additions.count
+      batch.additions.append(fragment)
+      for (key, value) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard overlay.covers(name) else { continue }
+        overlay.confirm(name, value: value)
+        batch.additions[batch.additions.count - 1].properties[key] = overlay.visible(name)
+      }
+      return
+    }
+    if let at = batch.additionIndex[fragment.uuid] {
+      for (key, value) in fragment.properties { batch.additions[at].properties[key] = value }
+      return
+    }
+    for (key, value) in fragment.properties {
+      let name = PropertyKey(uuid: fragment.uuid, name: key)
+      if overlay.covers(name) {
+        touch(name, className: fragment.className)
+        overlay.confirm(name, value: value)
+      } else {
+        appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: JSONObject()][key] = value
+      }
+    }
+  }
+
+  /// Remembers what was visible of a covered property before the batch changed it.
+  private func touch(_ name: PropertyKey, className: String) {
+    appear(name.uuid, className)
+    if batch.seen[name] == nil, let visible = overlay.visible(name) { batch.seen[name] = visible }
+  }
+
+  private func appear(_ uuid: UUID, _ className: String) {
+    if batch.classNames.updateValue(className, forKey: uuid) == nil { batch.order.append(uuid) }
+  }
+}
+
+extension Replica: MembershipObserver {
+  package func modelEntered(_ model: ModelObject) { graveyard.remove(model.uuid) }
+
+  /// A set that is pending, or about to be made, may put the model back when it is rejected.
+  package func modelLeft(_ model: ModelObject) {
+    let set = scope.isWritingRemotely ? nextNumber - 1 : nextNumber
+    graveyard.insert(model, uuid: model.uuid, set: set)
+  }
+}
+
+/// Models that have left the tree while change sets are pending, kept so that they can return as
+/// the same objects.
+struct Graveyard {
+  private var models: [UUID: (model: ModelObject, set: Int)] = [:]
+
+  func find(_ uuid: UUID) -> ModelObject? { models[uuid]?.model }
+
+  mutating func insert(_ model: ModelObject, uuid: UUID, set: Int) { models[uuid] = (model, set) }
+
+  mutating func remove(_ uuid: UUID) { models[uuid] = nil }
+
+  /// Forgets what left before all the sets that are still pending.
+  mutating func drop(before set: Int) {
+    if models.isEmpty { return }
+    models = models.filter { $0.value.set >= set }
+  }
+}
+
+extension Scope {
+  func isCollection(_ key: String, of className: String) -> Bool {
+    schema(named: className)?[key]?.kind == .collection
+  }
+}

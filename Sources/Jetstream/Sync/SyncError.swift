@@ -1,0 +1,30 @@
+/// Why syncing failed.
+public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The server could not be reached, for this reason.
+  case connectionFailed(String)
+  /// The server refused the session, for this reason.
+  case sessionDenied(String)
+  /// The session was closed, by us or by the server, before the operation was done.
+  case sessionClosed(String)
+  /// An operation needs a session, and there is none; call `connect` first.
+  case notConnected
+  /// The server refused the scope: its name and the reason.
+  case scopeDenied(String, WireError)
+  /// The scope is being synced already: its name.
+  case alreadyFetched(String)
+  /// The server sent something that cannot be used.
+  case invalidReply(String)
+
+  /// What happened, in words.
+  public var description: String {
+    switch self {
+    case .connectionFailed(let reason): "The server cannot be reached: \(reason)"
+    case .sessionDenied(let reason): "The server denied the session: \(reason)"
+    case .sessionClosed(let reason): "The session was closed: \(reason)"
+    case .notConnected: "There is no session; connect first."
+    case .scopeDenied(let name, let error): "The server denied scope \(name): \(error)"
+    case .alreadyFetched(let name): "Scope \(name) is being synced already."
+    case .invalidReply(let problem): "The server's reply cannot be used: \(problem)"
+    }
+  }
+}
