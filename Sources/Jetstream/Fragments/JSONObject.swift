@@ -10,9 +10,10 @@ public struct JSONObject: Sendable {
   /// One member.
   public typealias Element = (key: String, value: JSONValue)
 
-  private var members: [Element] = []
+  /// All members in order.
+  private(set) var members: [Element] = []
 
-  /// Where each key stands; nil while a linear search is as fast.
+  /// Where each key stands; nil as long as there are fewer than `indexedCount` members.
   private var positions: [String: Int]?
 
   private static let indexedCount = 16
@@ -49,26 +50,25 @@ public struct JSONObject: Sendable {
     members.reserveCapacity(count)
   }
 
-  /// Adds a member unless its key is there already, and tells whether it did.
-  mutating func append(unlessPresent key: String, _ value: JSONValue) -> Bool {
-    guard position(of: key) == nil else { return false }
-    append(newKey: key, value)
-    return true
-  }
+  /// Whether the object has a key.
+  @inline(__always)
+  func contains(key: String) -> Bool { position(of: key) != nil }
 
+  @inline(__always)
   private func position(of key: String) -> Int? {
-    if let positions { return positions[key] }
-    for position in members.indices where members[position].key == key { return position }
-    return nil
+    guard members.count < Self.indexedCount else { return positions?[key] }
+    return members.withUnsafeBufferPointer { members in
+      members.firstIndex { $0.key == key }
+    }
   }
 
-  mutating func append(newKey key: String, _ value: JSONValue) {
-    members.append((key, value))
-    if positions != nil {
-      positions?[key] = members.count - 1
-    } else if members.count >= Self.indexedCount {
-      reindex()
-    }
+  /// Adds a member whose key the object does not have.
+  @inline(__always)
+  mutating func append(newKey key: consuming String, _ value: consuming JSONValue) {
+    let position = members.count
+    guard position >= Self.indexedCount - 1 else { return members.append((key, value)) }
+    members.append((copy key, value))
+    if position >= Self.indexedCount { positions?[key] = position } else { reindex() }
   }
 
   private mutating func remove(at position: Int) {

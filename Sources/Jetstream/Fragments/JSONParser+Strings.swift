@@ -6,9 +6,7 @@ extension JSONParser {
     position = JSONScan.plainEnd(bytes, from: position)
     guard next == UInt8(ascii: "\"") else { return try escapedString(from: start) }
     let plain = UnsafeBufferPointer(rebasing: bytes[start..<position])
-    guard let string = String(validating: plain, as: UTF8.self) else {
-      throw invalidUTF8(from: start)
-    }
+    guard let string = JSONScan.string(plain) else { throw invalidUTF8(from: start) }
     position += 1
     return string
   }
@@ -19,7 +17,7 @@ extension JSONParser {
     while true {
       switch next {
       case UInt8(ascii: "\""):
-        guard let string = String(validating: content, as: UTF8.self) else {
+        guard let string = content.withUnsafeBufferPointer({ JSONScan.string($0) }) else {
           throw invalidUTF8(from: start)
         }
         position += 1

@@ -6,6 +6,9 @@ struct JSONParser {
   let bytes: UnsafeBufferPointer<UInt8>
   private let maxDepth: Int
 
+  /// How many members the last object had at each depth: the next one there is likely alike.
+  private var memberCounts = [Int](repeating: 4, count: 16)
+
   /// The number of bytes read so far.
   var position = 0
 
@@ -114,7 +117,7 @@ struct JSONParser {
       position += 1
       return object
     }
-    object.reserveCapacity(4)
+    object.reserveCapacity(memberCounts[depth & 15])
     while true {
       skipWhiteSpace()
       guard next == UInt8(ascii: "\"") else { throw failure() }
@@ -123,15 +126,14 @@ struct JSONParser {
       skipWhiteSpace()
       guard next == UInt8(ascii: ":") else { throw failure() }
       position += 1
-      let value = try value(depth: depth)
-      guard object.append(unlessPresent: key, value) else {
-        throw JSONError(.duplicateKey(key), at: start)
-      }
+      guard !object.contains(key: key) else { throw JSONError(.duplicateKey(key), at: start) }
+      object.append(newKey: key, try value(depth: depth))
       skipWhiteSpace()
       switch next {
       case UInt8(ascii: ","): position += 1
       case UInt8(ascii: "}"):
         position += 1
+        memberCounts[depth & 15] = Swift.min(object.count, 32)
         return object
       default: throw failure()
       }

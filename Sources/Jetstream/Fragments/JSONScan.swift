@@ -33,18 +33,31 @@ enum JSONScan {
   /// The value of a hexadecimal digit of either case, or nil for any other byte.
   @inline(__always)
   static func hexValue(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-    default: nil
-    }
+    let digit = byte &- UInt8(ascii: "0")
+    if digit < 10 { return digit }
+    let letter = (byte | 0x20) &- UInt8(ascii: "a")
+    return letter < 6 ? letter + 10 : nil
   }
 
   /// The lower-case hexadecimal digit of a value below 16.
   @inline(__always)
   static func hexDigit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  /// The bytes as a string, or nil if they are not well-formed UTF-8.
+  ///
+  /// Faster than `String(validating:as:)`, which looks up generic metadata on every call.
+  /// Here the string is made with repairs, and if it is not all ASCII, compared with the original:
+  /// a repair always changes bytes.
+  @inline(__always)
+  static func string(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
+    var string = String(decoding: bytes, as: UTF8.self)
+    if bytes.reduce(0, |) < 0x80 { return string }
+    let isUnchanged = string.withUTF8 { copy in
+      copy.count == bytes.count && copy.elementsEqual(bytes)
+    }
+    return isUnchanged ? string : nil
   }
 
   /// The number of bytes before the first that is not part of well-formed UTF-8.

@@ -88,13 +88,13 @@ extension JSONValue {
 
   /// Appends the UTF-8 of ``text`` to `bytes`.
   public func write(to bytes: inout [UInt8]) {
-    JSONWriter.write(self, sorted: false, to: &bytes)
+    bytes.append(written: { JSONWriter.write(self, sorted: false, to: &$0) })
   }
 
   /// Appends the UTF-8 of ``canonicalText`` to `bytes`. Sorting costs O(n log n) in the keys of
   /// one object, nothing if they are in order already.
   public func writeCanonical(to bytes: inout [UInt8]) {
-    JSONWriter.write(self, sorted: true, to: &bytes)
+    bytes.append(written: { JSONWriter.write(self, sorted: true, to: &$0) })
   }
 }
 

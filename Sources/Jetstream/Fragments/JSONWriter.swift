@@ -1,50 +1,48 @@
-/// Appends the JSON text of values to an array of bytes.
+/// Appends the JSON text of values to an output.
 enum JSONWriter {
   /// Appends a value; `sorted` puts the keys of every object into canonical order.
-  static func write(_ value: JSONValue, sorted: Bool, to bytes: inout [UInt8]) {
+  static func write(_ value: JSONValue, sorted: Bool, to output: inout JSONOutput) {
     switch value {
-    case .null: write(fixed: "null", to: &bytes)
-    case .bool(true): write(fixed: "true", to: &bytes)
-    case .bool(false): write(fixed: "false", to: &bytes)
-    case .integer(let value): write(value, to: &bytes)
-    case .unsigned(let value): write(digitsOf: value, to: &bytes)
-    case .double(let value): write(value, to: &bytes)
-    case .float(let value): write(value, to: &bytes)
-    case .string(let value): write(value, to: &bytes)
-    case .object(let value): write(value, sorted: sorted, to: &bytes)
+    case .null: output.append(fixed: "null")
+    case .bool(true): output.append(fixed: "true")
+    case .bool(false): output.append(fixed: "false")
+    case .integer(let value): write(value, to: &output)
+    case .unsigned(let value): write(digitsOf: value, to: &output)
+    case .double(let value): write(value, to: &output)
+    case .float(let value): write(value, to: &output)
+    case .string(let value): write(value, to: &output)
+    case .object(let value): write(value, sorted: sorted, to: &output)
     case .array(let elements):
-      bytes.append(UInt8(ascii: "["))
+      output.append("[")
       var isFirst = true
       for element in elements {
-        if !isFirst { bytes.append(UInt8(ascii: ",")) }
+        if !isFirst { output.append(",") }
         isFirst = false
-        write(element, sorted: sorted, to: &bytes)
+        write(element, sorted: sorted, to: &output)
       }
-      bytes.append(UInt8(ascii: "]"))
+      output.append("]")
     }
   }
 
   /// Appends an object.
-  static func write(_ object: JSONObject, sorted: Bool, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "{"))
+  static func write(_ object: JSONObject, sorted: Bool, to output: inout JSONOutput) {
+    output.append("{")
+    let members =
+      sorted && !isSorted(object)
+      ? object.members.sorted { precedes($0.key, $1.key) } : object.members
     var isFirst = true
-    func write(_ member: JSONObject.Element) {
-      if !isFirst { bytes.append(UInt8(ascii: ",")) }
+    for (key, value) in members {
+      if !isFirst { output.append(",") }
       isFirst = false
-      Self.write(member.key, to: &bytes)
-      bytes.append(UInt8(ascii: ":"))
-      Self.write(member.value, sorted: sorted, to: &bytes)
+      write(key, to: &output)
+      output.append(":")
+      write(value, sorted: sorted, to: &output)
     }
-    if sorted, !isSorted(object) {
-      for member in object.sorted(by: { precedes($0.key, $1.key) }) { write(member) }
-    } else {
-      for member in object { write(member) }
-    }
-    bytes.append(UInt8(ascii: "}"))
+    output.append("}")
   }
 
   private static func isSorted(_ object: JSONObject) -> Bool {
-    zip(object, object.dropFirst()).allSatisfy { precedes($0.key, $1.key) }
+    zip(object.members, object.members.dropFirst()).allSatisfy { precedes($0.key, $1.key) }
   }
 
   /// The order of UTF-8 bytes, which `String`'s own order is not.
@@ -52,42 +50,36 @@ enum JSONWriter {
     left.utf8.lexicographicallyPrecedes(right.utf8)
   }
 
-  /// Appends fixed text as it is.
-  static func write(fixed text: StaticString, to bytes: inout [UInt8]) {
-    bytes.append(
-      contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
-  }
-
   /// Appends a string with its quotes, escaping no more than has to be.
-  static func write(_ string: String, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "\""))
+  static func write(_ string: String, to output: inout JSONOutput) {
+    output.append("\"")
     var string = string
     string.withUTF8 { content in
       var start = 0
       while true {
         let end = JSONScan.plainEnd(content, from: start)
-        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: content[start..<end]))
+        output.append(UnsafeBufferPointer(rebasing: content[start..<end]))
         guard end < content.count else { break }
-        escape(content[end], to: &bytes)
+        escape(content[end], to: &output)
         start = end + 1
       }
     }
-    bytes.append(UInt8(ascii: "\""))
+    output.append("\"")
   }
 
-  private static func escape(_ byte: UInt8, to bytes: inout [UInt8]) {
-    bytes.append(UInt8(ascii: "\\"))
+  private static func escape(_ byte: UInt8, to output: inout JSONOutput) {
+    output.append("\\")
     switch byte {
-    case 0x08: bytes.append(UInt8(ascii: "b"))
-    case 0x09: bytes.append(UInt8(ascii: "t"))
-    case 0x0A: bytes.append(UInt8(ascii: "n"))
-    case 0x0C: bytes.append(UInt8(ascii: "f"))
-    case 0x0D: bytes.append(UInt8(ascii: "r"))
-    case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
+    case 0x08: output.append("b")
+    case 0x09: output.append("t")
+    case 0x0A: output.append("n")
+    case 0x0C: output.append("f")
+    case 0x0D: output.append("r")
+    case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(byte)
     default:
-      write(fixed: "u00", to: &bytes)
-      bytes.append(JSONScan.hexDigit(byte >> 4))
-      bytes.append(JSONScan.hexDigit(byte & 15))
+      output.append(fixed: "u00")
+      output.append(JSONScan.hexDigit(byte >> 4))
+      output.append(JSONScan.hexDigit(byte & 15))
     }
   }
 }

@@ -65,16 +65,21 @@ public struct SyncFragment: Sendable, Hashable {
 
   /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
   public func write(to bytes: inout [UInt8]) {
+    bytes.append(written: { write(to: &$0) })
+  }
+
+  /// Appends the UTF-8 of ``json``.
+  func write(to output: inout JSONOutput) {
     switch kind {
-    case .add: JSONWriter.write(fixed: #"{"type":"add","uuid":""#, to: &bytes)
-    case .change: JSONWriter.write(fixed: #"{"type":"change","uuid":""#, to: &bytes)
+    case .add: output.append(fixed: #"{"type":"add","uuid":""#)
+    case .change: output.append(fixed: #"{"type":"change","uuid":""#)
     }
-    uuid.writeWireText(to: &bytes)
-    JSONWriter.write(fixed: #"","clsName":"#, to: &bytes)
-    JSONWriter.write(className, to: &bytes)
-    JSONWriter.write(fixed: #","properties":"#, to: &bytes)
-    JSONWriter.write(properties, sorted: false, to: &bytes)
-    bytes.append(UInt8(ascii: "}"))
+    uuid.writeWireText(to: &output)
+    output.append(fixed: #"","clsName":"#)
+    JSONWriter.write(className, to: &output)
+    output.append(fixed: #","properties":"#)
+    JSONWriter.write(properties, sorted: false, to: &output)
+    output.append("}")
   }
 }
 

@@ -5,28 +5,30 @@ extension UUID {
   /// places. Anything else gives nil.
   init?(wireText text: String) {
     var text = text
-    let bytes: uuid_t? = text.withUTF8 { characters in
-      guard characters.count == 36 else { return nil }
-      var bytes: uuid_t = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-      let isValid = withUnsafeMutableBytes(of: &bytes) { bytes in
-        var position = 0
-        for offset in 0..<16 {
-          if Self.isDashBefore(offset) {
-            guard characters[position] == UInt8(ascii: "-") else { return false }
-            position += 1
+    let halves: (high: UInt64, low: UInt64)? = text.withUTF8 { characters in
+      guard characters.count == 36, characters[8] == UInt8(ascii: "-"),
+        characters[13] == UInt8(ascii: "-"), characters[18] == UInt8(ascii: "-"),
+        characters[23] == UInt8(ascii: "-")
+      else { return nil }
+      var isValid = true
+      func number(_ range: Range<Int>) -> UInt64 {
+        var number: UInt64 = 0
+        for position in range {
+          guard let digit = JSONScan.hexValue(characters[position]) else {
+            isValid = false
+            return 0
           }
-          guard let high = JSONScan.hexValue(characters[position]),
-            let low = JSONScan.hexValue(characters[position + 1])
-          else { return false }
-          bytes[offset] = high << 4 | low
-          position += 2
+          number = number << 4 | UInt64(digit)
         }
-        return true
+        return number
       }
-      return isValid ? bytes : nil
+      let high = number(0..<8) << 32 | number(9..<13) << 16 | number(14..<18)
+      let low = number(19..<23) << 48 | number(24..<36)
+      return isValid ? (high, low) : nil
     }
-    guard let bytes else { return nil }
-    self.init(uuid: bytes)
+    guard let halves else { return nil }
+    let bytes = (halves.high.bigEndian, halves.low.bigEndian)
+    self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
   }
 
   /// The UUID in lower case, as it goes over the wire.
@@ -37,11 +39,11 @@ extension UUID {
     }
   }
 
-  /// Appends ``wireText`` to UTF-8 bytes.
-  func writeWireText(to bytes: inout [UInt8]) {
-    withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 36) { characters in
-      write(to: characters)
-      bytes.append(contentsOf: UnsafeBufferPointer(characters))
+  /// Appends ``wireText``.
+  func writeWireText(to output: inout JSONOutput) {
+    output.append(upTo: 36) { characters in
+      write(to: UnsafeMutableBufferPointer(start: characters, count: 36))
+      return 36
     }
   }
 

@@ -36,18 +36,18 @@ extension Message {
   ///   - asArray: Whether a single message goes into an array too. Any other number of messages
   ///     makes an array in any case.
   public static func encodeFrame(_ messages: [Message], asArray: Bool) -> [UInt8] {
-    var bytes: [UInt8] = []
+    var output = JSONOutput()
     if messages.count == 1, !asArray {
-      messages[0].write(to: &bytes)
-      return bytes
+      messages[0].write(to: &output)
+      return Array(output.bytes)
     }
-    bytes.append(UInt8(ascii: "["))
+    output.append("[")
     for (position, message) in messages.enumerated() {
-      if position > 0 { bytes.append(UInt8(ascii: ",")) }
-      message.write(to: &bytes)
+      if position > 0 { output.append(",") }
+      message.write(to: &output)
     }
-    bytes.append(UInt8(ascii: "]"))
-    return bytes
+    output.append("]")
+    return Array(output.bytes)
   }
 
   private static func decode(_ json: JSONValue) -> Result<Message, MessageError> {

@@ -99,7 +99,12 @@ public enum Message: Sendable, Hashable {
 
   /// Appends the UTF-8 of ``json`` to `bytes`. Fragments are written without a value in between.
   public func write(to bytes: inout [UInt8]) {
-    body.write(to: &bytes)
+    bytes.append(written: { write(to: &$0) })
+  }
+
+  /// Appends the UTF-8 of ``json``.
+  func write(to output: inout JSONOutput) {
+    body.write(to: &output)
   }
 }
 
@@ -114,36 +119,36 @@ protocol MessageBody: Sendable, Hashable {
   /// Everything, in the server's key order.
   var json: JSONObject { get }
 
-  func write(to bytes: inout [UInt8])
+  func write(to output: inout JSONOutput)
 }
 
 extension MessageBody {
   /// The first two fields.
   var head: JSONObject { ["type": .string(Self.type), "index": .integer(Int64(index))] }
 
-  func write(to bytes: inout [UInt8]) {
-    JSONWriter.write(json, sorted: false, to: &bytes)
+  func write(to output: inout JSONOutput) {
+    JSONWriter.write(json, sorted: false, to: &output)
   }
 
   /// Writes `json` except for a last member that is an array of fragments, then that member.
   func write(
     _ fields: JSONObject, fragments: [SyncFragment], then rest: JSONObject = [:],
-    to bytes: inout [UInt8]
+    to output: inout JSONOutput
   ) {
-    JSONWriter.write(fields, sorted: false, to: &bytes)
-    bytes.removeLast()
-    JSONWriter.write(fixed: #","fragments":["#, to: &bytes)
+    JSONWriter.write(fields, sorted: false, to: &output)
+    output.removeLast(1)
+    output.append(fixed: #","fragments":["#)
     for (position, fragment) in fragments.enumerated() {
-      if position > 0 { bytes.append(UInt8(ascii: ",")) }
-      fragment.write(to: &bytes)
+      if position > 0 { output.append(",") }
+      fragment.write(to: &output)
     }
-    bytes.append(UInt8(ascii: "]"))
+    output.append("]")
     for (key, value) in rest {
-      bytes.append(UInt8(ascii: ","))
-      JSONWriter.write(key, to: &bytes)
-      bytes.append(UInt8(ascii: ":"))
-      JSONWriter.write(value, sorted: false, to: &bytes)
+      output.append(",")
+      JSONWriter.write(key, to: &output)
+      output.append(":")
+      JSONWriter.write(value, sorted: false, to: &output)
     }
-    bytes.append(UInt8(ascii: "}"))
+    output.append("}")
   }
 }

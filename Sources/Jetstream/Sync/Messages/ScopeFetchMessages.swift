@@ -137,8 +137,8 @@ extension ScopeState: MessageBody {
     return object
   }
 
-  func write(to bytes: inout [UInt8]) {
-    write(leading, fragments: fragments, to: &bytes)
+  func write(to output: inout JSONOutput) {
+    write(leading, fragments: fragments, to: &output)
   }
 
   private var leading: JSONObject {

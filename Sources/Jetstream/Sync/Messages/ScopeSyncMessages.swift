@@ -77,8 +77,8 @@ extension ScopeSync: MessageBody {
     return object
   }
 
-  func write(to bytes: inout [UInt8]) {
-    write(leading, fragments: fragments, then: trailing, to: &bytes)
+  func write(to output: inout JSONOutput) {
+    write(leading, fragments: fragments, then: trailing, to: &output)
   }
 
   private var leading: JSONObject {

@@ -1,0 +1,78 @@
+/// A growing run of bytes that JSON is written into.
+///
+/// Cheaper to append single bytes to than an array, which checks on every one of them whether it
+/// has its storage to itself.
+struct JSONOutput: ~Copyable {
+  private var base: UnsafeMutablePointer<UInt8>
+  private var capacity: Int
+
+  /// The number of bytes written.
+  private(set) var count = 0
+
+  init(capacity: Int = 512) {
+    self.capacity = max(capacity, 64)
+    base = .allocate(capacity: self.capacity)
+  }
+
+  deinit { base.deallocate() }
+
+  /// What has been written, valid until the next change.
+  var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base, count: count) }
+
+  @inline(__always)
+  mutating func append(_ byte: UInt8) {
+    if count == capacity { grow(by: 1) }
+    base[count] = byte
+    count += 1
+  }
+
+  @inline(__always)
+  mutating func append(_ character: Unicode.Scalar) {
+    append(UInt8(ascii: character))
+  }
+
+  /// Appends fixed text as it is.
+  @inline(__always)
+  mutating func append(fixed text: StaticString) {
+    append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+  }
+
+  @inline(__always)
+  mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
+    guard let start = other.baseAddress else { return }
+    if capacity - count < other.count { grow(by: other.count) }
+    (base + count).update(from: start, count: other.count)
+    count += other.count
+  }
+
+  /// Appends `length` bytes, at most, that `fill` writes; it returns how many it wrote.
+  @inline(__always)
+  mutating func append(
+    upTo length: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int
+  ) {
+    if capacity - count < length { grow(by: length) }
+    count += fill(base + count)
+  }
+
+  /// Takes back bytes.
+  mutating func removeLast(_ length: Int) { count -= length }
+
+  @inline(never)
+  private mutating func grow(by length: Int) {
+    let newCapacity = max(capacity * 2, count + length)
+    let newBase = UnsafeMutablePointer<UInt8>.allocate(capacity: newCapacity)
+    newBase.update(from: base, count: count)
+    base.deallocate()
+    base = newBase
+    capacity = newCapacity
+  }
+}
+
+extension [UInt8] {
+  /// Appends what `write` puts out.
+  mutating func append(written write: (inout JSONOutput) -> Void) {
+    var output = JSONOutput()
+    write(&output)
+    append(contentsOf: output.bytes)
+  }
+}
