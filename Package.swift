@@ -12,11 +12,13 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "Jetstream", targets: ["Jetstream"]),
+    .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
   ],
   targets: [
     .target(name: "CJetstream"),
     .target(
       name: "Jetstream", dependencies: ["CJetstream"], swiftSettings: settings),
+    .target(name: "JetstreamServer", dependencies: ["Jetstream"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
       swiftSettings: settings),

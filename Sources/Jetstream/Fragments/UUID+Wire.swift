@@ -3,7 +3,7 @@ import Foundation
 extension UUID {
   /// Reads the 36 characters of a UUID, hexadecimal digits of either case with dashes in their
   /// places. Anything else gives nil.
-  init?(wireText text: String) {
+  package init?(wireText text: String) {
     var text = text
     let halves: (high: UInt64, low: UInt64)? = text.withUTF8 { characters in
       guard characters.count == 36, characters[8] == UInt8(ascii: "-"),
@@ -32,7 +32,7 @@ extension UUID {
   }
 
   /// The UUID in lower case, as it goes over the wire.
-  var wireText: String {
+  package var wireText: String {
     String(unsafeUninitializedCapacity: 36) { characters in
       write(to: characters)
       return 36

@@ -164,6 +164,8 @@ protocol StoredProperty: SendableMetatype {
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
   /// Whether a plain property could take the JSON.
   static func accepts(_ json: JSONValue) -> Bool
+  /// Whether two JSON values are read as the same plain value.
+  static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
   /// Stores a reference or a list again that was there before, without notifying.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }
@@ -191,6 +193,11 @@ extension Property: StoredProperty {
   }
 
   static func accepts(_ json: JSONValue) -> Bool { Value.decode(json) != nil }
+
+  static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
+    guard let a = Value.decode(a), let b = Value.decode(b) else { return false }
+    return Value.isSame(a, b)
+  }
 
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {
     if let list = value as? ModelList {

@@ -4,9 +4,9 @@
 /// `base`. A removed element goes if it is still there. An inserted or moved one follows the nearest
 /// predecessor of its own that exists in `base`; if everything behind it was inserted too, it goes to
 /// the end; if no predecessor exists, to the front where it was put at the front, else to the end.
-enum CollectionMerge {
+package enum CollectionMerge {
   /// Merges lists of identities. Cost: O(n log n); O(1) where `base` equals `before`.
-  static func merge<Identity: Hashable>(
+  package static func merge<Identity: Hashable>(
     base: [Identity], before: [Identity], after: [Identity]
   ) -> [Identity] {
     if base == before { return after }

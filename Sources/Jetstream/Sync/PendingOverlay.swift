@@ -1,9 +1,14 @@
 import Foundation
 
 /// One property of one model.
-struct PropertyKey: Hashable, Sendable {
-  let uuid: UUID
-  let name: String
+package struct PropertyKey: Hashable, Sendable {
+  package let uuid: UUID
+  package let name: String
+
+  package init(uuid: UUID, name: String) {
+    self.uuid = uuid
+    self.name = name
+  }
 }
 
 /// What the pending change sets do to the properties they touch, over the confirmed values.

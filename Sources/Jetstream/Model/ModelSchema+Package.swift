@@ -1,0 +1,51 @@
+/// What the server needs to know of properties and models to judge fragments.
+extension ModelSchema.Property {
+  /// Whether the property is a ``ModelArray``.
+  package var isCollection: Bool { kind == .collection }
+
+  /// Whether the property is a reference to one model.
+  package var isReference: Bool { kind == .reference }
+
+  /// Whether a plain property can take the JSON.
+  package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
+
+  /// Whether a reference or a collection can hold objects of `modelClass`.
+  package func canHold(_ modelClass: ModelObject.Type) -> Bool {
+    guard let expected = access.valueType._modelClass else { return false }
+    var current: AnyClass? = modelClass
+    while let next = current {
+      if next == expected { return true }
+      current = _getSuperclass(next)
+    }
+    return false
+  }
+
+  /// Whether two JSON values are the same value of this property, however they are written.
+  package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
+    a == b || access.areSame(a, b) || (kind != .plain && a.lowercased == b.lowercased)
+  }
+}
+
+extension JSONValue {
+  /// UUIDs, alone or in an array, in lower case.
+  fileprivate var lowercased: JSONValue {
+    switch self {
+    case .string(let text): .string(text.lowercased())
+    case .array(let elements): .array(elements.map(\.lowercased))
+    default: self
+    }
+  }
+}
+
+extension ModelObject {
+  /// The value of a property as JSON.
+  package final func currentJSON(of property: ModelSchema.Property) -> JSONValue {
+    json(of: property)
+  }
+
+  /// The model and all that it holds as additions, depth first.
+  package final func subtreeFragments() -> [SyncFragment] { ensureRecord().subtreeFragments() }
+
+  /// Every synced property with its value.
+  package final func currentProperties() -> JSONObject { ensureRecord().syncedProperties() }
+}

@@ -1,0 +1,232 @@
+import Foundation
+import Jetstream
+
+/// Judges the fragments of one submission against a scope, before anything is changed.
+struct FragmentValidator {
+  /// What is known of models and elements that are not, or no longer, in the scope.
+  protocol Memory {
+    /// A model that has left the scope and that some session may still know.
+    func departed(_ uuid: UUID) -> ModelObject?
+  }
+
+  /// A fragment that was accepted, for a model that exists or is being added.
+  struct Accepted {
+    let schema: ModelSchema
+    /// Values that can be applied as they are.
+    var properties: JSONObject
+  }
+
+  private let scope: Scope
+  private let memory: any Memory
+  private let fragments: [SyncFragment]
+  private(set) var errors: [WireError?]
+  private(set) var accepted: [Accepted?]
+  /// The additions of models that the scope does not have, by UUID.
+  private var additions: [UUID: Int] = [:]
+
+  init(scope: Scope, memory: any Memory, fragments: [SyncFragment]) {
+    self.scope = scope
+    self.memory = memory
+    self.fragments = fragments
+    errors = Array(repeating: nil, count: fragments.count)
+    accepted = Array(repeating: nil, count: fragments.count)
+    checkModels()
+    checkValues()
+    checkReferencesToRejected()
+    checkParents()
+  }
+
+  var isClean: Bool { errors.allSatisfy { $0 == nil } }
+
+  // MARK: Steps
+
+  private mutating func checkModels() {
+    for (at, fragment) in fragments.enumerated() {
+      let name = fragment.className
+      switch fragment.kind {
+      case .add:
+        if additions[fragment.uuid] != nil {
+          reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
+        } else if let known = scope.model(fragment.uuid) {
+          if known.schema.wireName == name {
+            accepted[at] = Accepted(schema: known.schema, properties: JSONObject())
+          } else {
+            reject(
+              at,
+              "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
+                + "\(known.schema.wireName), not a \(name)")
+          }
+        } else if let schema = scope.schema(named: name) {
+          additions[fragment.uuid] = at
+          accepted[at] = Accepted(schema: schema, properties: JSONObject())
+        } else {
+          reject(at, "No such class type '\(name)'")
+        }
+      case .change: break
+      }
+    }
+    for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
+      if let model = scope.model(fragment.uuid) {
+        accepted[at] = Accepted(schema: model.schema, properties: JSONObject())
+      } else if let added = additions[fragment.uuid], let addition = accepted[added] {
+        accepted[at] = Accepted(schema: addition.schema, properties: JSONObject())
+      } else {
+        reject(at, "ModelObject not found")
+      }
+    }
+  }
+
+  private mutating func checkValues() {
+    for (at, fragment) in fragments.enumerated() {
+      guard let schema = accepted[at]?.schema else { continue }
+      for (key, value) in fragment.properties {
+        guard let property = schema[key], property.isSynced else {
+          reject(at, "No property at '\(key)'")
+          break
+        }
+        // Old peers name every property in an addition, with null where they have no value.
+        if fragment.kind == .add, value == .null { continue }
+        if let problem = problem(of: value, for: property) {
+          reject(at, problem)
+          break
+        }
+        accepted[at]!.properties[key] = value
+      }
+    }
+  }
+
+  private func problem(of value: JSONValue, for property: ModelSchema.Property) -> String? {
+    let key = property.name
+    if property.isCollection {
+      guard case .array(let elements) = value else {
+        return "Collection type without array value at '\(key)'"
+      }
+      var seen: Set<UUID> = []
+      for element in elements {
+        guard case .string(let text) = element, let uuid = UUID(wireText: text) else {
+          return "Not valid type at '\(key)', should be array of UUIDs"
+        }
+        if !seen.insert(uuid).inserted { return "ModelObject '\(text)' occurs twice at '\(key)'" }
+        if let problem = referenceProblem(uuid, text, property) { return problem }
+      }
+      return nil
+    }
+    if property.isReference {
+      if value == .null { return nil }
+      guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
+        return "Cannot set property at '\(key)' as non-UUID"
+      }
+      return referenceProblem(uuid, text, property)
+    }
+    if property.accepts(value) { return nil }
+    return "Not valid type at '\(key)', should be \(property.type)"
+  }
+
+  private func referenceProblem(
+    _ uuid: UUID, _ text: String, _ property: ModelSchema.Property
+  ) -> String? {
+    let target: ModelSchema
+    if let model = scope.model(uuid) ?? memory.departed(uuid) {
+      target = model.schema
+    } else if let at = additions[uuid], let addition = accepted[at] {
+      target = addition.schema
+    } else {
+      return "No such ModelObject '\(text)' at '\(property.name)'"
+    }
+    if property.canHold(target.modelClass) { return nil }
+    return "ModelObject '\(text)' at '\(property.name)' is a \(target.wireName), should be a "
+      + className(property)
+  }
+
+  private func className(_ property: ModelSchema.Property) -> String {
+    switch property.type {
+    case .reference(let name), .collection(let name): name
+    default: "\(property.type)"
+    }
+  }
+
+  /// What refers to an addition that was rejected is rejected too, and so on.
+  private mutating func checkReferencesToRejected() {
+    var isSettled = false
+    while !isSettled {
+      isSettled = true
+      for at in fragments.indices where errors[at] == nil {
+        guard let entry = accepted[at] else { continue }
+        for (key, uuid, text) in references(of: entry) {
+          guard let added = additions[uuid], errors[added] != nil, scope.model(uuid) == nil,
+            memory.departed(uuid) == nil
+          else { continue }
+          reject(at, "No such ModelObject '\(text)' at '\(key)'")
+          isSettled = false
+          break
+        }
+      }
+    }
+  }
+
+  /// An addition has to be held, at the end, by a model that is in the scope.
+  private mutating func checkParents() {
+    guard !additions.isEmpty else { return }
+    var reached: Set<UUID> = []
+    var open: [UUID] = []
+    var last: [PropertyKey: JSONValue] = [:]
+    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+      for (key, value) in accepted[at]?.properties ?? JSONObject() {
+        last[PropertyKey(uuid: fragment.uuid, name: key)] = value
+      }
+    }
+    var held: [UUID: [UUID]] = [:]
+    for (key, value) in last {
+      guard let schema = scope.model(key.uuid)?.schema
+        ?? additions[key.uuid].flatMap({ accepted[$0]?.schema }),
+        let property = schema[key.name], property.isCollection || property.isReference
+      else { continue }
+      let uuids = Self.uuids(in: value)
+      if scope.model(key.uuid) != nil {
+        open.append(contentsOf: uuids)
+      } else {
+        held[key.uuid, default: []].append(contentsOf: uuids)
+      }
+    }
+    while let next = open.popLast() {
+      if reached.insert(next).inserted { open.append(contentsOf: held[next] ?? []) }
+    }
+    for (uuid, at) in additions where errors[at] == nil && !reached.contains(uuid) {
+      reject(at, "No parents, parent sync fragment failed")
+    }
+    for (at, fragment) in fragments.enumerated()
+    where fragment.kind == .change && errors[at] == nil {
+      if let added = additions[fragment.uuid], errors[added] != nil {
+        reject(at, "ModelObject not found")
+      }
+    }
+  }
+
+  // MARK: Pieces
+
+  private func references(of entry: Accepted) -> [(key: String, uuid: UUID, text: String)] {
+    var result: [(String, UUID, String)] = []
+    for (key, value) in entry.properties {
+      guard let property = entry.schema[key], property.isCollection || property.isReference else {
+        continue
+      }
+      for uuid in Self.uuids(in: value) { result.append((key, uuid, uuid.wireText)) }
+    }
+    return result
+  }
+
+  static func uuids(in value: JSONValue) -> [UUID] {
+    switch value {
+    case .string(let text): UUID(wireText: text).map { [$0] } ?? []
+    case .array(let elements): elements.flatMap(uuids)
+    default: []
+    }
+  }
+
+  /// The words of the old server first, then which object is meant.
+  private mutating func reject(_ at: Int, _ problem: String) {
+    let fragment = fragments[at]
+    errors[at] = WireError(
+      message: "\(problem) (\(fragment.className) \(fragment.uuid.wireText))")
+  }
+}

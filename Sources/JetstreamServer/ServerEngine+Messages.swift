@@ -1,0 +1,203 @@
+import Foundation
+import Jetstream
+
+/// What clients say in a session.
+extension ServerEngine {
+  func receive(
+    _ session: ServerSession, _ frame: Result<[Result<Message, MessageError>], FrameError>,
+    on id: Int
+  ) {
+    switch frame {
+    case .failure(let error):
+      hooks.log("session \(session.number): a frame that holds no messages: \(error)")
+      session.connection = nil
+      session.pingAt = nil
+      connections[id] = nil
+      perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
+    case .success(let messages):
+      touch(session)
+      release(session, messages)
+      let sorted = messages.enumerated().sorted {
+        (Self.order($0.element), $0.offset) < (Self.order($1.element), $1.offset)
+      }
+      for (_, message) in sorted where sessions[session.info.token] === session {
+        switch message {
+        case .success(let message): handle(message, from: session)
+        case .failure(let error): answer(error, to: session)
+        }
+      }
+    }
+  }
+
+  /// The order in which the members of a frame are processed: by index.
+  private static func order(_ message: Result<Message, MessageError>) -> Int {
+    switch message {
+    case .success(let message): message.index
+    case .failure(let error): error.index ?? 0
+    }
+  }
+
+  /// The client has spoken on a new connection. If it asks for what it missed, that answers it;
+  /// otherwise it gets what was never sent to it.
+  private func release(_ session: ServerSession, _ messages: [Result<Message, MessageError>]) {
+    guard session.isHeld else { return }
+    session.isHeld = false
+    let asks = messages.contains {
+      if case .success(.ping(let ping)) = $0 { ping.resendMissing } else { false }
+    }
+    guard !asks else { return }
+    session.outbox = session.channel.kept.filter { $0.index > session.transmitted }
+    if !session.outbox.isEmpty { waiting.append(session) }
+  }
+
+  private func handle(_ message: Message, from session: ServerSession) {
+    if case .ping(let ping) = message { return handle(ping, from: session) }
+    guard session.channel.receive(index: message.index) == .process else { return }
+    switch message {
+    case .scopeFetch(let fetch): handle(fetch, from: session)
+    case .scopeSync(let sync): handle(sync, from: session)
+    case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
+      .scopeSyncReply:
+      hooks.log("session \(session.number): \(message.type) is not for a server; skipped")
+    }
+  }
+
+  private func handle(_ ping: Ping, from session: ServerSession) {
+    if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
+    let resend = session.channel.receive(ping)
+    session.acknowledged(ping.ack)
+    guard !resend.isEmpty else { return }
+    session.outbox = resend
+    waiting.append(session)
+  }
+
+  /// A message that cannot be understood is answered as far as it says what it was.
+  private func answer(_ error: MessageError, to session: ServerSession) {
+    hooks.log("session \(session.number): \(error)")
+    guard let index = error.index, index > 0, let name = error.messageType else {
+      if case .unknownType = error { return }
+      return closeInvalid(session, error)
+    }
+    guard session.channel.receive(index: index) == .process else { return }
+    let problem = WireError(message: "\(error)", type: "invalid-message")
+    switch name {
+    case "ScopeSync":
+      let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
+      post(session, .scopeSyncReply(reply))
+    case "ScopeFetch":
+      post(session, .scopeFetchReply(ScopeFetchReply(replyTo: index, error: problem)))
+    default: closeInvalid(session, error)
+    }
+  }
+
+  private func closeInvalid(_ session: ServerSession, _ error: MessageError) {
+    guard let id = session.connection else { return }
+    session.connection = nil
+    session.pingAt = nil
+    connections[id] = nil
+    perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
+  }
+
+  // MARK: Scopes
+
+  private func handle(_ fetch: ScopeFetch, from session: ServerSession) {
+    guard session.subscriptions.count < configuration.maxScopesPerSession else {
+      let error = WireError.rejected("The session has fetched too many scopes")
+      return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+    }
+    switch hooks.fetch(session.info, fetch.name, fetch.params) {
+    case .failure(let error):
+      post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+    case .success(let scope):
+      let host = hostedScope(scope)
+      scope.sealChanges()
+      guard let root = scope.root else {
+        let error = WireError.rejected("The scope has no root")
+        return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+      }
+      // A scope that is fetched again keeps its number and is told nothing twice.
+      let known = session.subscriptions.firstIndex { $0.host === host }
+      let scopeIndex = known ?? session.subscriptions.count
+      if known == nil {
+        session.subscriptions.append(.init(host: host, proven: host.sequence))
+      }
+      post(
+        session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)))
+      post(
+        session,
+        .scopeState(
+          ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.fullState())))
+    }
+  }
+
+  /// The host of a scope, made on first use.
+  func hostedScope(_ scope: Scope) -> ScopeHost {
+    if let host = hosts[ObjectIdentifier(scope)] { return host }
+    let host = ScopeHost(scope: scope)
+    hosts[ObjectIdentifier(scope)] = host
+    host.onLocalChanges = { [weak self, unowned host] fragments in
+      guard let self else { return }
+      broadcast(fragments, of: host, except: nil)
+      if !isHandling { flush() }
+    }
+    return host
+  }
+
+  private func handle(_ sync: ScopeSync, from session: ServerSession) {
+    guard sync.scopeIndex < session.subscriptions.count else {
+      let error = FragmentReply(error: .scopeIndexNotFound(sync.scopeIndex))
+      let replies = Array(repeating: error, count: sync.fragments.count)
+      return post(
+        session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+    }
+    let host = session.subscriptions[sync.scopeIndex].host
+    if let procedure = sync.procedure {
+      let error = FragmentReply(
+        error: .couldNotApplySync(reason: "there is no procedure \(procedure)"))
+      let replies = Array(repeating: error, count: sync.fragments.count)
+      return post(
+        session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+    }
+    let result = host.submit(
+      sync.fragments, isAtomic: sync.atomic == true,
+      by: session.submitter(at: sync.scopeIndex))
+    if !result.broadcast.isEmpty { broadcast(result.broadcast, of: host, except: session) }
+    let index = session.queue(
+      .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)))
+    session.subscriptions[sync.scopeIndex].sent.append((index, host.sequence))
+    if !result.correction.isEmpty { session.tell(result.correction, at: sync.scopeIndex) }
+    waiting.append(session)
+  }
+
+  private func broadcast(
+    _ fragments: [SyncFragment], of host: ScopeHost, except origin: ServerSession?
+  ) {
+    for session in sessions.values where session !== origin {
+      for (scopeIndex, subscription) in session.subscriptions.enumerated()
+      where subscription.host === host {
+        session.tell(fragments, at: scopeIndex)
+        waiting.append(session)
+      }
+    }
+  }
+}
+
+extension MessageError {
+  /// The type that the message says it has.
+  fileprivate var messageType: String? {
+    switch self {
+    case .notAnObject, .unknownType: nil
+    case .missing(let message, _, _), .invalid(let message, _, _, _),
+      .invalidElement(let message, _, _, _, _):
+      message
+    }
+  }
+}
+
+extension CloseReason {
+  static func plain(_ text: String) -> String {
+    var text = text
+    while text.utf8.count > 123 { text.removeLast() }
+    return text
+  }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import Jetstream
+
+/// The server's side of the protocol as a state machine: connections, frames and times go in, actions
+/// come out. It does no I/O, reads no clock and draws no random numbers of its own.
+package final class ServerEngine {
+  /// What the owner has to do with a connection.
+  package enum Action {
+    case send(connection: Int, [UInt8])
+    case close(connection: Int, code: Int, reason: String)
+  }
+
+  /// Times and bounds.
+  package struct Configuration {
+    package var pingInterval: Duration = .seconds(10)
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// A session whose client says nothing for this long is ended.
+    package var expiry: Duration = .seconds(600)
+    /// What may wait for a client's acknowledgement before its session is ended.
+    package var keptLimit = ReliableChannel.Limit()
+    /// The largest number of sessions at one time.
+    package var maxSessions = 100_000
+    /// The largest number of scopes that one session may fetch.
+    package var maxScopesPerSession = 256
+
+    package init() {}
+  }
+
+  /// The application's part.
+  package struct Hooks {
+    package var authorize: (SessionInfo) -> WireError?
+    package var fetch: (SessionInfo, String, JSONValue) -> Result<Scope, WireError>
+    package var log: (String) -> Void
+    /// A new token; must be impossible to guess.
+    package var makeToken: () -> String
+    /// Gives a number from 0 up to 1 for jitter.
+    package var random: () -> Double
+    package var sessionEnded: (SessionInfo) -> Void
+
+    package init(
+      authorize: @escaping (SessionInfo) -> WireError? = { _ in nil },
+      fetch: @escaping (SessionInfo, String, JSONValue) -> Result<Scope, WireError>,
+      log: @escaping (String) -> Void = { _ in },
+      makeToken: @escaping () -> String, random: @escaping () -> Double,
+      sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
+    ) {
+      self.authorize = authorize
+      self.fetch = fetch
+      self.log = log
+      self.makeToken = makeToken
+      self.random = random
+      self.sessionEnded = sessionEnded
+    }
+  }
+
+  enum Connection {
+    /// Nothing was said yet.
+    case fresh(params: [String: String], deadline: Duration)
+    case session(ServerSession)
+  }
+
+  let configuration: Configuration
+  let hooks: Hooks
+  let perform: (Action) -> Void
+  var connections: [Int: Connection] = [:]
+  var sessions: [String: ServerSession] = [:]
+  var hosts: [ObjectIdentifier: ScopeHost] = [:]
+  var now: Duration = .zero
+  private var nextSession = 1
+  /// Sessions with something in their outbox.
+  var waiting: [ServerSession] = []
+  /// While an input is being handled, what it leads to is sent at its end.
+  var isHandling = false
+  /// Scopes that are hosted whether a session has fetched them or not.
+  private var pinned: Set<ObjectIdentifier> = []
+
+  package init(
+    configuration: Configuration = Configuration(), hooks: Hooks,
+    perform: @escaping (Action) -> Void
+  ) {
+    self.configuration = configuration
+    self.hooks = hooks
+    self.perform = perform
+  }
+
+  package var sessionCount: Int { sessions.count }
+  package var connectionCount: Int { connections.count }
+
+  /// Collects the local changes of `scope` from now on, so that they are ordered with those of the
+  /// sessions that will fetch it.
+  package func host(_ scope: Scope) {
+    pinned.insert(ObjectIdentifier(scope))
+    _ = hostedScope(scope)
+  }
+
+  // MARK: Connections
+
+  /// A connection was opened; `params` are its `x-jetstream-` parameters without that prefix.
+  package func opened(_ id: Int, params: [String: String], now: Duration) {
+    self.now = now
+    let token = params["sessiontoken"] ?? ""
+    guard !token.isEmpty else {
+      connections[id] = .fresh(params: params, deadline: now + configuration.handshakeTimeout)
+      return
+    }
+    guard let session = sessions[token] else {
+      return refuse(id, .sessionTokenUnrecognized)
+    }
+    if let old = session.connection {
+      connections[old] = nil
+      perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))
+    }
+    session.connection = id
+    session.isHeld = true
+    session.outbox = []
+    touch(session)
+    schedulePing(session)
+    connections[id] = .session(session)
+  }
+
+  package func closed(_ id: Int, now: Duration) {
+    self.now = now
+    guard case .session(let session)? = connections.removeValue(forKey: id),
+      session.connection == id
+    else { return }
+    session.connection = nil
+    session.pingAt = nil
+    session.outbox = []
+  }
+
+  package func received(
+    _ id: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool,
+    now: Duration
+  ) {
+    self.now = now
+    isHandling = true
+    switch connections[id] {
+    case .fresh(let params, _): create(id, params, frame, isArray: isArray)
+    case .session(let session): receive(session, frame, on: id)
+    case nil: break
+    }
+    isHandling = false
+    flush()
+  }
+
+  /// A scope has made change sets on its own, or time has passed: sends what waits.
+  package func advance(to now: Duration) {
+    self.now = now
+    for (id, connection) in connections {
+      if case .fresh(_, let deadline) = connection, deadline <= now {
+        refuse(id, .sessionEstablishTimedOut)
+      }
+    }
+    for session in Array(sessions.values) {
+      if session.expiresAt <= now {
+        end(session, code: 4097, reason: "")
+      } else if let pingAt = session.pingAt, pingAt <= now {
+        session.outbox.append(session.channel.ping(resendMissing: false))
+        waiting.append(session)
+        schedulePing(session)
+      }
+    }
+    forgetSeen()
+    flush()
+  }
+
+  func refuse(_ id: Int, _ error: WireError) {
+    connections[id] = nil
+    perform(.close(connection: id, code: 4096, reason: CloseReason.text(error)))
+  }
+
+  func touch(_ session: ServerSession) { session.expiresAt = now + configuration.expiry }
+
+  func schedulePing(_ session: ServerSession) {
+    let jitter = configuration.pingInterval * (0.2 * hooks.random() - 0.1)
+    session.pingAt = now + configuration.pingInterval + jitter
+  }
+
+  // MARK: Sessions
+
+  private func create(
+    _ id: Int, _ params: [String: String],
+    _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool
+  ) {
+    let message: Message
+    switch frame {
+    case .failure(let error):
+      return refuse(id, WireError(message: "Could not parse message input: \(error)"))
+    case .success(let messages):
+      guard !isArray, let first = messages.first else { return refuse(id, .unrecognizedHandshake) }
+      switch first {
+      case .failure(let error): return refuse(id, WireError(message: "\(error)"))
+      case .success(let decoded): message = decoded
+      }
+    }
+    guard case .sessionCreate(let request) = message else {
+      return refuse(id, .unrecognizedHandshake)
+    }
+    let info = SessionInfo(
+      token: hooks.makeToken(), connectionParams: params, params: request.params,
+      version: request.version)
+    let denial =
+      sessions.count < configuration.maxSessions
+      ? hooks.authorize(info) : WireError.rejected("The server has too many sessions")
+    if let denial {
+      let reply = Message.sessionCreateReply(SessionCreateReply(error: denial))
+      perform(.send(connection: id, Message.encodeFrame([reply], asArray: true)))
+      return refuse(id, denial)
+    }
+    let session = ServerSession(
+      number: nextSession, info: info, limit: configuration.keptLimit,
+      expiresAt: now + configuration.expiry)
+    nextSession += 1
+    session.connection = id
+    sessions[info.token] = session
+    connections[id] = .session(session)
+    schedulePing(session)
+    post(session, .sessionCreateReply(SessionCreateReply(sessionToken: info.token)))
+  }
+
+  /// Ends a session and releases all it held.
+  func end(_ session: ServerSession, code: Int, reason: String) {
+    sessions[session.info.token] = nil
+    session.subscriptions = []
+    session.outbox = []
+    if let id = session.connection {
+      connections[id] = nil
+      session.connection = nil
+      perform(.close(connection: id, code: code, reason: reason))
+    }
+    hooks.sessionEnded(session.info)
+  }
+
+  /// Ends every session; for a server that stops.
+  package func stop() {
+    for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
+    for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
+    connections = [:]
+    for host in hosts.values { host.end() }
+    hosts = [:]
+  }
+
+  // MARK: Sending
+
+  func post(_ session: ServerSession, _ message: Message) {
+    session.queue(message)
+    waiting.append(session)
+  }
+
+  /// Sends each session what this turn has for it, in one frame.
+  func flush() {
+    let sessions = waiting
+    waiting = []
+    for session in sessions where !session.outbox.isEmpty {
+      if session.channel.isOverflowing {
+        hooks.log("session \(session.number): too much is not acknowledged; the session ends")
+        end(session, code: 4097, reason: "too much is not acknowledged")
+        continue
+      }
+      guard let id = session.connection, !session.isHeld else {
+        session.outbox = []
+        continue
+      }
+      let frame = session.outbox
+      session.outbox = []
+      session.transmitted = session.channel.highestSent
+      perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
+    }
+  }
+
+  /// Lets the hosts forget what every session has seen.
+  private func forgetSeen() {
+    var horizons: [ObjectIdentifier: Int] = [:]
+    for session in sessions.values {
+      for subscription in session.subscriptions {
+        let key = ObjectIdentifier(subscription.host)
+        horizons[key] = min(horizons[key] ?? .max, subscription.proven)
+      }
+    }
+    for (key, host) in hosts where horizons[key] == nil && !pinned.contains(key) {
+      host.end()
+      hosts[key] = nil
+    }
+    for host in hosts.values {
+      host.forget(upTo: horizons[ObjectIdentifier(host)] ?? host.sequence)
+    }
+  }
+}
+
+/// Close reasons fit a control frame: at most 123 bytes.
+enum CloseReason {
+  static func text(_ error: WireError) -> String {
+    var error = error
+    while error.json.text.utf8.count > 123, !error.message.isEmpty {
+      error.message.removeLast(min(8, error.message.count))
+    }
+    return error.json.text
+  }
+}
