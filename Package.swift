@@ -20,6 +20,9 @@ let package = Package(
       name: "Jetstream", dependencies: ["CJetstream"], swiftSettings: settings),
     .target(name: "JetstreamServer", dependencies: ["Jetstream"], swiftSettings: settings),
     .testTarget(
+      name: "JetstreamServerTests", dependencies: ["Jetstream", "JetstreamServer"],
+      swiftSettings: settings),
+    .testTarget(
       name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
       swiftSettings: settings),
   ]

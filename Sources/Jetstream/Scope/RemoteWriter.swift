@@ -8,6 +8,8 @@ struct RemoteWriter {
   private(set) var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   private var created: [UUID: ModelObject] = [:]
+  /// Models that fragments refer to.
+  private var held: [UUID: ModelObject] = [:]
 
   /// Finds models outside of the scope that may return to it.
   private let alsoKnown: (UUID) -> ModelObject?
@@ -17,8 +19,10 @@ struct RemoteWriter {
     self.alsoKnown = alsoKnown
   }
 
-  /// Makes the models that are added, so that any fragment can refer to any other.
+  /// Makes the models that are added, so that any fragment can refer to any other, and holds on to
+  /// those that are referred to: one fragment may take a model out before the next puts it in again.
   mutating func prepare(_ fragments: [SyncFragment]) {
+    defer { for fragment in fragments { hold(fragment) } }
     for (position, fragment) in fragments.enumerated() where fragment.kind == .add {
       if let known = find(fragment.uuid) {
         if known.schema.wireName != fragment.className {
@@ -98,15 +102,33 @@ struct RemoteWriter {
 
   /// Reports additions that nothing came to refer to.
   mutating func reportOrphans(among fragments: [SyncFragment]) {
-    for (position, fragment) in fragments.enumerated() where created[fragment.uuid] != nil {
-      if scope.record(of: fragment.uuid) == nil {
+    for (position, fragment) in fragments.enumerated() {
+      if let model = created[fragment.uuid], scope.record(of: fragment.uuid) == nil {
+        report.orphans.append(model)
         fail(position, .noParent(fragment.className, fragment.uuid))
       }
     }
   }
 
+  private mutating func hold(_ fragment: SyncFragment) {
+    if let model = find(fragment.uuid) { held[fragment.uuid] = model }
+    for (_, value) in fragment.properties {
+      switch value {
+      case .string(let text): hold(text)
+      case .array(let elements):
+        for case .string(let text) in elements { hold(text) }
+      default: break
+      }
+    }
+  }
+
+  private mutating func hold(_ text: String) {
+    guard let uuid = UUID(wireText: text), held[uuid] == nil else { return }
+    held[uuid] = find(uuid)
+  }
+
   private func find(_ uuid: UUID) -> ModelObject? {
-    scope.model(uuid) ?? created[uuid] ?? alsoKnown(uuid)
+    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? alsoKnown(uuid)
   }
 
   private func remotely(_ body: () -> Bool) {

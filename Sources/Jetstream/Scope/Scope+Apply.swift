@@ -1,9 +1,12 @@
 import Foundation
 
 /// What came of applying fragments.
-public struct ApplyReport: Sendable {
+public struct ApplyReport {
   /// What did not fit, by the position of the fragment. Everything else was applied.
   public internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
+
+  /// Models that were added, but that nothing visible refers to.
+  var orphans: [ModelObject] = []
 
   /// Whether all was applied.
   public var isComplete: Bool { errors.isEmpty }

@@ -62,7 +62,7 @@ package final class ClientEngine {
   private var lastAckSent = 0
   package private(set) var token: String?
   private var params: JSONValue = .object([:])
-  private var replicas: [Replica] = []
+  private(set) var replicas: [Replica] = []
   private var fetches: [Int: Replica] = [:]
   private var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
   private var waitingReplies = 0

@@ -86,4 +86,24 @@ struct PendingOverlay {
       columns[PropertyKey(uuid: new, name: key.name)] = column
     }
   }
+
+  /// The UUIDs in all confirmed and pending values. Cost: O(their size).
+  var references: Set<UUID> {
+    var result: Set<UUID> = []
+    func collect(_ value: JSONValue) {
+      switch value {
+      case .string(let text): if let uuid = UUID(wireText: text) { result.insert(uuid) }
+      case .array(let elements): for element in elements { collect(element) }
+      default: break
+      }
+    }
+    for column in columns.values {
+      collect(column.base)
+      for entry in column.entries {
+        collect(entry.value)
+        if let before = entry.before { collect(before) }
+      }
+    }
+    return result
+  }
 }

@@ -24,7 +24,7 @@ package final class Replica {
   /// Whether a state has arrived in this session. What arrives before it is contained in it.
   private(set) var hasState = false
   private(set) var pending: [Pending] = []
-  private var overlay = PendingOverlay()
+  private(set) var overlay = PendingOverlay()
   private var nextNumber = 1
   private var graveyard = Graveyard()
   private var batch = Batch()
@@ -118,7 +118,7 @@ package final class Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
-    try scope.applyFullState(visible, rootUUID: rootUUID, alsoKnown: graveyard.find)
+    try scope.applyFullState(visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -174,8 +174,14 @@ package final class Replica {
   /// seen as one change.
   func finishBatch() {
     guard !batch.isEmpty else { return }
-    let done = batch
+    var done = batch
     batch = Batch()
+    for (at, addition) in done.additions.enumerated() {
+      for (key, _) in addition.properties {
+        let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
+        if let visible { done.additions[at].properties[key] = visible }
+      }
+    }
     var changes = done.direct
     for (name, before) in done.seen {
       let now = overlay.visible(name) ?? before
@@ -191,8 +197,15 @@ package final class Replica {
         return SyncFragment(
           .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
       }
-    if !fragments.isEmpty { scope.apply(fragments, alsoKnown: graveyard.find) }
-    graveyard.drop(before: pending.first?.number ?? nextNumber)
+    if !fragments.isEmpty {
+      let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+      for model in report.orphans { graveyard.insert(model, uuid: model.uuid) }
+    }
+    if pending.isEmpty {
+      graveyard.removeAll()
+    } else {
+      graveyard.prune { overlay.references }
+    }
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
   }
 
@@ -205,17 +218,15 @@ package final class Replica {
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.additionIndex[fragment.uuid] = batch.additions.count
-      batch.additions.append(fragment)
-      for (key, value) in fragment.properties {
-        let name = PropertyKey(uuid: fragment.uuid, name: key)
-        guard overlay.covers(name) else { continue }
-        overlay.confirm(name, value: value)
-        batch.additions[batch.additions.count - 1].properties[key] = overlay.visible(name)
-      }
-      return
+      batch.additions.append(
+        SyncFragment(
+          .add, uuid: fragment.uuid, className: fragment.className, properties: JSONObject()))
     }
     if let at = batch.additionIndex[fragment.uuid] {
-      for (key, value) in fragment.properties { batch.additions[at].properties[key] = value }
+      for (key, value) in fragment.properties {
+        overlay.confirm(PropertyKey(uuid: fragment.uuid, name: key), value: value)
+        batch.additions[at].properties[key] = value
+      }
       return
     }
     for (key, value) in fragment.properties {
@@ -245,28 +256,7 @@ extension Replica: MembershipObserver {
   package func modelEntered(_ model: ModelObject) { graveyard.remove(model.uuid) }
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
-  package func modelLeft(_ model: ModelObject) {
-    let set = scope.isWritingRemotely ? nextNumber - 1 : nextNumber
-    graveyard.insert(model, uuid: model.uuid, set: set)
-  }
-}
-
-/// Models that have left the tree while change sets are pending, kept so that they can return as
-/// the same objects.
-struct Graveyard {
-  private var models: [UUID: (model: ModelObject, set: Int)] = [:]
-
-  func find(_ uuid: UUID) -> ModelObject? { models[uuid]?.model }
-
-  mutating func insert(_ model: ModelObject, uuid: UUID, set: Int) { models[uuid] = (model, set) }
-
-  mutating func remove(_ uuid: UUID) { models[uuid] = nil }
-
-  /// Forgets what left before all the sets that are still pending.
-  mutating func drop(before set: Int) {
-    if models.isEmpty { return }
-    models = models.filter { $0.value.set >= set }
-  }
+  package func modelLeft(_ model: ModelObject) { graveyard.insert(model, uuid: model.uuid) }
 }
 
 extension Scope {

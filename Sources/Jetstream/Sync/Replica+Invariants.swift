@@ -1,0 +1,25 @@
+extension Replica {
+  /// Gives every covered property that does not show what its base and its pending sets make of it.
+  /// For tests; cost: O(covered properties).
+  package func brokenInvariants() -> [String] {
+    var broken: [String] = []
+    for key in overlay.keys {
+      guard let model = scope.model(key.uuid), let property = model.schema[key.name],
+        let visible = overlay.visible(key)
+      else { continue }
+      let record = model.ensureRecord()
+      // A local change that is not in a set yet stands in front.
+      if record.bases.contains(where: { $0.index == property.index }) { continue }
+      let current = model.json(of: property)
+      if !property.areSame(current, visible) {
+        broken.append("\(key.name) of \(key.uuid.wireText) is \(current), should be \(visible)")
+      }
+    }
+    return broken
+  }
+}
+
+extension ClientEngine {
+  /// What is wrong with the replicas; for tests.
+  package func brokenInvariants() -> [String] { replicas.flatMap { $0.brokenInvariants() } }
+}

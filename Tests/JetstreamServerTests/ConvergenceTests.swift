@@ -1,0 +1,81 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Replicas converge")
+struct ConvergenceTests {
+  @Test("Clients that edit at random, through cuts and reconnects, end equal", arguments: 0..<100)
+  func randomEdits(seed: Int) {
+    let world = InMemoryWorld(seed: UInt64(seed))
+    for _ in 0..<8 { world.canvas.shapes.append(Shape()) }
+    let clients = (0..<3).map { _ in world.addClient() }
+    for client in clients { client.join() }
+    world.settle()
+    for step in 0..<300 {
+      switch Int.random(in: 0..<100, using: &world.generator) {
+      case 0..<45:
+        let client = clients.randomElement(using: &world.generator)!
+        RandomEdit.perform(on: client.canvas, step: step, &world.generator)
+        if Bool.random(using: &world.generator) { client.scope.flush() }
+      case 45..<50:
+        RandomEdit.perform(on: world.canvas, step: step, &world.generator)
+        if Bool.random(using: &world.generator) { world.scope.flush() }
+      case 50..<92:
+        guard let link = world.links.randomElement(using: &world.generator) else { continue }
+        world.deliver(link, toServer: Bool.random(using: &world.generator))
+      case 92..<95:
+        if let link = world.links.randomElement(using: &world.generator) { world.cut(link) }
+      default:
+        world.advance(by: .milliseconds(Int.random(in: 1...3000, using: &world.generator)))
+      }
+    }
+    world.settle()
+    for client in clients {
+      let found = differences(client.scope, world.scope)
+      #expect(found.isEmpty, "client \(client.number), seed \(seed): \(found)")
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON, "seed \(seed)")
+    }
+  }
+}
+
+/// Changes a drawing at random.
+enum RandomEdit {
+  static func perform(on canvas: Canvas, step: Int, _ generator: inout SeededGenerator) {
+    let shapes = canvas.shapes
+    let shape = shapes.randomElement(using: &generator)
+    switch Int.random(in: 0..<14, using: &generator) {
+    case 0, 1, 2: shape?.x = Float.random(in: -100...100, using: &generator)
+    case 3: shape?.label = "step \(step)"
+    case 4: canvas.name = Bool.random(using: &generator) ? "name \(step)" : nil
+    case 5, 6: canvas.shapes.append(made(step))
+    case 7: canvas.shapes.insert(made(step), at: Int.random(in: 0...shapes.count, using: &generator))
+    case 8: if let shape { canvas.shapes.remove(shape) }
+    case 9:
+      if shapes.count > 1 {
+        canvas.shapes.move(
+          from: Int.random(in: 0..<shapes.count, using: &generator),
+          to: Int.random(in: 0..<shapes.count, using: &generator))
+      }
+    case 10:
+      if let shape {
+        canvas.hidden.append(shape)
+        canvas.shapes.remove(shape)
+      }
+    case 11:
+      if let shape = canvas.hidden.randomElement(using: &generator) {
+        canvas.shapes.append(shape)
+        canvas.hidden.remove(shape)
+      }
+    case 12: canvas.selected = Bool.random(using: &generator) ? shape : nil
+    default: shape?.parts.append(made(step))
+    }
+  }
+
+  private static func made(_ step: Int) -> Shape {
+    let shape = Shape()
+    shape.label = "made in step \(step)"
+    shape.tags = [step]
+    return shape
+  }
+}
