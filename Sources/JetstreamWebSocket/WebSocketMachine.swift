@@ -23,8 +23,10 @@ struct WebSocketMachine: Sendable {
     case finishWriting
     /// Tell the application how the connection ended. Comes exactly once.
     case end(Outcome)
-    /// Close the socket now, with whatever is still queued.
+    /// Close the socket once what is queued has been written.
     case drop
+    /// Close the socket now and throw away what is queued.
+    case abort
   }
 
   private enum Phase: Sendable {
@@ -89,17 +91,17 @@ struct WebSocketMachine: Sendable {
 
   /// The application wants the socket gone.
   mutating func abort() -> [Action] {
-    lose()
+    lose(.abort)
   }
 
   /// The transport read its end or failed. Without a close handshake that is a loss.
   mutating func transportEnded() -> [Action] {
-    lose()
+    lose(.drop)
   }
 
   /// The timer armed by `armCloseTimer` fired: the peer takes too long to finish the close.
   mutating func timerFired() -> [Action] {
-    isOpen ? [] : lose()
+    isOpen ? [] : lose(.abort)
   }
 
   private mutating func handle(_ event: FrameDecoder.Event, into actions: inout [Action]) {
@@ -134,12 +136,12 @@ struct WebSocketMachine: Sendable {
     actions += [.end(.failed(.protocolViolation(violation), status)), .finishWriting]
   }
 
-  private mutating func lose() -> [Action] {
+  private mutating func lose(_ ending: Action) -> [Action] {
     defer { phase = .dropped }
     switch phase {
     case .open, .closing:
-      return [.end(.failed(.connectionLost, WebSocketCloseStatus(code: .abnormal))), .drop]
-    case .draining: return [.drop]
+      return [.end(.failed(.connectionLost, WebSocketCloseStatus(code: .abnormal))), ending]
+    case .draining: return [ending]
     case .dropped: return []
     }
   }

@@ -49,7 +49,7 @@ import Testing
     let seen = WebSocketCloseStatus(code: 4097, reason: "{}", byPeer: true)
     #expect(rest(answered) == [.end(.closed(seen)), .armCloseTimer])
     #expect(server.receive(wire(answered)[...]) == [.end(.closed(status)), .finishWriting])
-    #expect(server.timerFired() == [.drop])
+    #expect(server.timerFired() == [.abort])
   }
 
   @Test mutating func bothCloseAtOnce() {
@@ -71,7 +71,7 @@ import Testing
   @Test mutating func aPeerThatNeverAnswersTheCloseIsDropped() {
     _ = client.close(WebSocketCloseStatus(code: 1000))
     let lost = WebSocketCloseStatus(code: .abnormal)
-    #expect(client.timerFired() == [.end(.failed(.connectionLost, lost)), .drop])
+    #expect(client.timerFired() == [.end(.failed(.connectionLost, lost)), .abort])
     #expect(client.timerFired().isEmpty)
     #expect(client.receive([0x88, 0]).isEmpty)
   }
@@ -108,7 +108,7 @@ import Testing
     let lost = WebSocketMachine.Action.end(
       .failed(.connectionLost, WebSocketCloseStatus(code: .abnormal)))
     #expect(client.transportEnded() == [lost, .drop])
-    #expect(server.abort() == [lost, .drop])
+    #expect(server.abort() == [lost, .abort])
     #expect(server.abort().isEmpty)
     #expect(server.close(WebSocketCloseStatus(code: 1000)).isEmpty)
   }
