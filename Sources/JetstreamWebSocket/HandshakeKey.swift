@@ -6,8 +6,8 @@ enum HandshakeKey {
   private static let suffix = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
   /// A fresh `Sec-WebSocket-Key`: 16 random bytes in base64.
-  static func make(using randomness: inout some RandomNumberGenerator) -> String {
-    let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &randomness) }
+  static func make() -> String {
+    let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
     return Data(bytes).base64EncodedString()
   }
 

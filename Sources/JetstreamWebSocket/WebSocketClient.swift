@@ -44,10 +44,9 @@ public enum WebSocketClient {
   ) async throws(WebSocketError) -> WebSocketConnection {
     let url = try WebSocketURL(url)
     guard !url.isSecure else { throw .secureTransportUnavailable }
-    var randomness = SystemRandomNumberGenerator()
     let handshake = try ClientHandshake(
       url: url, headers: headers, subprotocols: configuration.subprotocols,
-      key: HandshakeKey.make(using: &randomness))
+      key: HandshakeKey.make())
     let attempt = ClientAttempt(url: url, handshake: handshake, configuration: configuration)
     return try await attempt.run().get()
   }

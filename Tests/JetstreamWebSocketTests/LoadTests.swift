@@ -153,7 +153,7 @@ import Testing
   }
 
   @Test func acceptingRestsWhenDescriptorsRunOut() async throws {
-    let failures = Mutex(3)
+    let failures = Atomic<Int>(3)
     let address = try SocketAddress.resolve(host: "127.0.0.1", port: 0, numericOnly: true)[0]
     let descriptor = ListenerCore.listeningSocket(on: address, acceptsBoth: false, backlog: 8)
     let core = ListenerCore(
@@ -161,17 +161,14 @@ import Testing
       handlers: .init(
         request: { _ in .text("page") }, upgrade: { _ in .accept }, connection: echo)
     ) { listening in
-      let isFailing = failures.withLock { left in
-        defer { left = max(0, left - 1) }
-        return left > 0
-      }
+      let isFailing = failures.wrappingSubtract(1, ordering: .relaxed).oldValue > 0
       return isFailing ? -EMFILE : Platform.acceptConnection(on: listening)
     }
     core.start()
     let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(core.port)")
     try connection.send(text: "after all")
     #expect(try await connection.receive()?.text == "after all")
-    #expect(failures.withLock { $0 } == 0)
+    #expect(failures.load(ordering: .relaxed) < 0)
     await core.stop(WebSocketCloseStatus(code: .goingAway))
   }
 }
