@@ -167,10 +167,10 @@ struct FrameDecoder: Sendable {
     let piece = rest.prefix(Int(length) - received)
     rest = rest.dropFirst(piece.count)
     if opcode.isControl {
-      append(piece, to: &control)
+      Self.append(piece, to: &control, unmaskedWith: maskKey, offset: received)
     } else {
       let start = message.count
-      append(piece, to: &message)
+      Self.append(piece, to: &message, unmaskedWith: maskKey, offset: received)
       if messageKind == .text {
         let valid = message.withUnsafeBytes { utf8.accept(.init(rebasing: $0[start...])) }
         guard valid else { throw .invalidUTF8 }
@@ -179,12 +179,18 @@ struct FrameDecoder: Sendable {
     received += piece.count
   }
 
-  private func append(_ piece: ArraySlice<UInt8>, to buffer: inout [UInt8]) {
+  private var maskKey: MaskKey? { role == .server ? key : nil }
+
+  /// Static, because a method would hold a copy of the decoder, and with it of the buffer, so that
+  /// every piece would cost a copy of all that came before.
+  private static func append(
+    _ piece: ArraySlice<UInt8>, to buffer: inout [UInt8], unmaskedWith key: MaskKey?, offset: Int
+  ) {
     let start = buffer.count
     buffer.append(contentsOf: piece)
-    guard role == .server else { return }
+    guard let key else { return }
     buffer.withUnsafeMutableBytes {
-      key.apply(to: .init(rebasing: $0[start...]), offset: received)
+      key.apply(to: .init(rebasing: $0[start...]), offset: offset)
     }
   }
 
