@@ -1,0 +1,215 @@
+import Synchronization
+
+/// What an HTTP connection needs of the listener that accepted it.
+protocol HTTPServerDelegate: AnyObject, Sendable {
+  var configuration: WebSocketListener.Configuration { get }
+  func respond(to request: HTTPRequest) async -> HTTPResponse
+  func decide(on request: HTTPRequest) async -> UpgradeDecision
+  /// Takes over an upgraded connection and lives through it. False when there is no more listener.
+  func adopt(_ connection: WebSocketConnection, request: HTTPRequest) -> Bool
+}
+
+/// An accepted socket until it becomes a WebSocket: it reads requests, has them answered, and
+/// guards each step with the handshake's time limit.
+final class HTTPServerConnection: TransportHandler {
+  private enum Phase {
+    case reading
+    /// The application decides; the peer is not read.
+    case handling
+    /// The response is on its way, and another request may follow.
+    case writing
+    /// The last response is on its way; whatever comes is ignored until the peer's end.
+    case lingering
+    case upgraded(WebSocketConnection)
+    case closed
+  }
+
+  private struct State {
+    var phase = Phase.reading
+    var parser = HTTPHeadParser()
+    /// What came behind the request being answered.
+    var leftover: ArraySlice<UInt8> = []
+    var hasRequested = false
+    /// The number of the deadline in force; earlier ones are void.
+    var deadline = 0
+  }
+
+  private let transport: SocketTransport
+  private let server: any HTTPServerDelegate
+  private let state = Mutex(State())
+
+  init(transport: SocketTransport, server: any HTTPServerDelegate) {
+    self.transport = transport
+    self.server = server
+  }
+
+  func start() {
+    transport.setHandler(self)
+    armDeadline()
+    transport.resumeReading()
+  }
+
+  /// Ends whatever the connection has become: a WebSocket by its handshake, HTTP at once.
+  func stop(_ status: WebSocketCloseStatus) {
+    let webSocket: WebSocketConnection? = state.withLock { state in
+      if case .upgraded(let webSocket) = state.phase { return webSocket }
+      state.phase = .closed
+      return nil
+    }
+    if let webSocket {
+      webSocket.beginClose(code: status.code, reason: status.reason)
+    } else {
+      transport.abort()
+    }
+  }
+
+  // MARK: Requests
+
+  func received(_ bytes: ArraySlice<UInt8>) {
+    let parsed = state.withLock { state -> Result<HTTPRequest, HTTPHeadFault>? in
+      guard case .reading = state.phase else { return nil }
+      var rest = bytes
+      do throws(HTTPHeadFault) {
+        guard let head = try state.parser.parse(&rest) else { return nil }
+        state.leftover = rest
+        state.phase = .handling
+        state.hasRequested = true
+        state.deadline += 1
+        return .success(
+          try HTTPRequest.parse(startLine: head.startLine, headers: head.headers))
+      } catch {
+        return .failure(error)
+      }
+    }
+    switch parsed {
+    case nil: break
+    case .success(let request):
+      transport.pauseReading()
+      handle(request)
+    case .failure(let fault): respond(.plain(fault.status))
+    }
+  }
+
+  private func handle(_ request: HTTPRequest) {
+    switch ServerHandshake.judge(request) {
+    case .refuse(let response):
+      respond(response, to: request)
+    case .upgrade(let accept):
+      Task {
+        switch await server.decide(on: request) {
+        case .accept: upgrade(request, accept: accept)
+        case .refuse(let response): respond(response, to: request)
+        }
+      }
+    case .plain:
+      guard request.method == "GET" || request.method == "HEAD" else {
+        respond(.methodNotAllowed, to: request)
+        return
+      }
+      guard !request.hasBody else {
+        respond(.plain(413), to: request)
+        return
+      }
+      Task {
+        let response = await server.respond(to: request)
+        respond(response, to: request, keepAlive: request.wantsKeepAlive)
+      }
+    }
+  }
+
+  private func respond(
+    _ response: HTTPResponse, to request: HTTPRequest? = nil, keepAlive: Bool = false
+  ) {
+    let (head, body) = response.encoded(
+      keepAlive: keepAlive, includesBody: request?.method != "HEAD")
+    let isLive = state.withLock { state in
+      if case .closed = state.phase { return false }
+      state.phase = keepAlive ? .writing : .lingering
+      return true
+    }
+    guard isLive else { return }
+    armDeadline()
+    transport.enqueue(EncodedFrame(head: head, payload: body))
+    if !keepAlive {
+      transport.finishWriting()
+      transport.resumeReading()
+    }
+  }
+
+  /// The response is out: on to the next request, which may already be there.
+  func drained() {
+    let leftover: ArraySlice<UInt8>? = state.withLock { state in
+      guard case .writing = state.phase else { return nil }
+      state.phase = .reading
+      defer { state.leftover = [] }
+      return state.leftover
+    }
+    guard let leftover else { return }
+    armDeadline()
+    transport.resumeReading()
+    if !leftover.isEmpty { received(leftover) }
+  }
+
+  func ended() {
+    state.withLock { $0.phase = .closed }
+    transport.close(within: server.configuration.handshakeTimeout)
+  }
+
+  // MARK: Upgrade
+
+  private func upgrade(_ request: HTTPRequest, accept: String) {
+    let configuration = server.configuration
+    let subprotocol = ServerHandshake.subprotocol(
+      for: request, supported: configuration.subprotocols)
+    let webSocket = WebSocketConnection(
+      role: .server, transport: transport, configuration: configuration.connection,
+      subprotocol: subprotocol)
+    let leftover: ArraySlice<UInt8>? = state.withLock { state in
+      if case .closed = state.phase { return nil }
+      state.phase = .upgraded(webSocket)
+      defer { state.leftover = [] }
+      return state.leftover
+    }
+    guard let leftover else { return }
+    let response = ServerHandshake.response(accept: accept, subprotocol: subprotocol)
+    transport.enqueue(EncodedFrame(head: response, payload: []))
+    transport.loop.queue.async { webSocket.start(with: leftover) }
+    if !server.adopt(webSocket, request: request) { webSocket.abort() }
+  }
+
+  // MARK: Time
+
+  /// Bounds the step that begins now. A response keeps its time as long as the peer takes some.
+  private func armDeadline() {
+    let number = state.withLock { state in
+      state.deadline += 1
+      return state.deadline
+    }
+    awaitDeadline(number, buffered: .max)
+  }
+
+  private func awaitDeadline(_ number: Int, buffered: Int) {
+    transport.loop.after(server.configuration.handshakeTimeout) { [weak self] in
+      self?.deadlinePassed(number, buffered: buffered)
+    }
+  }
+
+  private func deadlinePassed(_ number: Int, buffered: Int) {
+    enum Reaction { case none, wait, answer, drop }
+    let remaining = transport.bufferedBytes
+    let reaction: Reaction = state.withLock { state in
+      guard state.deadline == number else { return .none }
+      switch state.phase {
+      case .reading: return state.parser.isEmpty ? .drop : .answer
+      case .writing, .lingering: return remaining > 0 && remaining < buffered ? .wait : .drop
+      case .handling, .upgraded, .closed: return .none
+      }
+    }
+    switch reaction {
+    case .none: break
+    case .wait: awaitDeadline(number, buffered: remaining)
+    case .answer: respond(.plain(408))
+    case .drop: transport.close(within: .zero)
+    }
+  }
+}

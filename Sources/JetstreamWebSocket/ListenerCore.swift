@@ -1,0 +1,226 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import Dispatch
+import Synchronization
+
+/// The working part of a listener: the accepting socket and the register of what it accepted.
+final class ListenerCore: HTTPServerDelegate {
+  struct Handlers: Sendable {
+    var request: WebSocketListener.RequestHandler
+    var upgrade: WebSocketListener.UpgradeHandler
+    var connection: WebSocketListener.ConnectionHandler
+  }
+
+  /// Sendable although the overlay of libdispatch does not declare its sources so: sources are
+  /// made to be used from any thread, and everything else in here is Sendable by itself.
+  private struct State: @unchecked Sendable {
+    var source: (any DispatchSourceRead)?
+    var isPaused = false
+    var isStopped = false
+    /// Whether the listening socket has not been given back yet.
+    var isListening = true
+    var lastID = 0
+    var connections: [Int: HTTPServerConnection] = [:]
+    /// Sockets not given back yet.
+    var open: Set<Int> = []
+    var stopWaiters: [CheckedContinuation<Void, Never>] = []
+  }
+
+  /// How many connections one wakeup accepts before the loop's other sockets have a turn.
+  private static let batch = 64
+  /// How long accepting rests when the process has no descriptors left.
+  private static let pause = Duration.milliseconds(100)
+
+  let configuration: WebSocketListener.Configuration
+  let port: UInt16
+  private let descriptor: Int32
+  private let handlers: Handlers
+  private let acceptNext: @Sendable (Int32) -> Int32
+  private let loop = IOLoop.next()
+  private let state = Mutex(State())
+
+  /// Takes over a listening socket. `acceptNext` is replaced by tests only.
+  init(
+    descriptor: Int32, configuration: WebSocketListener.Configuration, handlers: Handlers,
+    acceptNext: @escaping @Sendable (Int32) -> Int32 = { Platform.acceptConnection(on: $0) }
+  ) {
+    self.descriptor = descriptor
+    self.configuration = configuration
+    self.handlers = handlers
+    self.acceptNext = acceptNext
+    port = SocketAddress.port(of: descriptor)
+  }
+
+  /// Makes, binds and opens a listening socket.
+  static func bind(
+    host: String, port: UInt16, configuration: WebSocketListener.Configuration,
+    handlers: Handlers
+  ) async throws(WebSocketError) -> ListenerCore {
+    let resolved = await withCheckedContinuation { continuation in
+      SocketAddress.resolve(host: host, port: port, passive: true) {
+        continuation.resume(returning: $0)
+      }
+    }
+    var code = EADDRNOTAVAIL
+    for address in try resolved.get() {
+      let descriptor = listeningSocket(
+        on: address, acceptsBoth: host == "::", backlog: configuration.backlog)
+      if descriptor >= 0 {
+        return ListenerCore(
+          descriptor: descriptor, configuration: configuration, handlers: handlers)
+      }
+      code = -descriptor
+    }
+    throw .bindFailed(code: code)
+  }
+
+  /// A listening socket, or a negative `errno`.
+  static func listeningSocket(
+    on address: SocketAddress, acceptsBoth: Bool, backlog: Int32
+  ) -> Int32 {
+    let descriptor = Platform.makeSocket(family: address.family)
+    guard descriptor >= 0 else { return descriptor }
+    Platform.set(descriptor, SOL_SOCKET, SO_REUSEADDR, to: 1)
+    if address.family == AF_INET6 {
+      Platform.set(descriptor, Int32(IPPROTO_IPV6), IPV6_V6ONLY, to: acceptsBoth ? 0 : 1)
+    }
+    var result = address.bind(descriptor)
+    if result == 0, listen(descriptor, backlog) != 0 { result = -errno }
+    guard result == 0 else {
+      Platform.closeDescriptor(descriptor)
+      return result
+    }
+    return descriptor
+  }
+
+  func start() {
+    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
+    source.setEventHandler { self.acceptWaiting() }
+    source.setCancelHandler {
+      Platform.closeDescriptor(self.descriptor)
+      self.forget { $0.isListening = false }
+    }
+    source.activate()
+    state.withLock { $0.source = source }
+  }
+
+  // MARK: Accepting
+
+  private func acceptWaiting() {
+    for _ in 0..<Self.batch {
+      guard state.withLock({ !$0.isStopped && !$0.isPaused }) else { return }
+      let accepted = acceptNext(descriptor)
+      if accepted >= 0 {
+        adopt(accepted)
+        continue
+      }
+      switch -accepted {
+      case EINTR, ECONNABORTED, EPROTO: continue
+      case EAGAIN, EWOULDBLOCK: return
+      default:
+        // Out of descriptors or memory, most likely. The waiting connection would wake us again
+        // and again, so accepting rests until some may have been freed.
+        rest()
+        return
+      }
+    }
+  }
+
+  private func rest() {
+    state.withLock { state in
+      guard !state.isPaused, !state.isStopped else { return }
+      state.isPaused = true
+      state.source?.suspend()
+    }
+    loop.after(Self.pause) {
+      self.state.withLock { state in
+        guard state.isPaused else { return }
+        state.isPaused = false
+        state.source?.resume()
+      }
+    }
+  }
+
+  private func adopt(_ accepted: Int32) {
+    Platform.tune(accepted)
+    let id = state.withLock { state in
+      state.lastID += 1
+      state.open.insert(state.lastID)
+      return state.lastID
+    }
+    let transport = SocketTransport(descriptor: accepted, loop: .next()) {
+      self.forget { state in
+        state.open.remove(id)
+        state.connections[id] = nil
+      }
+    }
+    let connection = HTTPServerConnection(transport: transport, server: self)
+    let isStopped = state.withLock { state in
+      if !state.isStopped { state.connections[id] = connection }
+      return state.isStopped
+    }
+    if isStopped { transport.abort() } else { connection.start() }
+  }
+
+  // MARK: What connections ask for
+
+  func respond(to request: HTTPRequest) async -> HTTPResponse {
+    await handlers.request(request)
+  }
+
+  func decide(on request: HTTPRequest) async -> UpgradeDecision {
+    await handlers.upgrade(request)
+  }
+
+  func adopt(_ connection: WebSocketConnection, request: HTTPRequest) -> Bool {
+    guard !state.withLock({ $0.isStopped }) else { return false }
+    Task {
+      await handlers.connection(connection, request)
+      await connection.close()
+    }
+    return true
+  }
+
+  // MARK: Stopping
+
+  var connectionCount: Int { state.withLock { $0.open.count } }
+
+  func stop(_ status: WebSocketCloseStatus) async {
+    let connections: [HTTPServerConnection] = state.withLock { state in
+      guard !state.isStopped else { return [] }
+      state.isStopped = true
+      state.source?.cancel()
+      if state.isPaused {
+        state.isPaused = false
+        state.source?.resume()
+      }
+      return Array(state.connections.values)
+    }
+    for connection in connections { connection.stop(status) }
+    await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+      let isOver = state.withLock { state in
+        let isOver = !state.isListening && state.open.isEmpty
+        if !isOver { state.stopWaiters.append(continuation) }
+        return isOver
+      }
+      if isOver { continuation.resume() }
+    }
+  }
+
+  /// Records that a socket is gone, and wakes those who wait for the last one.
+  private func forget(_ change: (inout State) -> Void) {
+    let waiters: [CheckedContinuation<Void, Never>] = state.withLock { state in
+      change(&state)
+      guard state.isStopped, !state.isListening, state.open.isEmpty else { return [] }
+      state.source = nil
+      defer { state.stopWaiters = [] }
+      return state.stopWaiters
+    }
+    for waiter in waiters { waiter.resume() }
+  }
+}

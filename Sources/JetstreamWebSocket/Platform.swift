@@ -1,0 +1,109 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The socket calls this module makes, with what differs between platforms hidden behind them.
+///
+/// Every function returns the value of the call or a negative `errno`.
+enum Platform {
+  /// A non-blocking TCP socket that is not inherited by child processes.
+  static func makeSocket(family: Int32) -> Int32 {
+    #if canImport(Darwin)
+    let descriptor = socket(family, SOCK_STREAM, 0)
+    #else
+    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    #endif
+    guard descriptor >= 0 else { return -errno }
+    prepare(descriptor)
+    return descriptor
+  }
+
+  /// Takes one waiting connection off a listening socket, non-blocking like every socket here.
+  static func acceptConnection(on listening: Int32) -> Int32 {
+    let descriptor = accept(listening, nil, nil)
+    guard descriptor >= 0 else { return -errno }
+    prepare(descriptor)
+    return descriptor
+  }
+
+  /// Makes a descriptor non-blocking and private to this process, and keeps a broken connection
+  /// from raising SIGPIPE where that is a property of the socket.
+  private static func prepare(_ descriptor: Int32) {
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
+    _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+    #if canImport(Darwin)
+    set(descriptor, SOL_SOCKET, SO_NOSIGPIPE, to: 1)
+    #endif
+  }
+
+  /// Sends small writes at once, and lets the kernel notice peers that vanished.
+  static func tune(_ descriptor: Int32) {
+    set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, to: 1)
+    set(descriptor, SOL_SOCKET, SO_KEEPALIVE, to: 1)
+  }
+
+  /// Sets one integer option; a failure is ignored, since every option here is an improvement and
+  /// none is a need.
+  static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, to value: Int32) {
+    _ = withUnsafeBytes(of: value) {
+      setsockopt(descriptor, level, option, $0.baseAddress, socklen_t($0.count))
+    }
+  }
+
+  /// Makes the next close reset the connection and forget what was not yet sent.
+  static func resetOnClose(_ descriptor: Int32) {
+    let value = linger(l_onoff: 1, l_linger: 0)
+    _ = withUnsafeBytes(of: value) {
+      setsockopt(descriptor, SOL_SOCKET, SO_LINGER, $0.baseAddress, socklen_t($0.count))
+    }
+  }
+
+  /// The error with which a connection attempt ended, or 0. A positive `errno`.
+  static func pendingError(of descriptor: Int32) -> Int32 {
+    var value: Int32 = 0
+    var size = socklen_t(MemoryLayout<Int32>.size)
+    let result = getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &value, &size)
+    return result == 0 ? value : errno
+  }
+
+  /// Reads what is there, at most as much as `buffer` holds. 0 at the peer's end.
+  static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+    let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
+    return count >= 0 ? count : Int(-errno)
+  }
+
+  /// Writes several buffers with one call. SIGPIPE is not raised.
+  static func send(_ descriptor: Int32, _ vectors: inout [iovec]) -> Int {
+    vectors.withUnsafeMutableBufferPointer { buffer in
+      var message = msghdr()
+      message.msg_iov = buffer.baseAddress
+      message.msg_iovlen = .init(buffer.count)
+      #if canImport(Darwin)
+      let flags: Int32 = 0
+      #else
+      let flags = Int32(MSG_NOSIGNAL)
+      #endif
+      let count = sendmsg(descriptor, &message, flags)
+      return count >= 0 ? count : Int(-errno)
+    }
+  }
+
+  /// Ends the sending half; the peer reads an end after what was sent before.
+  static func finishSending(_ descriptor: Int32) {
+    _ = shutdown(descriptor, Int32(SHUT_WR))
+  }
+
+  /// Gives the descriptor back.
+  static func closeDescriptor(_ descriptor: Int32) {
+    _ = close(descriptor)
+  }
+
+  /// Whether a negative result only means that there is nothing to do right now.
+  static func isRetry(_ result: Int) -> Bool {
+    result == Int(-EAGAIN) || result == Int(-EWOULDBLOCK)
+  }
+}

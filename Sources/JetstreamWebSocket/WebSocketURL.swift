@@ -1,0 +1,84 @@
+/// The parts of a `ws://` or `wss://` address that a connection needs.
+struct WebSocketURL: Sendable, Equatable {
+  var isSecure: Bool
+  /// The host without brackets.
+  var host: String
+  var port: UInt16
+  /// Path and query, never empty, as they stood.
+  var target: String
+  private var isBracketed: Bool
+  private var hasDefaultPort: Bool
+
+  /// The value of the Host field; the port is left out when it is the scheme's own.
+  var hostHeader: String {
+    let name = isBracketed ? "[\(host)]" : host
+    return hasDefaultPort ? name : "\(name):\(port)"
+  }
+
+  /// Reads an address. Throws `.invalidURL`, with what is wrong, when it cannot be used.
+  init(_ text: String) throws(WebSocketError) {
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+      throw .invalidURL("The address holds a blank or a character that is not ASCII.")
+    }
+    guard let mark = text.firstRange(of: "://") else {
+      throw .invalidURL("The address has no scheme.")
+    }
+    switch text[..<mark.lowerBound].lowercased() {
+    case "ws": isSecure = false
+    case "wss": isSecure = true
+    default: throw .invalidURL("The scheme is neither ws nor wss.")
+    }
+    let rest = text[mark.upperBound...]
+    guard !rest.contains("#") else { throw .invalidURL("A WebSocket address has no fragment.") }
+    let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
+    let path = rest[end...]
+    target = path.hasPrefix("/") ? String(path) : "/" + path
+
+    let authority = rest[..<end]
+    guard !authority.contains("@") else {
+      throw .invalidURL("The address holds a user name; send credentials in a header.")
+    }
+    let portText: Substring
+    if authority.hasPrefix("[") {
+      guard let bracket = authority.firstIndex(of: "]") else {
+        throw .invalidURL("The host's bracket is not closed.")
+      }
+      host = String(authority[authority.index(after: authority.startIndex)..<bracket])
+      isBracketed = true
+      portText = authority[authority.index(after: bracket)...]
+      guard portText.isEmpty || portText.hasPrefix(":") else {
+        throw .invalidURL("Something other than a port follows the host's bracket.")
+      }
+      guard !host.isEmpty, host.utf8.allSatisfy({ Self.isHostByte($0) || $0 == 0x3A }) else {
+        throw .invalidURL("The brackets hold no IPv6 address.")
+      }
+    } else {
+      let colon = authority.firstIndex(of: ":") ?? authority.endIndex
+      host = String(authority[..<colon])
+      isBracketed = false
+      portText = authority[colon...]
+      guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
+        throw .invalidURL("The host is missing or holds a character that hosts cannot have.")
+      }
+    }
+    let standard: UInt16 = isSecure ? 443 : 80
+    let digits = portText.dropFirst()
+    if digits.isEmpty {
+      port = standard
+    } else {
+      guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits),
+        number > 0
+      else { throw .invalidURL("The port is not a number from 1 to 65535.") }
+      port = number
+    }
+    hasDefaultPort = port == standard
+  }
+
+  /// Letters, digits, hyphen, dot and underscore, and the percent sign of an IPv6 zone.
+  private static func isHostByte(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x25, 0x2D, 0x2E, 0x5F: true
+    default: false
+    }
+  }
+}

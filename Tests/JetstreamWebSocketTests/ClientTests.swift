@@ -1,0 +1,111 @@
+import Testing
+
+@testable import JetstreamWebSocket
+
+@Suite struct ClientTests {
+  @Test func secureAddressesSayWhyTheyCannotWork() async {
+    await #expect(throws: WebSocketError.secureTransportUnavailable) {
+      _ = try await WebSocketClient.connect(to: "wss://localhost")
+    }
+    #if !canImport(Darwin)
+    await #expect(throws: WebSocketError.secureTransportUnavailable) {
+      _ = try await WebSocketClient.open("wss://localhost")
+    }
+    #endif
+  }
+
+  @Test func badInputIsRefusedBeforeAnythingIsSent() async throws {
+    await #expect(throws: WebSocketError.invalidHeader("X")) {
+      _ = try await WebSocketClient.connect(to: "ws://localhost", headers: [("X", "a\r\nY: b")])
+    }
+    await #expect(throws: WebSocketError.self) {
+      _ = try await WebSocketClient.connect(to: "http://localhost")
+    }
+  }
+
+  @Test func nobodyListens() async throws {
+    let port = try RawServer().port
+    await #expect {
+      _ = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
+    } throws: { error in
+      if case .connectFailed = error as? WebSocketError { true } else { false }
+    }
+  }
+
+  @Test func aNameThatCannotBe() async throws {
+    await #expect {
+      _ = try await WebSocketClient.connect(to: "ws://no-such-host.invalid")
+    } throws: { error in
+      if case .nameResolutionFailed = error as? WebSocketError { true } else { false }
+    }
+  }
+
+  @Test func aServerThatNeverAnswersTimesOut() async throws {
+    let server = try RawServer()
+    await #expect(throws: WebSocketError.timedOut) {
+      _ = try await WebSocketClient.connect(
+        to: "ws://127.0.0.1:\(server.port)",
+        configuration: .init(connectTimeout: .milliseconds(30)))
+    }
+  }
+
+  @Test func cancellingEndsTheAttempt() async throws {
+    let server = try RawServer()
+    let task = Task {
+      try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
+    }
+    let (socket, _) = await server.accept()
+    task.cancel()
+    await #expect(throws: WebSocketError.cancelled) { _ = try await task.value }
+    #expect(await socket.readToEnd().isEmpty)
+  }
+
+  @Test(arguments: [
+    ("HTTP/1.1 101 Switching Protocols\r\n\r\n", WebSocketError.handshakeInvalid(.missingUpgrade)),
+    (
+      "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        + "Sec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
+      .handshakeInvalid(.wrongAccept)
+    ),
+    ("HTTP/1.1 200 OK\r\n\r\n", .handshakeRefused(status: 200)),
+    ("SSH-2.0-x\r\n\r\n", .handshakeInvalid(.malformedResponse)),
+    ("HTTP/1.1 101 X\n\n", .handshakeInvalid(.malformedResponse)),
+    ("HTTP/1.1 101", .connectionLost),
+  ])
+  func badAnswers(answer: String, error: WebSocketError) async throws {
+    let server = try RawServer()
+    async let served: Void = {
+      let (socket, _) = await server.accept()
+      socket.send(answer)
+    }()
+    await #expect(throws: error) {
+      _ = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
+    }
+    await served
+  }
+
+  @Test func aServerThatNeverAnswersTheCloseIsGivenUp() async throws {
+    let server = try RawServer()
+    async let accepted = server.acceptUpgraded()
+    let connection = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(server.port)",
+      configuration: .init(connection: .init(closeTimeout: .milliseconds(30))))
+    let socket = await accepted
+    await connection.close()
+    #expect(connection.closeStatus == WebSocketCloseStatus(code: .abnormal))
+    await #expect(throws: WebSocketError.connectionLost) { _ = try await connection.receive() }
+    _ = await socket.readToEnd()
+  }
+
+  @Test func messagesBeforeALossAreStillReceived() async throws {
+    let server = try RawServer()
+    async let accepted = server.acceptUpgraded()
+    let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(server.port)")
+    let socket = await accepted
+    socket.send([0x81, 1, 0x61, 0x82, 1, 0x62, 0x81, 9, 0x63])
+    socket.finishSending()
+    #expect(try await connection.receive() == .text("a"))
+    #expect(try await connection.receive() == .binary([0x62]))
+    await #expect(throws: WebSocketError.connectionLost) { _ = try await connection.receive() }
+  }
+}

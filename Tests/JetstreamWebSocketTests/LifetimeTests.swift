@@ -1,0 +1,119 @@
+import Testing
+
+@testable import JetstreamWebSocket
+
+@Suite struct LifetimeTests {
+  /// A handler that reports how each connection ended.
+  private func reporting() -> (Reports<WebSocketError?>, WebSocketListener.ConnectionHandler) {
+    let errors = Reports(of: WebSocketError?.self)
+    return (
+      errors,
+      { connection, _ in
+        do throws(WebSocketError) {
+          while let message = try await connection.receive() {
+            if message.text == "abort" { connection.abort() } else { try connection.send(message) }
+          }
+          errors.add(nil)
+        } catch {
+          errors.add(error)
+        }
+      }
+    )
+  }
+
+  @Test func anAbortIsALossOnBothSides() async throws {
+    let (errors, handler) = reporting()
+    try await withListener(onConnection: handler) { listener in
+      let aborting = try await connect(to: listener)
+      try aborting.send(text: "x")
+      _ = try await aborting.receive()
+      aborting.abort()
+      #expect(await errors.next() == .connectionLost)
+      #expect(aborting.closeStatus == WebSocketCloseStatus(code: .abnormal))
+      await #expect(throws: WebSocketError.connectionLost) { _ = try await aborting.receive() }
+
+      let aborted = try await connect(to: listener)
+      try aborted.send(text: "abort")
+      await #expect(throws: WebSocketError.connectionLost) { _ = try await aborted.receive() }
+      #expect(await errors.next() == .connectionLost)
+      #expect(throws: WebSocketError.closed) { try aborted.send(text: "late") }
+    }
+  }
+
+  @Test func lettingGoOfAConnectionAbortsIt() async throws {
+    let (errors, handler) = reporting()
+    try await withListener(onConnection: handler) { listener in
+      var connection: WebSocketConnection? = try await connect(to: listener)
+      try connection?.send(text: "x")
+      _ = try await connection?.receive()
+      connection = nil
+      #expect(await errors.next() == .connectionLost)
+    }
+  }
+
+  @Test func aCloseGoesOnWhenNobodyHoldsTheConnection() async throws {
+    let (errors, handler) = reporting()
+    try await withListener(onConnection: handler) { listener in
+      var connection: WebSocketConnection? = try await connect(to: listener)
+      connection?.beginClose()
+      connection = nil
+      #expect(await errors.next() == nil)
+    }
+  }
+
+  @Test func cancellingAReceiveLosesNothing() async throws {
+    try await withListener { listener in
+      let connection = try await connect(to: listener)
+      for round in 0..<50 {
+        let waiting = Task { try await connection.receive() }
+        if round % 2 == 0 { await Task.yield() }
+        waiting.cancel()
+        await #expect(throws: WebSocketError.cancelled) { _ = try await waiting.value }
+        try connection.send(text: "\(round)")
+        #expect(try await connection.receive()?.text == "\(round)")
+      }
+    }
+  }
+
+  @Test func stopEndsEverything() async throws {
+    let (errors, handler) = reporting()
+    let listener = try await WebSocketListener.start(onConnection: handler)
+    var connections: [WebSocketConnection] = []
+    for _ in 0..<20 { connections.append(try await connect(to: listener)) }
+    let half = try RawSocket(port: listener.port)
+    half.send("GET / HT")
+    await until { listener.connectionCount == 21 }
+
+    async let other: Void = listener.stop()
+    await listener.stop(code: 4096, reason: "over")
+    await other
+    #expect(listener.connectionCount == 0)
+    for connection in connections {
+      #expect(try await connection.receive() == nil)
+      #expect(connection.closeStatus?.byPeer == true)
+      #expect(await errors.next() == nil)
+    }
+    #expect(await half.readToEnd().isEmpty)
+    await #expect {
+      _ = try await connect(to: listener)
+    } throws: { error in
+      if case .connectFailed = error as? WebSocketError { true } else { false }
+    }
+    await listener.stop()
+  }
+
+  @Test func aPortIsBoundOnceAndReusedAtOnce() async throws {
+    let first = try await WebSocketListener.start(onConnection: echo)
+    await #expect {
+      _ = try await WebSocketListener.start(port: first.port, onConnection: echo)
+    } throws: { error in
+      if case .bindFailed = error as? WebSocketError { true } else { false }
+    }
+    let connection = try await connect(to: first)
+    await first.stop()
+    _ = connection.closeStatus
+    let second = try await WebSocketListener.start(port: first.port, onConnection: echo)
+    #expect(second.port == first.port)
+    await second.stop()
+  }
+}

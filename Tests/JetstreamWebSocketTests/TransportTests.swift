@@ -1,0 +1,107 @@
+import Testing
+
+@testable import JetstreamWebSocket
+
+/// Ignores what it hears, and reports the end.
+private final class Listener: TransportHandler {
+  let ends = Reports(of: Bool.self)
+  func received(_ bytes: ArraySlice<UInt8>) {}
+  func ended() { ends.add(true) }
+  func drained() {}
+}
+
+@Suite struct TransportTests {
+  private func pair(
+    _ closed: Reports<Bool>
+  ) async throws -> (transport: SocketTransport, peer: RawSocket) {
+    let server = try RawServer()
+    let peer = try RawSocket(port: server.port)
+    let accepted = await blocking { Platform.acceptConnection(on: server.descriptor) }
+    return (
+      SocketTransport(descriptor: accepted, loop: .next()) { closed.add(true) }, peer
+    )
+  }
+
+  /// Fills the kernel's buffers, so that the transport has to wait to write more.
+  private func fill(_ transport: SocketTransport) async {
+    let chunk = EncodedFrame(head: [1], payload: [UInt8](repeating: 0, count: 32 << 20))
+    transport.enqueue(chunk)
+    await until { transport.bufferedBytes < chunk.count }
+  }
+
+  @Test func theDescriptorIsGivenBackFromEveryState() async throws {
+    let closed = Reports(of: Bool.self)
+    let (untouched, peer1) = try await pair(closed)
+    untouched.abort()
+    untouched.abort()
+    #expect(await closed.next())
+    #expect(await peer1.readToEnd().isEmpty)
+
+    let (reading, peer2) = try await pair(closed)
+    reading.resumeReading()
+    reading.close(within: .zero)
+    #expect(await closed.next())
+    #expect(await peer2.readToEnd().isEmpty)
+
+    let (paused, peer3) = try await pair(closed)
+    paused.resumeReading()
+    paused.pauseReading()
+    paused.abort()
+    #expect(await closed.next())
+    #expect(await peer3.readToEnd().isEmpty)
+
+    let (writing, peer4) = try await pair(closed)
+    await fill(writing)
+    writing.abort()
+    #expect(await closed.next())
+    _ = await peer4.readToEnd()
+  }
+
+  @Test func closingWritesWhatIsQueued() async throws {
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    await fill(transport)
+    transport.close(within: .seconds(60))
+    #expect(await peer.readToEnd().count == 1 + (32 << 20))
+    #expect(await closed.next())
+  }
+
+  @Test func closingGivesUpOnAPeerThatDoesNotRead() async throws {
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    await fill(transport)
+    transport.close(within: .milliseconds(20))
+    #expect(await closed.next())
+    _ = await peer.readToEnd()
+  }
+
+  @Test func theEndIsReportedOnce() async throws {
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    let listener = Listener()
+    transport.setHandler(listener)
+    transport.resumeReading()
+    peer.finishSending()
+    #expect(await listener.ends.next())
+    transport.resumeReading()
+    transport.close(within: .zero)
+    #expect(await closed.next())
+  }
+
+  @Test func queuedFramesKeepTheirOrderAndContent() async throws {
+    var generator = SeededGenerator()
+    let closed = Reports(of: Bool.self)
+    let (transport, peer) = try await pair(closed)
+    var expected: [UInt8] = []
+    for _ in 0..<400 {
+      let size = [0, 1, 100, 4096, 4097, 70_000].randomElement(using: &generator)!
+      let frame = EncodedFrame(head: generator.bytes(3), payload: generator.bytes(size))
+      transport.enqueue(frame)
+      expected += frame.bytes
+    }
+    async let received = peer.readToEnd()
+    transport.close(within: .seconds(60))
+    #expect(await received == expected, "seed \(generator.seed)")
+    #expect(await closed.next())
+  }
+}
