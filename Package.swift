@@ -12,11 +12,14 @@ let package = Package(
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
   products: [
     .library(name: "Jetstream", targets: ["Jetstream"]),
+    .executable(name: "benchmarks", targets: ["Benchmarks"]),
   ],
   targets: [
     .target(name: "CJetstream"),
     .target(
       name: "Jetstream", dependencies: ["CJetstream"], swiftSettings: settings),
+    .executableTarget(
+      name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
       swiftSettings: settings),
