@@ -13,12 +13,22 @@ let package = Package(
   products: [
     .library(name: "Jetstream", targets: ["Jetstream"]),
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
+    .executable(name: "benchmarks", targets: ["Benchmarks"]),
   ],
   targets: [
     .target(name: "CJetstream"),
+    .target(name: "JetstreamWebSocket", swiftSettings: settings),
     .target(
-      name: "Jetstream", dependencies: ["CJetstream"], swiftSettings: settings),
-    .target(name: "JetstreamServer", dependencies: ["Jetstream"], swiftSettings: settings),
+      name: "Jetstream", dependencies: ["CJetstream", "JetstreamWebSocket"],
+      swiftSettings: settings),
+    .target(
+      name: "JetstreamServer", dependencies: ["Jetstream", "JetstreamWebSocket"],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamServerTests", dependencies: ["Jetstream", "JetstreamServer"],
       swiftSettings: settings),

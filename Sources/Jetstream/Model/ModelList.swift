@@ -146,13 +146,9 @@ public struct ModelList {
   /// The storage, shared with no other list. A copy takes no lease along: the list that a lease was
   /// opened on was alone then, so a shared storage means that one of the two left it.
   mutating func uniqueStorage() -> Storage {
-    if let storage {
-      if isKnownUniquelyReferenced(&self.storage) { return storage }
-      let copy = Storage(copying: storage)
-      self.storage = copy
-      return copy
-    }
-    let fresh = Storage()
+    // Nothing else may refer to the storage while it is asked whether it is alone.
+    if isKnownUniquelyReferenced(&storage) { return storage! }
+    let fresh = storage.map { Storage(copying: $0) } ?? Storage()
     storage = fresh
     return fresh
   }

@@ -16,7 +16,8 @@ import Foundation
 ///
 /// Models are not Sendable: a model, its tree and its scope are used in one isolation domain.
 open class ModelObject: Hashable {
-  @usableFromInline final var record: ModelRecord?
+  /// Only ever read or replaced as a whole, so there is no access to it that another one could meet.
+  @exclusivity(unchecked) @usableFromInline final var record: ModelRecord?
 
   /// Makes a model with the default values.
   public required init() {
@@ -135,7 +136,9 @@ open class ModelObject: Hashable {
     }
   }
 
-  @usableFromInline
+  /// The compiler is told that nothing is released here, so that a loop that reads properties need
+  /// not retain the object around each read. True: notes are only added.
+  @usableFromInline @_effects(releasenone)
   final func propertyIsRead(at offset: Int) {
     guard case .reads(let tracker) = ThreadTracker.current else { return }
     tracker.note(self, index: schema.index(atOffset: offset))

@@ -14,15 +14,21 @@ final class ModelRecord {
   unowned(unsafe) var scope: Scope?
   /// The scope that collects changes: ``scope``, or the one the model has left since its last
   /// change set, in case it returns.
-  unowned(unsafe) var captureScope: Scope?
+  var captureScope: Scope? {
+    get { capturing?.takeUnretainedValue() }
+    set { capturing = newValue.map(Unmanaged.passUnretained) }
+  }
+  /// ``captureScope`` in a form that can be looked at without retaining it, as each write does.
+  private var capturing: Unmanaged<Scope>?
   var parents = ParentLinks()
   /// How many of ``parents`` are in the scope.
   var scopedParents: Int32 = 0
   var isQueued = false
   /// Whether the model came to its scope since the last change set, which will add it.
   var isNew = false
-  var dirty = PropertySet()
-  var captured = PropertySet()
+  // No access to these two is open while other code runs, and every write looks at them.
+  @exclusivity(unchecked) var dirty = PropertySet()
+  @exclusivity(unchecked) var captured = PropertySet()
   var bases: ContiguousArray<Base> = []
   var observers: ModelObservers?
 
@@ -50,6 +56,19 @@ final class ModelRecord {
 
   // MARK: Writes
 
+  /// Whether a write to a plain property has no consequences: its base is kept, its observers have
+  /// been queued, and nobody is told at once. That is so for all but the first write in a tick.
+  @usableFromInline @_effects(releasenone)
+  func isNoted(at offset: Int) -> Bool {
+    let index = schema.index(atOffset: offset)
+    if needsBase(index) { return false }
+    if let observers {
+      if observers.propertyChange != nil { return false }
+      if !(isQueued && dirty.contains(index)), !observers.changes.isEmpty { return false }
+    }
+    return (isQueued && dirty.contains(index)) || !TreeObservers.mayConcern(self)
+  }
+
   /// A plain property was written; its access has ended.
   @usableFromInline
   func didWrite<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
@@ -65,8 +84,9 @@ final class ModelRecord {
   /// Whether the value before the next write has to be kept for the change set.
   @inline(__always)
   func needsBase(_ index: Int) -> Bool {
-    guard let captureScope, !isNew, !captured.contains(index) else { return false }
-    return !captureScope.isWritingRemotely && schema.properties[index].isSynced
+    guard let capturing, !isNew, !captured.contains(index) else { return false }
+    return schema.properties[index].isSynced
+      && !capturing._withUnsafeGuaranteedRef { $0.isWritingRemotely }
   }
 
   func keepBase(_ index: Int, _ value: Base.Value) {

@@ -63,8 +63,8 @@ public struct Property<Value: PropertyValue> {
         let old = owner[keyPath: storageKeyPath].value
         if Value.isSame(old, newValue) { return }
         owner[keyPath: storageKeyPath].value = newValue
-        record.didWrite(
-          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+        let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
+        if !record.isNoted(at: slot) { record.didWrite(at: slot, old: old, new: newValue) }
       case .model, .reference:
         let old = owner[keyPath: storageKeyPath].value
         if Value.isSame(old, newValue) { return }

@@ -1,0 +1,89 @@
+/// The command: reads its arguments, runs the suites that they name and prints what came out.
+@main
+struct Benchmarks {
+  static let suites: [Suite] = [modelSuite, fragmentSuite]
+
+  static func main() {
+    let options: Options
+    switch Options.parse(CommandLine.arguments.dropFirst(), suites: suites.map(\.name)) {
+    case .success(let parsed): options = parsed
+    case .failure(let problem):
+      Console.error("benchmarks: \(problem.text)\n\n\(usage)")
+      Console.exit(2)
+    }
+    if options.isHelp {
+      print(usage)
+      return
+    }
+    for suite in suites where options.suites.isEmpty || options.suites.contains(suite.name) {
+      var report = Report(suite: suite.name, isJSON: options.isJSON)
+      for row in suite.rows() where options.only.map({ row.name.contains($0) }) ?? true {
+        report.add(row, row.measure(rounds: options.rounds))
+      }
+      report.finish()
+    }
+    Sink.close()
+  }
+
+  static var usage: String {
+    """
+    usage: swift run -c release benchmarks [options] [suite ...]
+
+    Measures Jetstream beside what one would use without it, and prints medians and ranges.
+
+    suites (all unless named):
+    \(suites.map { "  \($0.name): \($0.summary)" }.joined(separator: "\n"))
+
+    options:
+      --json         one JSON object a line instead of a table
+      --rounds <n>   rounds of each row, ours and the peer taking turns (default: the row's own)
+      --only <text>  only rows whose name contains the text
+      --help         this text
+    """
+  }
+}
+
+/// What the command line asks for.
+struct Options {
+  var suites: [String] = []
+  var isJSON = false
+  var isHelp = false
+  var rounds: Int?
+  var only: String?
+
+  /// A command line that makes no sense, in words.
+  struct Problem: Error {
+    let text: String
+  }
+
+  static func parse(
+    _ arguments: some Sequence<String>, suites: [String]
+  ) -> Result<Options, Problem> {
+    var options = Options()
+    var rest = arguments.makeIterator()
+    while let argument = rest.next() {
+      switch argument {
+      case "--json": options.isJSON = true
+      case "--help", "-h": options.isHelp = true
+      case "--rounds":
+        guard let rounds = rest.next().flatMap({ Int($0) }), rounds > 0 else {
+          return .failure(Problem(text: "--rounds needs a number of at least 1."))
+        }
+        options.rounds = rounds
+      case "--only":
+        guard let text = rest.next() else {
+          return .failure(Problem(text: "--only needs a text."))
+        }
+        options.only = text
+      case let name where suites.contains(name): options.suites.append(name)
+      case let name where name.hasPrefix("-"):
+        return .failure(Problem(text: "there is no option \(name)."))
+      case let name:
+        return .failure(
+          Problem(
+            text: "there is no suite \"\(name)\"; there are \(suites.joined(separator: ", "))."))
+      }
+    }
+    return .success(options)
+  }
+}

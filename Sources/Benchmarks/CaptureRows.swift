@@ -1,0 +1,156 @@
+import Jetstream
+import Observation
+
+/// Writes to models that belong to a scope, up to what comes of them.
+func captureRows() -> [Row] {
+  [
+    Row(
+      name: "write observed and captured, 100 a tick", unit: "ns",
+      peerName: "@Observable, tracked", bar: 0.4
+    ) {
+      let ours = WatchedShapes(writesToEach: 100)
+      let peer = TrackedShapes(writesToEach: 100)
+      return Probes(ours: ours.measure, peer: peer.measure)
+    },
+    Row(
+      name: "write observed and captured, 100 models a tick", unit: "ns",
+      peerName: "@Observable, tracked"
+    ) {
+      let ours = WatchedShapes(writesToEach: 1)
+      let peer = TrackedShapes(writesToEach: 1)
+      return Probes(ours: ours.measure, peer: peer.measure)
+    },
+    Row(name: "1,000,000 writes over 10,000 models to one set", unit: "ns", bar: 60) {
+      let ours = OneChangeSet()
+      return Probes(ours: ours.measure)
+    },
+  ]
+}
+
+private let writesPerTick = 100
+
+/// A thousand shapes in a scope, each with a coalesced observer; each tick has a hundred writes and
+/// ends in a change set that somebody takes.
+private final class WatchedShapes {
+  private let ticker = Ticker.manual()
+  private let scope: Scope
+  private let shapes: ContiguousArray<Shape>
+  private let writesToEach: Int
+  private var calls = 0
+  private var sets = 0
+  private var value = 0
+
+  init(writesToEach: Int) {
+    self.writesToEach = writesToEach
+    let (canvas, shapes) = Shape.canvas(of: Thousand.count)
+    self.shapes = shapes
+    scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+    scope.onChanges.listen(self) { me, set in me.sets += set.fragments.count }
+    for shape in shapes { shape.observeChange(self, \.level) { $0.calls += 1 } }
+  }
+
+  func measure() -> Double {
+    let perTick = writesPerTick / writesToEach
+    (calls, sets) = (0, 0)
+    let time = nanoseconds {
+      for start in stride(from: 0, to: shapes.count, by: perTick) {
+        for shape in shapes[start..<(start + perTick)] {
+          for _ in 0..<writesToEach {
+            value += 1
+            shape.level = value
+          }
+        }
+        ticker.advance(by: .milliseconds(10))
+      }
+    }
+    precondition(calls == shapes.count && sets == shapes.count, "Something was not delivered.")
+    return time / Double(shapes.count * writesToEach)
+  }
+}
+
+/// The same with the Observation module: what changed is noted in `onChange`, and once a tick its
+/// observer runs and its tracking is armed again. There are no change sets here.
+private final class TrackedShapes {
+  /// What has changed since the last tick. Sound: everything is on one thread.
+  private final class Changed: @unchecked Sendable {
+    var places: ContiguousArray<Int> = []
+  }
+
+  private let changed = Changed()
+  private let shapes: ContiguousArray<ObservedShape>
+  private let writesToEach: Int
+  private var calls = 0
+  private var value = 0
+
+  init(writesToEach: Int) {
+    self.writesToEach = writesToEach
+    shapes = Thousand.of { ObservedShape() }
+    for place in shapes.indices { arm(place) }
+  }
+
+  private func arm(_ place: Int) {
+    let shape = shapes[place]
+    withObservationTracking {
+      _ = shape.level
+    } onChange: { [changed] in
+      changed.places.append(place)
+    }
+  }
+
+  private func tick() {
+    let places = changed.places
+    changed.places = []
+    for place in places {
+      calls += 1
+      arm(place)
+    }
+  }
+
+  func measure() -> Double {
+    let perTick = writesPerTick / writesToEach
+    calls = 0
+    let time = nanoseconds {
+      for start in stride(from: 0, to: shapes.count, by: perTick) {
+        for shape in shapes[start..<(start + perTick)] {
+          for _ in 0..<writesToEach {
+            value += 1
+            shape.level = value
+          }
+        }
+        tick()
+      }
+    }
+    precondition(calls == shapes.count, "Something was not delivered.")
+    return time / Double(shapes.count * writesToEach)
+  }
+}
+
+/// A million writes that become one change set; its making is in the figure.
+private final class OneChangeSet {
+  private let ticker = Ticker.manual()
+  private let scope: Scope
+  private let shapes: ContiguousArray<Shape>
+  private var sets: [ChangeSet] = []
+  private var value = 0
+
+  init() {
+    let (canvas, shapes) = Shape.canvas(of: 10_000)
+    self.shapes = shapes
+    scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+    scope.onChanges.listen(self) { me, set in me.sets.append(set) }
+  }
+
+  func measure() -> Double {
+    let passes = 100
+    sets = []
+    let time = nanoseconds {
+      for _ in 0..<passes {
+        value += 1
+        for shape in shapes { shape.level = value }
+      }
+      ticker.advance(by: .milliseconds(10))
+    }
+    precondition(sets.count == 1 && sets[0].fragments.count == shapes.count, "A change is missing.")
+    return time / Double(passes * shapes.count)
+  }
+}
