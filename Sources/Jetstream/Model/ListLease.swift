@@ -42,9 +42,10 @@ public final class ListLease {
     storage = nil
     if let leased, leased.lease === self { leased.lease = nil }
     if let leased, list.storage === leased { return operations }
-    var old = leased.map { storage in
-      storage.chunks.reduce(into: ContiguousArray<ModelObject>()) { $0.append(contentsOf: $1) }
-    } ?? remains
+    var old =
+      leased.map { storage in
+        storage.chunks.reduce(into: ContiguousArray<ModelObject>()) { $0.append(contentsOf: $1) }
+      } ?? remains
     for operation in operations.reversed() {
       switch operation {
       case .insert(_, let position): old.remove(at: position)

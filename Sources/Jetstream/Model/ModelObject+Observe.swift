@@ -163,7 +163,8 @@ extension ObservableModel {
     _ handler: @escaping (Observer, Value, Value) -> Void
   ) -> ObservationToken {
     let key = name(of: keyPath)
-    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) { observer, change in
+    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) {
+      observer, change in
       guard let new = change.new as? Value else { return }
       if let old = change.old as? Value { handler(observer, old, new) }
     }

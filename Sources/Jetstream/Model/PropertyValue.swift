@@ -111,7 +111,9 @@ extension PropertyValue {
   /// Plain values hold no model.
   public static func _canHold(_ model: ModelObject) -> Bool { false }
   /// Plain values need no lease.
-  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease? {
+  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool)
+    -> ListLease?
+  {
     nil
   }
 }

@@ -24,9 +24,10 @@ public final class Signal<Payload>: TokenHolder {
     _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
     _ handler: @escaping (Observer, Payload) -> Void
   ) -> ObservationToken {
-    add(Listener(observer: observer, filter: filter) { [weak observer] in
-      if let observer { handler(observer, $0) }
-    })
+    add(
+      Listener(observer: observer, filter: filter) { [weak observer] in
+        if let observer { handler(observer, $0) }
+      })
   }
 
   /// Calls `handler` with each payload that `filter` lets through, until the token is cancelled.

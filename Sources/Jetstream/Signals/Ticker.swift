@@ -79,7 +79,8 @@ public final class Ticker {
   /// Moves a manual ticker's time forward, ticking at each moment at which something is due.
   public func advance(by duration: Duration) {
     guard case .manual = mode else {
-      preconditionFailure("Only a manual ticker can be advanced; this one follows its actor's clock.")
+      preconditionFailure(
+        "Only a manual ticker can be advanced; this one follows its actor's clock.")
     }
     let end = manualTime + duration
     if hasTurn { tick() }
