@@ -58,9 +58,9 @@ extension Double: PropertyValue {
     default: nil
     }
   }
-  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
+  /// Equality of the written form: not-a-number equals itself, and minus zero is not zero.
   @inlinable public static func isSame(_ a: Double, _ b: Double) -> Bool {
-    a == b || (a.isNaN && b.isNaN)
+    a.bitPattern == b.bitPattern || (a.isNaN && b.isNaN)
   }
 }
 
@@ -78,9 +78,9 @@ extension Float: PropertyValue {
     let value = Float(wide)
     return value.isFinite || !wide.isFinite ? value : nil
   }
-  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
+  /// Equality of the written form: not-a-number equals itself, and minus zero is not zero.
   @inlinable public static func isSame(_ a: Float, _ b: Float) -> Bool {
-    a == b || (a.isNaN && b.isNaN)
+    a.bitPattern == b.bitPattern || (a.isNaN && b.isNaN)
   }
 }
 
@@ -108,6 +108,11 @@ extension String: PropertyValue {
   /// Reads a text, nothing else.
   public static func decode(_ json: JSONValue) -> String? {
     if case .string(let value) = json { value } else { nil }
+  }
+  /// Equality of the bytes: two ways to encode one character are different values, or replicas
+  /// would keep different bytes.
+  @inlinable public static func isSame(_ a: String, _ b: String) -> Bool {
+    a == b && a.utf8.elementsEqual(b.utf8)
   }
 }
 

@@ -8,6 +8,8 @@ struct RemoteWriter {
   private(set) var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   private var created: [UUID: ModelObject] = [:]
+  /// Those of them that a value refers to.
+  private var referenced: Set<UUID> = []
 
   init(scope: Scope) { self.scope = scope }
 
@@ -20,7 +22,10 @@ struct RemoteWriter {
         }
       } else if let schema = scope.schema(named: fragment.className) {
         let model = schema.modelClass.init()
-        model.ensureRecord().uuidIfMade = fragment.uuid
+        let record = model.ensureRecord()
+        record.uuidIfMade = fragment.uuid
+        // It is not new to the others, and what observers do to it from here on is collected.
+        record.captureScope = scope
         created[fragment.uuid] = model
       } else {
         fail(position, .unknownClass(fragment.className, fragment.uuid))
@@ -46,7 +51,7 @@ struct RemoteWriter {
     }
     guard resetsMissing else { return }
     for property in schema.properties
-    where property.isSynced && fragment.properties[property.name] == nil {
+    where property.isSynced && fragment.properties[property.name] == nil && !property.makesModels {
       write(property.defaultValue, to: property, of: model, at: position)
     }
   }
@@ -71,7 +76,7 @@ struct RemoteWriter {
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
       if let base {
-        record.bases[base].value = .json(value)
+        record.bases[base].value = .json(child?.jsonValue ?? .null)
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
@@ -90,16 +95,22 @@ struct RemoteWriter {
     }
   }
 
-  /// Reports additions that nothing came to refer to.
-  mutating func reportOrphans(among fragments: [SyncFragment]) {
-    for (position, fragment) in fragments.enumerated() where created[fragment.uuid] != nil {
-      if scope.record(of: fragment.uuid) == nil {
+  /// Reports additions that no fragment refers to, and lets go of models that found no place.
+  mutating func forgetOrphans(among fragments: [SyncFragment]) {
+    for (position, fragment) in fragments.enumerated() {
+      guard let record = created[fragment.uuid]?.record, record.captureScope === scope,
+        record.scope == nil, scope.left[fragment.uuid] == nil
+      else { continue }
+      scope.forget(record)
+      if !referenced.contains(fragment.uuid) {
         fail(position, .noParent(fragment.className, fragment.uuid))
       }
     }
   }
 
-  private func find(_ uuid: UUID) -> ModelObject? { scope.model(uuid) ?? created[uuid] }
+  private func find(_ uuid: UUID) -> ModelObject? {
+    scope.model(uuid) ?? created[uuid] ?? scope.left[uuid]
+  }
 
   private func remotely(_ body: () -> Bool) {
     scope.isWritingRemotely = true
@@ -123,6 +134,7 @@ struct RemoteWriter {
       fail(position, invalid(property, model))
       return nil
     }
+    if created[uuid] != nil { referenced.insert(uuid) }
     return .some(child)
   }
 
