@@ -58,9 +58,9 @@ extension Double: PropertyValue {
     default: nil
     }
   }
-  /// Equality of the written form: not-a-number equals itself, and minus zero is not zero.
+  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
   @inlinable public static func isSame(_ a: Double, _ b: Double) -> Bool {
-    a.bitPattern == b.bitPattern || (a.isNaN && b.isNaN)
+    a == b || (a.isNaN && b.isNaN)
   }
 }
 
@@ -78,9 +78,9 @@ extension Float: PropertyValue {
     let value = Float(wide)
     return value.isFinite || !wide.isFinite ? value : nil
   }
-  /// Equality of the written form: not-a-number equals itself, and minus zero is not zero.
+  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
   @inlinable public static func isSame(_ a: Float, _ b: Float) -> Bool {
-    a.bitPattern == b.bitPattern || (a.isNaN && b.isNaN)
+    a == b || (a.isNaN && b.isNaN)
   }
 }
 

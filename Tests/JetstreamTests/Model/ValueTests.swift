@@ -99,6 +99,9 @@ private func copy(_ model: Scalars) throws -> Scalars {
     let target = try copy(source)
     if value.isNaN {
       #expect(target.double.isNaN && target.float.isNaN && target.maybe?.isNaN == true)
+    } else if value.isZero {
+      // Minus zero is zero on the wire.
+      #expect(target.double == 0 && target.float == 0 && target.maybe == 0)
     } else {
       #expect(target.double.bitPattern == value.bitPattern)
       #expect(target.float.bitPattern == Float(value).bitPattern)
