@@ -8,6 +8,12 @@ struct DirtyModels {
 
   mutating func append(_ record: ModelRecord) { records.append(record) }
 
+  /// Empties the queue without delivering: another ticker may take the models.
+  mutating func forget() {
+    for record in records { record.isQueued = false }
+    records = []
+  }
+
   /// A model with the properties that have changed.
   typealias Work = ContiguousArray<(ModelRecord, PropertySet)>
 

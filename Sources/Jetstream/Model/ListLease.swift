@@ -7,6 +7,44 @@ enum ListOperation {
   case move(ModelObject, from: Int, to: Int)
 }
 
+extension BidirectionalCollection<ListOperation> {
+  /// The content before the steps, of the content after them. Cost: O(sqrt n) a step.
+  func undone(on list: ModelList) -> ModelList {
+    var result = list
+    for operation in reversed() {
+      switch operation {
+      case .insert(_, let position): result.remove(at: position)
+      case .remove(let model, let position): result.insert(model, at: position)
+      case .move(_, let from, let to): result.move(from: to, to: from)
+      }
+    }
+    return result
+  }
+
+  /// The models that the steps bring into the list and those that they take out of it, all in all.
+  var net: (inserted: [ModelObject], removed: [ModelObject]) {
+    var inserted: [ModelObject] = []
+    var removed: [ModelObject] = []
+    for operation in self {
+      switch operation {
+      case .insert(let model, _): inserted.append(model)
+      case .remove(let model, _): removed.append(model)
+      case .move: break
+      }
+    }
+    if inserted.isEmpty || removed.isEmpty { return (inserted, removed) }
+    var balance: [ModelObject: Int] = [:]
+    for model in inserted { balance[model, default: 0] += 1 }
+    for model in removed { balance[model, default: 0] -= 1 }
+    func take(_ model: ModelObject, if sign: Int) -> Bool {
+      guard balance[model] == sign else { return false }
+      balance[model] = 0
+      return true
+    }
+    return (inserted.filter { take($0, if: 1) }, removed.filter { take($0, if: -1) })
+  }
+}
+
 /// Writes down what happens to a collection property while it is being changed in place.
 ///
 /// Opened by the property's `_modify` accessor before it yields, closed after. Not used directly.
@@ -42,19 +80,8 @@ public final class ListLease {
     storage = nil
     if let leased, leased.lease === self { leased.lease = nil }
     if let leased, list.storage === leased { return operations }
-    var old = leased.map { storage in
-      storage.chunks.reduce(into: ContiguousArray<ModelObject>()) { $0.append(contentsOf: $1) }
-    } ?? remains
-    for operation in operations.reversed() {
-      switch operation {
-      case .insert(_, let position): old.remove(at: position)
-      case .remove(let model, let position): old.insert(model, at: position)
-      case .move(let model, let from, let to):
-        old.remove(at: to)
-        old.insert(model, at: from)
-      }
-    }
-    return ListDifference.operations(from: ModelList(old), to: list)
+    let reached = leased.map { ModelList($0.chunks.joined()) } ?? ModelList(remains)
+    return ListDifference.operations(from: operations.undone(on: reached), to: list)
   }
 }
 

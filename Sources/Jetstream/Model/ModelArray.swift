@@ -185,4 +185,10 @@ extension ModelArray: PropertyValue {
     let value = address.assumingMemoryBound(to: ModelArray.self)
     return ListLease(&value.pointee.list, keepingBase: keepingBase)
   }
+  /// Changes the list in place. Sound for the same reason.
+  public static func _changeList(
+    at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
+  ) {
+    change(&address.assumingMemoryBound(to: ModelArray.self).pointee.list)
+  }
 }

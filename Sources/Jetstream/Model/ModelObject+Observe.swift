@@ -2,12 +2,12 @@
 public struct PropertyChange {
   /// The property's name.
   public let key: String
-  /// The value before; the models in order for a collection, nil where it was not kept.
-  public let old: Any?
-  /// The value now.
-  public let new: Any?
+  /// The value before, of the property's type.
+  public let old: Any
+  /// The value now, of the property's type.
+  public let new: Any
 
-  init(key: String, old: Any?, new: Any?) {
+  init(key: String, old: Any, new: Any) {
     self.key = key
     self.old = old
     self.new = new
@@ -142,15 +142,7 @@ extension ObservableModel {
     _ observer: Observer, keys: [String], isolation: (any Actor)? = #isolation,
     _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    let schema = schema
-    let indices = keys.map { key in
-      guard let property = schema[key] else {
-        preconditionFailure(
-          "\(schema.wireName) has no property \"\(key)\"; it has "
-            + schema.properties.map(\.name).joined(separator: ", ") + ".")
-      }
-      return property.index
-    }
+    let indices = schema.indices(of: keys)
     let observation = ChangeObservation(observer: observer)
     observation.handler = { [weak observer] in if let observer { handler(observer) } }
     return add(observation, properties: PropertySet(indices), isolation: isolation)
@@ -163,10 +155,23 @@ extension ObservableModel {
     _ handler: @escaping (Observer, Value, Value) -> Void
   ) -> ObservationToken {
     let key = name(of: keyPath)
-    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) { observer, change in
+    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) {
+      observer, change in
       guard let new = change.new as? Value else { return }
       if let old = change.old as? Value { handler(observer, old, new) }
     }
+  }
+
+  /// Calls `handler` at once, after each change of one of the properties named by text.
+  ///
+  /// A name that the class does not have is a programming error.
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject>(
+    _ observer: Observer, keys: [String],
+    _ handler: @escaping (Observer, PropertyChange) -> Void
+  ) -> ObservationToken {
+    _ = schema.indices(of: keys)
+    return signals.onPropertyChange.listen(observer, filter: { keys.contains($0.key) }, handler)
   }
 
   /// Calls `handler` at once, after each change of any property.
@@ -240,9 +245,7 @@ extension ObservableModel {
   ) -> ObservationToken {
     let observation = TreeObservation(observer: observer)
     observation.handler = { [weak observer] in if let observer { handler(observer) } }
-    let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
-    observation.holder = observers
-    observers.trees.append(observation)
+    ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) }).add(observation)
     return observation
   }
 
@@ -309,13 +312,13 @@ extension ObservableModel {
   }
 
   /// Runs the getter to learn what it reads. One that can be written and reads one property of its
-  /// own model is that property.
+  /// own model, of its own type, is that property.
   private func resolve(_ keyPath: PartialKeyPath<Self>) -> Resolved {
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
-    if reads.count == 1, reads[0].model === self, keyPath is any WritableRoot {
-      return .property(reads[0].index)
-    }
-    return .composite
+    guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
+      schema.properties[reads[0].index].access.valueType == type(of: keyPath).valueType
+    else { return .composite }
+    return .property(reads[0].index)
   }
 
   private func observeChange(
@@ -345,8 +348,7 @@ extension ObservableModel {
     _ observation: ChangeObservation, properties: PropertySet?, isolation: (any Actor)?
   ) -> ObservationToken {
     let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
-    observation.holder = observers
-    observers.observations.append(observation)
+    observers.add(observation)
     if properties?.isEmpty != true {
       observers.changes.append(.init(properties: properties, target: .observation(observation)))
     }

@@ -8,12 +8,14 @@ extension ModelObject {
     let oldChild = Value._model(of: old)
     var events = StructureEvents()
     if let child = Value._model(of: new),
-      !Structure.link(child, to: record, index: index, &events)
+      let error = Structure.link(child, to: record, index: index, &events)
     {
       record.schema.properties[index].access.restore(old, in: self, at: offset)
+      record.fire { record.scope?.refuse(error) }
       return
     }
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
+    Structure.settle(&events, of: record.scope)
     if record.needsBase(index) { record.keepBase(index, .json(old.jsonValue)) }
     record.noteChange(index)
     record.fire {
@@ -54,28 +56,35 @@ extension ModelObject {
   ) {
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
+    let property = record.schema.properties[index]
     var operations = operations
     var events = StructureEvents()
+    let (inserted, removed) = operations.net
     // Insertions first: a model that only changes its place in the tree is not detached meanwhile.
-    var refused: Set<ObjectIdentifier> = []
-    for case .insert(let child, _) in operations
-    where !Structure.link(child, to: record, index: index, &events) {
-      refused.insert(ObjectIdentifier(child))
+    var refused: [(model: ModelObject, error: ScopeError)] = []
+    for child in inserted {
+      if let error = Structure.link(child, to: record, index: index, &events) {
+        refused.append((child, error))
+      }
     }
     if !refused.isEmpty {
-      operations = takeOut(refused, at: offset, index: index, from: operations)
-      if operations.isEmpty { return }
+      operations = takeOut(refused.map(\.model), of: property, from: operations)
     }
-    for case .remove(let child, _) in operations {
-      Structure.unlink(child, from: record, index: index, &events)
+    for child in removed { Structure.unlink(child, from: record, index: index, &events) }
+    Structure.settle(&events, of: record.scope)
+    if !operations.isEmpty {
+      if record.needsBase(index), let base { record.keepBase(index, .list(base)) }
+      record.noteChange(index)
     }
-    if record.needsBase(index), let base { record.keepBase(index, .list(base)) }
-    record.noteChange(index)
-    let property = record.schema.properties[index]
     record.fire {
+      for (_, error) in refused { record.scope?.refuse(error) }
+      if operations.isEmpty { return }
       if let signal = record.observers?.propertyChange, signal.hasListeners {
+        let new = list(of: property)
         signal.fire(
-          PropertyChange(key: property.name, old: base?.models.map { $0 }, new: list(of: property)))
+          PropertyChange(
+            key: property.name, old: property.access.wrap(operations.undone(on: new)),
+            new: property.access.wrap(new)))
       }
       if let signal = record.observers?.collectionChange, signal.hasListeners {
         for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
@@ -86,23 +95,12 @@ extension ModelObject {
 
   /// Takes refused models out of the stored list again; gives the steps that remain.
   private final func takeOut(
-    _ refused: Set<ObjectIdentifier>, at offset: Int, index: Int,
-    from operations: [ListOperation]
+    _ refused: [ModelObject], of property: ModelSchema.Property, from operations: [ListOperation]
   ) -> [ListOperation] {
-    let property = ensureRecord().schema.properties[index]
     let reached = list(of: property)
-    var before = reached.models
-    for operation in operations.reversed() {
-      switch operation {
-      case .insert(_, let position): before.remove(at: position)
-      case .remove(let model, let position): before.insert(model, at: position)
-      case .move(let model, let from, let to):
-        before.remove(at: to)
-        before.insert(model, at: from)
-      }
-    }
-    let kept = ModelList(reached.models.filter { !refused.contains(ObjectIdentifier($0)) })
-    property.access.restore(kept, in: self, at: offset)
-    return ListDifference.operations(from: ModelList(before), to: kept)
+    let refused = Set(refused)
+    let kept = ModelList(reached.models.filter { !refused.contains($0) })
+    property.access.restore(kept, in: self, at: property.offset)
+    return ListDifference.operations(from: operations.undone(on: reached), to: kept)
   }
 }

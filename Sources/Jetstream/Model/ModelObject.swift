@@ -32,14 +32,22 @@ open class ModelObject: Hashable {
     ensureRecord().uuidIfMade = uuid
   }
 
+  /// Makes a model with the default values and a UUID given as text, in upper or lower case; nil for
+  /// text that is no UUID.
+  public convenience init?(uuid text: String) {
+    guard let uuid = UUID(wireText: text) else { return nil }
+    self.init(uuid: uuid)
+  }
+
   deinit {
     guard let record else { return }
     // A subclass's stored properties are still there: they are destroyed after this body.
-    record.forEachChild { child, index in
-      _ = child.record?.parents.remove(.init(parent: record, index: index))
-    }
+    if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
+    // Released after the access has ended: observations that go look at the records they listen to.
+    let observers = record.observers
     record.observers = nil
+    withExtendedLifetime(observers) {}
   }
 
   /// What objects of this class are called on the wire: the class's name without its module, unless
@@ -75,9 +83,7 @@ open class ModelObject: Hashable {
       guard let parent = link.parent.model else { continue }
       let property = link.parent.schema.properties[link.index]
       if property.kind == .collection {
-        var list = parent.list(of: property)
-        if let position = list.index(of: self) { list.remove(at: position) }
-        _ = property.access.assign(list, to: parent, at: property.offset)
+        property.access.remove(self, from: parent, at: property.offset)
       } else {
         _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
       }
@@ -98,6 +104,11 @@ open class ModelObject: Hashable {
 
   final func list(of property: ModelSchema.Property) -> ModelList {
     property.access.list(at: address + property.offset)
+  }
+
+  /// Whether the property's value is the one that `json` describes.
+  final func holds(_ json: JSONValue, in property: ModelSchema.Property) -> Bool {
+    property.access.isSame(json, at: address + property.offset)
   }
 
   final func child(of property: ModelSchema.Property) -> ModelObject? {
@@ -130,10 +141,25 @@ open class ModelObject: Hashable {
       let record = ensureRecord()
       var events = StructureEvents()
       record.forEachChild { child, index in
-        Structure.link(child, to: record, index: index, &events)
+        _ = Structure.link(child, to: record, index: index, &events)
       }
       return
     }
+  }
+
+  /// Lets go of the children of a model that is being deallocated, without recursion: the outermost
+  /// of nested deallocations takes all that is below, one by one.
+  private func releaseChildren(_ record: ModelRecord) {
+    var children: ContiguousArray<ModelObject> = []
+    record.forEachChild { child, index in
+      _ = child.record?.parents.remove(.init(parent: record, index: index))
+      children.append(child)
+    }
+    if children.isEmpty { return }
+    for property in record.schema.childProperties {
+      property.access.clear(at: UnsafeMutableRawPointer(mutating: address) + property.offset)
+    }
+    Teardown.release(children)
   }
 
   /// The compiler is told that nothing is released here, so that a loop that reads properties need

@@ -32,19 +32,41 @@ final class ModelObservers: TokenHolder {
     }
   }
 
+  private var schedule = PruneSchedule()
+
   func tokenWasCancelled(_ token: ObservationToken) { dropDead() }
 
-  /// Drops what was cancelled or whose observer has gone.
+  func add(_ observation: ChangeObservation) {
+    pruneIfDue()
+    observation.holder = self
+    observations.append(observation)
+  }
+
+  func add(_ tree: TreeObservation) {
+    pruneIfDue()
+    tree.holder = self
+    trees.append(tree)
+  }
+
+  private func pruneIfDue() {
+    guard schedule.isDue(at: observations.count + trees.count) else { return }
+    dropDead()
+    schedule.didPrune(to: observations.count + trees.count)
+  }
+
+  /// Drops what was cancelled or whose observer has gone. What the callbacks captured is released
+  /// after all accesses have ended.
   func dropDead() {
-    observations.removeAll { !$0.isLive }
-    changes.removeAll { !$0.isLive }
-    trees.removeAll { !$0.isLive }
+    let all = (observations, trees, changes)
+    if all.0.contains(where: { !$0.isLive }) { observations = all.0.filter { $0.isLive } }
+    if all.1.contains(where: { !$0.isLive }) { trees = all.1.filter { $0.isLive } }
+    if all.2.contains(where: { !$0.isLive }) { changes = all.2.filter { $0.isLive } }
+    withExtendedLifetime(all) {}
   }
 
   func remove(_ observer: AnyObject) {
-    observations.removeTokens(of: observer)
-    trees.removeTokens(of: observer)
-    dropDead()
+    for token in observations where token.observer === observer { token.cancel() }
+    for token in trees where token.observer === observer { token.cancel() }
     propertyChange?.removeListeners(of: observer)
     collectionChange?.removeListeners(of: observer)
     attach?.removeListeners(of: observer)
@@ -60,6 +82,8 @@ final class ChangeObservation: ObservationToken {
   var composites: [CompositeWatch] = []
   /// Set while the callback waits for its turn in a tick.
   var isTriggered = false
+
+  deinit { for composite in composites { composite.stop() } }
 
   override func forgetHandler() {
     handler = nil
@@ -82,72 +106,5 @@ final class TreeObservation: ObservationToken {
   override func forgetHandler() {
     handler = nil
     TreeObservers.count(-1)
-  }
-}
-
-/// Follows the value of a getter: learns what it reads, and learns it again after each change.
-final class CompositeWatch {
-  weak var observation: ChangeObservation?
-  private let model: ModelRecord
-  private let read: (ModelObject) -> Any
-  private var value: Any?
-  private var dependencies: [ModelRecord] = []
-  /// Set while the watch waits to be evaluated in a tick.
-  var isTriggered = false
-
-  init(_ model: ModelRecord, observation: ChangeObservation, read: @escaping (ModelObject) -> Any) {
-    self.model = model
-    self.observation = observation
-    self.read = read
-  }
-
-  var isLive: Bool { observation?.isLive ?? false }
-
-  /// Runs the getter, and listens to all that it read. True if the value differs from the last one;
-  /// values that cannot be compared count as different.
-  func evaluate() -> Bool {
-    guard isLive, let owner = model.model else { return false }
-    let (new, reads) = ReadTracker.track { read(owner) }
-    let old = value
-    value = new
-    follow(reads)
-    guard let old else { return true }
-    return !AnyEquality.areEqual(old, new)
-  }
-
-  func follow(_ reads: [ReadTracker.Read]) {
-    stop()
-    var indices: [ObjectIdentifier: (ModelRecord, PropertySet)] = [:]
-    for read in reads {
-      let record = read.model.ensureRecord()
-      indices[ObjectIdentifier(record), default: (record, PropertySet())].1.insert(read.index)
-    }
-    for (record, properties) in indices.values {
-      let observers = record.ensureObservers(ticker: model.ticker)
-      observers.changes.append(.init(properties: properties, target: .composite(self)))
-      dependencies.append(record)
-    }
-  }
-
-  /// Listens to nothing any more.
-  func stop() {
-    for record in dependencies {
-      record.observers?.changes.removeAll {
-        if case .composite(let watch) = $0.target { watch === self } else { false }
-      }
-    }
-    dependencies = []
-  }
-}
-
-/// Compares values whose type is not known.
-enum AnyEquality {
-  static func areEqual(_ a: Any, _ b: Any) -> Bool {
-    guard let a = a as? any Equatable else { return false }
-    return isEqual(a, b)
-  }
-
-  private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
-    (b as? Value) == a
   }
 }

@@ -15,8 +15,11 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     public let options: PropertyOptions
     /// The place in ``ModelSchema/properties``.
     public let index: Int
-    /// The value of a fresh object.
+    /// The value of a fresh object. Null or empty where `init()` makes models, since each object has
+    /// its own.
     public let defaultValue: JSONValue
+    /// Whether a fresh object has models in the property.
+    let makesModels: Bool
     let offset: Int
     let kind: _StorageKind
     let access: any StoredProperty.Type
@@ -41,7 +44,10 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
-    indexByName = Dictionary(uniqueKeysWithValues: properties.map { ($0.name, $0.index) })
+    indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
+      preconditionFailure(
+        "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
+    }
     var table = [UInt16](repeating: .max, count: (properties.map(\.offset).max() ?? 0) + 1)
     for property in properties { table[property.offset] = UInt16(property.index) }
     indexByOffset = table
@@ -54,6 +60,18 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
 
   /// The property named `name`.
   public subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
+
+  /// The indices of the named properties; a name that the class does not have is a misuse.
+  func indices(of names: [String]) -> [Int] {
+    names.map { name in
+      guard let index = indexByName[name] else {
+        preconditionFailure(
+          "\(wireName) has no property \"\(name)\"; it has "
+            + properties.map(\.name).joined(separator: ", ") + ".")
+      }
+      return index
+    }
+  }
 
   @inline(__always)
   func index(atOffset offset: Int) -> Int {

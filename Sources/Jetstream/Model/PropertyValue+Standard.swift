@@ -109,6 +109,11 @@ extension String: PropertyValue {
   public static func decode(_ json: JSONValue) -> String? {
     if case .string(let value) = json { value } else { nil }
   }
+  /// Equality of the bytes: two ways to encode one character are different values, or replicas
+  /// would keep different bytes.
+  @inlinable public static func isSame(_ a: String, _ b: String) -> Bool {
+    a == b && a.utf8.elementsEqual(b.utf8)
+  }
 }
 
 extension UUID: PropertyValue {

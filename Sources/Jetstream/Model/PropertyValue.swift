@@ -39,6 +39,8 @@ public protocol PropertyValue {
   static func _canHold(_ model: ModelObject) -> Bool
   /// Opens the value of this type at `address` for changes that are written down.
   static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease?
+  /// Changes the list of the value of this type at `address` in place.
+  static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
 }
 
 /// How a property's value takes part in the tree.
@@ -110,8 +112,14 @@ extension PropertyValue {
   public static var _modelClass: ModelObject.Type? { nil }
   /// Plain values hold no model.
   public static func _canHold(_ model: ModelObject) -> Bool { false }
+  /// Plain values hold no list.
+  public static func _changeList(
+    at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
+  ) {}
   /// Plain values need no lease.
-  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease? {
+  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool)
+    -> ListLease?
+  {
     nil
   }
 }

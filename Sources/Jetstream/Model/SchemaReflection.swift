@@ -22,14 +22,25 @@ enum SchemaReflection {
         field.access.valueType._storageKind != .model,
         "\(modelClass).\(field.name) refers to a model and must be optional.")
       let address = UnsafeRawPointer(Unmanaged.passUnretained(prototype).toOpaque())
+      let (defaultValue, makesModels) = defaultValue(of: field, at: address + field.offset)
       properties.append(
         ModelSchema.Property(
           name: field.name, type: field.access.valueType.propertyType, options: record.options,
-          index: index, defaultValue: field.access.json(at: address + field.offset),
+          index: index, defaultValue: defaultValue, makesModels: makesModels,
           offset: field.offset, kind: field.access.valueType._storageKind, access: field.access))
     }
     return ModelSchema(
       modelClass, wireName: modelClass.wireName, properties: properties)
+  }
+
+  private static func defaultValue(
+    of field: Field, at address: UnsafeRawPointer
+  ) -> (json: JSONValue, makesModels: Bool) {
+    switch field.access.valueType._storageKind {
+    case .collection: ([], field.access.list(at: address).count > 0)
+    case .reference, .model: (.null, field.access.model(at: address) != nil)
+    case .plain: (field.access.json(at: address), false)
+    }
   }
 
   private struct Field {
@@ -162,6 +173,14 @@ protocol StoredProperty: SendableMetatype {
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies; false if an element's class does not fit.
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
+  /// Takes `child` out of a collection, and notifies.
+  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int)
+  /// Empties a property that holds models, without notifying.
+  static func clear(at address: UnsafeMutableRawPointer)
+  /// Whether the value is the one that the JSON describes.
+  static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
+  /// A list as a value of the property's type.
+  static func wrap(_ list: ModelList) -> Any
   /// Whether a plain property could take the JSON.
   static func accepts(_ json: JSONValue) -> Bool
   /// Whether two JSON values are read as the same plain value.
@@ -197,6 +216,34 @@ extension Property: StoredProperty {
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
     guard let a = Value.decode(a), let b = Value.decode(b) else { return false }
     return Value.isSame(a, b)
+  }
+
+  static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
+    let value = pointer(address).pointee.value
+    if Value._storageKind != .plain { return value.jsonValue == json }
+    return Value.decode(json).map { Value.isSame($0, value) } ?? false
+  }
+
+  static func wrap(_ list: ModelList) -> Any { Value._value(of: list) ?? [] }
+
+  static func clear(at address: UnsafeMutableRawPointer) {
+    let storage = address.assumingMemoryBound(to: Property<Value>.self)
+    let empty =
+      Value._storageKind == .collection
+      ? Value._value(of: ModelList()) : Value._value(of: nil as ModelObject?)
+    if let empty { storage.pointee.value = empty }
+  }
+
+  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int) {
+    let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
+      .assumingMemoryBound(to: Property<Value>.self)
+    let lease = Value._openLease(at: storage, keepingBase: model.needsBase(at: offset))
+    Value._changeList(at: storage) { list in
+      if let position = list.index(of: child) { list.remove(at: position) }
+    }
+    if let lease {
+      model.didModifyCollection(at: offset, lease: lease, value: storage.pointee.value)
+    }
   }
 
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {

@@ -3,21 +3,21 @@
 /// Everything here is bookkeeping; callbacks run afterwards, from ``StructureEvents``. Attaching and
 /// detaching a tree of n models costs O(n) and does not recurse.
 enum Structure {
-  /// `parent` holds `child` in property `index` from now on. False, and nothing has changed, if that
-  /// would bring a model into two scopes.
-  @discardableResult
+  /// `parent` holds `child` in property `index` from now on. An error, and nothing has changed, if
+  /// that would bring a model into two scopes.
   static func link(
     _ child: ModelObject, to parent: ModelRecord, index: Int, _ events: inout StructureEvents
-  ) -> Bool {
+  ) -> ScopeError? {
     let record = child.ensureRecord()
-    if let scope = parent.scope, !attach(record, to: scope, &events) { return false }
+    if let scope = parent.scope, let error = attach(record, to: scope, &events) { return error }
     record.parents.add(.init(parent: parent, index: index))
     if parent.scope != nil { record.scopedParents += 1 }
     events.parentAdded(record, parent, index)
-    return true
+    return nil
   }
 
-  /// `parent` does not hold `child` in property `index` any more.
+  /// `parent` does not hold `child` in property `index` any more. Whether that detaches it is found
+  /// out by ``settle(_:of:)``, after everything that is unlinked at once.
   static func unlink(
     _ child: ModelObject, from parent: ModelRecord, index: Int, _ events: inout StructureEvents
   ) {
@@ -27,178 +27,201 @@ enum Structure {
     events.parentRemoved(record, parent, index)
     guard let scope = parent.scope, record.scope === scope else { return }
     record.scopedParents -= 1
-    if scope.isRoot(record) { return }
-    if record.scopedParents == 0 || !reachesRoot(record, of: scope) {
-      detach(record, from: scope, &events)
+    if !scope.isRoot(record) { events.suspects.append(child) }
+  }
+
+  /// Detaches what was unlinked and is not reached any more. While fragments are applied that waits
+  /// for the last of them, since another one may say where the model has gone.
+  static func settle(_ events: inout StructureEvents, of scope: Scope?) {
+    guard let scope, !events.suspects.isEmpty else { return }
+    let suspects = events.suspects
+    events.suspects = []
+    if scope.isWritingRemotely {
+      scope.suspects.append(contentsOf: suspects)
+    } else {
+      detachUnreached(among: suspects, from: scope, &events)
     }
   }
 
-  /// Brings `top` and all that it holds into `scope`. False, and nothing has changed, if a model
+  /// Brings `top` and all that it holds into `scope`. An error, and nothing has changed, if a model
   /// below belongs to another scope, or if two have the same UUID.
   static func attach(
     _ top: ModelRecord, to scope: Scope, _ events: inout StructureEvents
-  ) -> Bool {
-    if top.scope === scope { return true }
-    guard canEnter(top, scope) else { return false }
-    var attached: ContiguousArray<ModelRecord> = []
+  ) -> ScopeError? {
+    if top.scope === scope { return nil }
+    if let error = scope.admit(top) { return error }
+    var error: ScopeError?
+    var admitted: ContiguousArray<ModelRecord> = []
     var stack: ContiguousArray<ModelRecord> = [top]
-    scope.enter(top)
-    var refused = false
-    while let record = stack.popLast(), !refused {
-      attached.append(record)
+    while error == nil, let record = stack.popLast() {
+      admitted.append(record)
       let bottom = stack.count
       record.forEachChild { child, _ in
         let below = child.ensureRecord()
         below.scopedParents += 1
-        if below.scope === scope { return }
-        if canEnter(below, scope) {
-          scope.enter(below)
-          stack.append(below)
-        } else {
-          refused = true
-        }
+        if error != nil || below.scope === scope { return }
+        error = scope.admit(below)
+        if error == nil { stack.append(below) }
       }
       stack[bottom...].reverse()
     }
-    if refused {
-      for record in attached {
+    if let error {
+      for record in admitted {
         record.forEachChild { child, _ in child.record?.scopedParents -= 1 }
       }
-      for record in attached + stack { scope.leave(record, isRefused: true) }
-      return false
+      for record in admitted + stack { scope.expel(record) }
+      return error
     }
-    for record in attached { events.attached(record, scope) }
-    return true
+    for record in admitted {
+      scope.enter(record)
+      events.attached(record, scope)
+    }
+    return nil
   }
 
-  private static func canEnter(_ record: ModelRecord, _ scope: Scope) -> Bool {
-    if let other = record.scope {
-      scope.refuse(.modelInTwoScopes(record.schema.wireName, record.uuid, other.name, scope.name))
-      return false
-    }
-    if let other = scope.record(of: record.uuid), other !== record {
-      scope.refuse(.duplicateUUID(record.schema.wireName, record.uuid))
-      return false
-    }
-    guard scope.knows(record.schema) else {
-      preconditionFailure(
-        "Two classes are called \(record.schema.wireName) on the wire in scope \(scope.name): "
-          + "\(record.schema.modelClass) and another one; override wireName in one of them.")
-    }
-    return true
-  }
-
-  /// Takes `top` out of `scope` with all that the root does not reach without it.
-  static func detach(_ top: ModelRecord, from scope: Scope, _ events: inout StructureEvents) {
-    var stack: ContiguousArray<ModelRecord> = [top]
-    var suspects: ContiguousArray<ModelRecord> = []
-    func leave(_ record: ModelRecord) {
-      scope.leave(record, isRefused: false)
-      record.scopedParents = 0
-      events.detached(record, scope)
-    }
-    leave(top)
+  /// Takes out of `scope` what the root does not reach any more, of models that have lost a parent
+  /// and of all that they hold.
+  static func detachUnreached(
+    among suspects: some Sequence<ModelObject>, from scope: Scope,
+    _ events: inout StructureEvents
+  ) {
+    var suspects = ContiguousArray(suspects.compactMap(\.record))
+    var next = 0
+    var reachability = Reachability(scope)
+    var open: ContiguousArray<ModelRecord> = []
     while true {
-      while let record = stack.popLast() {
-        let bottom = stack.count
+      // Models that have left, with children that do not know it yet.
+      while let record = open.popLast() {
+        let bottom = open.count
         record.forEachChild { child, _ in
           guard let below = child.record, below.scope === scope else { return }
           below.scopedParents -= 1
           if scope.isRoot(below) { return }
           if below.scopedParents == 0 {
-            leave(below)
-            stack.append(below)
+            scope.leave(below)
+            events.detached(below, scope)
+            open.append(below)
           } else {
             suspects.append(below)
           }
         }
-        stack[bottom...].reverse()
+        open[bottom...].reverse()
       }
-      // What is left of the parents may be a cycle that the root does not reach any more.
-      guard let suspect = suspects.popLast() else { return }
-      if suspect.scope === scope, !reachesRoot(suspect, of: scope) {
-        leave(suspect)
-        stack.append(suspect)
+      guard next < suspects.count else { return }
+      // The parents that are left may be a cycle that the root does not reach.
+      for record in reachability.unreached(from: suspects[next]) {
+        scope.leave(record)
+        events.detached(record, scope)
+        open.append(record)
       }
+      next += 1
     }
   }
+}
 
-  private static func reachesRoot(_ record: ModelRecord, of scope: Scope) -> Bool {
-    var found = false
-    TreeWalk.ancestors(of: record) { ancestor in
-      guard ancestor.scope === scope else { return false }
-      found = found || scope.isRoot(ancestor)
-      return !found
+/// Finds out whether the root of a scope reaches a model, by climbing from parent to parent.
+///
+/// What was found out holds for the duration of one change, because only models that are not reached
+/// leave: so no model is climbed over twice, and n questions about a graph of n links cost O(n).
+struct Reachability {
+  private let scope: Scope
+  private var reached: Set<ObjectIdentifier> = []
+  /// How many models were climbed over, for tests.
+  private(set) var visits = 0
+
+  init(_ scope: Scope) { self.scope = scope }
+
+  /// The model, and others above it, if the root does not reach them; empty if it does.
+  mutating func unreached(from suspect: ModelRecord) -> ContiguousArray<ModelRecord> {
+    guard suspect.scope === scope, !isReached(suspect) else { return [] }
+    var climb = Climb(suspect)
+    defer { visits += climb.nodes.count }
+    while let (node, link) = climb.nextLink() {
+      guard link.parent.scope === scope else { continue }
+      if isReached(link.parent) {
+        let (reached, unreached) = climb.split()
+        for record in reached { self.reached.insert(ObjectIdentifier(record)) }
+        return unreached
+      }
+      climb.add(link.parent, above: node)
     }
-    return found
+    return climb.nodes
+  }
+
+  private func isReached(_ record: ModelRecord) -> Bool {
+    scope.isRoot(record) || reached.contains(ObjectIdentifier(record))
+  }
+
+  /// A depth-first climb.
+  private struct Climb {
+    var nodes: ContiguousArray<ModelRecord>
+    private var places: [ObjectIdentifier: Int] = [:]
+    /// The nodes below each node.
+    private var below: [[Int]] = [[]]
+    /// Where the climb stands, with the number of the next parent to try.
+    private var path: [(node: Int, next: Int)] = [(0, 0)]
+
+    init(_ start: ModelRecord) {
+      nodes = [start]
+      places[ObjectIdentifier(start)] = 0
+    }
+
+    mutating func nextLink() -> (node: Int, link: ParentLinks.Link)? {
+      while let (node, next) = path.last {
+        if let link = nodes[node].parents.link(at: next) {
+          path[path.count - 1].next += 1
+          return (node, link)
+        }
+        path.removeLast()
+      }
+      return nil
+    }
+
+    mutating func add(_ record: ModelRecord, above node: Int) {
+      if let known = places[ObjectIdentifier(record)] {
+        below[known].append(node)
+        return
+      }
+      places[ObjectIdentifier(record)] = nodes.count
+      path.append((nodes.count, 0))
+      nodes.append(record)
+      below.append([node])
+    }
+
+    /// The climb has come to the root: what is below the path is reached; what is not, and was left
+    /// behind without a way on, is not.
+    func split() -> (reached: [ModelRecord], unreached: ContiguousArray<ModelRecord>) {
+      var isReached = [Bool](repeating: false, count: nodes.count)
+      var open = path.map(\.node)
+      for node in open { isReached[node] = true }
+      while let node = open.popLast() {
+        for lower in below[node] where !isReached[lower] {
+          isReached[lower] = true
+          open.append(lower)
+        }
+      }
+      var reached: [ModelRecord] = []
+      var unreached: ContiguousArray<ModelRecord> = []
+      for (node, record) in nodes.enumerated() {
+        if isReached[node] { reached.append(record) } else { unreached.append(record) }
+      }
+      return (reached, unreached)
+    }
   }
 }
 
 /// Walks up from a model to everything that holds it.
 enum TreeWalk {
-  /// Calls `visit` once for each ancestor, nearest first; an ancestor for which it returns false is
-  /// not climbed beyond. Cost: O(ancestors).
+  /// Calls `visit` once for each ancestor, nearest first along each line; an ancestor for which it
+  /// returns false is not climbed beyond. Cost: O(ancestors).
   static func ancestors(of record: ModelRecord, _ visit: (ModelRecord) -> Bool) {
+    if record.parents.isEmpty { return }
     var stack: ContiguousArray<ModelRecord> = []
-    var visited: Set<ObjectIdentifier> = []
-    var needsSet = false
+    var visited: Set<ObjectIdentifier> = [ObjectIdentifier(record)]
     record.parents.forEach { stack.append($0.parent) }
     while let next = stack.popLast() {
-      // A chain of single parents needs no set until it is long enough to be a cycle.
-      if stack.count > 0 || next.parents.count > 1 || visited.count > 0 { needsSet = true }
-      if needsSet, !visited.insert(ObjectIdentifier(next)).inserted { continue }
-      if next === record { continue }
+      guard visited.insert(ObjectIdentifier(next)).inserted else { continue }
       if visit(next) { next.parents.forEach { stack.append($0.parent) } }
-    }
-  }
-}
-
-/// What the bookkeeping found out, to be told to observers once it is done.
-struct StructureEvents {
-  private enum Event {
-    case parentAdded(ModelObject, ParentChange)
-    case parentRemoved(ModelObject, ParentChange)
-    case attached(ModelObject, Scope)
-    case detached(ModelObject, Scope)
-  }
-
-  private var events: ContiguousArray<Event> = []
-
-  mutating func parentAdded(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
-    guard record.observers?.parentAdded != nil, let model = record.model,
-      let change = ParentChange(parent, index)
-    else { return }
-    events.append(.parentAdded(model, change))
-  }
-
-  mutating func parentRemoved(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
-    guard record.observers?.parentRemoved != nil, let model = record.model,
-      let change = ParentChange(parent, index)
-    else { return }
-    events.append(.parentRemoved(model, change))
-  }
-
-  mutating func attached(_ record: ModelRecord, _ scope: Scope) {
-    guard record.observers?.attach != nil, let model = record.model else { return }
-    events.append(.attached(model, scope))
-  }
-
-  mutating func detached(_ record: ModelRecord, _ scope: Scope) {
-    guard record.observers?.detach != nil, let model = record.model else { return }
-    events.append(.detached(model, scope))
-  }
-
-  var isEmpty: Bool { events.isEmpty }
-
-  func fire() {
-    for event in events {
-      switch event {
-      case .parentAdded(let model, let change): model.record?.observers?.parentAdded?.fire(change)
-      case .parentRemoved(let model, let change):
-        model.record?.observers?.parentRemoved?.fire(change)
-      case .attached(let model, let scope): model.record?.observers?.attach?.fire(scope)
-      case .detached(let model, let scope): model.record?.observers?.detach?.fire(scope)
-      }
     }
   }
 }

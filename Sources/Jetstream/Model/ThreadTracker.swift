@@ -10,6 +10,8 @@ final class ThreadTracker {
     case recorder(PropertyRecorder)
     /// The properties that a getter reads are being collected.
     case reads(ReadTracker)
+    /// Models are being deallocated.
+    case teardown(Teardown)
   }
 
   private let kind: Kind
@@ -61,5 +63,24 @@ final class ReadTracker {
     let tracker = ReadTracker()
     let result = ThreadTracker.run(.reads(tracker), body)
     return (result, tracker.reads)
+  }
+}
+
+/// Releases the models below one that is deallocated, each from here instead of from within the
+/// deallocation of its parent, which would exhaust the stack for a long chain.
+final class Teardown {
+  private var open: ContiguousArray<ModelObject>
+
+  private init(_ models: ContiguousArray<ModelObject>) { open = models }
+
+  static func release(_ models: ContiguousArray<ModelObject>) {
+    if case .teardown(let outer) = ThreadTracker.current {
+      outer.open.append(contentsOf: models)
+      return
+    }
+    let teardown = Teardown(models)
+    ThreadTracker.run(.teardown(teardown)) {
+      while let model = teardown.open.popLast() { withExtendedLifetime(model) {} }
+    }
   }
 }

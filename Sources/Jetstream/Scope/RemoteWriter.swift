@@ -10,6 +10,8 @@ struct RemoteWriter {
   private var created: [UUID: ModelObject] = [:]
   /// Models that fragments refer to.
   private var held: [UUID: ModelObject] = [:]
+  /// Those of them that a value refers to.
+  private var referenced: Set<UUID> = []
 
   /// Finds models outside of the scope that may return to it.
   private let alsoKnown: (UUID) -> ModelObject?
@@ -30,7 +32,10 @@ struct RemoteWriter {
         }
       } else if let schema = scope.schema(named: fragment.className) {
         let model = schema.modelClass.init()
-        model.ensureRecord().uuidIfMade = fragment.uuid
+        let record = model.ensureRecord()
+        record.uuidIfMade = fragment.uuid
+        // It is not new to the others, and what observers do to it from here on is collected.
+        record.captureScope = scope
         created[fragment.uuid] = model
       } else {
         fail(position, .unknownClass(fragment.className, fragment.uuid))
@@ -56,7 +61,7 @@ struct RemoteWriter {
     }
     guard resetsMissing else { return }
     for property in schema.properties
-    where property.isSynced && fragment.properties[property.name] == nil {
+    where property.isSynced && fragment.properties[property.name] == nil && !property.makesModels {
       write(property.defaultValue, to: property, of: model, at: position)
     }
   }
@@ -81,7 +86,7 @@ struct RemoteWriter {
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
       if let base {
-        record.bases[base].value = .json(value)
+        record.bases[base].value = .json(child?.jsonValue ?? .null)
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
@@ -100,11 +105,15 @@ struct RemoteWriter {
     }
   }
 
-  /// Reports additions that nothing came to refer to.
-  mutating func reportOrphans(among fragments: [SyncFragment]) {
+  /// Reports additions that no fragment refers to, and lets go of models that found no place.
+  mutating func forgetOrphans(among fragments: [SyncFragment]) {
     for (position, fragment) in fragments.enumerated() {
-      if let model = created[fragment.uuid], scope.record(of: fragment.uuid) == nil {
-        report.orphans.append(model)
+      guard let model = created[fragment.uuid], let record = model.record,
+        record.captureScope === scope, record.scope == nil, scope.left[fragment.uuid] == nil
+      else { continue }
+      scope.forget(record)
+      report.orphans.append(model)
+      if !referenced.contains(fragment.uuid) {
         fail(position, .noParent(fragment.className, fragment.uuid))
       }
     }
@@ -128,7 +137,7 @@ struct RemoteWriter {
   }
 
   private func find(_ uuid: UUID) -> ModelObject? {
-    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? alsoKnown(uuid)
+    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.left[uuid] ?? alsoKnown(uuid)
   }
 
   private func remotely(_ body: () -> Bool) {
@@ -153,6 +162,7 @@ struct RemoteWriter {
       fail(position, invalid(property, model))
       return nil
     }
+    if created[uuid] != nil { referenced.insert(uuid) }
     return .some(child)
   }
 

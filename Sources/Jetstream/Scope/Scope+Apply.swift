@@ -30,6 +30,7 @@ extension Scope {
   package func apply(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
+    applying += 1
     var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
     writer.prepare(fragments)
     for kind in [SyncFragment.Kind.add, .change] {
@@ -37,9 +38,7 @@ extension Scope {
         writer.write(fragment, at: position)
       }
     }
-    writer.reportOrphans(among: fragments)
-    finish(writer, fragments)
-    return writer.report
+    return finish(&writer, fragments)
   }
 
   /// Replaces the content by a full state: `fragments` describe every model, the root first.
@@ -69,20 +68,35 @@ extension Scope {
       throw .invalidState("its root \(rootUUID.wireText) is another model here.")
     }
     renameRoot(to: rootUUID)
+    applying += 1
     var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
     for (position, fragment) in fragments.enumerated().reversed() {
       writer.write(fragment, at: position)
     }
-    writer.reportOrphans(among: fragments)
-    finish(writer, fragments)
+    return finish(&writer, fragments)
+  }
+
+  private func finish(_ writer: inout RemoteWriter, _ fragments: [SyncFragment]) -> ApplyReport {
+    applying -= 1
+    if applying == 0 { settleSuspects() }
+    writer.forgetOrphans(among: fragments)
+    for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
+    onRemoteSync.fire(fragments)
     return writer.report
   }
 
-  private func finish(_ writer: RemoteWriter, _ fragments: [SyncFragment]) {
-    for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
-    onRemoteSync.fire(fragments)
+  /// All fragments are applied: what none of them has put anywhere else is detached.
+  private func settleSuspects() {
+    guard !suspects.isEmpty else { return }
+    let models = suspects
+    suspects = []
+    var events = StructureEvents()
+    isWritingRemotely = true
+    Structure.detachUnreached(among: models, from: self, &events)
+    isWritingRemotely = false
+    events.fire()
   }
 
   /// Every model of the scope as a fragment: the root as a change, first, then what it holds in

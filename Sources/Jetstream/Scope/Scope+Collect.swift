@@ -62,13 +62,16 @@ extension Scope {
           .change, uuid: record.uuid, className: record.schema.wireName, properties: properties))
       bases[record.uuid] = before
     }
-    for record in left.values where record.scope == nil {
-      record.captureScope = nil
-      record.dropBases()
+    for model in left.values {
+      if let record = model.record, record.scope == nil, record.captureScope === self {
+        forget(record)
+      }
     }
+    let gone = left
     entered.removeAll()
-    left.removeAll()
+    left = [:]
     changed.removeAll()
+    withExtendedLifetime(gone) {}
     return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
   }
 }
@@ -99,9 +102,8 @@ extension ModelRecord {
       let property = schema.properties[base.index]
       switch base.value {
       case .json(let old):
-        let new = model.json(of: property)
-        if new == old { continue }
-        now.append(newKey: property.name, new)
+        if model.holds(old, in: property) { continue }
+        now.append(newKey: property.name, model.json(of: property))
         before.append(newKey: property.name, old)
       case .list(let old):
         let new = model.list(of: property)

@@ -37,9 +37,14 @@ public final class Scope: TickClient {
 
   // What was collected since the last change set; see Scope+Collect.swift.
   var entered: ContiguousArray<ModelRecord> = []
-  var left: [ObjectIdentifier: ModelRecord] = [:]
+  /// Kept alive, since fragments of others may still name them.
+  var left: [UUID: ModelObject] = [:]
   var changed: ContiguousArray<ModelRecord> = []
   var isCollecting = false
+  /// Models that fragments have taken out of a property, while not all fragments are applied yet.
+  var suspects: ContiguousArray<ModelObject> = []
+  /// How many calls that apply fragments are under way, one within the other.
+  var applying = 0
   var sealed: [ChangeSet] = []
 
   /// Makes a scope and attaches `root` with all that it holds.
@@ -69,10 +74,12 @@ public final class Scope: TickClient {
     for record in records.values {
       let record = record.takeUnretainedValue()
       record.scope = nil
-      record.captureScope = nil
       record.scopedParents = 0
+      forget(record)
     }
-    for record in left.values { record.captureScope = nil }
+    for model in left.values {
+      if let record = model.record, record.captureScope === self { forget(record) }
+    }
   }
 
   /// The model at the top. It can be set once: a second root is refused.
@@ -91,9 +98,14 @@ public final class Scope: TickClient {
     var events = StructureEvents()
     // The first tree is where the scope begins, not a change of it.
     isWritingRemotely = isInitial
-    let isAttached = Structure.attach(model.ensureRecord(), to: self, &events)
+    let error = Structure.attach(model.ensureRecord(), to: self, &events)
     isWritingRemotely = false
-    if isAttached { events.fire() } else { rootModel = nil }
+    if let error {
+      rootModel = nil
+      refuse(error)
+    } else {
+      events.fire()
+    }
   }
 
   /// The number of models in the scope.
@@ -117,13 +129,6 @@ public final class Scope: TickClient {
 
   func isRoot(_ record: ModelRecord) -> Bool { record.model === rootModel }
 
-  /// Whether the class can be told apart in this scope; makes it known if it was not.
-  func knows(_ schema: ModelSchema) -> Bool {
-    if let known = classes[schema.wireName] { return known === schema }
-    register(schema)
-    return true
-  }
-
   private func register(_ schema: ModelSchema) {
     var open = [schema]
     while let next = open.popLast() {
@@ -143,37 +148,61 @@ public final class Scope: TickClient {
     }
   }
 
-  func enter(_ record: ModelRecord) {
-    records[record.uuid] = Unmanaged.passUnretained(record)
+  /// Notes that a model is in the scope, or tells why it cannot be. Nothing else happens yet.
+  func admit(_ record: ModelRecord) -> ScopeError? {
+    if let other = record.scope {
+      return .modelInTwoScopes(record.schema.wireName, record.uuid, other.name, name)
+    }
+    let uuid = record.uuid
+    if records[uuid] != nil { return .duplicateUUID(record.schema.wireName, uuid) }
+    if classes[record.schema.wireName] !== record.schema { register(record.schema) }
+    records[uuid] = Unmanaged.passUnretained(record)
     record.scope = self
+    return nil
+  }
+
+  /// Takes back ``admit(_:)``.
+  func expel(_ record: ModelRecord) {
+    records[record.uuid] = nil
+    record.scope = nil
+  }
+
+  /// Collects what admitting a model means: it is new, unless it comes from the others or has only
+  /// been away since the last change set.
+  func enter(_ record: ModelRecord) {
     if let model = record.model { membershipObserver?.modelEntered(model) }
-    if record.captureScope !== self {
+    if record.captureScope === self {
+      left[record.uuid] = nil
+    } else {
       record.dropBases()
       record.captureScope = self
-      if !isWritingRemotely {
-        record.isNew = true
+      record.isNew = !isWritingRemotely
+      if record.isNew {
         entered.append(record)
         startCollecting()
       }
-    } else {
-      left[ObjectIdentifier(record)] = nil
     }
     record.queue()
   }
 
-  func leave(_ record: ModelRecord, isRefused: Bool) {
+  func leave(_ record: ModelRecord) {
     records[record.uuid] = nil
     record.scope = nil
     if let model = record.model { membershipObserver?.modelLeft(model) }
-    record.scopedParents = isRefused ? record.scopedParents : 0
-    if record.isNew || isRefused || isWritingRemotely {
-      record.isNew = false
-      record.captureScope = nil
-      record.dropBases()
-    } else {
-      left[ObjectIdentifier(record)] = record
+    record.scopedParents = 0
+    if record.isNew || isWritingRemotely {
+      forget(record)
+    } else if let model = record.model {
+      left[record.uuid] = model
       startCollecting()
     }
+  }
+
+  /// Collects changes of the model no longer.
+  func forget(_ record: ModelRecord) {
+    record.isNew = false
+    record.captureScope = nil
+    record.dropBases()
   }
 
   /// Gives the root another UUID, the server's.

@@ -40,11 +40,12 @@ protocol TokenHolder: AnyObject {
   func tokenWasCancelled(_ token: ObservationToken)
 }
 
-extension Array where Element: ObservationToken {
-  /// Cancels what `observer` registered, or everything that is over already when it is nil.
-  mutating func removeTokens(of observer: AnyObject) {
-    let mine = filter { $0.observer === observer }
-    removeAll { $0.observer === observer || !$0.isLive }
-    for token in mine { token.cancel() }
-  }
+/// Says when a list of tokens has grown enough to look for dead ones, so that adding to it costs
+/// O(1) on average and at most half of it is dead.
+struct PruneSchedule {
+  private var limit = 16
+
+  mutating func isDue(at count: Int) -> Bool { count >= limit }
+
+  mutating func didPrune(to count: Int) { limit = Swift.max(16, 2 * count) }
 }

@@ -9,12 +9,13 @@
 /// meanwhile hears nothing more. A signal belongs to one isolation domain.
 public final class Signal<Payload>: TokenHolder {
   private var listeners: [Listener] = []
+  private var schedule = PruneSchedule()
 
   /// Makes a signal that nobody listens to.
   public init() {}
 
-  /// Whether anybody may be listening. A listener whose observer has gone counts until the next
-  /// ``fire(_:)``.
+  /// Whether anybody may be listening. A listener whose observer has gone may count until the
+  /// next ``fire(_:)``.
   public var hasListeners: Bool { !listeners.isEmpty }
 
   /// Calls `handler` with the observer and each payload that `filter` lets through, until the
@@ -24,9 +25,10 @@ public final class Signal<Payload>: TokenHolder {
     _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
     _ handler: @escaping (Observer, Payload) -> Void
   ) -> ObservationToken {
-    add(Listener(observer: observer, filter: filter) { [weak observer] in
-      if let observer { handler(observer, $0) }
-    })
+    add(
+      Listener(observer: observer, filter: filter) { [weak observer] in
+        if let observer { handler(observer, $0) }
+      })
   }
 
   /// Calls `handler` with each payload that `filter` lets through, until the token is cancelled.
@@ -88,19 +90,33 @@ public final class Signal<Payload>: TokenHolder {
       if listener.firesOnce { listener.cancel() }
       handler?(payload)
     }
-    if foundDead { listeners.removeAll { !$0.isLive } }
+    if foundDead { dropDead() }
   }
 
   /// Cancels everything that `observer` listens to here.
   public func removeListeners(of observer: AnyObject) {
-    listeners.removeTokens(of: observer)
+    for listener in listeners where listener.observer === observer { listener.cancel() }
   }
 
   func tokenWasCancelled(_ token: ObservationToken) {
-    listeners.removeAll { $0 === token }
+    drop { $0 === token }
+  }
+
+  private func dropDead() { drop { !$0.isLive } }
+
+  /// Drops listeners. They are released after the access to the list has ended, because what a
+  /// callback captured may use the signal when it goes.
+  private func drop(where isOver: (Listener) -> Bool) {
+    let all = listeners
+    if all.contains(where: isOver) { listeners = all.filter { !isOver($0) } }
+    withExtendedLifetime(all) {}
   }
 
   private func add(_ listener: Listener) -> ObservationToken {
+    if schedule.isDue(at: listeners.count) {
+      dropDead()
+      schedule.didPrune(to: listeners.count)
+    }
     listener.holder = self
     listeners.append(listener)
     return listener

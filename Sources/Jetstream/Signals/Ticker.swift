@@ -18,7 +18,7 @@ public final class Ticker {
 
   private struct Appointment {
     let due: Duration
-    let client: any TickClient
+    weak var client: (any TickClient)?
   }
 
   private let mode: Mode
@@ -31,9 +31,13 @@ public final class Ticker {
   /// Models with something for their coalesced observers.
   private var dirtyModels = DirtyModels()
   private var isTurnScheduled = false
-  private var scheduledTimer: Duration?
+  /// When tasks that sleep will wake this ticker. None is started while an earlier one is to come,
+  /// so that short waits beside a long one leave nothing behind.
+  private(set) var alarms: [Duration] = []
 
   private init(mode: Mode) { self.mode = mode }
+
+  deinit { dirtyModels.forget() }
 
   /// A ticker that is moved by ``tick()`` and ``advance(by:)`` alone.
   public static func manual() -> Ticker { Ticker(mode: .manual) }
@@ -53,7 +57,7 @@ public final class Ticker {
 
   /// Whether nothing waits for a tick or for its time.
   public var isIdle: Bool {
-    nextTurn.isEmpty && jobs.isEmpty && appointments.isEmpty && dirtyModels.isEmpty
+    !hasTurn && nextDue == nil
   }
 
   /// Delivers, in this order: coalesced property and collection observers, tree observers, and what
@@ -62,8 +66,8 @@ public final class Ticker {
   /// Must be called in the ticker's isolation domain; on an actor's ticker it happens by itself.
   public func tick() {
     let now = now
-    let clients = appointments.filter { $0.due <= now }.map(\.client)
-    appointments.removeAll { $0.due <= now }
+    let clients = appointments.filter { $0.due <= now }.compactMap(\.client)
+    appointments.removeAll { $0.due <= now || $0.client == nil }
     let dueJobs = jobs.filter { $0.due <= now }.sorted { $0.due < $1.due }
     jobs.removeAll { $0.due <= now }
     let turn = nextTurn
@@ -79,7 +83,8 @@ public final class Ticker {
   /// Moves a manual ticker's time forward, ticking at each moment at which something is due.
   public func advance(by duration: Duration) {
     guard case .manual = mode else {
-      preconditionFailure("Only a manual ticker can be advanced; this one follows its actor's clock.")
+      preconditionFailure(
+        "Only a manual ticker can be advanced; this one follows its actor's clock.")
     }
     let end = manualTime + duration
     if hasTurn { tick() }
@@ -110,7 +115,7 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  /// Lets the first tick that is at least `delay` from now serve `client`.
+  /// Lets the first tick that is at least `delay` from now serve `client`, if it still exists then.
   func request(_ client: any TickClient, after delay: Duration) {
     appointments.append(Appointment(due: now + delay, client: client))
     scheduleIfNeeded()
@@ -121,7 +126,7 @@ public final class Ticker {
   /// When the first of the timed jobs and appointments is due.
   private var nextDue: Duration? {
     let job = jobs.min { $0.due < $1.due }?.due
-    let appointment = appointments.min { $0.due < $1.due }?.due
+    let appointment = appointments.lazy.filter { $0.client != nil }.map(\.due).min()
     guard let job, let appointment else { return job ?? appointment }
     return min(job, appointment)
   }
@@ -130,19 +135,19 @@ public final class Ticker {
     guard case .actor(let actor) = mode else { return }
     if hasTurn, !isTurnScheduled {
       isTurnScheduled = true
-      let alarm = Alarm(ticker: self, actor: actor, isTurn: true)
+      let alarm = Alarm(ticker: self, actor: actor, due: nil)
       Task { await alarm.ring(after: .zero) }
     }
-    if let due = nextDue, scheduledTimer.map({ due < $0 }) ?? true {
-      scheduledTimer = due
-      let alarm = Alarm(ticker: self, actor: actor, isTurn: false)
+    if let due = nextDue, alarms.allSatisfy({ due < $0 }) {
+      alarms.append(due)
+      let alarm = Alarm(ticker: self, actor: actor, due: due)
       let delay = due - now
       Task { await alarm.ring(after: delay) }
     }
   }
 
-  private func alarmRang(isTurn: Bool) {
-    if isTurn { isTurnScheduled = false } else { scheduledTimer = nil }
+  private func alarmRang(due: Duration?) {
+    if let due { alarms.removeAll { $0 == due } } else { isTurnScheduled = false }
     tick()
   }
 
@@ -153,12 +158,13 @@ public final class Ticker {
   private struct Alarm: @unchecked Sendable {
     weak var ticker: Ticker?
     let actor: WeakActor
-    let isTurn: Bool
+    /// When it was to ring; nil for the next turn.
+    let due: Duration?
 
-    init(ticker: Ticker, actor: WeakActor, isTurn: Bool) {
+    init(ticker: Ticker, actor: WeakActor, due: Duration?) {
       self.ticker = ticker
       self.actor = actor
-      self.isTurn = isTurn
+      self.due = due
     }
 
     nonisolated func ring(after delay: Duration) async {
@@ -167,7 +173,7 @@ public final class Ticker {
       await tick(on: actor)
     }
 
-    private func tick(on actor: isolated any Actor) async { ticker?.alarmRang(isTurn: isTurn) }
+    private func tick(on actor: isolated any Actor) async { ticker?.alarmRang(due: due) }
   }
 }
 

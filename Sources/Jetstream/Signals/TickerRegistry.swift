@@ -23,18 +23,26 @@ enum TickerRegistry {
   /// Carries a ticker out of the lock; sound for the same reason.
   private struct Handover: @unchecked Sendable { let ticker: Ticker }
 
-  private static let entries = Mutex<[ObjectIdentifier: Entry]>([:])
+  private struct Entries {
+    var byActor: [ObjectIdentifier: Entry] = [:]
+    var schedule = PruneSchedule()
+  }
+
+  private static let entries = Mutex(Entries())
 
   static func ticker(for actor: any Actor) -> Ticker {
     let key = ObjectIdentifier(actor)
     return entries.withLock { entries -> Handover in
-      if let entry = entries[key], entry.actor.value === actor, let ticker = entry.ticker {
+      if let entry = entries.byActor[key], entry.actor.value === actor, let ticker = entry.ticker {
         return Handover(ticker: ticker)
       }
-      if entries.count > 64 { entries = entries.filter { $0.value.ticker != nil } }
+      if entries.schedule.isDue(at: entries.byActor.count) {
+        entries.byActor = entries.byActor.filter { $0.value.ticker != nil }
+        entries.schedule.didPrune(to: entries.byActor.count)
+      }
       let weakActor = WeakActor(actor)
       let ticker = Ticker.make(for: weakActor)
-      entries[key] = Entry(ticker: ticker, actor: weakActor)
+      entries.byActor[key] = Entry(ticker: ticker, actor: weakActor)
       return Handover(ticker: ticker)
     }.ticker
   }

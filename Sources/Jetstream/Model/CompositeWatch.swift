@@ -1,0 +1,125 @@
+/// Follows the value of a getter: learns what it reads, and learns it again after each change.
+final class CompositeWatch {
+  /// Owns this watch.
+  weak var observation: ChangeObservation?
+  private let model: ModelRecord
+  private let read: (ModelObject) -> Any
+  private var value: Snapshot?
+  private var dependencies: [(record: ModelRecord, properties: PropertySet)] = []
+  /// Set while the watch waits to be evaluated in a tick.
+  var isTriggered = false
+
+  init(_ model: ModelRecord, observation: ChangeObservation, read: @escaping (ModelObject) -> Any) {
+    self.model = model
+    self.observation = observation
+    self.read = read
+  }
+
+  var isLive: Bool { observation?.isLive ?? false }
+
+  /// Runs the getter, and listens to all that it read. True if the value differs from the last one;
+  /// values that cannot be compared count as different.
+  func evaluate() -> Bool {
+    guard isLive, let owner = model.model else { return false }
+    let (new, reads) = ReadTracker.track { read(owner) }
+    follow(reads)
+    guard let value, value.isSame(as: new) else {
+      value = Snapshot(new)
+      return true
+    }
+    return false
+  }
+
+  private func follow(_ reads: [ReadTracker.Read]) {
+    var places: [ObjectIdentifier: Int] = [:]
+    var found: [(record: ModelRecord, properties: PropertySet)] = []
+    for read in reads {
+      let record = read.model.ensureRecord()
+      let place = places[ObjectIdentifier(record)] ?? found.count
+      if place == found.count {
+        places[ObjectIdentifier(record)] = place
+        found.append((record, PropertySet()))
+      }
+      found[place].properties.insert(read.index)
+    }
+    if found.elementsEqual(
+      dependencies, by: { $0.record === $1.record && $0.properties == $1.properties })
+    {
+      return
+    }
+    stop()
+    dependencies = found
+    for (record, properties) in found {
+      let observers = record.ensureObservers(ticker: model.ticker)
+      observers.changes.append(.init(properties: properties, target: .composite(self)))
+    }
+  }
+
+  /// Listens to nothing any more.
+  func stop() {
+    for (record, _) in dependencies {
+      record.observers?.changes.removeAll {
+        if case .composite(let watch) = $0.target { watch === self } else { false }
+      }
+    }
+    dependencies = []
+  }
+}
+
+/// What a getter gave, kept to be compared with what it gives later. Models are held weakly: a getter
+/// that leads up the tree must not keep the tree alive.
+private enum Snapshot {
+  case value(any Equatable)
+  case models([WeakModel])
+  case incomparable
+
+  struct WeakModel { weak var model: ModelObject? }
+
+  init(_ value: Any) {
+    if let models = Self.models(in: value) {
+      self = .models(models.map { WeakModel(model: $0) })
+    } else if let value = value as? any Equatable {
+      self = .value(value)
+    } else {
+      self = .incomparable
+    }
+  }
+
+  func isSame(as new: Any) -> Bool {
+    switch self {
+    case .models(let old):
+      Self.models(in: new).map { new in
+        old.elementsEqual(new) { $0.model === $1 }
+      } ?? false
+    case .value(let old): Self.isEqual(old, new)
+    case .incomparable: false
+    }
+  }
+
+  private static func models(in value: Any) -> [ModelObject]? {
+    if let model = value as? ModelObject { return [model] }
+    if let array = value as? any ModelSequence { return array.allModels }
+    guard let array = value as? [ModelObject], !array.isEmpty else { return nil }
+    return array
+  }
+
+  private static func isEqual<Value: Equatable>(_ a: Value, _ b: Any) -> Bool {
+    guard let b = b as? Value else { return false }
+    if let type = Value.self as? any PropertyValue.Type { return isSame(a, b, type) }
+    return a == b
+  }
+
+  private static func isSame<Value: PropertyValue>(_ a: Any, _ b: Any, _: Value.Type) -> Bool {
+    guard let a = a as? Value, let b = b as? Value else { return false }
+    return Value.isSame(a, b)
+  }
+}
+
+/// A ``ModelArray`` of unknown element type.
+private protocol ModelSequence {
+  var allModels: [ModelObject] { get }
+}
+
+extension ModelArray: ModelSequence {
+  fileprivate var allModels: [ModelObject] { Array(list.models) }
+}

@@ -1,0 +1,51 @@
+/// What the bookkeeping found out, to be told to observers once it is done.
+struct StructureEvents {
+  private enum Event {
+    case parentAdded(ModelObject, ParentChange)
+    case parentRemoved(ModelObject, ParentChange)
+    case attached(ModelObject, Scope)
+    case detached(ModelObject, Scope)
+  }
+
+  private var events: ContiguousArray<Event> = []
+  /// Models of one scope that have lost a parent in it, to be looked at once all is unlinked.
+  var suspects: ContiguousArray<ModelObject> = []
+
+  mutating func parentAdded(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
+    guard record.observers?.parentAdded != nil, let model = record.model,
+      let change = ParentChange(parent, index)
+    else { return }
+    events.append(.parentAdded(model, change))
+  }
+
+  mutating func parentRemoved(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {
+    guard record.observers?.parentRemoved != nil, let model = record.model,
+      let change = ParentChange(parent, index)
+    else { return }
+    events.append(.parentRemoved(model, change))
+  }
+
+  mutating func attached(_ record: ModelRecord, _ scope: Scope) {
+    guard record.observers?.attach != nil, let model = record.model else { return }
+    events.append(.attached(model, scope))
+  }
+
+  mutating func detached(_ record: ModelRecord, _ scope: Scope) {
+    guard record.observers?.detach != nil, let model = record.model else { return }
+    events.append(.detached(model, scope))
+  }
+
+  var isEmpty: Bool { events.isEmpty }
+
+  func fire() {
+    for event in events {
+      switch event {
+      case .parentAdded(let model, let change): model.record?.observers?.parentAdded?.fire(change)
+      case .parentRemoved(let model, let change):
+        model.record?.observers?.parentRemoved?.fire(change)
+      case .attached(let model, let scope): model.record?.observers?.attach?.fire(scope)
+      case .detached(let model, let scope): model.record?.observers?.detach?.fire(scope)
+      }
+    }
+  }
+}

@@ -1,0 +1,175 @@
+import Testing
+
+@testable import Jetstream
+
+@Suite struct ObservationTests {
+  let canvas = Canvas()
+  let shape = Shape()
+  let scope: Scope
+  let listener = Listener()
+
+  init() {
+    canvas.shapes = [shape]
+    scope = manualScope(canvas)
+  }
+
+  @Test("J023: observing all properties gives one call a tick")
+  func allProperties() {
+    shape.observeChange(listener) { $0.called() }
+    shape.x = 1
+    shape.y = 2
+    shape.x = 3
+    #expect(listener.count == 0)
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+  }
+
+  @Test("J024: observing one property")
+  func oneProperty() {
+    shape.observeChange(listener, \.x) { $0.called() }
+    shape.y = 1
+    scope.ticker.tick()
+    #expect(listener.count == 0)
+    shape.x = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+  }
+
+  @Test("J025: several properties in one observation still give one call a tick")
+  func severalProperties() {
+    shape.observeChange(listener, \.x, \.y) { $0.called() }
+    shape.observeChange(listener, keys: ["color", "width"]) { $0.log.append("keys") }
+    shape.x = 1
+    shape.y = 1
+    shape.color = .blue
+    shape.width = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    #expect(listener.log == ["keys"])
+    shape.height = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    #expect(listener.log == ["keys"])
+  }
+
+  @Test("J023: a collection counts as a property, and the observer may be left out")
+  func collectionAndNoObserver() {
+    var calls = 0
+    let token = canvas.observeChange(\.shapes, \.selected) { calls += 1 }
+    canvas.shapes.append(Shape())
+    canvas.selected = shape
+    scope.ticker.tick()
+    #expect(calls == 1)
+    token.cancel()
+    canvas.selected = nil
+    scope.ticker.tick()
+    #expect(calls == 1)
+  }
+
+  @Test("J026: immediate observers are called before the statement after each assignment")
+  func immediate() {
+    shape.observeChangeImmediately(listener, \.x) { me, old, new in
+      me.log.append("\(old)>\(new)")
+    }
+    shape.observeChangeImmediately(listener) { me, _ in me.called() }
+    shape.x = 1
+    #expect(listener.log == ["0.0>1.0"])
+    shape.y = 5
+    #expect(listener.log == ["0.0>1.0"])
+    shape.x += 1
+    #expect(listener.log == ["0.0>1.0", "1.0>2.0"])
+    #expect(listener.count == 3)
+  }
+
+  @Test("J026: an immediate observer of several named properties")
+  func immediateKeys() {
+    shape.observeChangeImmediately(listener, keys: ["x", "color"]) { me, change in
+      me.log.append(change.key)
+    }
+    shape.x = 1
+    shape.y = 1
+    shape.color = .blue
+    shape.x = 2
+    #expect(listener.log == ["x", "color", "x"])
+  }
+
+  @Test("J026: references and collections report old and new value, typed")
+  func immediateModels() {
+    canvas.observeChangeImmediately(listener, \.selected) { [shape] me, old, new in
+      me.log.append("\(old === shape)\(new === shape)")
+    }
+    canvas.selected = shape
+    canvas.selected = nil
+    #expect(listener.log == ["falsetrue", "truefalse"])
+
+    var seen: [([Shape], [Shape])] = []
+    canvas.observeChangeImmediately(listener, \.shapes) {
+      (_, old: ModelArray<Shape>, new: ModelArray<Shape>) in
+      seen.append((Array(old), Array(new)))
+    }
+    let other = Shape()
+    canvas.shapes.append(other)
+    canvas.shapes.move(from: 1, to: 0)
+    canvas.shapes = []
+    #expect(seen.map(\.0) == [[shape], [shape, other], [other, shape]])
+    #expect(seen.map(\.1) == [[shape, other], [other, shape], []])
+  }
+
+  @Test("J042: the raw signal carries key, old and new value")
+  func rawSignal() {
+    shape.signals.onPropertyChange.listen(listener) { me, change in
+      me.log.append("\(change.key) \(change.old as! Float) \(change.new as! Float)")
+    }
+    shape.height = 7
+    #expect(listener.log == ["height 100.0 7.0"])
+  }
+
+  @Test("J045: observers cannot tell a remote change from a local one")
+  func remoteIsTheSame() {
+    shape.observeChange(listener, \.x) { $0.called() }
+    shape.observeChangeImmediately(listener, \.x) { me, old, new in me.log.append("\(old)\(new)") }
+    canvas.observeTreeChange(listener) { $0.log.append("tree") }
+    shape.x = 1
+    scope.flush()
+    scope.apply([
+      SyncFragment(.change, uuid: shape.uuid, className: "Shape", properties: ["x": 0])
+    ])
+    scope.ticker.tick()
+    #expect(listener.count == 2)
+    #expect(listener.log == ["0.01.0", "tree", "1.00.0", "tree"])
+  }
+
+  @Test("outside of a scope changes are delivered once the model is in one")
+  func deliveredOnAttach() {
+    let loose = Shape()
+    loose.observeChange(listener, \.x) { $0.called() }
+    loose.x = 1
+    scope.ticker.tick()
+    #expect(listener.count == 0)
+    canvas.shapes.append(loose)
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+  }
+
+  @Test("a setter that stands for a property of another type is followed as a composite")
+  func settableComposite() {
+    final class Box: ModelObject {
+      @Property var width = 1
+      var isWide: Bool {
+        get { width > 10 }
+        set { width = newValue ? 20 : 1 }
+      }
+    }
+    let box = Box()
+    let scope = manualScope(box)
+    box.observeChange(listener, \.isWide) { $0.called() }
+    box.width = 5
+    scope.ticker.tick()
+    #expect(listener.count == 0)
+    box.isWide = true
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+  }
+}

@@ -1,0 +1,31 @@
+import Testing
+
+@testable import Jetstream
+
+@Suite struct ActorTickerTests {
+  @Test("the ticker of an actor is one and the same while somebody uses it")
+  @MainActor func oneTickerAnActor() {
+    let ticker = Ticker.on(MainActor.shared)
+    #expect(Ticker.on(MainActor.shared) === ticker)
+    #expect(Scope(name: "S", root: Shape()).ticker === ticker)
+  }
+
+  @Test("short waits beside a long one leave no sleeping tasks behind")
+  func oneTimer() async {
+    actor Home {
+      func run() async -> Int {
+        let ticker = Ticker.on(self)
+        ticker.perform(after: .seconds(3_600)) {}
+        var most = 0
+        for _ in 0..<20 {
+          await withCheckedContinuation { next in
+            ticker.perform(after: .microseconds(50)) { next.resume() }
+          }
+          most = max(most, ticker.alarms.count)
+        }
+        return most
+      }
+    }
+    #expect(await Home().run() <= 1)
+  }
+}
