@@ -30,7 +30,8 @@ let package = Package(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
       swiftSettings: settings),
     .testTarget(
-      name: "JetstreamServerTests", dependencies: ["Jetstream", "JetstreamServer"],
+      name: "JetstreamServerTests",
+      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],

@@ -177,8 +177,9 @@ struct FragmentValidator {
     }
     var held: [UUID: [UUID]] = [:]
     for (key, value) in last {
-      guard let schema = scope.model(key.uuid)?.schema
-        ?? additions[key.uuid].flatMap({ accepted[$0]?.schema }),
+      guard
+        let schema = scope.model(key.uuid)?.schema
+          ?? additions[key.uuid].flatMap({ accepted[$0]?.schema }),
         let property = schema[key.name], property.isCollection || property.isReference
       else { continue }
       let uuids = Self.uuids(in: value)

@@ -3,16 +3,17 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Replicas converge")
+@Suite("Replicas converge", .serialized)
 struct ConvergenceTests {
   @Test("Clients that edit at random, through cuts and reconnects, end equal", arguments: 0..<100)
-  func randomEdits(seed: Int) {
+  func randomEdits(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
     for _ in 0..<8 { world.canvas.shapes.append(Shape()) }
     let clients = (0..<3).map { _ in world.addClient() }
     for client in clients { client.join() }
     world.settle()
     for step in 0..<300 {
+      if step % 20 == 0 { await Task.yield() }
       switch Int.random(in: 0..<100, using: &world.generator) {
       case 0..<45:
         let client = clients.randomElement(using: &world.generator)!
@@ -49,7 +50,8 @@ enum RandomEdit {
     case 3: shape?.label = "step \(step)"
     case 4: canvas.name = Bool.random(using: &generator) ? "name \(step)" : nil
     case 5, 6: canvas.shapes.append(made(step))
-    case 7: canvas.shapes.insert(made(step), at: Int.random(in: 0...shapes.count, using: &generator))
+    case 7:
+      canvas.shapes.insert(made(step), at: Int.random(in: 0...shapes.count, using: &generator))
     case 8: if let shape { canvas.shapes.remove(shape) }
     case 9:
       if shapes.count > 1 {

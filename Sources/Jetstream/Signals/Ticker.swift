@@ -106,7 +106,7 @@ public final class Ticker {
   }
 
   /// Runs `action` at the first tick that is at least `delay` from now.
-  func perform(after delay: Duration = .zero, _ action: @escaping () -> Void) {
+  package func perform(after delay: Duration = .zero, _ action: @escaping () -> Void) {
     if delay <= .zero {
       nextTurn.append(action)
     } else {

@@ -1,14 +1,14 @@
 import Synchronization
 
 /// A weak reference to an actor.
-final class WeakActor: Sendable {
+package final class WeakActor: Sendable {
   private let reference: Mutex<Box>
 
   private struct Box: Sendable { weak var actor: (any Actor)? }
 
-  init(_ actor: any Actor) { reference = Mutex(Box(actor: actor)) }
+  package init(_ actor: any Actor) { reference = Mutex(Box(actor: actor)) }
 
-  var value: (any Actor)? { reference.withLock { $0.actor } }
+  package var value: (any Actor)? { reference.withLock { $0.actor } }
 }
 
 /// One ticker an actor, for as long as somebody uses it.

@@ -120,6 +120,9 @@ package final class ClientEngine {
   /// How many change sets of all scopes the server has not decided yet.
   package var pendingCount: Int { replicas.reduce(0) { $0 + $1.pending.count } }
 
+  /// The connection whose events count.
+  package var currentConnection: Int { connection }
+
   package var scopes: [Scope] { replicas.map(\.scope) }
 
   // MARK: The transport's events

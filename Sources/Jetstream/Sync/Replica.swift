@@ -118,7 +118,8 @@ package final class Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
-    try scope.applyFullState(visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
+    try scope.applyFullState(
+      visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -138,8 +139,9 @@ package final class Replica {
     let fragments = entry.set.fragments
     let isCountRight = replies.count == fragments.count
     let mismatch = WireError(
-      message: replies.count == 1 ? replies[0].error?.message ?? "The reply does not fit" :
-        "The server answered \(replies.count) of \(fragments.count) fragments")
+      message: replies.count == 1
+        ? replies[0].error?.message ?? "The reply does not fit"
+        : "The server answered \(replies.count) of \(fragments.count) fragments")
     for (position, fragment) in fragments.enumerated() {
       let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
       if let error = reply.error { batch.rejected.append((fragment, error)) }

@@ -1,0 +1,316 @@
+import Foundation
+
+/// Keeps scopes in step with a server.
+///
+/// ```swift
+/// let client = Client(url: "ws://localhost:8080")
+/// try await client.connect()
+/// try await client.fetch(scope)
+/// ```
+///
+/// From then on local changes are sent, and others' changes appear in the scope and fire its
+/// observers. A lost connection is opened again, with growing pauses, and nothing is lost meanwhile:
+/// change sets that the server has not decided stay visible and are sent until it has.
+///
+/// A client lives on the actor on which it is made, with its scopes. It is not Sendable. Frames are
+/// read and decoded elsewhere; only applying them happens on the actor. Releasing the client ends its
+/// connection.
+public final class Client {
+  /// Fires when the client begins or ceases to be connected.
+  public let onStatusChange = Signal<ClientStatus>()
+  /// Fires when the server has granted a session, the first one and each that replaces a lost one.
+  public let onSession = Signal<Session>()
+  /// Fires when the server has denied a session, or has ended it for good.
+  public let onSessionDenied = Signal<SyncError>()
+  /// Fires for each fragment that the server rejected, after it was taken back.
+  public let onRejection = Signal<Rejection>()
+  /// Fires when the number of change sets that the server has not decided changes.
+  public let onPendingCountChange = Signal<Int>()
+  /// Fires with a sentence for each message that was skipped and each connection that failed.
+  public let onDiagnostic = Signal<String>()
+
+  /// The session, while there is one.
+  public private(set) var session: Session?
+
+  private let transport: any Transport
+  private let actor: WeakActor
+  private let ticker: Ticker
+  private var engine: ClientEngine!
+  private var connection: (any TransportConnection)?
+  private var reader: Task<Void, Never>?
+  private var timer: Duration?
+  private var connecting: [CheckedContinuation<Result<Void, SyncError>, Never>] = []
+
+  /// A fragment that the server rejected.
+  public struct Rejection {
+    /// The scope that it was a change of.
+    public let scope: Scope
+    /// What was rejected. It is not visible any more.
+    public let fragment: SyncFragment
+    /// Why.
+    public let error: WireError
+  }
+
+  /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
+  /// It does nothing until ``connect(params:)`` is called.
+  ///
+  /// A client must be made on an actor.
+  public convenience init(
+    url: String, headers: [(String, String)] = [], backoff: Backoff = Backoff(),
+    isolation: (any Actor)? = #isolation
+  ) {
+    self.init(
+      transport: WebSocketTransport(url: url, headers: headers), backoff: backoff,
+      isolation: isolation)
+  }
+
+  /// Makes a client that connects through `transport`.
+  public init(
+    transport: any Transport, backoff: Backoff = Backoff(), isolation: (any Actor)? = #isolation
+  ) {
+    guard let isolation else {
+      preconditionFailure("A Client has no isolation domain: make it on an actor.")
+    }
+    self.transport = transport
+    actor = WeakActor(isolation)
+    ticker = Ticker.on(isolation)
+    var configuration = ClientEngine.Configuration()
+    configuration.backoff = backoff
+    engine = ClientEngine(
+      configuration: configuration, random: { Double.random(in: 0..<1) },
+      perform: { [weak self] in self?.perform($0) }, report: { [weak self] in self?.note($0) })
+  }
+
+  deinit {
+    reader?.cancel()
+    connection?.close(code: 1000, reason: "")
+  }
+
+  /// How the client stands to its server.
+  public var status: ClientStatus { engine.status }
+
+  /// How many change sets of all scopes the server has not decided yet.
+  public var pendingCount: Int { engine.pendingCount }
+
+  /// The scopes that are being synced.
+  public var scopes: [Scope] { engine.scopes }
+
+  /// Connects and creates a session. Returns at once if there is one.
+  ///
+  /// While the server cannot be reached the client keeps trying, and this waits; ``onDiagnostic``
+  /// tells why. `params` reach the application on the server.
+  ///
+  /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, and
+  /// ``SyncError/sessionClosed(_:)`` if the client is closed meanwhile.
+  public func connect(
+    params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    if session != nil { return }
+    let result = await withCheckedContinuation { continuation in
+      connecting.append(continuation)
+      engine.connect(params: params, now: ticker.now)
+      scheduleTimer()
+    }
+    try result.get()
+  }
+
+  /// Syncs `scope`, whose name the server knows, from now on: its content becomes the server's, and
+  /// its changes go to the server. Returns when the server's state was applied.
+  ///
+  /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
+  /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
+  /// if the session ends meanwhile, and ``SyncError/invalidReply(_:)`` if the state does not fit the
+  /// scope.
+  public func fetch(
+    _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    let result = await withCheckedContinuation { continuation in
+      engine.fetch(scope, params: params, now: ticker.now) { continuation.resume(returning: $0) }
+    }
+    try result.get()
+  }
+
+  /// Ends the session. Scopes keep their content, and changes that the server has not decided stay
+  /// visible in them but are not sent any more. ``connect(params:)`` begins anew.
+  public func close() { engine.close() }
+
+  /// Drops the connection without closing it, as a failing network would; the client reconnects.
+  package func cutConnection() {
+    (connection as? WebSocketTransportConnection)?.abort()
+  }
+
+  // MARK: Between engine and transport
+
+  private func perform(_ action: ClientEngine.Action) {
+    switch action {
+    case .connect(let number, let token):
+      let headers = token.map { [("X-Jetstream-SessionToken", $0)] } ?? []
+      let pipe = Pipe(client: self, actor: actor, number: number)
+      reader = Task { [transport] in await pipe.run(transport, headers: headers) }
+    case .send(let frame):
+      do {
+        try connection?.send(frame)
+      } catch {
+        note(.skipped("a frame could not be sent: \(error)"))
+        connection?.close(code: 1000, reason: "")
+      }
+    case .disconnect:
+      connection?.close(code: 1000, reason: "")
+      connection = nil
+      reader?.cancel()
+      reader = nil
+    }
+  }
+
+  private func note(_ event: ClientEngine.Event) {
+    switch event {
+    case .statusChanged(let status):
+      onStatusChange.fire(status)
+    case .sessionCreated(let token):
+      let made = Session(token: token, client: self)
+      session = made
+      onSession.fire(made)
+      finishConnecting(.success(()))
+    case .sessionDenied(let error):
+      session = nil
+      finishConnecting(.failure(error))
+      onSessionDenied.fire(error)
+    case .rejected(let scope, let fragment, let error):
+      onRejection.fire(Rejection(scope: scope, fragment: fragment, error: error))
+    case .skipped(let text): onDiagnostic.fire(text)
+    case .waitingRepliesChanged(let count): onPendingCountChange.fire(count)
+    }
+  }
+
+  private func finishConnecting(_ result: Result<Void, SyncError>) {
+    let waiting = connecting
+    connecting = []
+    for continuation in waiting { continuation.resume(returning: result) }
+  }
+
+  /// Lets the engine's next deadline wake it up.
+  private func scheduleTimer() {
+    guard let due = engine.nextDeadline, timer.map({ due < $0 }) ?? true else { return }
+    timer = due
+    ticker.perform(after: max(due - ticker.now, .milliseconds(1))) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      engine.advance(to: ticker.now)
+      scheduleTimer()
+    }
+  }
+
+  private func opened(_ connection: any TransportConnection, number: Int) {
+    guard number == engine.currentConnection else {
+      return connection.close(code: 1000, reason: "")
+    }
+    self.connection = connection
+    engine.opened(number, now: ticker.now)
+    scheduleTimer()
+  }
+
+  private func received(
+    _ frame: Result<[Result<Message, MessageError>], FrameError>, number: Int
+  ) {
+    engine.received(number, frame, now: ticker.now)
+    scheduleTimer()
+  }
+
+  private func closed(code: Int, reason: String, number: Int) {
+    engine.closed(number, code: code, reason: reason, now: ticker.now)
+    scheduleTimer()
+  }
+
+  /// Reads one connection away from the client's actor and brings what it decoded there.
+  ///
+  /// Sound although a client is not Sendable: the reference is followed only in methods that are
+  /// isolated to the client's own actor. Both are held weakly, so that reading keeps neither alive.
+  private struct Pipe: @unchecked Sendable {
+    weak var client: Client?
+    let actor: WeakActor
+    let number: Int
+
+    init(client: Client, actor: WeakActor, number: Int) {
+      self.client = client
+      self.actor = actor
+      self.number = number
+    }
+
+    @concurrent
+    func run(_ transport: any Transport, headers: [(String, String)]) async {
+      let connection: any TransportConnection
+      do {
+        connection = try await transport.open(headers: headers)
+      } catch {
+        guard let actor = actor.value else { return }
+        return await closed(code: 0, reason: "\(error)", on: actor)
+      }
+      if let actor = actor.value { await opened(connection, on: actor) }
+      var reason = ""
+      do {
+        while let bytes = try await connection.receive() {
+          let frame = Self.decode(bytes)
+          guard let actor = actor.value else { break }
+          await received(frame, on: actor)
+        }
+      } catch {
+        reason = "\(error)"
+      }
+      guard let actor = actor.value else { return connection.close(code: 1000, reason: "") }
+      let status = connection.closeStatus
+      await closed(
+        code: status?.code ?? 0, reason: reason.isEmpty ? status?.reason ?? "" : reason, on: actor)
+    }
+
+    private static func decode(
+      _ bytes: [UInt8]
+    ) -> Result<[Result<Message, MessageError>], FrameError> {
+      do throws(FrameError) {
+        return .success(try Message.decodeFrame(bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+
+    private func opened(
+      _ connection: any TransportConnection, on actor: isolated any Actor
+    ) async {
+      guard let client else { return connection.close(code: 1000, reason: "") }
+      client.opened(connection, number: number)
+    }
+
+    private func received(
+      _ frame: Result<[Result<Message, MessageError>], FrameError>, on actor: isolated any Actor
+    ) async { client?.received(frame, number: number) }
+
+    private func closed(code: Int, reason: String, on actor: isolated any Actor) async {
+      client?.closed(code: code, reason: reason, number: number)
+    }
+  }
+}
+
+/// What the server has granted a client.
+public final class Session {
+  /// With this the client resumes the session after a lost connection. Whoever knows it can take the
+  /// session over.
+  public let token: String
+  private weak var client: Client?
+
+  init(token: String, client: Client) {
+    self.token = token
+    self.client = client
+  }
+
+  /// The scopes that are being synced.
+  public var scopes: [Scope] { client?.scopes ?? [] }
+
+  /// Syncs `scope` from now on; see ``Client/fetch(_:params:isolation:)``.
+  public func fetch(
+    _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    guard let client, client.session === self else {
+      throw .sessionClosed("another one has replaced it, or its client is gone")
+    }
+    try await client.fetch(scope, params: params)
+  }
+}

@@ -1,0 +1,27 @@
+/// Opens connections to a server.
+///
+/// ``WebSocketTransport`` is the one that apps use. Another way to carry frames, such as a pair of
+/// queues in a test, is an implementation of this protocol and of ``TransportConnection``.
+public protocol Transport: Sendable {
+  /// Opens a connection. `headers` tell the server what it has to know before the first frame: the
+  /// token of a session that is resumed.
+  ///
+  /// Throws any error; its description is what the app is told.
+  func open(headers: [(String, String)]) async throws -> any TransportConnection
+}
+
+/// One connection that carries frames of text both ways, in order.
+public protocol TransportConnection: AnyObject, Sendable {
+  /// The next frame, or nil when the peer has closed; ``closeStatus`` tells how. Throws when the
+  /// connection was lost. A frame is UTF-8 text.
+  func receive() async throws -> [UInt8]?
+
+  /// Queues a frame without waiting. Throws when it cannot be queued, which ends the connection.
+  func send(_ frame: [UInt8]) throws
+
+  /// Closes the connection after what was queued. Does not wait.
+  func close(code: Int, reason: String)
+
+  /// The code and reason with which the peer has closed; nil while it has not.
+  var closeStatus: (code: Int, reason: String)? { get }
+}

@@ -1,0 +1,49 @@
+import JetstreamWebSocket
+
+/// Connects to a server's `ws://` address, or to `wss://` where the platform has TLS.
+public struct WebSocketTransport: Transport {
+  private let url: String
+  private let headers: [(String, String)]
+  private let configuration: WebSocketClient.Configuration
+
+  /// Makes a transport.
+  ///
+  /// - Parameters:
+  ///   - url: the server's address; the port is 80, or 443 for `wss`, unless given.
+  ///   - headers: request headers, for example to authenticate. Those whose names begin with
+  ///     `X-Jetstream-` reach the application on the server as connection parameters.
+  public init(url: String, headers: [(String, String)] = []) {
+    self.url = url
+    self.headers = headers
+    configuration = WebSocketClient.Configuration()
+  }
+
+  /// Connects and does the opening handshake.
+  public func open(headers more: [(String, String)]) async throws -> any TransportConnection {
+    let channel = try await WebSocketClient.open(
+      url, headers: headers + more, configuration: configuration)
+    return WebSocketTransportConnection(channel)
+  }
+}
+
+/// A WebSocket as the protocol uses it: text frames, or binary ones that hold the same text.
+package final class WebSocketTransportConnection: TransportConnection {
+  private let channel: any WebSocketChannel
+
+  package init(_ channel: any WebSocketChannel) { self.channel = channel }
+
+  package func receive() async throws -> [UInt8]? { try await channel.receive()?.bytes }
+
+  package func send(_ frame: [UInt8]) throws { try channel.send(text: frame) }
+
+  package func close(code: Int, reason: String) {
+    channel.beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+  }
+
+  /// Drops the connection without a word.
+  package func abort() { channel.abort() }
+
+  package var closeStatus: (code: Int, reason: String)? {
+    channel.closeStatus.map { (Int($0.code.rawValue), $0.reason) }
+  }
+}

@@ -1,0 +1,286 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+
+/// Serves scopes to clients over WebSocket, and pages to browsers over plain HTTP.
+///
+/// ```swift
+/// let server = Server()
+/// server.host(scope)
+/// let port = try await server.listen(port: 8080)
+/// ```
+///
+/// The server puts the change sets of all clients, and the changes that the application makes to its
+/// scopes itself, into one order; checks every fragment against the model classes; applies what is
+/// accepted; and tells everybody else.
+///
+/// A server lives on the actor on which it is made, with its scopes. It is not Sendable. Sockets are
+/// read and written elsewhere, and frames are decoded there; only judging and applying happens on the
+/// actor.
+public final class Server {
+  /// Fires with a sentence for everything that an operator may want to know.
+  public let onLog = Signal<String>()
+  /// Fires when a session has ended: its client stayed away, or the server stopped.
+  public let onSessionEnd = Signal<SessionInfo>()
+
+  /// Decides whether a client gets a session: nil to accept, an error to deny, which the client is
+  /// told. Everybody is accepted unless this is set.
+  public var authorize: (SessionInfo) -> WireError? = { _ in nil }
+
+  /// Chooses the scope that a session gets for a name and parameters, or denies it with an error.
+  /// Unless this is set, the scopes given to ``host(_:)`` are found by their names.
+  public var chooseScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
+
+  private let configuration: Configuration
+  private let actor: WeakActor
+  private let ticker: Ticker
+  private var engine: ServerEngine!
+  private var hosted: [String: Scope] = [:]
+  private var listener: WebSocketListener?
+  private var connections: [Int: WebSocketConnection] = [:]
+  private var nextConnection = 1
+  private var isTicking = false
+
+  /// Makes a server that does not listen yet. A server must be made on an actor.
+  public init(configuration: Configuration = Configuration(), isolation: (any Actor)? = #isolation)
+  {
+    guard let isolation else {
+      preconditionFailure("A Server has no isolation domain: make it on an actor.")
+    }
+    self.configuration = configuration
+    actor = WeakActor(isolation)
+    ticker = Ticker.on(isolation)
+    let hooks = ServerEngine.Hooks(
+      authorize: { [unowned self] in authorize($0) },
+      fetch: { [unowned self] in choose($0, $1, $2) },
+      log: { [unowned self] in onLog.fire($0) },
+      makeToken: Self.makeToken, random: { Double.random(in: 0..<1) },
+      sessionEnded: { [unowned self] in onSessionEnd.fire($0) })
+    engine = ServerEngine(configuration: configuration.engine, hooks: hooks) { [unowned self] in
+      perform($0)
+    }
+  }
+
+  /// Times and bounds of a server.
+  public struct Configuration: Sendable {
+    /// A session whose client says nothing for this long is ended and forgotten.
+    public var sessionExpiry: Duration = .seconds(600)
+    /// How many bytes may wait for a client's acknowledgement before its session is ended.
+    public var keptBytes = 64 << 20
+    /// The largest message that is read, in bytes.
+    public var maximumMessageBytes = 16 << 20
+    /// How many bytes may wait to be sent on one connection before it is dropped.
+    public var maximumOutboundBytes = 64 << 20
+    /// How long a client may take for the opening handshake.
+    public var handshakeTimeout: Duration = .seconds(10)
+
+    /// Makes a configuration with the defaults.
+    public init() {}
+
+    var engine: ServerEngine.Configuration {
+      var result = ServerEngine.Configuration()
+      result.expiry = sessionExpiry
+      result.handshakeTimeout = handshakeTimeout
+      result.keptLimit = .init(bytes: keptBytes)
+      return result
+    }
+
+    var socket: WebSocketConfiguration {
+      WebSocketConfiguration(
+        limits: WebSocketLimits(
+          maximumFrameBytes: maximumMessageBytes, maximumMessageBytes: maximumMessageBytes),
+        maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
+    }
+  }
+
+  /// Offers `scope` to clients under its name. Its changes are collected from now on.
+  public func host(_ scope: Scope) {
+    hosted[scope.name] = scope
+    engine.host(scope)
+  }
+
+  /// How many sessions there are, connected or not.
+  public var sessionCount: Int { engine.sessionCount }
+
+  /// How many connections there are.
+  public var connectionCount: Int { engine.connectionCount }
+
+  /// Begins to accept connections, and gives the port.
+  ///
+  /// - Parameters:
+  ///   - host: the address to bind: `127.0.0.1` for this machine only, `::` for all.
+  ///   - port: 0 has the system choose one.
+  ///   - page: answers plain GET requests.
+  ///
+  /// Throws ``WebSocketError/bindFailed(code:)`` when the port is taken.
+  @discardableResult
+  public func listen(
+    host: String = "127.0.0.1", port: UInt16 = 0,
+    page: @escaping WebSocketListener.RequestHandler = { _ in .text("Not found\n", status: 404) },
+    isolation: isolated (any Actor)? = #isolation
+  ) async throws(WebSocketError) -> UInt16 {
+    precondition(listener == nil, "The server listens already.")
+    let configuration = configuration
+    let door = Door(server: self, actor: actor)
+    let listener = try await WebSocketListener.start(
+      host: host, port: port,
+      configuration: .init(
+        connection: configuration.socket, handshakeTimeout: configuration.handshakeTimeout),
+      onRequest: page,
+      onConnection: { connection, request in await door.serve(connection, request) })
+    self.listener = listener
+    tickSoon()
+    return listener.port
+  }
+
+  /// Ends all sessions, closes all connections and stops listening.
+  public func stop(isolation: isolated (any Actor)? = #isolation) async {
+    engine.stop()
+    let listener = listener
+    self.listener = nil
+    await listener?.stop()
+    connections = [:]
+  }
+
+  // MARK: Between engine and sockets
+
+  private func choose(
+    _ session: SessionInfo, _ name: String, _ params: JSONValue
+  ) -> Result<Scope, WireError> {
+    if let chooseScope { return chooseScope(session, name, params) }
+    if let scope = hosted[name] { return .success(scope) }
+    return .failure(.rejected("There is no scope '\(name)'"))
+  }
+
+  private func perform(_ action: ServerEngine.Action) {
+    switch action {
+    case .send(let id, let frame):
+      guard let connection = connections[id] else { return }
+      do throws(WebSocketError) {
+        try connection.send(text: frame)
+      } catch {
+        onLog.fire("connection \(id): dropped, \(error)")
+        connection.abort()
+      }
+    case .close(let id, let code, let reason):
+      connections.removeValue(forKey: id)?
+        .beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+    }
+  }
+
+  /// Sweeps once a second for what is due, while the server listens.
+  private func tickSoon() {
+    guard !isTicking, listener != nil else { return }
+    isTicking = true
+    ticker.perform(after: .seconds(1)) { [weak self] in
+      guard let self else { return }
+      isTicking = false
+      engine.advance(to: ticker.now)
+      tickSoon()
+    }
+  }
+
+  private func opened(_ connection: WebSocketConnection, params: [String: String]) -> Int {
+    let id = nextConnection
+    nextConnection += 1
+    connections[id] = connection
+    engine.opened(id, params: params, now: ticker.now)
+    return id
+  }
+
+  private func received(
+    _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, on id: Int
+  ) {
+    engine.received(id, frame, isArray: isArray, now: ticker.now)
+  }
+
+  private func closed(_ id: Int) {
+    connections[id] = nil
+    engine.closed(id, now: ticker.now)
+  }
+
+  /// 86 characters out of 62: more than 500 bits.
+  private static func makeToken() -> String {
+    let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+    return String((0..<86).map { _ in letters.randomElement()! })
+  }
+
+  /// Serves one connection away from the server's actor and brings what it decoded there.
+  ///
+  /// Sound although a server is not Sendable: the reference is followed only in methods that are
+  /// isolated to the server's own actor. Both are held weakly, so that a connection keeps neither
+  /// alive.
+  private struct Door: @unchecked Sendable {
+    weak var server: Server?
+    let actor: WeakActor
+
+    init(server: Server, actor: WeakActor) {
+      self.server = server
+      self.actor = actor
+    }
+
+    func serve(_ connection: WebSocketConnection, _ request: HTTPRequest) async {
+      guard let home = actor.value,
+        let id = await opened(connection, ConnectionParams.read(from: request), on: home)
+      else { return connection.abort() }
+      do throws(WebSocketError) {
+        while let message = try await connection.receive() {
+          let isArray = Message.isArrayFrame(message.bytes)
+          let frame = Self.decode(message.bytes)
+          guard let home = actor.value else { break }
+          await received(frame, isArray, id, on: home)
+        }
+      } catch {
+        if let home = actor.value { await note("connection \(id): \(error)", on: home) }
+      }
+      if let home = actor.value { await closed(id, on: home) }
+    }
+
+    private static func decode(
+      _ bytes: [UInt8]
+    ) -> Result<[Result<Message, MessageError>], FrameError> {
+      do throws(FrameError) {
+        return .success(try Message.decodeFrame(bytes))
+      } catch {
+        return .failure(error)
+      }
+    }
+
+    private func opened(
+      _ connection: WebSocketConnection, _ params: [String: String], on actor: isolated any Actor
+    ) async -> Int? { server?.opened(connection, params: params) }
+
+    private func received(
+      _ frame: Result<[Result<Message, MessageError>], FrameError>, _ isArray: Bool, _ id: Int,
+      on actor: isolated any Actor
+    ) async { server?.received(frame, isArray: isArray, on: id) }
+
+    private func note(_ text: String, on actor: isolated any Actor) async {
+      server?.onLog.fire(text)
+    }
+
+    private func closed(_ id: Int, on actor: isolated any Actor) async { server?.closed(id) }
+  }
+}
+
+/// The parameters of a connection: headers and query items whose names begin with `x-jetstream-`.
+enum ConnectionParams {
+  /// The query wins over the headers. A query item's name is taken as it is after the prefix, in
+  /// which case does not matter, as old servers do; a header's is in lower case.
+  static func read(from request: HTTPRequest) -> [String: String] {
+    let prefix = "x-jetstream-"
+    var result: [String: String] = [:]
+    for (name, value) in request.headers.fields where name.lowercased().hasPrefix(prefix) {
+      result[String(name.lowercased().dropFirst(prefix.count))] = value
+    }
+    for item in request.query?.split(separator: "&") ?? [] {
+      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard let name = String(parts[0]).removingPercentEncoding,
+        name.lowercased().hasPrefix(prefix)
+      else { continue }
+      let value = parts.count > 1 ? String(parts[1]) : ""
+      result[String(name.dropFirst(prefix.count))] = value.removingPercentEncoding ?? value
+    }
+    return result
+  }
+}

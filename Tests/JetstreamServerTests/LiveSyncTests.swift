@@ -1,0 +1,100 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("A server and clients over real sockets")
+@MainActor
+struct LiveSyncTests {
+  @Test("An edit in one client fires an observer in another")
+  func editTravels() async throws {
+    let drawing = Canvas()
+    drawing.shapes.append(Shape())
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+
+    let first = try await Participant(port: port)
+    let second = try await Participant(port: port)
+    #expect(first.canvas.shapes.count == 1)
+
+    first.canvas.shapes[0].x = 42
+    await second.observe(second.canvas.shapes[0], until: { $0.x == 42 })
+    #expect(drawing.shapes[0].x == 42)
+
+    let made = Shape()
+    made.label = "from the second"
+    second.canvas.shapes.append(made)
+    await first.observe(first.canvas, until: { $0.shapes.count == 2 })
+    #expect(first.canvas.shapes[1].label == "from the second")
+    #expect(first.canvas.shapes[1].uuid == made.uuid)
+    await server.stop()
+  }
+
+  @Test("A lost socket changes nothing")
+  func survivesCuts() async throws {
+    let drawing = Canvas()
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+    let first = try await Participant(port: port)
+    let second = try await Participant(port: port)
+    for round in 0..<20 {
+      let shape = Shape()
+      shape.label = "\(round)"
+      first.canvas.shapes.append(shape)
+      first.scope.flush()
+      first.client.cutConnection()
+      await second.observe(second.canvas, until: { $0.shapes.count == round + 1 })
+    }
+    await first.settle()
+    #expect(first.scope.canonicalJSON == second.scope.canonicalJSON)
+    #expect(first.canvas.shapes.map(\.label) == (0..<20).map(String.init))
+    await server.stop()
+  }
+}
+
+/// A client with its own replica of the drawing.
+@MainActor
+final class Participant {
+  let canvas = Canvas()
+  let scope: Scope
+  let client: Client
+
+  init(port: UInt16) async throws {
+    scope = Scope(name: "Canvas", root: canvas)
+    client = Client(
+      url: "ws://127.0.0.1:\(port)",
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
+    try await client.connect()
+    try await client.fetch(scope)
+  }
+
+  /// Waits, woken up by the model's observers, until `condition` holds.
+  func observe<Model: ModelObject>(_ model: Model, until condition: @escaping (Model) -> Bool) async
+  {
+    if condition(model) { return }
+    await withCheckedContinuation { continuation in
+      var waiting: CheckedContinuation<Void, Never>? = continuation
+      model.observeTreeChange(self) { _ in
+        guard condition(model), let next = waiting else { return }
+        waiting = nil
+        next.resume()
+      }
+    }
+    model.removeObservers(self)
+  }
+
+  /// Waits until the server has decided everything.
+  func settle() async {
+    scope.flush()
+    if client.pendingCount == 0 { return }
+    await withCheckedContinuation { continuation in
+      var waiting: CheckedContinuation<Void, Never>? = continuation
+      client.onPendingCountChange.listen(self) { _, count in
+        guard count == 0, let next = waiting else { return }
+        waiting = nil
+        next.resume()
+      }
+    }
+  }
+}
