@@ -305,10 +305,10 @@ package final class ClientEngine {
       guard let replica = replica(state.scopeIndex) else { return }
       handle(state, for: replica)
     case .scopeSync(let sync):
-      replica(sync.scopeIndex)?.receive(sync.fragments)
+      replica(sync.scopeIndex)?.receive(.sync(sync.fragments))
     case .scopeSyncReply(let reply):
-      for replica in replicas
-      where replica.receiveReply(to: reply.replyTo, reply.fragmentReplies) { break }
+      replicas.first { $0.hasSent(reply.replyTo) }?
+        .receive(.reply(messageIndex: reply.replyTo, reply.fragmentReplies))
       updateWaitingReplies()
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
@@ -356,14 +356,17 @@ package final class ClientEngine {
   }
 
   private func handle(_ state: ScopeState, for replica: Replica) {
-    do throws(ScopeError) {
-      try replica.receiveState(state.fragments, rootUUID: state.rootUUID)
-      complete(replica, .success(()))
-    } catch {
-      replica.end()
-      replicas.removeAll { $0 === replica }
-      complete(replica, .failure(.invalidReply("\(error)")))
-    }
+    replica.receive(
+      .state(state.fragments, rootUUID: state.rootUUID) { [weak self, weak replica] result in
+        guard let self, let replica else { return }
+        switch result {
+        case .success: complete(replica, .success(()))
+        case .failure(let error):
+          replica.end()
+          replicas.removeAll { $0 === replica }
+          complete(replica, .failure(.invalidReply("\(error)")))
+        }
+      })
   }
 
   private func complete(_ replica: Replica, _ result: Result<Void, SyncError>) {
