@@ -33,6 +33,7 @@ package final class ClientEngine {
     /// A connection on which nothing arrives for this long is taken for dead.
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
+    package var dateForm = DateForm.seconds
 
     package init() {}
   }
@@ -398,8 +399,11 @@ package final class ClientEngine {
           frame.append(channel.ping(resendMissing: false))
           lastAckSent = channel.highestReceived
         }
+        let fragments = set.fragments.map {
+          configuration.dateForm.applied(to: $0, in: replica.scope)
+        }
         let message = channel.stamp(
-          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: set.fragments)))
+          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
         frame.append(message)
         transmit(frame)
         return message.index
