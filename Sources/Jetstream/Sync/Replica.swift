@@ -15,6 +15,8 @@ package final class Replica {
     var set: ChangeSet
     /// The index of the message that carried it in this session; nil while it waits to be sent.
     var messageIndex: Int?
+    /// Up to which of the server's messages we knew everything when it was sent.
+    var seen = 0
   }
 
   let scope: Scope
@@ -30,7 +32,7 @@ package final class Replica {
   private var batch = Batch()
   private var token: ObservationToken?
   /// What has come while the scope is paused.
-  private var held: [Incoming] = []
+  private var held: [(index: Int, message: Incoming)] = []
   /// Called when a local change set waits to be sent, or held decisions were taken in.
   var onPending: (() -> Void)?
   /// Called with each fragment that the server rejected.
@@ -90,13 +92,33 @@ package final class Replica {
     onPending?()
   }
 
-  /// The sets that wait to be sent, marked as sent by `send`, which gives the message's index.
-  func sendWaiting(_ send: (ChangeSet) -> Int) {
+  /// Sends the sets that wait through `send`, which gives the message's index. `seen` is the number
+  /// up to which the server's messages have been taken in.
+  func sendWaiting(seen: Int, _ send: ([SyncFragment]) -> Int) {
     guard hasState else { return }
     for at in pending.indices where pending[at].messageIndex == nil {
-      pending[at].messageIndex = send(pending[at].set)
+      let number = pending[at].number
+      let fragments = pending[at].set.fragments.map { fragment in
+        guard fragment.kind == .change else { return fragment }
+        var fragment = fragment
+        for (key, _) in fragment.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          if let value = overlay.submit(set: number, key: name) { fragment.properties[key] = value }
+        }
+        return fragment
+      }
+      pending[at].seen = seen
+      pending[at].messageIndex = send(fragments)
     }
   }
+
+  /// What we had seen when we sent a set that is not decided; nil for any other message.
+  func seen(whenSending messageIndex: Int) -> Int? {
+    pending.first { $0.messageIndex == messageIndex }?.seen
+  }
+
+  /// The first of the server's messages that has come, but waits for the scope to be resumed.
+  var firstHeldIndex: Int? { held.first?.index }
 
   /// The session is gone: what it carried has to be sent again in the next one.
   func sessionEnded() {
@@ -108,9 +130,9 @@ package final class Replica {
 
   // MARK: The server's messages
 
-  /// Takes a message into the batch; while the scope is paused, it waits.
-  func receive(_ message: Incoming) {
-    guard !scope.isIncomingPaused, held.isEmpty else { return held.append(message) }
+  /// Takes message number `index` into the batch; while the scope is paused, it waits.
+  func receive(_ message: Incoming, index: Int) {
+    guard !scope.isIncomingPaused, held.isEmpty else { return held.append((index, message)) }
     handle(message)
   }
 
@@ -120,9 +142,11 @@ package final class Replica {
   }
 
   private func resume() {
+    // What was changed until now was changed without knowing what is taken in next.
+    scope.sealChanges()
     let messages = held
     held = []
-    for message in messages { handle(message) }
+    for (_, message) in messages { handle(message) }
     finishBatch()
     onPending?()
   }
