@@ -196,6 +196,8 @@ public final class Scope: TickClient {
     if record.isNew || isWritingRemotely {
       forget(record)
     } else if let model = record.model {
+      // Moving to a larger table hashes everything again: that is done rarely.
+      if left.count == left.capacity { left.reserveCapacity(left.count * 4) }
       left[record.uuid] = model
       startCollecting()
     }
