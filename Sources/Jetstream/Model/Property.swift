@@ -33,6 +33,12 @@ public struct Property<Value: PropertyValue> {
     if jetstream_gate() != 0 { PropertyRecorder.record(Value.self, options: options) }
   }
 
+  /// Declares an optional property with options, nil at first.
+  @inlinable
+  public init(_ options: PropertyOptions) where Value: ExpressibleByNilLiteral {
+    self.init(wrappedValue: nil, options)
+  }
+
   /// Only there because the compiler asks for it; properties are reached through their object.
   @available(*, unavailable, message: "@Property belongs in a class that inherits ModelObject")
   public var wrappedValue: Value {
