@@ -140,7 +140,8 @@ struct Reachability {
   /// The model, and others above it, if the root does not reach them; empty if it does.
   mutating func unreached(from suspect: ModelRecord) -> ContiguousArray<ModelRecord> {
     guard suspect.scope === scope, !isReached(suspect) else { return [] }
-    if let link = suspect.parents.link(at: 0), !onlySynced || link.isSynced, isReached(link.parent) {
+    if let link = suspect.parents.link(at: 0), !onlySynced || link.isSynced, isReached(link.parent)
+    {
       reached.insert(ObjectIdentifier(suspect))
       return []
     }

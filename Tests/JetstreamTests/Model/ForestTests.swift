@@ -39,19 +39,21 @@ private final class Tree: ModelObject {
       let scope = manualScope(root)
       scope.onError.listen { _ in Issue.record("refused, seed \(seed)") }
       let all = [root] + (0..<24).map { _ in Tree(census) }
-      var attached: Set<Tree> = [root]
+      var attached: Set<ObjectIdentifier> = [ObjectIdentifier(root)]
       for tree in all {
         tree.signals.onAttach.listen { [unowned tree] _ in
-          #expect(attached.insert(tree).inserted, "attached twice, seed \(seed)")
+          #expect(attached.insert(ObjectIdentifier(tree)).inserted, "attached twice, seed \(seed)")
         }
         tree.signals.onDetach.listen { [unowned tree] _ in
-          #expect(attached.remove(tree) != nil, "detached twice, seed \(seed)")
+          #expect(attached.remove(ObjectIdentifier(tree)) != nil, "detached twice, seed \(seed)")
         }
       }
       for step in 0..<400 {
         change(all.randomElement(using: &generator)!, all, &generator)
         check(all, root, scope, "seed \(seed), step \(step)")
-        #expect(attached == Set(all.filter { $0.scope != nil }), "seed \(seed), step \(step)")
+        #expect(
+          attached == Set(all.filter { $0.scope != nil }.map(ObjectIdentifier.init)),
+          "seed \(seed), step \(step)")
         if step.isMultiple(of: 17) { scope.flush() }
       }
       for tree in all { tree.detach() }

@@ -35,7 +35,9 @@ import Testing
     b.left = shared
     shared.right = root
     scope.flush()
-    for node in [root, a, b, shared] { node.observeTreeChange(listener) { $0.log.append(node.label) } }
+    for node in [root, a, b, shared] {
+      node.observeTreeChange(listener) { $0.log.append(node.label) }
+    }
     shared.number = 1
     scope.ticker.tick()
     #expect(listener.log.sorted() == ["a", "b", "root", "shared"])

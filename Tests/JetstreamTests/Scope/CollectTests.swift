@@ -70,7 +70,10 @@ import Testing
       child.number = 9
     }
     #expect(result.map(\.kind) == [.change, .change])
-    #expect(result.first { $0.uuid == root.uuid }?.properties == ["left": .null, "right": child.jsonValue])
+    #expect(
+      result.first { $0.uuid == root.uuid }?.properties == [
+        "left": .null, "right": child.jsonValue,
+      ])
     #expect(result.first { $0.uuid == child.uuid }?.properties == ["number": 9])
   }
 
