@@ -105,6 +105,8 @@ function drawSelection(shape) {
   for (const [key, value] of Object.entries(box)) frame.setAttribute(key, value);
   handle.setAttribute("cx", width + 2);
   handle.setAttribute("cy", height + 2);
+  // Big enough to be touched, however small the drawing is shown.
+  handle.setAttribute("r", Math.max(9, 9 / drawing.getScreenCTM().a));
 }
 
 function drawPanel(view) {
@@ -134,8 +136,13 @@ function notify(text) {
   noticeTimer = setTimeout(() => { $("notice").hidden = true; }, 4_000);
 }
 
-const sizes = ({ x, y, width, height }) => (
-  { x: x ?? 0, y: y ?? 0, width: Math.max(width ?? 0, 1), height: Math.max(height ?? 0, 1) });
+/** A coordinate that the server has written with fewer digits is the same 32-bit number. */
+const sizes = ({ x, y, width, height }) => ({
+  x: Math.fround(x ?? 0),
+  y: Math.fround(y ?? 0),
+  width: Math.max(Math.fround(width ?? 0), 1),
+  height: Math.max(Math.fround(height ?? 0), 1),
+});
 const corner = (width, height) => Math.min(Math.min(width, height) * 0.2, ROUNDEST);
 const css = (rgba) => `#${(rgba >>> 0).toString(16).padStart(8, "0")}`;
 const colourName = (rgba) => COLOURS.find((entry) => entry[1] === rgba)?.[0] ?? css(rgba ?? 0);

@@ -171,10 +171,12 @@ export class Replica {
       const { [this.names.list]: list, ...rest } = properties;
       Object.assign(this.base.properties, rest);
       if (list) this.base.list = list.map((element) => element.toLowerCase());
-    } else if (type === "add" || this.base.models.has(uuid)) {
+    } else if (type === "add" || this.isKnown(uuid)) {
       this.base.models.set(uuid, { ...this.base.models.get(uuid), ...properties });
     }
   }
+
+  isKnown(uuid) { return uuid === this.base.root || this.base.models.has(uuid); }
 
   /** Forgets the models that the list does not hold any more. */
   sweep() {
@@ -192,6 +194,8 @@ export class Replica {
     fragments.forEach((fragment, position) => {
       const reply = isWhole ? fragmentReplies[position] : fragmentReplies[0];
       if (!isWhole || reply.error) {
+        // That somebody has removed what we were changing can be seen.
+        if (fragment.type === "change" && !this.isKnown(fragment.uuid)) return;
         refused.push(reply?.error?.message ?? "The server's answer does not fit");
       } else {
         this.apply({ ...fragment, properties: { ...fragment.properties, ...reply.modifications } });
