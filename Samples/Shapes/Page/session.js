@@ -133,9 +133,8 @@ export class Session {
   pinged({ ack, resendMissing }) {
     this.kept = this.kept.filter((entry) => entry.index > ack);
     if (!resendMissing) return;
-    // Composed anew, because the server takes a message for made with all that it knows us to have
-    // seen, and our first ping has just told it about more.
-    for (const { index, compose } of this.kept) this.transmit({ ...compose(), index });
+    // Composed anew, since by now we have seen more than when the message was first sent.
+    for (const { index, compose } of this.kept) this.transmitTold({ ...compose(), index });
     if (!this.isReady) this.becomeReady();
   }
 
@@ -150,10 +149,14 @@ export class Session {
   send(compose) {
     const index = ++this.lastSent;
     this.kept.push({ index, compose });
-    const message = { ...compose(), index };
+    this.transmitTold({ ...compose(), index });
+    return index;
+  }
+
+  /** The server has to know what we had seen when we composed a message: a ping in front says so. */
+  transmitTold(message) {
     const isTold = this.lastSeen === this.lastTold;
     this.transmit(isTold ? message : [this.makePing(false), message]);
-    return index;
   }
 
   ping(resendMissing) {
@@ -162,7 +165,8 @@ export class Session {
   }
 
   makePing(resendMissing) {
-    this.lastTold = this.lastSeen;
+    // What asks for a resend says nothing about the messages that are sent again after it.
+    this.lastTold = resendMissing ? 0 : this.lastSeen;
     return { type: "Ping", index: 0, ack: this.lastSeen, resendMissing };
   }
 
