@@ -61,6 +61,11 @@ public final class Server {
     }
   }
 
+  deinit {
+    guard let listener else { return }
+    Task { await listener.stop() }
+  }
+
   /// Times and bounds of a server.
   public struct Configuration: Sendable {
     /// A session whose client says nothing for this long is ended and forgotten.

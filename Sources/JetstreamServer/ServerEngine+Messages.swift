@@ -65,8 +65,9 @@ extension ServerEngine {
   private func handle(_ ping: Ping, from session: ServerSession) {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     let resend = session.channel.receive(ping)
-    session.acknowledged(ping.ack)
-    guard !resend.isEmpty else { return }
+    guard !resend.isEmpty else { return session.acknowledged(ping.ack) }
+    // A client that asks for what it missed goes on to repeat change sets that it made before it had
+    // seen all that it acknowledges here. So this proves nothing about them.
     session.outbox = resend
     waiting.append(session)
   }

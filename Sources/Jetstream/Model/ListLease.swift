@@ -50,14 +50,11 @@ extension BidirectionalCollection<ListOperation> {
 /// Opened by the property's `_modify` accessor before it yields, closed after. Not used directly.
 public final class ListLease {
   var operations: [ListOperation] = []
-  /// The content before, kept only where the scope needs it as a base.
-  var before: ModelList?
   private unowned(unsafe) var storage: ModelList.Storage?
   private var remains: ContiguousArray<ModelObject> = []
 
   /// Opens a lease on `list`, which from here on is alone in its storage.
-  init(_ list: inout ModelList, keepingBase: Bool) {
-    if keepingBase { before = list }
+  init(_ list: inout ModelList) {
     let storage = list.uniqueStorage()
     precondition(
       storage.lease == nil, "A ModelArray property is changed while another change of it goes on.")

@@ -179,11 +179,9 @@ extension ModelArray: PropertyValue {
   /// Has the changes that follow written down.
   ///
   /// Sound because `Property` passes the address of a value of its own type, during an access to it.
-  public static func _openLease(
-    at address: UnsafeMutableRawPointer, keepingBase: Bool
-  ) -> ListLease? {
+  public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? {
     let value = address.assumingMemoryBound(to: ModelArray.self)
-    return ListLease(&value.pointee.list, keepingBase: keepingBase)
+    return ListLease(&value.pointee.list)
   }
   /// Changes the list in place. Sound for the same reason.
   public static func _changeList(

@@ -26,13 +26,6 @@ extension ModelObject {
     }
   }
 
-  /// Whether the list at `offset` has to be kept before it is changed.
-  @usableFromInline
-  final func needsBase(at offset: Int) -> Bool {
-    guard let record else { return false }
-    return record.needsBase(record.schema.index(atOffset: offset))
-  }
-
   @usableFromInline
   final func didModifyCollection<Value: PropertyValue>(
     at offset: Int, lease: ListLease, value: Value
@@ -40,7 +33,7 @@ extension ModelObject {
     guard let list = Value._list(of: value) else { return }
     let operations = lease.close(on: list)
     if operations.isEmpty { return }
-    didChangeCollection(at: offset, by: operations, base: lease.before)
+    didChangeCollection(at: offset, by: operations, base: nil)
   }
 
   @usableFromInline
@@ -73,7 +66,11 @@ extension ModelObject {
     for child in removed { Structure.unlink(child, from: record, index: index, &events) }
     Structure.settle(&events, of: record.scope)
     if !operations.isEmpty {
-      if record.needsBase(index), let base { record.keepBase(index, .list(base)) }
+      if let base, record.needsBase(index) {
+        record.keepBase(index, .list(base))
+      } else {
+        record.keepSteps(operations, of: index, now: list(of: property))
+      }
       record.noteChange(index)
     }
     record.fire {

@@ -37,9 +37,20 @@ final class ModelRecord {
     enum Value {
       case json(JSONValue)
       case list(ModelList)
+      /// The steps since then: unlike a copy of the list, they cost the next change nothing.
+      case steps([ListOperation])
     }
     let index: Int
     var value: Value
+
+    /// The collection as it was, where it is `now` as given. Nil for what is no collection.
+    func list(now: ModelList) -> ModelList? {
+      switch value {
+      case .json: nil
+      case .list(let list): list
+      case .steps(let steps): steps.undone(on: now)
+      }
+    }
   }
 
   init(_ model: ModelObject, schema: ModelSchema) {
@@ -93,6 +104,19 @@ final class ModelRecord {
     guard let captureScope, captured.insert(index) else { return }
     if bases.isEmpty { captureScope.willCollect(from: self) }
     bases.append(Base(index: index, value: value))
+  }
+
+  /// Remembers how a collection, which is `now` as given, has changed.
+  func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
+    if needsBase(index) { return keepBase(index, .steps(steps)) }
+    guard captured.contains(index), let place = bases.firstIndex(where: { $0.index == index }),
+      case .steps(var all) = bases[place].value
+    else { return }
+    // Without a second reference to the steps they grow where they are.
+    bases[place].value = .steps([])
+    all.append(contentsOf: steps)
+    let isLong = all.count > 4096 && all.count / 2 > now().count
+    bases[place].value = isLong ? .list(all.undone(on: now())) : .steps(all)
   }
 
   /// Remembers the change for the next tick, if anybody would be told.

@@ -82,9 +82,8 @@ public struct Property<Value: PropertyValue> {
     @inline(__always) _modify {
       if Value._storageKind == .collection {
         let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
-        let needsBase = owner.needsBase(at: slot)
         let lease = withUnsafeMutablePointer(to: &owner[keyPath: storageKeyPath].value) {
-          Value._openLease(at: UnsafeMutableRawPointer($0), keepingBase: needsBase)
+          Value._openLease(at: UnsafeMutableRawPointer($0))
         }
         defer {
           owner.didModifyCollection(

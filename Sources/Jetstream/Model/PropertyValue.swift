@@ -38,7 +38,7 @@ public protocol PropertyValue {
   /// Whether a reference or collection of this type can hold `model`.
   static func _canHold(_ model: ModelObject) -> Bool
   /// Opens the value of this type at `address` for changes that are written down.
-  static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool) -> ListLease?
+  static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease?
   /// Changes the list of the value of this type at `address` in place.
   static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
 }
@@ -117,11 +117,8 @@ extension PropertyValue {
     at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
   ) {}
   /// Plain values need no lease.
-  @inlinable public static func _openLease(at address: UnsafeMutableRawPointer, keepingBase: Bool)
-    -> ListLease?
-  {
-    nil
-  }
+  @inlinable
+  public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
 }
 
 extension PropertyValue where Self: Equatable {

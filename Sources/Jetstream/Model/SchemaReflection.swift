@@ -237,7 +237,7 @@ extension Property: StoredProperty {
   static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int) {
     let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
       .assumingMemoryBound(to: Property<Value>.self)
-    let lease = Value._openLease(at: storage, keepingBase: model.needsBase(at: offset))
+    let lease = Value._openLease(at: storage)
     Value._changeList(at: storage) { list in
       if let position = list.index(of: child) { list.remove(at: position) }
     }

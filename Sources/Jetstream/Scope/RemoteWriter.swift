@@ -77,8 +77,8 @@ struct RemoteWriter {
       guard let list = list(value, property, model, at: position) else { return }
       var visible = list
       if let base {
-        guard case .list(let before) = record.bases[base].value else { return }
         let current = model.list(of: property)
+        guard let before = record.bases[base].list(now: current) else { return }
         visible = CollectionMerge.merge(base: list, before: before, after: current)
         record.bases[base].value = .list(list)
       }

@@ -100,14 +100,13 @@ extension ModelRecord {
     guard let model else { return (now, before) }
     for base in taken {
       let property = schema.properties[base.index]
-      switch base.value {
-      case .json(let old):
+      if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
         now.append(newKey: property.name, model.json(of: property))
         before.append(newKey: property.name, old)
-      case .list(let old):
+      } else {
         let new = model.list(of: property)
-        if new.isSame(as: old) { continue }
+        guard let old = base.list(now: new), !new.isSame(as: old) else { continue }
         now.append(newKey: property.name, new.json)
         before.append(newKey: property.name, old.json)
       }

@@ -30,6 +30,9 @@ public final class Scope: TickClient {
   private var rootModel: ModelObject?
   private var records: [UUID: Unmanaged<ModelRecord>] = [:]
   private var classes: [String: ModelSchema] = [:]
+  var incomingPauses = 0
+  /// Called when the last pause has ended.
+  var onIncomingResumed: (() -> Void)?
   /// Is told when models come and go.
   package weak var membershipObserver: (any MembershipObserver)?
   /// True while a remote value is being written; observers run with it off.

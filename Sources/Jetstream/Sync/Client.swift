@@ -57,16 +57,17 @@ public final class Client {
   /// A client must be made on an actor.
   public convenience init(
     url: String, headers: [(String, String)] = [], backoff: Backoff = Backoff(),
-    isolation: (any Actor)? = #isolation
+    dateForm: DateForm = .seconds, isolation: (any Actor)? = #isolation
   ) {
     self.init(
       transport: WebSocketTransport(url: url, headers: headers), backoff: backoff,
-      isolation: isolation)
+      dateForm: dateForm, isolation: isolation)
   }
 
   /// Makes a client that connects through `transport`.
   public init(
-    transport: any Transport, backoff: Backoff = Backoff(), isolation: (any Actor)? = #isolation
+    transport: any Transport, backoff: Backoff = Backoff(), dateForm: DateForm = .seconds,
+    isolation: (any Actor)? = #isolation
   ) {
     guard let isolation else {
       preconditionFailure("A Client has no isolation domain: make it on an actor.")
@@ -76,6 +77,7 @@ public final class Client {
     ticker = Ticker.on(isolation)
     var configuration = ClientEngine.Configuration()
     configuration.backoff = backoff
+    configuration.dateForm = dateForm
     engine = ClientEngine(
       configuration: configuration, random: { Double.random(in: 0..<1) },
       perform: { [weak self] in self?.perform($0) }, report: { [weak self] in self?.note($0) })

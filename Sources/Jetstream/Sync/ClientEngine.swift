@@ -33,6 +33,7 @@ package final class ClientEngine {
     /// A connection on which nothing arrives for this long is taken for dead.
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
+    package var dateForm = DateForm.seconds
 
     package init() {}
   }
@@ -66,6 +67,8 @@ package final class ClientEngine {
   private var fetches: [Int: Replica] = [:]
   private var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
   private var waitingReplies = 0
+  /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
+  private var isReceiving = false
 
   private var pingDue: Duration?
   private var silenceDue: Duration?
@@ -141,8 +144,9 @@ package final class ClientEngine {
       ])
       enter(.creating)
     } else {
+      // What this acknowledges says nothing about the sets that are repeated after it.
       transmit([channel.ping(resendMissing: true)])
-      lastAckSent = channel.highestReceived
+      lastAckSent = 0
       enter(.resuming)
     }
   }
@@ -157,6 +161,7 @@ package final class ClientEngine {
     case .failure(let error):
       report(.skipped("a frame that holds no messages: \(error)"))
     case .success(let messages):
+      isReceiving = true
       for message in messages {
         guard number == connection else { break }
         switch message {
@@ -165,6 +170,7 @@ package final class ClientEngine {
         }
       }
       for replica in replicas { replica.finishBatch() }
+      isReceiving = false
       if state == .online { sendWaiting() }
     }
   }
@@ -207,8 +213,7 @@ package final class ClientEngine {
     }
     if let due = silenceDue, due <= now { retry(reason: "the server fell silent") }
     if let due = pingDue, due <= now {
-      transmit([channel.ping(resendMissing: false)])
-      lastAckSent = channel.highestReceived
+      transmit([acknowledgement(of: knowledge)])
       schedulePing()
     }
   }
@@ -305,10 +310,11 @@ package final class ClientEngine {
       guard let replica = replica(state.scopeIndex) else { return }
       handle(state, for: replica)
     case .scopeSync(let sync):
-      replica(sync.scopeIndex)?.receive(sync.fragments)
+      replica(sync.scopeIndex)?.receive(.sync(sync.fragments), index: sync.index)
     case .scopeSyncReply(let reply):
-      for replica in replicas
-      where replica.receiveReply(to: reply.replyTo, reply.fragmentReplies) { break }
+      replicas.first { $0.hasSent(reply.replyTo) }?
+        .receive(
+          .reply(messageIndex: reply.replyTo, reply.fragmentReplies), index: reply.index)
       updateWaitingReplies()
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
@@ -334,8 +340,16 @@ package final class ClientEngine {
   }
 
   private func handle(_ ping: Ping) {
-    let missing = channel.receive(ping)
-    for message in missing { transmit([message]) }
+    for message in channel.receive(ping) {
+      // Each set is repeated with what we had seen when it was made.
+      if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
+        seen > lastAckSent
+      {
+        transmit([acknowledgement(of: seen), message])
+      } else {
+        transmit([message])
+      }
+    }
     if state == .resuming, ping.resendMissing {
       becomeOnline()
       for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
@@ -356,14 +370,17 @@ package final class ClientEngine {
   }
 
   private func handle(_ state: ScopeState, for replica: Replica) {
-    do throws(ScopeError) {
-      try replica.receiveState(state.fragments, rootUUID: state.rootUUID)
-      complete(replica, .success(()))
-    } catch {
-      replica.end()
-      replicas.removeAll { $0 === replica }
-      complete(replica, .failure(.invalidReply("\(error)")))
-    }
+    replica.receive(
+      .state(state.fragments, rootUUID: state.rootUUID) { [weak self, weak replica] result in
+        guard let self, let replica else { return }
+        switch result {
+        case .success: complete(replica, .success(()))
+        case .failure(let error):
+          replica.end()
+          replicas.removeAll { $0 === replica }
+          complete(replica, .failure(.invalidReply("\(error)")))
+        }
+      }, index: state.index)
   }
 
   private func complete(_ replica: Replica, _ result: Result<Void, SyncError>) {
@@ -383,20 +400,31 @@ package final class ClientEngine {
     transmit([message])
   }
 
+  /// Up to which of the server's messages everything has been taken in.
+  private var knowledge: Int {
+    let held = replicas.compactMap(\.firstHeldIndex).min()
+    return min(channel.highestReceived, held.map { $0 - 1 } ?? .max)
+  }
+
+  private func acknowledgement(of index: Int) -> Message {
+    lastAckSent = index
+    return .ping(Ping(ack: index))
+  }
+
   /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
   /// them: so it knows which elements of a collection we left out on purpose.
   private func sendWaiting() {
-    guard state == .online else { return updateWaitingReplies() }
+    guard state == .online, !isReceiving else { return updateWaitingReplies() }
+    let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting { set in
-        var frame: [Message] = []
-        if channel.highestReceived > lastAckSent {
-          frame.append(channel.ping(resendMissing: false))
-          lastAckSent = channel.highestReceived
+      replica.sendWaiting(seen: seen) { fragments in
+        let fragments = fragments.map {
+          configuration.dateForm.applied(to: $0, in: replica.scope)
         }
+        var frame = seen > lastAckSent ? [acknowledgement(of: seen)] : []
         let message = channel.stamp(
-          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: set.fragments)))
+          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
         frame.append(message)
         transmit(frame)
         return message.index

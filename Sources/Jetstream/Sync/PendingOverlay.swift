@@ -28,6 +28,8 @@ struct PendingOverlay {
   private struct Entry {
     let set: Int
     let value: JSONValue
+    /// The value that was sent, which is what counts if the set is accepted.
+    var submitted: JSONValue?
     /// The collection before the change; nil for an assignment.
     let before: JSONValue?
 
@@ -69,7 +71,18 @@ struct PendingOverlay {
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
     guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return }
     let entry = columns[key]!.entries.remove(at: at)
-    if isAccepted { columns[key]!.base = entry.value }
+    if isAccepted { columns[key]!.base = entry.submitted ?? entry.value }
+  }
+
+  /// The value to send for set number `set`: an assignment as it is, a collection as it looks now with
+  /// the set's change and those before it. So a collection that is sent contains whatever is known at
+  /// this moment, however long the set has waited.
+  mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
+    guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return nil }
+    let column = columns[key]!
+    let value = column.entries[...at].reduce(column.base) { $1.applied(to: $0) }
+    columns[key]!.entries[at].submitted = value
+    return value
   }
 
   /// Forgets a property that no pending set touches any more; gives its confirmed value.

@@ -15,6 +15,8 @@ package final class Replica {
     var set: ChangeSet
     /// The index of the message that carried it in this session; nil while it waits to be sent.
     var messageIndex: Int?
+    /// Up to which of the server's messages we knew everything when it was sent.
+    var seen = 0
   }
 
   let scope: Scope
@@ -29,7 +31,9 @@ package final class Replica {
   private var graveyard = Graveyard()
   private var batch = Batch()
   private var token: ObservationToken?
-  /// Called when a local change set waits to be sent.
+  /// What has come while the scope is paused.
+  private var held: [(index: Int, message: Incoming)] = []
+  /// Called when a local change set waits to be sent, or held decisions were taken in.
   var onPending: (() -> Void)?
   /// Called with each fragment that the server rejected.
   var onRejected: ((SyncFragment, WireError) -> Void)?
@@ -47,18 +51,27 @@ package final class Replica {
     var isEmpty = true
   }
 
+  /// A message of the server for this scope.
+  enum Incoming {
+    case sync([SyncFragment])
+    case reply(messageIndex: Int, [FragmentReply])
+    case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
+  }
+
   init(scope: Scope, params: JSONValue) {
     self.scope = scope
     self.params = params
     scope.sealChanges()
     token = scope.onChanges.listen { [weak self] set in self?.localChange(set) }
     scope.membershipObserver = self
+    scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
 
   /// Stops following the scope. What is pending stays visible and is not sent any more.
   func end() {
     token?.cancel()
     scope.membershipObserver = nil
+    scope.onIncomingResumed = nil
   }
 
   // MARK: Local changes
@@ -79,32 +92,85 @@ package final class Replica {
     onPending?()
   }
 
-  /// The sets that wait to be sent, marked as sent by `send`, which gives the message's index.
-  func sendWaiting(_ send: (ChangeSet) -> Int) {
+  /// Sends the sets that wait through `send`, which gives the message's index. `seen` is the number
+  /// up to which the server's messages have been taken in.
+  func sendWaiting(seen: Int, _ send: ([SyncFragment]) -> Int) {
     guard hasState else { return }
     for at in pending.indices where pending[at].messageIndex == nil {
-      pending[at].messageIndex = send(pending[at].set)
+      let number = pending[at].number
+      let fragments = pending[at].set.fragments.map { fragment in
+        guard fragment.kind == .change else { return fragment }
+        var fragment = fragment
+        for (key, _) in fragment.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          if let value = overlay.submit(set: number, key: name) { fragment.properties[key] = value }
+        }
+        return fragment
+      }
+      pending[at].seen = seen
+      pending[at].messageIndex = send(fragments)
     }
   }
+
+  /// What we had seen when we sent a set that is not decided; nil for any other message.
+  func seen(whenSending messageIndex: Int) -> Int? {
+    pending.first { $0.messageIndex == messageIndex }?.seen
+  }
+
+  /// The first of the server's messages that has come, but waits for the scope to be resumed.
+  var firstHeldIndex: Int? { held.first?.index }
 
   /// The session is gone: what it carried has to be sent again in the next one.
   func sessionEnded() {
     scopeIndex = nil
     hasState = false
+    held = []
     for at in pending.indices { pending[at].messageIndex = nil }
   }
 
   // MARK: The server's messages
 
-  /// Others' changes.
-  func receive(_ fragments: [SyncFragment]) {
-    guard hasState else { return }
-    beginBatch()
-    for fragment in fragments { note(fragment) }
+  /// Takes message number `index` into the batch; while the scope is paused, it waits.
+  func receive(_ message: Incoming, index: Int) {
+    guard !scope.isIncomingPaused, held.isEmpty else { return held.append((index, message)) }
+    handle(message)
+  }
+
+  /// Whether a message of this index carried a set that is not decided.
+  func hasSent(_ messageIndex: Int) -> Bool {
+    pending.contains { $0.messageIndex == messageIndex }
+  }
+
+  private func resume() {
+    // What was changed until now was changed without knowing what is taken in next.
+    scope.sealChanges()
+    let messages = held
+    held = []
+    for (_, message) in messages { handle(message) }
+    finishBatch()
+    onPending?()
+  }
+
+  private func handle(_ message: Incoming) {
+    switch message {
+    case .sync(let fragments):
+      guard hasState else { return }
+      beginBatch()
+      for fragment in fragments { note(fragment) }
+    case .reply(let messageIndex, let replies):
+      receiveReply(to: messageIndex, replies)
+    case .state(let fragments, let rootUUID, let completion):
+      do throws(ScopeError) {
+        try receiveState(fragments, rootUUID: rootUUID)
+        completion(.success(()))
+      } catch {
+        completion(.failure(error))
+      }
+    }
   }
 
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
-  func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+  private func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     scope.sealChanges()
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
@@ -129,11 +195,9 @@ package final class Replica {
     overlay.rename(old, to: new)
   }
 
-  /// The server's decision about one of our sets. False if no set has this message.
-  func receiveReply(to messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
-    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else {
-      return false
-    }
+  /// The server's decision about one of our sets.
+  private func receiveReply(to messageIndex: Int, _ replies: [FragmentReply]) {
+    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
     beginBatch()
     let entry = pending.remove(at: at)
     let fragments = entry.set.fragments
@@ -158,7 +222,6 @@ package final class Replica {
             .change, uuid: fragment.uuid, className: fragment.className, properties: corrected))
       }
     }
-    return true
   }
 
   /// Before the first message of a batch, local changes become a set of their own: what is not in a

@@ -101,10 +101,11 @@ struct MessageFields {
 }
 
 extension JSONValue {
-  /// The number, if it is integral, not negative and exactly known; `1.0` is as good as `1`.
+  /// The number, if it is integral, not negative and below 2^53, beyond which no peer counts exactly;
+  /// `1.0` is as good as `1`.
   var wholeNumber: Int? {
     switch self {
-    case .integer(let value): value >= 0 ? Int(exactly: value) : nil
+    case .integer(let value): value >= 0 && value < 1 << 53 ? Int(exactly: value) : nil
     case .double(let value): value >= 0 && value < 0x1p53 ? Int(exactly: value) : nil
     default: nil
     }

@@ -1,0 +1,20 @@
+/// Holding back what a server sends.
+extension Scope {
+  /// Whether what a server sends for this scope waits.
+  public var isIncomingPaused: Bool { incomingPauses > 0 }
+
+  /// Holds back what a server sends for this scope, until ``resumeIncoming()`` was called as often as
+  /// this. Local changes go on and are sent; they stay undecided, because the server's decisions wait
+  /// with everything else.
+  ///
+  /// What waits is kept in memory, so this is for moments, such as an animation or a drag.
+  public func pauseIncoming() { incomingPauses += 1 }
+
+  /// Takes back one ``pauseIncoming()``. After the last, all that has come meanwhile is applied, in
+  /// order, as one change.
+  public func resumeIncoming() {
+    precondition(incomingPauses > 0, "resumeIncoming() was called more often than pauseIncoming().")
+    incomingPauses -= 1
+    if incomingPauses == 0 { onIncomingResumed?() }
+  }
+}
