@@ -14,6 +14,7 @@ let package = Package(
     .library(name: "Jetstream", targets: ["Jetstream"]),
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
+    .executable(name: "shapes", targets: ["shapes"]),
   ],
   targets: [
     .target(name: "CJetstream"),
@@ -26,6 +27,12 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+    .executableTarget(
+      name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      path: "Samples/Shapes", resources: [.embedInCode("Page")], swiftSettings: settings),
+    .testTarget(
+      name: "ShapesTests", dependencies: ["Jetstream", "JetstreamWebSocket", "shapes"],
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
       swiftSettings: settings),

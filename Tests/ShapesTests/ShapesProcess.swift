@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+/// The built program, running, with its output line by line.
+final class ShapesProcess: Sendable {
+  private let process: Process
+  private let output: AsyncStream<String>
+  private let errors: AsyncStream<String>
+  private let exit: AsyncStream<Int32>
+
+  /// The program stands where the build put this test bundle.
+  private static var executable: URL {
+    get throws {
+      let bundles = Bundle.allBundles.map(\.bundleURL).filter { $0.pathExtension == "xctest" }
+      let places = bundles + [URL(fileURLWithPath: CommandLine.arguments[0])]
+      let found = places.map { $0.deletingLastPathComponent().appending(path: "shapes") }
+        .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+      return try #require(found, "The program is not built beside the tests.")
+    }
+  }
+
+  init(_ arguments: String...) throws {
+    let process = Process()
+    process.executableURL = try Self.executable
+    process.arguments = arguments
+    // Somewhere else, because the program must not depend on where it is started.
+    process.currentDirectoryURL = FileManager.default.temporaryDirectory
+    output = Self.lines { process.standardOutput = $0 }
+    errors = Self.lines { process.standardError = $0 }
+    exit = AsyncStream { continuation in
+      process.terminationHandler = {
+        continuation.yield($0.terminationStatus)
+        continuation.finish()
+      }
+    }
+    try process.run()
+    self.process = process
+  }
+
+  deinit { if process.isRunning { process.terminate() } }
+
+  /// Reads lines until one satisfies `condition`, and gives it; nil when the output has ended.
+  func line(where condition: (String) -> Bool) async -> String? {
+    for await line in output where condition(line) { return line }
+    return nil
+  }
+
+  /// Reads lines until one contains `text`.
+  func expect(_ text: String, at location: SourceLocation = #_sourceLocation) async {
+    let line = await line { $0.contains(text) }
+    #expect(line != nil, "The output ended without '\(text)'.", sourceLocation: location)
+  }
+
+  /// Everything that it still has to say, once it has ended.
+  func rest() async -> (output: [String], errors: [String]) {
+    var result: (output: [String], errors: [String]) = ([], [])
+    for await line in output { result.output.append(line) }
+    for await line in errors { result.errors.append(line) }
+    return result
+  }
+
+  func terminate() { process.terminate() }
+
+  /// Waits for its end and gives its exit code.
+  func exitCode() async -> Int32? {
+    for await code in exit { return code }
+    return nil
+  }
+
+  private static func lines(attach: (Pipe) -> Void) -> AsyncStream<String> {
+    let pipe = Pipe()
+    attach(pipe)
+    return AsyncStream { continuation in
+      let reader = pipe.fileHandleForReading
+      Thread.detachNewThread {
+        var rest = Data()
+        while true {
+          let more = reader.availableData
+          if more.isEmpty { break }
+          rest += more
+          while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
+            rest = Data(rest[rest.index(after: end)...])
+          }
+        }
+        if !rest.isEmpty { continuation.yield(String(decoding: rest, as: UTF8.self)) }
+        continuation.finish()
+      }
+    }
+  }
+}

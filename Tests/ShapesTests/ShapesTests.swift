@@ -1,0 +1,122 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+import Testing
+
+@testable import shapes
+
+#if canImport(FoundationNetworking)
+import FoundationNetworking
+#endif
+
+@Suite("The program", .timeLimit(.minutes(1)))
+@MainActor
+struct ShapesTests {
+  @Test("--help names the options")
+  func help() async throws {
+    let process = try ShapesProcess("--help")
+    let (output, errors) = await process.rest()
+    #expect(await process.exitCode() == 0)
+    for option in ["--host", "--port", "--join", "--help"] {
+      #expect(output.contains { $0.contains(option) })
+    }
+    #expect(errors.isEmpty)
+  }
+
+  @Test("What cannot be understood ends with 2 and a sentence")
+  func badOption() async throws {
+    for arguments in ["--colour", "--port=many", "--join=nowhere"] {
+      let process = try ShapesProcess(arguments)
+      let (output, errors) = await process.rest()
+      #expect(await process.exitCode() == 2)
+      #expect(output.isEmpty)
+      #expect(errors.count == 1 && errors[0].hasPrefix("shapes: "))
+    }
+  }
+
+  @Test("A taken port ends with 1 and names the port")
+  func takenPort() async throws {
+    let server = try ShapesProcess("--port", "0")
+    let port = try await server.port()
+    let second = try ShapesProcess("--port", port)
+    let (_, errors) = await second.rest()
+    #expect(await second.exitCode() == 1)
+    #expect(errors.contains { $0.contains("port \(port)") && $0.contains("taken") })
+    server.terminate()
+    #expect(await server.exitCode() == 0)
+  }
+
+  @Test("It serves its page and nothing else")
+  func servesPage() async throws {
+    let server = try ShapesProcess("--port", "0")
+    let root = try await "http://127.0.0.1:\(server.port())"
+    let page = try await Self.get("\(root)/")
+    #expect(page.status == 200)
+    #expect(page.text.contains("<title>Shapes</title>"))
+    for name in ["style.css", "drawing.js"] {
+      #expect(page.text.contains(name))
+    }
+    for name in ["style.css", "drawing.js", "replica.js", "session.js"] {
+      #expect(try await Self.get("\(root)/\(name)").status == 200)
+    }
+    #expect(try await Self.get("\(root)/../Package.swift").status == 404)
+    server.terminate()
+    #expect(await server.exitCode() == 0)
+  }
+
+  @Test("Everybody's observers fire, and a participant takes its shape along")
+  func joins() async throws {
+    let server = try ShapesProcess("--port", "0")
+    let url = try await "ws://127.0.0.1:\(server.port())"
+    let participant = try ShapesProcess("--join", url)
+    await participant.expect("status: online")
+    await participant.expect("joined")
+    await server.expect("added shape")
+
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    let client = Client(url: url)
+    try await client.connect()
+    try await client.fetch(scope)
+    #expect(canvas.shapes.count == 6)
+
+    canvas.shapes[0].x = 17
+    canvas.shapes[0].y = 34.5
+    canvas.shapes[1].color = .white
+    canvas.name = "Evening"
+    scope.flush()
+    await participant.expect("to 17.0, 34.5")
+    canvas.shapes.append(Shape(x: 1, y: 2, color: .green))
+    scope.flush()
+    await participant.expect("added shape")
+    canvas.shapes.remove(at: 0)
+    scope.flush()
+    await participant.expect("removed shape")
+    await server.expect("named the drawing \"Evening\"")
+    await server.expect("removed shape")
+
+    participant.terminate()
+    #expect(await participant.exitCode() == 0)
+    await server.expect("removed shape")
+    client.close()
+    server.terminate()
+    await server.expect("Stopped.")
+    #expect(await server.exitCode() == 0)
+  }
+
+  private static func get(_ address: String) async throws -> (status: Int, text: String) {
+    let url = try #require(URL(string: address))
+    let (data, response) = try await URLSession.shared.data(from: url)
+    let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+    return (status, String(decoding: data, as: UTF8.self))
+  }
+}
+
+extension ShapesProcess {
+  /// The port that a server says it has.
+  func port() async throws -> String {
+    let line = try #require(await line { $0.contains("http://") })
+    let match = try #require(line.firstMatch(of: #/:([0-9]+) /#))
+    return String(match.1)
+  }
+}
