@@ -159,7 +159,7 @@ open class ModelObject: Hashable {
     for property in record.schema.childProperties {
       property.access.clear(at: UnsafeMutableRawPointer(mutating: address) + property.offset)
     }
-    Teardown.release(children)
+    Teardown.release(&children)
   }
 
   /// The compiler is told that nothing is released here, so that a loop that reads properties need

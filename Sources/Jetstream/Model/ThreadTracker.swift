@@ -27,9 +27,11 @@ final class ThreadTracker {
     let tracker = ThreadTracker(kind)
     let previous = jetstream_tracker()
     jetstream_set_tracker(Unmanaged.passUnretained(tracker).toOpaque())
-    jetstream_gate_add(1)
+    // Whoever looks for a teardown looks without asking the gate.
+    let gate: Int32 = if case .teardown = kind { 0 } else { 1 }
+    jetstream_gate_add(gate)
     defer {
-      jetstream_gate_add(-1)
+      jetstream_gate_add(-gate)
       jetstream_set_tracker(previous)
     }
     return try withExtendedLifetime(tracker, body)
@@ -73,14 +75,20 @@ final class Teardown {
 
   private init(_ models: ContiguousArray<ModelObject>) { open = models }
 
-  static func release(_ models: ContiguousArray<ModelObject>) {
+  /// Takes the models over: the caller's array is empty before the first of them is released.
+  static func release(_ models: inout ContiguousArray<ModelObject>) {
     if case .teardown(let outer) = ThreadTracker.current {
       outer.open.append(contentsOf: models)
+      models = []
       return
     }
     let teardown = Teardown(models)
+    models = []
     ThreadTracker.run(.teardown(teardown)) {
-      while let model = teardown.open.popLast() { withExtendedLifetime(model) {} }
+      while !teardown.open.isEmpty { teardown.releaseLast() }
     }
   }
+
+  /// The model is released when this returns, with the list free to take what was below it.
+  private func releaseLast() { _ = open.popLast() }
 }

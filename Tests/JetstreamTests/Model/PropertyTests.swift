@@ -78,6 +78,7 @@ private final class Derived: Base {
     canvas.selected = shape
     shape.x = 1
     let scope = manualScope(canvas)
+    scope.flush()
     let listener = Listener()
     shape.observeChange(listener) { $0.called() }
     shape.observeChangeImmediately(listener) { me, _ in me.called() }

@@ -23,7 +23,7 @@ import Testing
     #expect(scope.count == 1)
     root.left = top
     #expect(scope.count == 40_042)
-    for _ in 0..<200 { top.items.remove(at: 0) }
+    for _ in 0..<40 { top.items.remove(at: 0) }
     #expect(scope.count == 2)
   }
 
