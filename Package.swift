@@ -40,8 +40,16 @@ let package = Package(
       name: "JetstreamServerTests",
       dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
+    .target(
+      name: "MainActorFixture", dependencies: ["Jetstream"], path: "Tests/Fixtures/MainActor",
+      swiftSettings: settings + [.defaultIsolation(MainActor.self)]),
+    .target(
+      name: "ReflectionOffFixture", dependencies: ["Jetstream"],
+      path: "Tests/Fixtures/ReflectionOff",
+      swiftSettings: settings + [.unsafeFlags(["-Xfrontend", "-disable-reflection-metadata"])]),
     .testTarget(
-      name: "JetstreamTests", dependencies: ["Jetstream"], exclude: ["Golden"],
-      swiftSettings: settings),
+      name: "JetstreamTests",
+      dependencies: ["Jetstream", "MainActorFixture", "ReflectionOffFixture"],
+      exclude: ["Golden"], swiftSettings: settings),
   ]
 )

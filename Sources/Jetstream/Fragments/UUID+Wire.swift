@@ -10,21 +10,21 @@ extension UUID {
         characters[13] == UInt8(ascii: "-"), characters[18] == UInt8(ascii: "-"),
         characters[23] == UInt8(ascii: "-")
       else { return nil }
-      var isValid = true
+      // Without branches: whether a digit is a letter cannot be predicted.
+      var invalid: UInt8 = 0
       func number(_ range: Range<Int>) -> UInt64 {
         var number: UInt64 = 0
         for position in range {
-          guard let digit = JSONScan.hexValue(characters[position]) else {
-            isValid = false
-            return 0
-          }
-          number = number << 4 | UInt64(digit)
+          let digit = characters[position] &- UInt8(ascii: "0")
+          let letter = (characters[position] | 0x20) &- UInt8(ascii: "a")
+          invalid |= (digit < 10 ? 0 : 1) & (letter < 6 ? 0 : 1)
+          number = number << 4 | UInt64((digit < 10 ? digit : letter &+ 10) & 15)
         }
         return number
       }
       let high = number(0..<8) << 32 | number(9..<13) << 16 | number(14..<18)
       let low = number(19..<23) << 48 | number(24..<36)
-      return isValid ? (high, low) : nil
+      return invalid == 0 ? (high, low) : nil
     }
     guard let halves else { return nil }
     let bytes = (halves.high.bigEndian, halves.low.bigEndian)

@@ -6,6 +6,8 @@ struct ParentLinks {
     unowned(unsafe) let parent: ModelRecord
     let index: Int
 
+    var isSynced: Bool { parent.schema.properties[index].isSynced }
+
     static func == (a: Link, b: Link) -> Bool { a.parent === b.parent && a.index == b.index }
 
     func hash(into hasher: inout Hasher) {

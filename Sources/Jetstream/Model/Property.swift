@@ -23,14 +23,20 @@ public struct Property<Value: PropertyValue> {
   @inlinable
   public init(wrappedValue: Value) {
     value = wrappedValue
-    if jetstream_gate() != 0 { PropertyRecorder.record(Value.self, options: []) }
+    if jetstream_gate() != 0 { PropertyRecorder.record(wrappedValue, options: []) }
   }
 
   /// Declares a property with a default and options.
   @inlinable
   public init(wrappedValue: Value, _ options: PropertyOptions) {
     value = wrappedValue
-    if jetstream_gate() != 0 { PropertyRecorder.record(Value.self, options: options) }
+    if jetstream_gate() != 0 { PropertyRecorder.record(wrappedValue, options: options) }
+  }
+
+  /// Declares an optional property with options, nil at first.
+  @inlinable
+  public init(_ options: PropertyOptions) where Value: ExpressibleByNilLiteral {
+    self.init(wrappedValue: nil, options)
   }
 
   /// Only there because the compiler asks for it; properties are reached through their object.

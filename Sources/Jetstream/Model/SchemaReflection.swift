@@ -9,20 +9,21 @@ enum SchemaReflection {
     let fields = storedProperties(of: modelClass)
     let recorder = PropertyRecorder(for: modelClass)
     let prototype = recorder.makePrototype()
-    let records = recorder.takeRecords(count: fields.count)
-    guard fields.count == records.count else { trapForMissingReflection(modelClass) }
+    let start = UnsafeRawPointer(Unmanaged.passUnretained(prototype).toOpaque())
+    let found = fields.map { field in
+      PropertyRecorder.Record(
+        type: field.access.valueType, options: [],
+        value: field.access.plainJSON(at: start + field.offset))
+    }
+    let records = recorder.takeRecords(matching: found)
 
     var properties: [ModelSchema.Property] = []
     for (index, field) in fields.enumerated() {
       let record = records[index]
       precondition(
-        field.access.valueType == record.type,
-        "\(modelClass).init() sets its properties in an order that differs from their declaration.")
-      precondition(
         field.access.valueType._storageKind != .model,
         "\(modelClass).\(field.name) refers to a model and must be optional.")
-      let address = UnsafeRawPointer(Unmanaged.passUnretained(prototype).toOpaque())
-      let (defaultValue, makesModels) = defaultValue(of: field, at: address + field.offset)
+      let (defaultValue, makesModels) = defaultValue(of: field, at: start + field.offset)
       properties.append(
         ModelSchema.Property(
           name: field.name, type: field.access.valueType.propertyType, options: record.options,
@@ -87,6 +88,12 @@ final class PropertyRecorder {
   struct Record {
     let type: any PropertyValue.Type
     let options: PropertyOptions
+    /// The value it was initialized with; null for models.
+    let value: JSONValue
+
+    func fits(_ other: Record, comparingValues: Bool) -> Bool {
+      type == other.type && (!comparingValues || value == other.value)
+    }
   }
 
   private let modelClass: ModelObject.Type
@@ -100,18 +107,39 @@ final class PropertyRecorder {
     ThreadTracker.run(.recorder(self)) { modelClass.init() }
   }
 
-  /// The records of the prototype, in the order of ``ModelSchema/properties``: a superclass's
-  /// properties stand before those of its subclasses there, but are initialized after them.
-  func takeRecords(count: Int) -> [Record] {
-    let own = records
-    guard own.count == count else { return own }
+  /// The records of the prototype, in the order of ``ModelSchema/properties``, which `fields`
+  /// describes: a superclass's properties stand before those of its subclasses there, but are
+  /// initialized after them.
+  func takeRecords(matching fields: [Record]) -> [Record] {
+    guard records.count == fields.count else {
+      SchemaReflection.trapForMissingReflection(modelClass)
+    }
     var result: [Record] = []
-    var end = count
-    for ownCount in PropertyRecorder.propertyCounts(of: modelClass) {
-      result.append(contentsOf: own[(end - ownCount)..<end])
-      end -= ownCount
+    var end = records.count
+    for count in PropertyRecorder.propertyCounts(of: modelClass) {
+      let fields = Array(fields[result.count..<(result.count + count)])
+      result += match(Array(records[(end - count)..<end]), to: fields)
+      end -= count
     }
     return result
+  }
+
+  /// Brings one class's records into the order of declaration. Normally they are; but what `init()`
+  /// assigns before `super.init` is initialized after everything that has a default.
+  private func match(_ records: [Record], to fields: [Record]) -> [Record] {
+    for comparingValues in [true, false] {
+      if zip(records, fields).allSatisfy({ $0.fits($1, comparingValues: comparingValues) }) {
+        return records
+      }
+      var rest = records
+      let matched = fields.compactMap { field in
+        rest.firstIndex { $0.fits(field, comparingValues: comparingValues) }.map {
+          rest.remove(at: $0)
+        }
+      }
+      if matched.count == fields.count { return matched }
+    }
+    preconditionFailure("\(modelClass).init() initializes a property more than once.")
   }
 
   /// How many properties each class of the inheritance chain declares, from the root down.
@@ -153,11 +181,12 @@ final class PropertyRecorder {
   }
 
   @usableFromInline
-  static func record(_ type: any PropertyValue.Type, options: PropertyOptions) {
+  static func record<Value: PropertyValue>(_ value: Value, options: PropertyOptions) {
     guard case .recorder(let recorder) = ThreadTracker.current, !recorder.isPrototypeDone else {
       return
     }
-    recorder.records.append(Record(type: type, options: options))
+    let json = Value._storageKind == .plain ? value.jsonValue : .null
+    recorder.records.append(Record(type: Value.self, options: options, value: json))
   }
 }
 
@@ -165,6 +194,8 @@ final class PropertyRecorder {
 protocol StoredProperty: SendableMetatype {
   static var valueType: any PropertyValue.Type { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
+  /// The value, null if it holds models.
+  static func plainJSON(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   static func list(at address: UnsafeRawPointer) -> ModelList
   /// Writes a plain value that was read from JSON, and notifies; false if the JSON does not fit.
@@ -201,6 +232,10 @@ extension Property: StoredProperty {
 
   static func json(at address: UnsafeRawPointer) -> JSONValue {
     pointer(address).pointee.value.jsonValue
+  }
+
+  static func plainJSON(at address: UnsafeRawPointer) -> JSONValue {
+    Value._storageKind == .plain ? json(at: address) : .null
   }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {

@@ -63,7 +63,7 @@ enum Structure {
         error = scope.admit(below)
         if error == nil { stack.append(below) }
       }
-      stack[bottom...].reverse()
+      stack.reverse(from: bottom)
     }
     if let error {
       for record in admitted {
@@ -105,7 +105,7 @@ enum Structure {
             suspects.append(below)
           }
         }
-        open[bottom...].reverse()
+        open.reverse(from: bottom)
       }
       guard next < suspects.count else { return }
       // The parents that are left may be a cycle that the root does not reach.
@@ -119,7 +119,8 @@ enum Structure {
   }
 }
 
-/// Finds out whether the root of a scope reaches a model, by climbing from parent to parent.
+/// Finds out whether the root of a scope reaches a model, by climbing from parent to parent: over
+/// all properties, or only over those that are synced.
 ///
 /// What was found out holds for the duration of one change, because only models that are not reached
 /// leave: so no model is climbed over twice, and n questions about a graph of n links cost O(n).
@@ -129,15 +130,25 @@ struct Reachability {
   /// How many models were climbed over, for tests.
   private(set) var visits = 0
 
-  init(_ scope: Scope) { self.scope = scope }
+  private let onlySynced: Bool
+
+  init(_ scope: Scope, onlySynced: Bool = false) {
+    self.scope = scope
+    self.onlySynced = onlySynced
+  }
 
   /// The model, and others above it, if the root does not reach them; empty if it does.
   mutating func unreached(from suspect: ModelRecord) -> ContiguousArray<ModelRecord> {
     guard suspect.scope === scope, !isReached(suspect) else { return [] }
+    if let link = suspect.parents.link(at: 0), !onlySynced || link.isSynced, isReached(link.parent)
+    {
+      reached.insert(ObjectIdentifier(suspect))
+      return []
+    }
     var climb = Climb(suspect)
     defer { visits += climb.nodes.count }
     while let (node, link) = climb.nextLink() {
-      guard link.parent.scope === scope else { continue }
+      guard link.parent.scope === scope, !onlySynced || link.isSynced else { continue }
       if isReached(link.parent) {
         let (reached, unreached) = climb.split()
         for record in reached { self.reached.insert(ObjectIdentifier(record)) }
@@ -222,6 +233,20 @@ enum TreeWalk {
     while let next = stack.popLast() {
       guard visited.insert(ObjectIdentifier(next)).inserted else { continue }
       if visit(next) { next.parents.forEach { stack.append($0.parent) } }
+    }
+  }
+}
+
+extension ContiguousArray {
+  /// Reverses what stands at `start` and behind it, in place. A slice would share the storage and
+  /// have all of it copied.
+  mutating func reverse(from start: Int) {
+    var low = start
+    var high = count - 1
+    while low < high {
+      swapAt(low, high)
+      low += 1
+      high -= 1
     }
   }
 }

@@ -138,7 +138,7 @@ extension ModelRecord {
       record.forEachChild { child, index in
         if record.schema.properties[index].isSynced { stack.append(child.ensureRecord()) }
       }
-      stack[bottom...].reverse()
+      stack.reverse(from: bottom)
     }
     return result
   }

@@ -49,6 +49,7 @@ extension Scope {
     guard hasCollectedChanges else { return nil }
     var fragments: [SyncFragment] = []
     var bases: [UUID: JSONObject] = [:]
+    holdBackUnshared()
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
@@ -73,6 +74,32 @@ extension Scope {
     changed.removeAll()
     withExtendedLifetime(gone) {}
     return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
+  }
+}
+
+extension Scope {
+  /// Takes models that only local properties hold out of what was collected. They count as new for
+  /// as long as that lasts.
+  private func holdBackUnshared() {
+    guard hasLocalReferences else { return }
+    var reachability = Reachability(self, onlySynced: true)
+    var heldBack: Set<ObjectIdentifier> = []
+    let candidates = unshared + entered
+    unshared = []
+    entered = []
+    func isHeldBack(_ record: ModelRecord) -> Bool {
+      if reachability.unreached(from: record).isEmpty { return false }
+      if heldBack.insert(ObjectIdentifier(record)).inserted { unshared.append(record) }
+      return true
+    }
+    for record in candidates where record.isNew && record.scope === self {
+      if !isHeldBack(record) { entered.append(record) }
+    }
+    for record in changed where !record.bases.isEmpty && record.scope === self {
+      guard isHeldBack(record) else { continue }
+      record.dropBases()
+      record.isNew = true
+    }
   }
 }
 

@@ -43,6 +43,10 @@ public final class Scope: TickClient {
   /// Kept alive, since fragments of others may still name them.
   var left: [UUID: ModelObject] = [:]
   var changed: ContiguousArray<ModelRecord> = []
+  /// New models that only local properties hold: others learn of them when a synced one does.
+  var unshared: ContiguousArray<ModelRecord> = []
+  /// Whether there can be such models.
+  private(set) var hasLocalReferences = false
   var isCollecting = false
   /// Models that fragments have taken out of a property, while not all fragments are applied yet.
   var suspects: ContiguousArray<ModelObject> = []
@@ -144,6 +148,7 @@ public final class Scope: TickClient {
       }
       classes[next.wireName] = next
       for property in next.childProperties {
+        if !property.isSynced { hasLocalReferences = true }
         if let child = property.access.valueType._modelClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
@@ -196,6 +201,8 @@ public final class Scope: TickClient {
     if record.isNew || isWritingRemotely {
       forget(record)
     } else if let model = record.model {
+      // Moving to a larger table hashes everything again: that is done rarely.
+      if left.count == left.capacity { left.reserveCapacity(left.count * 4) }
       left[record.uuid] = model
       startCollecting()
     }

@@ -16,9 +16,15 @@ public final class Ticker {
     let action: () -> Void
   }
 
-  private struct Appointment {
+  /// An object, since a weak reference is dear to copy.
+  private final class Appointment {
     let due: Duration
     weak var client: (any TickClient)?
+
+    init(due: Duration, client: any TickClient) {
+      self.due = due
+      self.client = client
+    }
   }
 
   private let mode: Mode
@@ -66,10 +72,8 @@ public final class Ticker {
   /// Must be called in the ticker's isolation domain; on an actor's ticker it happens by itself.
   public func tick() {
     let now = now
-    let clients = appointments.filter { $0.due <= now }.compactMap(\.client)
-    appointments.removeAll { $0.due <= now || $0.client == nil }
-    let dueJobs = jobs.filter { $0.due <= now }.sorted { $0.due < $1.due }
-    jobs.removeAll { $0.due <= now }
+    let clients = takeClients(dueBy: now)
+    let dueJobs = takeJobs(dueBy: now)
     let turn = nextTurn
     nextTurn = []
     for client in clients { client.tickWillDeliver() }
@@ -78,6 +82,20 @@ public final class Ticker {
     for action in turn { action() }
     for job in dueJobs { job.action() }
     scheduleIfNeeded()
+  }
+
+  private func takeClients(dueBy now: Duration) -> [any TickClient] {
+    guard appointments.contains(where: { $0.due <= now }) else { return [] }
+    let clients = appointments.compactMap { $0.due <= now ? $0.client : nil }
+    appointments.removeAll { $0.due <= now || $0.client == nil }
+    return clients
+  }
+
+  private func takeJobs(dueBy now: Duration) -> [Job] {
+    guard jobs.contains(where: { $0.due <= now }) else { return [] }
+    let due = jobs.filter { $0.due <= now }.sorted { $0.due < $1.due }
+    jobs.removeAll { $0.due <= now }
+    return due
   }
 
   /// Moves a manual ticker's time forward, ticking at each moment at which something is due.
@@ -115,8 +133,10 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  /// Lets the first tick that is at least `delay` from now serve `client`, if it still exists then.
+  /// Lets the first tick that is at least `delay` from now serve `client`, if it still exists then,
+  /// instead of what it asked for before.
   func request(_ client: any TickClient, after delay: Duration) {
+    appointments.removeAll { $0.client === client || $0.client == nil }
     appointments.append(Appointment(due: now + delay, client: client))
     scheduleIfNeeded()
   }

@@ -1,0 +1,35 @@
+import Jetstream
+
+/// Models in a module whose declarations are on the main actor by default.
+public nonisolated final class Memo: ModelObject {
+  @Property public var text = ""
+  @Property public var children: ModelArray<Memo> = []
+
+  public var summary: String { "\(text) (\(children.count))" }
+}
+
+/// A screen of that module, on the main actor without saying so.
+public final class MemoScreen {
+  public let memo = Memo()
+  public let scope: Scope
+  public private(set) var refreshes = 0
+  private var waiting: CheckedContinuation<Void, Never>?
+
+  public init() {
+    scope = Scope(name: "Memo", root: memo)
+    memo.observeChange(self, \.summary) { me in
+      me.refreshes += 1
+      me.waiting?.resume()
+      me.waiting = nil
+    }
+  }
+
+  /// Changes the memo and returns once the screen was told.
+  public func write(_ text: String) async {
+    await withCheckedContinuation { continuation in
+      waiting = continuation
+      memo.text = text
+      memo.children.append(Memo())
+    }
+  }
+}

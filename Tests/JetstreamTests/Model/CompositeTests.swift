@@ -1,0 +1,188 @@
+import Testing
+
+@testable import Jetstream
+
+private final class Person: ModelObject {
+  @Property var name = ""
+  @Property var nickname: String?
+  @Property var usesNickname = false
+  @Property var friend: Person?
+  @Property var children: ModelArray<Person> = []
+  @Property var score = 0.0
+
+  var shown: String { usesNickname ? nickname ?? name : name }
+  var initial: Character? { shown.first }
+  var friendName: String? { friend?.name }
+  var totalScore: Double { children.reduce(score) { $0 + $1.score } }
+  var youngest: Person? { children.last }
+  var family: [Person] { [self] + children }
+  var all: ModelArray<Person> { children }
+  var mixed: (String, Int) { (name, 1) }
+}
+
+@Suite struct CompositeTests {
+  private let person = Person()
+  private let scope: Scope
+  private let listener = Listener()
+
+  init() { scope = manualScope(person) }
+
+  private func calls(after change: () -> Void) -> Int {
+    let before = listener.count
+    change()
+    scope.flush()
+    return listener.count - before
+  }
+
+  @Test("J018: fires for each dependency, and nothing of it goes into fragments")
+  func dependencies() {
+    person.observeChange(listener, \.shown) { $0.called() }
+    let sets = scope.changeSets { person.name = "Ada" }
+    #expect(listener.count == 1)
+    #expect(sets.first?.fragments.first?.properties == ["name": "Ada"])
+    #expect(calls { person.score = 1 } == 0)
+  }
+
+  @Test("J018: branches that change bring other dependencies")
+  func branches() {
+    person.observeChange(listener, \.shown) { $0.called() }
+    #expect(calls { person.nickname = "A" } == 0)
+    #expect(calls { person.usesNickname = true } == 1)
+    #expect(calls { person.nickname = "B" } == 1)
+    #expect(calls { person.name = "unseen" } == 0)
+    #expect(calls { person.usesNickname = false } == 1)
+    #expect(calls { person.nickname = "C" } == 0)
+    #expect(calls { person.name = "seen" } == 1)
+  }
+
+  @Test("J018: fires only when the value differs")
+  func onlyDifferences() {
+    person.name = "Ada"
+    scope.flush()
+    person.observeChange(listener, \.initial) { $0.called() }
+    #expect(calls { person.name = "Alan" } == 0)
+    #expect(calls { person.name = "Bob" } == 1)
+    #expect(calls { person.name = "" } == 1)
+    #expect(
+      calls {
+        person.name = "X"
+        person.name = ""
+      } == 0)
+  }
+
+  @Test("J018: follows child models and collections, also ones that are exchanged")
+  func throughModels() {
+    let (friend, other) = (Person(), Person())
+    person.friend = friend
+    scope.flush()
+    person.observeChange(listener, \.friendName) { $0.called() }
+    #expect(calls { friend.name = "F" } == 1)
+    #expect(calls { person.friend = other } == 1)
+    #expect(calls { friend.name = "gone" } == 0)
+    #expect(calls { other.name = "O" } == 1)
+    #expect(calls { person.friend = nil } == 1)
+
+    person.observeChange(listener, \.totalScore) { $0.called() }
+    let child = Person()
+    #expect(calls { person.children.append(child) } == 0)
+    #expect(calls { child.score = 2 } == 1)
+    #expect(calls { person.children.remove(child) } == 1)
+    #expect(calls { child.score = 3 } == 0)
+  }
+
+  @Test("J019, D6: two composites of one property both fire")
+  func twoComposites() {
+    person.observeChange(listener, \.shown) { $0.log.append("shown") }
+    person.observeChange(listener, \.initial) { $0.log.append("initial") }
+    person.name = "Ada"
+    scope.flush()
+    #expect(listener.log == ["shown", "initial"])
+  }
+
+  @Test("J025: several key paths in one observation fire once a tick")
+  func severalPaths() {
+    person.observeChange(listener, \.shown, \.initial, \.name, \.score) { $0.called() }
+    #expect(
+      calls {
+        person.name = "Ada"
+        person.score = 1
+      } == 1)
+  }
+
+  @Test("a getter may lead through key paths of values")
+  func valuePaths() {
+    person.observeChange(listener, \.name.count, \.children.count) { $0.called() }
+    #expect(calls { person.name = "A" } == 1)
+    #expect(calls { person.name = "B" } == 0)
+    #expect(calls { person.children.append(Person()) } == 1)
+  }
+
+  @Test("not-a-number stays what it is; a value that cannot be compared counts as different")
+  func oddValues() {
+    person.score = .nan
+    scope.flush()
+    person.observeChange(listener, \.totalScore) { $0.called() }
+    #expect(calls { person.children.append(Person()) } == 0)
+    person.observeChange(listener, \.mixed) { $0.called() }
+    #expect(calls { person.name = "A" } == 1)
+  }
+
+  @Test("a getter that gives models compares their identity and keeps none of them alive")
+  func models() {
+    person.observeChange(listener, \.youngest) { $0.called() }
+    person.observeChange(listener, \.family) { $0.log.append("family") }
+    person.observeChange(listener, \.all) { $0.log.append("all") }
+    weak var weakChild: Person?
+    do {
+      let child = Person()
+      weakChild = child
+      #expect(calls { person.children = [child] } == 1)
+      #expect(listener.log == ["family", "all"])
+      #expect(calls { child.name = "same" } == 0)
+      #expect(calls { person.children = [] } == 1)
+    }
+    scope.advance()
+    #expect(weakChild == nil)
+  }
+
+  @Test("a composite that leads back to its own model does not keep it alive")
+  func noCycle() {
+    weak var weakPerson: Person?
+    do {
+      let person = Person()
+      weakPerson = person
+      person.observeChange(listener, \.family, \.shown) { $0.called() }
+      person.name = "x"
+    }
+    #expect(weakPerson == nil)
+  }
+
+  @Test("many composites of one model are followed without searching each other")
+  func manyComposites() {
+    let people = (0..<2_000).map { _ in Person() }
+    for one in people {
+      one.friend = person
+      one.observeChange(listener, \.friendName) { $0.called() }
+    }
+    let holder = Person()
+    holder.children = ModelArray(people)
+    let second = Scope(name: "S", root: Person(), ticker: scope.ticker)
+    #expect(calls { person.name = "all" } == 2_000)
+    #expect(person.record?.observers?.changes.count == 2_000)
+    withExtendedLifetime((holder, second)) {}
+  }
+
+  @Test("D6: the observer is told about a change made by another composite's observer, next tick")
+  func chain() {
+    person.observeChange(listener, \.initial) { [person] me in
+      me.log.append("initial")
+      person.score += 1
+    }
+    person.observeChange(listener, \.totalScore) { $0.log.append("score") }
+    person.name = "A"
+    scope.flush()
+    #expect(listener.log == ["initial"])
+    scope.flush()
+    #expect(listener.log == ["initial", "score"])
+  }
+}

@@ -1,0 +1,179 @@
+import Testing
+
+@testable import Jetstream
+
+/// Changes in place that do unusual things with the value, and observers that come back to it.
+@Suite struct ExclusivityTests {
+  let a = Node("a")
+  let b = Node("b")
+  let root = Node("root")
+  let scope: Scope
+  let nodes = (0..<6).map { Node("\($0)") }
+  let listener = Listener()
+
+  init() {
+    root.left = a
+    root.right = b
+    scope = manualScope(root)
+    a.items = [nodes[0], nodes[1]]
+    b.items = [nodes[2]]
+    scope.flush()
+    for node in [a, b] {
+      node.signals.onCollectionChange.listen(listener) { me, change in
+        me.log.append("\(node.label) \(change.kind) \((change.model as! Node).label)")
+      }
+    }
+  }
+
+  private func check(_ node: Node, _ labels: String...) {
+    #expect(node.items.map(\.label) == labels)
+    for child in node.items {
+      #expect(child.parents.contains { $0.parent === node && $0.key == "items" })
+      #expect(child.scope === scope)
+    }
+    node.items.list.storage?.checkInvariants()
+    #expect(node.items.list.storage?.lease == nil)
+  }
+
+  @Test("two collections are swapped")
+  func swapped() {
+    swap(&a.items, &b.items)
+    check(a, "2")
+    check(b, "0", "1")
+    #expect(nodes[0].parents.map(\.parent) == [b])
+    let sets = scope.changeSets {}
+    #expect(sets.first?.fragments.map(\.kind) == [.change, .change])
+  }
+
+  @Test("both are changed while they are swapped")
+  func swappedAndChanged() {
+    func change(_ x: inout ModelArray<Node>, _ y: inout ModelArray<Node>) {
+      x.append(nodes[3])
+      swap(&x, &y)
+      x.append(nodes[4])
+      y.remove(at: 0)
+    }
+    change(&a.items, &b.items)
+    check(a, "2", "4")
+    check(b, "1", "3")
+    #expect(nodes[0].scope == nil)
+  }
+
+  @Test("the whole value is replaced through inout")
+  func replaced() {
+    func replace(_ items: inout ModelArray<Node>, by other: ModelArray<Node>) {
+      items.append(nodes[5])
+      items = other
+      items.append(nodes[4])
+    }
+    replace(&a.items, by: [nodes[1], nodes[3]])
+    check(a, "1", "3", "4")
+    #expect(nodes[0].parents.isEmpty && nodes[5].parents.isEmpty)
+    #expect(listener.log == ["a remove(at: 0) 0", "a insert(at: 1) 3", "a insert(at: 2) 4"])
+  }
+
+  @Test("a copy taken before and one taken inside a change, changed or not, stay by themselves")
+  func copies() {
+    let before = a.items
+    var inside = ModelArray<Node>()
+    func change(_ items: inout ModelArray<Node>) {
+      items.append(nodes[3])
+      inside = items
+      inside.append(nodes[5])
+      items.append(nodes[4])
+    }
+    change(&a.items)
+    check(a, "0", "1", "3", "4")
+    #expect(before.map(\.label) == ["0", "1"])
+    #expect(inside.map(\.label) == ["0", "1", "3", "5"])
+    #expect(nodes[5].parents.isEmpty)
+    inside.remove(at: 0)
+    check(a, "0", "1", "3", "4")
+  }
+
+  @Test("a copy that outlives a change goes on in the storage that the change began in")
+  func copyTakesTheStorage() {
+    var inside = ModelArray<Node>()
+    func change(_ items: inout ModelArray<Node>) {
+      inside = items
+      items = []
+      inside.append(nodes[3])
+    }
+    change(&a.items)
+    check(a)
+    #expect(inside.map(\.label) == ["0", "1", "3"])
+    #expect(nodes[3].parents.isEmpty)
+    inside.append(nodes[4])
+    #expect(inside.list.storage?.lease == nil)
+  }
+
+  @Test("a change that throws keeps and reports what it had done")
+  func throwing() {
+    struct Stop: Error {}
+    func change(_ items: inout ModelArray<Node>) throws {
+      items.append(nodes[3])
+      throw Stop()
+    }
+    #expect(throws: Stop.self) { try change(&a.items) }
+    check(a, "0", "1", "3")
+    #expect(listener.log == ["a insert(at: 2) 3"])
+  }
+
+  @Test("an observer reads and writes the collection that has just changed")
+  func observerWritesCollection() {
+    a.observeCollectionAdd(listener, \.items) { [a, nodes] me, child in
+      #expect(a.items.contains(child))
+      if child === nodes[3] { a.items.append(nodes[4]) }
+    }
+    a.items.append(nodes[3])
+    check(a, "0", "1", "3", "4")
+  }
+
+  @Test("an observer reads and writes the value that has just changed")
+  func observerWritesValue() {
+    a.observeChangeImmediately(listener, \.number) { [a] me, old, new in
+      me.log.append("\(old)>\(new)=\(a.number)")
+      if a.number < 3 { a.number += 1 }
+    }
+    a.number += 1
+    #expect(listener.log == ["0>1=1", "1>2=2", "2>3=3"])
+    a.observeChangeImmediately(listener, \.left) { [a, nodes] _, _, new in
+      if new === nodes[0] { a.left = nodes[1] }
+    }
+    a.left = nodes[0]
+    #expect(a.left === nodes[1])
+    #expect(nodes[0].parents.count == 1)
+  }
+
+  @Test("an inout argument writes back once")
+  func inoutValue() {
+    a.observeChangeImmediately(listener) { me, change in me.called() }
+    func change(_ number: inout Int, _ left: inout Node?) {
+      number = 5
+      number = 7
+      left = nodes[4]
+      left = nodes[5]
+    }
+    change(&a.number, &a.left)
+    #expect(listener.count == 2)
+    #expect(a.number == 7 && a.left === nodes[5])
+    #expect(nodes[4].parents.isEmpty)
+    #expect(nodes[5].scope === scope)
+  }
+
+  @Test("changes of one property inside of changes of another")
+  func nested() {
+    func change(_ items: inout ModelArray<Node>) {
+      items.append(nodes[3])
+      b.items.append(nodes[3])
+      nodes[3].number = 1
+      items.remove(at: 0)
+      nodes[1].items.append(nodes[0])
+    }
+    change(&a.items)
+    check(a, "1", "3")
+    check(b, "2", "3")
+    #expect(nodes[0].scope === scope)
+    #expect(nodes[3].parents.count == 2)
+  }
+}
