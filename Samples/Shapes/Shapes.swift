@@ -31,7 +31,7 @@ struct Shapes {
     do throws(WebSocketError) {
       let port = try await server.listen(
         host: host, port: port, page: { await Page.respond(to: $0) })
-      let address = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
+      let address = "\(Self.name(ofHost: host)):\(port)"
       Console.say("The drawing is at http://\(address) - open it in several tabs.")
       Console.say("Take part from another terminal: swift run shapes --join ws://\(address)")
     } catch {
@@ -44,6 +44,12 @@ struct Shapes {
     await server.stop()
     withExtendedLifetime(narrator) {}
     Console.say("Stopped.")
+  }
+
+  /// How an address to bind is written in a URL that can be opened on this machine.
+  private static func name(ofHost host: String) -> String {
+    if ["0.0.0.0", "::"].contains(host) { return "localhost" }
+    return host.contains(":") ? "[\(host)]" : host
   }
 
   private static func explanation(_ error: WebSocketError, host: String, port: UInt16) -> String {

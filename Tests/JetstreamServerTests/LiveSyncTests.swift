@@ -30,6 +30,19 @@ struct LiveSyncTests {
     await server.stop()
   }
 
+  @Test("A client's status is told when it changes, and only then")
+  func tellsStatus() async throws {
+    let server = Server()
+    let port = try await server.listen()
+    let client = Client(url: "ws://127.0.0.1:\(port)")
+    var told: [ClientStatus] = []
+    client.onStatusChange.listen { told.append($0) }
+    try await client.connect()
+    client.close()
+    #expect(told == [.connecting, .online, .offline])
+    await server.stop()
+  }
+
   @Test("A lost socket changes nothing")
   func survivesCuts() async throws {
     let drawing = Canvas()

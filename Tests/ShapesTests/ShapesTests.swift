@@ -104,6 +104,36 @@ struct ShapesTests {
     #expect(await server.exitCode() == 0)
   }
 
+  @Test("A participant waits for its server, and brings its shape to a new one")
+  func outlivesServer() async throws {
+    let first = try ShapesProcess("--port", "0")
+    let port = try await first.port()
+    let participant = try ShapesProcess("--join", "ws://127.0.0.1:\(port)")
+    await first.expect("added shape")
+    first.terminate()
+    #expect(await first.exitCode() == 0)
+    await participant.expect("status: waiting")
+
+    let second = try ShapesProcess("--port", port)
+    await participant.expect("status: online")
+    await second.expect("added shape")
+    second.terminate()
+    #expect(await second.exitCode() == 0)
+    await participant.expect("status: waiting")
+    participant.terminate()
+    #expect(await participant.exitCode() == 0)
+  }
+
+  @Test("A participant that has not reached its server yet can be stopped")
+  func stopsWhileConnecting() async throws {
+    // Nobody serves there.
+    let participant = try ShapesProcess("--join", "ws://127.0.0.1:1")
+    await participant.expect("status: waiting")
+    participant.terminate()
+    #expect(await participant.exitCode() == 0)
+    #expect(await participant.rest().errors.isEmpty)
+  }
+
   private static func get(_ address: String) async throws -> (status: Int, text: String) {
     let url = try #require(URL(string: address))
     let (data, response) = try await URLSession.shared.data(from: url)

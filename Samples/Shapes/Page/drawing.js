@@ -169,7 +169,6 @@ function removeShape() {
   const uuid = selected;
   selected = null;
   replica.remove(uuid);
-  drawing.focus?.();
 }
 
 function shapeNow(uuid) {
@@ -277,6 +276,10 @@ for (const [name, value] of COLOURS) {
     colour = value;
     if (selected) replica.change(selected, { color: value });
     else replica.onChange([]);
+  });
+  // After a choice by pointer the keys are for the shape; by keyboard, for the next choice.
+  label.addEventListener("click", (event) => {
+    if (event.detail > 0) setTimeout(() => elements.get(selected)?.focus());
   });
   $("palette").append(label);
 }

@@ -16,7 +16,7 @@ import Foundation
 /// read and decoded elsewhere; only applying them happens on the actor. Releasing the client ends its
 /// connection.
 public final class Client {
-  /// Fires when the client begins or ceases to be connected.
+  /// Fires when ``status`` has changed.
   public let onStatusChange = Signal<ClientStatus>()
   /// Fires when the server has granted a session, the first one and each that replaces a lost one.
   public let onSession = Signal<Session>()
