@@ -27,7 +27,7 @@ package final class ClientEngine {
 
   /// Times, and what is told to the server.
   package struct Configuration {
-    package var version = "0.2.0"
+    package var version = "0.2.0+\(SemanticVersion.rebase)"
     package var pingInterval: Duration = .seconds(10)
     package var handshakeTimeout: Duration = .seconds(10)
     /// A connection on which nothing arrives for this long is taken for dead.
@@ -337,6 +337,9 @@ package final class ClientEngine {
     let missing = channel.receive(ping)
     for message in missing { transmit([message]) }
     if state == .resuming, ping.resendMissing {
+      // Tells the server that what follows is newer than what was sent again.
+      transmit([channel.ping(resendMissing: false)])
+      lastAckSent = channel.highestReceived
       becomeOnline()
       for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
         send(fetch: replica)
