@@ -65,6 +65,23 @@ struct PendingOverlay {
   /// The confirmed value is another one now. Does nothing for a property that is not covered.
   mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.base = value }
 
+  /// Does the pending changes of a collection again on the confirmed value, as if they had been made
+  /// there. Gives what they have become, by the number of their set.
+  mutating func rebase(_ key: PropertyKey) -> [Int: (before: JSONValue, value: JSONValue)] {
+    guard let column = columns[key] else { return [:] }
+    var result: [Int: (before: JSONValue, value: JSONValue)] = [:]
+    var current = column.base
+    for (at, entry) in column.entries.enumerated() {
+      let value = entry.applied(to: current)
+      if entry.before != nil {
+        columns[key]!.entries[at] = Entry(set: entry.set, value: value, before: current)
+        result[entry.set] = (current, value)
+      }
+      current = value
+    }
+    return result
+  }
+
   /// Set number `set` is decided: its value is confirmed at this place of the order, or dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
     guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return }

@@ -117,12 +117,30 @@ package final class Replica {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         guard overlay.covers(name) else { continue }
         overlay.confirm(name, value: value)
+        rebase(name)
         visible[at].properties[key] = overlay.visible(name)
       }
     }
     try scope.applyFullState(
       visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
     revived = [:]
+  }
+
+  /// Pending sets go out behind a state as whole values: what they do to a collection is done again
+  /// on the one in the state, or they would remove what they could not know.
+  private func rebase(_ name: PropertyKey) {
+    for (number, change) in overlay.rebase(name) {
+      guard let at = pending.firstIndex(where: { $0.number == number }) else { continue }
+      let set = pending[at].set
+      var fragments = set.fragments
+      for position in fragments.indices
+      where fragments[position].uuid == name.uuid && fragments[position].kind == .change {
+        fragments[position].properties[name.name] = change.value
+      }
+      var bases = set.bases
+      bases[name.uuid]?[name.name] = change.before
+      pending[at].set = ChangeSet(id: set.id, fragments: fragments, bases: bases)
+    }
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
