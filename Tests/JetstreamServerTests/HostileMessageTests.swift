@@ -105,7 +105,7 @@ struct HostileMessageTests {
       (#""scopeIndex":0,"fragments":[$F],"atomic":1"#, "atomic should be a boolean"),
       (#""scopeIndex":0,"fragments":[$F],"procedure":5"#, "procedure should be a string"),
       (##""scopeIndex":0,"fragments":[$F],"procedure":"a""##, "procedure should have the form"),
-      (##""scopeIndex":0,"fragments":[$F],"procedure":"Canvas.clear""##, "no procedure Canvas.clear"),
+      (##""scopeIndex":0,"fragments":[$F],"procedure":"Canvas.wipe""##, "no procedure Canvas.wipe"),
       (#""scopeIndex":0,"fragments":[{"type":"delete"}]"#, "fragments[0]: type should be"),
       (#""scopeIndex":0,"fragments":[{"type":"add","uuid":5}]"#, "uuid should be a string"),
       (#""scopeIndex":0,"fragments":[{"type":"add","uuid":"x"}]"#, "uuid should be a UUID"),

@@ -216,8 +216,9 @@ package final class ClientEngine {
   // MARK: Connection
 
   private func enter(_ new: State) {
+    let before = status
     state = new
-    report(.statusChanged(status))
+    if status != before { report(.statusChanged(status)) }
   }
 
   package var status: ClientStatus {
