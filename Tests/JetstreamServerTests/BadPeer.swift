@@ -31,9 +31,20 @@ final class LiveRoom {
     server = Server(configuration: configuration)
     server.host(scope)
     port = try await server.listen()
-    first = try await Participant(port: port)
-    second = try await Participant(port: port)
+    first = try await Self.participant(port: port)
+    second = try await Self.participant(port: port)
     server.onLog.listen(self) { me, text in me.log.append(text) }
+  }
+
+  /// A machine under load may be slower than a short handshake timeout; then it is tried again.
+  private static func participant(port: UInt16) async throws -> Participant {
+    while true {
+      do {
+        return try await Participant(port: port)
+      } catch SyncError.sessionDenied {
+        await Task.yield()
+      }
+    }
   }
 
   var root: String { canvas.uuid.uuidString.lowercased() }

@@ -98,7 +98,7 @@ struct HostileFrameTests {
   @Test("Half a handshake ends with 408, silence after a whole one with the reason")
   func handshakeTimeouts() async throws {
     var configuration = Server.Configuration()
-    configuration.handshakeTimeout = .milliseconds(50)
+    configuration.handshakeTimeout = .milliseconds(250)
     let room = try await LiveRoom(configuration)
     let (head, status) = try await room.withstand {
       let half = try BareSocket(port: room.port)
