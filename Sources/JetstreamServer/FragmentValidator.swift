@@ -147,19 +147,20 @@ struct FragmentValidator {
 
   /// What refers to an addition that was rejected is rejected too, and so on.
   private mutating func checkReferencesToRejected() {
-    var isSettled = false
-    while !isSettled {
-      isSettled = true
-      for at in fragments.indices where errors[at] == nil {
-        guard let entry = accepted[at] else { continue }
-        for (key, uuid, text) in references(of: entry) {
-          guard let added = additions[uuid], errors[added] != nil, scope.model(uuid) == nil,
-            memory.departed(uuid) == nil
-          else { continue }
-          reject(at, "No such ModelObject '\(text)' at '\(key)'")
-          isSettled = false
-          break
-        }
+    var open = additions.filter { errors[$0.value] != nil }.map(\.key)
+    guard !open.isEmpty else { return }
+    var referrers: [UUID: [(at: Int, key: String)]] = [:]
+    for at in fragments.indices where errors[at] == nil {
+      guard let entry = accepted[at] else { continue }
+      for (key, uuid) in references(of: entry)
+      where additions[uuid] != nil && memory.departed(uuid) == nil {
+        referrers[uuid, default: []].append((at, key))
+      }
+    }
+    while let uuid = open.popLast() {
+      for (at, key) in referrers[uuid] ?? [] where errors[at] == nil {
+        reject(at, "No such ModelObject '\(uuid.wireText)' at '\(key)'")
+        if additions[fragments[at].uuid] == at { open.append(fragments[at].uuid) }
       }
     }
   }
@@ -205,13 +206,13 @@ struct FragmentValidator {
 
   // MARK: Pieces
 
-  private func references(of entry: Accepted) -> [(key: String, uuid: UUID, text: String)] {
-    var result: [(String, UUID, String)] = []
+  private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
+    var result: [(String, UUID)] = []
     for (key, value) in entry.properties {
       guard let property = entry.schema[key], property.isCollection || property.isReference else {
         continue
       }
-      for uuid in Self.uuids(in: value) { result.append((key, uuid, uuid.wireText)) }
+      for uuid in Self.uuids(in: value) { result.append((key, uuid)) }
     }
     return result
   }

@@ -11,9 +11,14 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     let session: Int
     /// The sequence number up to which the session has provably seen everything.
     let proven: Int
-    /// Whether somebody else's change of a property was sent to the session and may not have been
+    /// Whether its client keeps pending changes in front of what it is told. Such a client needs no
+    /// correction where the effective value is the one that it submitted.
+    let rebases: Bool
+    /// For a client that does not: properties of which it was told something that it may not have
     /// seen when it submitted.
-    let mayHaveMissed: (PropertyKey) -> Bool
+    let missed: Set<PropertyKey>
+
+    func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
 
   /// What became of a submission.
@@ -21,6 +26,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     var replies: [FragmentReply]
     /// What all other sessions are told; empty if nothing was accepted.
     var broadcast: [SyncFragment] = []
+    /// The models in it that nobody had before.
+    var newcomers: Set<UUID> = []
     /// What the submitting session has to be told besides the replies.
     var correction: [SyncFragment] = []
   }
@@ -28,11 +35,13 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   let scope: Scope
   private(set) var sequence = 0
   /// Called with the server's own changes, after they were given a number.
-  var onLocalChanges: (([SyncFragment]) -> Void)?
+  var onLocalChanges: ((_ fragments: [SyncFragment], _ newcomers: Set<UUID>) -> Void)?
 
-  private var histories: [PropertyKey: CollectionHistory] = [:]
+  private(set) var histories: [PropertyKey: CollectionHistory] = [:]
   private var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
-  private var arrived: [ModelObject] = []
+  private(set) var arrived: [ModelObject] = []
+  /// Models that came back since the last set: some session may have them.
+  private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
   init(scope: Scope) {
@@ -50,7 +59,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   func departed(_ uuid: UUID) -> ModelObject? { departed[uuid]?.model }
 
   func modelEntered(_ model: ModelObject) {
-    departed[model.uuid] = nil
+    if departed.removeValue(forKey: model.uuid) != nil { revived.insert(model.uuid) }
     if scope.isWritingRemotely { arrived.append(model) }
   }
 
@@ -80,7 +89,12 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
           from: set.bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
       }
     }
-    onLocalChanges?(set.fragments)
+    onLocalChanges?(set.fragments, newcomers(among: set.fragments))
+  }
+
+  private func newcomers(among fragments: [SyncFragment]) -> Set<UUID> {
+    defer { revived = [] }
+    return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
   }
 
   private func note(_ key: PropertyKey, from old: JSONValue, to new: JSONValue, origin: Int?) {
@@ -95,7 +109,12 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
     scope.sealChanges()
     let check = FragmentValidator(scope: scope, memory: self, fragments: fragments)
-    if isAtomic, !check.isClean { return rejectAll(check) }
+    if isAtomic, !check.isClean {
+      var result = rejectAll(check)
+      correct(
+        &result, Submission(fragments, [], result.replies.map(\.error), [:]), submitter)
+      return result
+    }
     var result = Result(replies: check.errors.map { FragmentReply(error: $0) })
 
     // Collections become what the submission does to them; everything else is taken as it is.
@@ -120,7 +139,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       effective.append(applied)
       positions.append(at)
     }
-    guard !effective.isEmpty else { return result }
+    guard !effective.isEmpty else {
+      correct(&result, Submission(fragments, [], check.errors, before), submitter)
+      return result
+    }
 
     sequence += 1
     arrived = []
@@ -133,9 +155,14 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
         property.isCollection
       else { continue }
       let new = model.currentJSON(of: property)
-      if new != old { note(name, from: old, to: new, origin: submitter.session) }
+      guard new != old else { continue }
+      // Somebody else's value may have covered the submitter's own change before it was told of it.
+      let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
+      note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
     }
-    tell(&result, fragments, effective, before, submitter)
+    result.broadcast = broadcast(of: effective)
+    result.newcomers = newcomers(among: result.broadcast)
+    correct(&result, Submission(fragments, effective, check.errors, before), submitter)
     return result
   }
 
@@ -157,75 +184,5 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
       session: submitter.session, proven: submitter.proven)
     return .array(uuids.map { .string($0.wireText) })
-  }
-
-  /// Works out the broadcast, which carries the server's values, and the correction, which tells the
-  /// submitter where they differ from its own or where it may have been told something else since.
-  private func tell(
-    _ result: inout Result, _ fragments: [SyncFragment], _ effective: [SyncFragment],
-    _ before: [PropertyKey: JSONValue], _ submitter: Submitter
-  ) {
-    let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
-    for model in arrived where model.scope === scope && !added.contains(model.uuid) {
-      result.broadcast.append(addition(of: model))
-    }
-    var doubtful: [ModelObject] = []
-    var corrections: [SyncFragment] = []
-    var submitted: [UUID: [SyncFragment]] = [:]
-    for fragment in fragments { submitted[fragment.uuid, default: []].append(fragment) }
-    for fragment in effective {
-      guard let model = scope.model(fragment.uuid) else { continue }
-      let schema = model.schema
-      let now =
-        fragment.kind == .add
-        ? model.currentProperties()
-        : JSONObject(
-          fragment.properties.compactMap { key, _ in
-            schema[key].map { (key, model.currentJSON(of: $0)) }
-          })
-      result.broadcast.append(
-        SyncFragment(
-          fragment.kind, uuid: fragment.uuid, className: schema.wireName, properties: now))
-
-      let mine = submitted[fragment.uuid]?.last { $0.kind == fragment.kind }?.properties
-      var wrong = JSONObject()
-      for (key, value) in now {
-        guard let property = schema[key] else { continue }
-        let name = PropertyKey(uuid: fragment.uuid, name: key)
-        let isMissed = fragment.kind == .change && submitter.mayHaveMissed(name)
-        if !isMissed, let own = mine?[key], property.areSame(own, value) { continue }
-        wrong[key] = value
-        doubtful += doubtfulModels(value, own: mine?[key], before: before[name], isMissed: isMissed)
-      }
-      if !wrong.isEmpty {
-        corrections.append(
-          SyncFragment(
-            .change, uuid: fragment.uuid, className: schema.wireName, properties: wrong))
-      }
-    }
-    var known: Set<UUID> = []
-    for model in doubtful {
-      for fragment in model.subtreeFragments() where known.insert(fragment.uuid).inserted {
-        result.correction.append(fragment)
-      }
-    }
-    result.correction += corrections
-  }
-
-  /// Models in a corrected value that the submitter may not have, or may have dropped.
-  private func doubtfulModels(
-    _ value: JSONValue, own: JSONValue?, before: JSONValue?, isMissed: Bool
-  ) -> [ModelObject] {
-    let sure = Set(FragmentValidator.uuids(in: (isMissed ? before : own) ?? .null))
-    let alsoSure = isMissed ? Set(FragmentValidator.uuids(in: own ?? .null)) : sure
-    return FragmentValidator.uuids(in: value).compactMap { uuid in
-      sure.contains(uuid) && alsoSure.contains(uuid) ? nil : scope.model(uuid)
-    }
-  }
-
-  private func addition(of model: ModelObject) -> SyncFragment {
-    SyncFragment(
-      .add, uuid: model.uuid, className: model.schema.wireName,
-      properties: model.currentProperties())
   }
 }

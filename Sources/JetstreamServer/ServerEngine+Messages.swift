@@ -65,9 +65,8 @@ extension ServerEngine {
   private func handle(_ ping: Ping, from session: ServerSession) {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     let resend = session.channel.receive(ping)
-    guard !resend.isEmpty else { return session.acknowledged(ping.ack) }
-    // A client that asks for what it missed goes on to repeat change sets that it made before it had
-    // seen all that it acknowledges here. So this proves nothing about them.
+    session.saw(ping)
+    guard !resend.isEmpty else { return }
     session.outbox = resend
     waiting.append(session)
   }
@@ -136,9 +135,9 @@ extension ServerEngine {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     let host = ScopeHost(scope: scope)
     hosts[ObjectIdentifier(scope)] = host
-    host.onLocalChanges = { [weak self, unowned host] fragments in
+    host.onLocalChanges = { [weak self, unowned host] fragments, newcomers in
       guard let self else { return }
-      broadcast(fragments, of: host, except: nil)
+      broadcast(fragments, newcomers: newcomers, of: host, except: nil)
       if !isHandling { flush() }
     }
     return host
@@ -162,21 +161,26 @@ extension ServerEngine {
     let result = host.submit(
       sync.fragments, isAtomic: sync.atomic == true,
       by: session.submitter(at: sync.scopeIndex))
-    if !result.broadcast.isEmpty { broadcast(result.broadcast, of: host, except: session) }
+    if !result.broadcast.isEmpty {
+      broadcast(result.broadcast, newcomers: result.newcomers, of: host, except: session)
+    }
     let index = session.queue(
       .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)))
     session.subscriptions[sync.scopeIndex].sent.append((index, host.sequence))
-    if !result.correction.isEmpty { session.tell(result.correction, at: sync.scopeIndex) }
+    if !result.correction.isEmpty {
+      session.tell(result.correction, newcomers: [], at: sync.scopeIndex)
+    }
     waiting.append(session)
   }
 
   private func broadcast(
-    _ fragments: [SyncFragment], of host: ScopeHost, except origin: ServerSession?
+    _ fragments: [SyncFragment], newcomers: Set<UUID>, of host: ScopeHost,
+    except origin: ServerSession?
   ) {
     for session in sessions.values where session !== origin {
       for (scopeIndex, subscription) in session.subscriptions.enumerated()
       where subscription.host === host {
-        session.tell(fragments, at: scopeIndex)
+        session.tell(fragments, newcomers: newcomers, at: scopeIndex)
         waiting.append(session)
       }
     }

@@ -23,12 +23,16 @@ final class ServerSession {
     var proven: Int
     /// Messages that are not acknowledged: their index, and the number that they bring.
     var sent: [(index: Int, sequence: Int)] = []
-    /// Where others' changes of a property were last told, while that is not acknowledged.
+    /// Where a property of a model that the client may have was last told, while that is not
+    /// acknowledged. Only for clients that do not rebase.
     var touched: [PropertyKey: Int] = [:]
   }
 
   let number: Int
   let info: SessionInfo
+  /// Whether the client keeps its pending changes in front of what it is told, as it says with its
+  /// version.
+  let rebases: Bool
   var channel: ReliableChannel
   /// The connection that the session uses now.
   var connection: Int?
@@ -39,12 +43,15 @@ final class ServerSession {
   var transmitted = 0
   /// After a resume, nothing is sent until the client has said something: normally what it has seen.
   var isHeld = false
+  /// What had been sent when the client asked to resend, until it has resent its own messages.
+  private var resumedAt: Int?
   var expiresAt: Duration
   var pingAt: Duration?
 
   init(number: Int, info: SessionInfo, limit: ReliableChannel.Limit, expiresAt: Duration) {
     self.number = number
     self.info = info
+    rebases = SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     self.channel = ReliableChannel(side: .server, limit: limit)
     self.expiresAt = expiresAt
   }
@@ -57,8 +64,22 @@ final class ServerSession {
     return stamped.index
   }
 
+  /// Takes what a ping proves of what the client knew when it made the messages behind it.
+  ///
+  /// A ping that asks to resend proves nothing: the client's own lost messages follow, and they may
+  /// be older than what it acknowledges. A client that rebases sends a plain ping behind them; of
+  /// others it is known that they are through when they acknowledge something newer.
+  func saw(_ ping: Ping) {
+    if ping.resendMissing {
+      resumedAt = channel.highestSent
+    } else if resumedAt.map({ rebases || ping.ack > $0 }) ?? true {
+      resumedAt = nil
+      acknowledged(ping.ack)
+    }
+  }
+
   /// The client has seen our messages up to `index`.
-  func acknowledged(_ index: Int) {
+  private func acknowledged(_ index: Int) {
     for at in subscriptions.indices {
       var proven = subscriptions[at].proven
       let count = subscriptions[at].sent.prefix { $0.index <= index }.count
@@ -71,11 +92,13 @@ final class ServerSession {
     }
   }
 
-  /// Tells the session of somebody else's changes.
-  func tell(_ fragments: [SyncFragment], at scopeIndex: Int) {
+  /// Tells the session of changes. `newcomers` are models that it cannot have had before: it proves
+  /// that it was told by naming them.
+  func tell(_ fragments: [SyncFragment], newcomers: Set<UUID>, at scopeIndex: Int) {
     let index = queue(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
     subscriptions[scopeIndex].sent.append((index, subscriptions[scopeIndex].host.sequence))
-    for fragment in fragments where fragment.kind == .change {
+    guard !rebases else { return }
+    for fragment in fragments where !newcomers.contains(fragment.uuid) || fragment.kind == .change {
       for (key, _) in fragment.properties {
         subscriptions[scopeIndex].touched[PropertyKey(uuid: fragment.uuid, name: key)] = index
       }
@@ -84,8 +107,8 @@ final class ServerSession {
 
   func submitter(at scopeIndex: Int) -> ScopeHost.Submitter {
     let subscription = subscriptions[scopeIndex]
-    return ScopeHost.Submitter(session: number, proven: subscription.proven) {
-      subscription.touched[$0] != nil
-    }
+    return ScopeHost.Submitter(
+      session: number, proven: subscription.proven, rebases: rebases,
+      missed: Set(subscription.touched.keys))
   }
 }

@@ -3,26 +3,46 @@ import Jetstream
 import JetstreamServer
 import Testing
 
+/// Whatever is at the other end of a connection to the server of an ``InMemoryWorld``.
+protocol WorldPeer: AnyObject {
+  func opened(_ link: InMemoryWorld.Link)
+  func received(_ frame: [UInt8], on link: InMemoryWorld.Link)
+  func closed(_ link: InMemoryWorld.Link, code: Int, reason: String)
+  func advance(by duration: Duration)
+  /// Hands out what was collected.
+  func flush()
+  /// Whether nothing is waited for.
+  var isAtRest: Bool { get }
+}
+
+extension WorldPeer {
+  func opened(_ link: InMemoryWorld.Link) {}
+  func closed(_ link: InMemoryWorld.Link, code: Int, reason: String) {}
+  func advance(by duration: Duration) {}
+  func flush() {}
+  var isAtRest: Bool { true }
+}
+
 /// A server and some clients in one thread: real engines, frames in queues, a clock that is moved by
 /// hand. What happens when is decided by the test, or by a seeded generator.
 final class InMemoryWorld {
-  /// A connection between a client and the server, with what is on its way.
+  /// A connection between a peer and the server, with what is on its way.
   final class Link {
     let id: Int
     let number: Int
-    unowned let client: WorldClient
-    let token: String?
+    unowned let peer: any WorldPeer
+    let params: [String: String]
     var isOpen = false
     var toServer: [[UInt8]] = []
     var toClient: [[UInt8]] = []
     /// Set when the server has closed; the client hears of it after what was sent before.
     var serverClose: (code: Int, reason: String)?
 
-    init(id: Int, number: Int, client: WorldClient, token: String?) {
+    init(id: Int, number: Int, peer: any WorldPeer, params: [String: String]) {
       self.id = id
       self.number = number
-      self.client = client
-      self.token = token
+      self.peer = peer
+      self.params = params
     }
   }
 
@@ -33,11 +53,15 @@ final class InMemoryWorld {
   let canvas = Canvas()
   private(set) var server: ServerEngine!
   private(set) var clients: [WorldClient] = []
+  private(set) var peers: [any WorldPeer] = []
   private(set) var links: [Link] = []
   private var nextLink = 1
   var log: [String] = []
   var authorize: (SessionInfo) -> WireError? = { _ in nil }
   var moreScopes: [String: Scope] = [:]
+  /// Session, name and params of each fetch.
+  var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
+  var endedSessions: [SessionInfo] = []
 
   init(seed: UInt64 = 1, configuration: ServerEngine.Configuration = .init()) {
     generator = SeededGenerator(seed: seed)
@@ -45,7 +69,8 @@ final class InMemoryWorld {
     var tokens = 0
     let hooks = ServerEngine.Hooks(
       authorize: { [unowned self] in authorize($0) },
-      fetch: { [unowned self] _, name, _ in
+      fetch: { [unowned self] session, name, params in
+        fetches.append((session, name, params))
         if name == scope.name { return .success(scope) }
         if let other = moreScopes[name] { return .success(other) }
         return .failure(.rejected("There is no scope \(name)"))
@@ -55,7 +80,7 @@ final class InMemoryWorld {
         tokens += 1
         return "token\(tokens)"
       },
-      random: { 0.5 })
+      random: { 0.5 }, sessionEnded: { [unowned self] in endedSessions.append($0) })
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }
@@ -74,12 +99,18 @@ final class InMemoryWorld {
   func addClient(configuration: ClientEngine.Configuration = .init()) -> WorldClient {
     let client = WorldClient(world: self, configuration: configuration, number: clients.count)
     clients.append(client)
+    peers.append(client)
     return client
   }
 
-  func connect(_ client: WorldClient, number: Int, token: String?) {
-    links.append(Link(id: nextLink, number: number, client: client, token: token))
+  func add(_ peer: any WorldPeer) { peers.append(peer) }
+
+  @discardableResult
+  func connect(_ peer: any WorldPeer, number: Int = 0, params: [String: String] = [:]) -> Link {
+    let link = Link(id: nextLink, number: number, peer: peer, params: params)
+    links.append(link)
     nextLink += 1
+    return link
   }
 
   // MARK: Events
@@ -88,23 +119,21 @@ final class InMemoryWorld {
   func deliver(_ link: Link, toServer: Bool) {
     if !link.isOpen {
       link.isOpen = true
-      server.opened(
-        link.id, params: link.token.map { ["sessiontoken": $0] } ?? [:], now: now)
-      link.client.engine.opened(link.number, now: now)
+      server.opened(link.id, params: link.params, now: now)
+      link.peer.opened(link)
     } else if toServer, !link.toServer.isEmpty {
       let bytes = link.toServer.removeFirst()
       server.received(
-        link.id, decode(bytes), isArray: Message.isArrayFrame(bytes), now: now)
+        link.id, Self.decode(bytes), isArray: Message.isArrayFrame(bytes), now: now)
     } else if !link.toClient.isEmpty {
-      link.client.engine.received(link.number, decode(link.toClient.removeFirst()), now: now)
-      #expect(link.client.engine.brokenInvariants() == [])
+      link.peer.received(link.toClient.removeFirst(), on: link)
     } else if let close = link.serverClose {
       links.removeAll { $0 === link }
-      link.client.engine.closed(link.number, code: close.code, reason: close.reason, now: now)
+      link.peer.closed(link, code: close.code, reason: close.reason)
     }
   }
 
-  private func decode(
+  static func decode(
     _ bytes: [UInt8]
   ) -> Result<[Result<Message, MessageError>], FrameError> {
     do throws(FrameError) {
@@ -118,31 +147,28 @@ final class InMemoryWorld {
   func cut(_ link: Link) {
     links.removeAll { $0 === link }
     if link.isOpen { server.closed(link.id, now: now) }
-    link.client.engine.closed(link.number, code: 0, reason: "cut", now: now)
+    link.peer.closed(link, code: 0, reason: "cut")
   }
 
-  /// The client has closed the connection.
-  func disconnected(_ client: WorldClient) {
-    for link in links where link.client === client {
+  /// The peer has closed the connection.
+  func disconnected(_ peer: any WorldPeer) {
+    for link in links where link.peer === peer {
       if link.isOpen { server.closed(link.id, now: now) }
     }
-    links.removeAll { $0.client === client }
+    links.removeAll { $0.peer === peer }
   }
 
   func advance(by duration: Duration) {
     now += duration
     serverTicker.advance(by: duration)
-    for client in clients {
-      client.ticker.advance(by: duration)
-      client.engine.advance(to: now)
-    }
+    for peer in peers { peer.advance(by: duration) }
     server.advance(to: now)
   }
 
   /// Delivers everything until nothing is on its way and nothing is pending.
   func settle() {
     for _ in 0..<10_000 {
-      for client in clients { client.scope.flush() }
+      for peer in peers { peer.flush() }
       scope.flush()
       var wasIdle = true
       for link in links {
@@ -156,10 +182,7 @@ final class InMemoryWorld {
         }
       }
       if wasIdle {
-        let isDone = clients.allSatisfy {
-          $0.engine.pendingCount == 0 && ($0.engine.status == .online || !$0.wantsOnline)
-        }
-        if isDone { return }
+        if peers.allSatisfy(\.isAtRest) { return }
         advance(by: .seconds(1))
       }
     }
@@ -178,6 +201,9 @@ final class WorldClient {
   var rejections: [String] = []
   var wantsOnline = true
   var fetchResult: Result<Void, SyncError>?
+  /// The token of each attempt to connect.
+  var tokens: [String?] = []
+  var sent: [[UInt8]] = []
   private(set) var engine: ClientEngine!
 
   init(world: InMemoryWorld, configuration: ClientEngine.Configuration, number: Int) {
@@ -191,8 +217,12 @@ final class WorldClient {
 
   private func perform(_ action: ClientEngine.Action) {
     switch action {
-    case .connect(let number, let token): world.connect(self, number: number, token: token)
-    case .send(let frame): world.links.last { $0.client === self }?.toServer.append(frame)
+    case .connect(let number, let token):
+      tokens.append(token)
+      world.connect(self, number: number, params: token.map { ["sessiontoken": $0] } ?? [:])
+    case .send(let frame):
+      sent.append(frame)
+      link?.toServer.append(frame)
     case .disconnect: world.disconnected(self)
     }
   }
@@ -214,5 +244,27 @@ final class WorldClient {
     engine.fetch(scope, params: [:], now: world.now) { [unowned self] in fetchResult = $0 }
   }
 
-  var link: InMemoryWorld.Link? { world.links.last { $0.client === self } }
+  var link: InMemoryWorld.Link? { world.links.last { $0.peer === self } }
+}
+
+extension WorldClient: WorldPeer {
+  func opened(_ link: InMemoryWorld.Link) { engine.opened(link.number, now: world.now) }
+
+  func received(_ frame: [UInt8], on link: InMemoryWorld.Link) {
+    engine.received(link.number, InMemoryWorld.decode(frame), now: world.now)
+    #expect(engine.brokenInvariants() == [])
+  }
+
+  func closed(_ link: InMemoryWorld.Link, code: Int, reason: String) {
+    engine.closed(link.number, code: code, reason: reason, now: world.now)
+  }
+
+  func advance(by duration: Duration) {
+    ticker.advance(by: duration)
+    engine.advance(to: world.now)
+  }
+
+  func flush() { scope.flush() }
+
+  var isAtRest: Bool { engine.pendingCount == 0 && (engine.status == .online || !wantsOnline) }
 }

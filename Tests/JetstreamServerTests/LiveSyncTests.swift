@@ -73,11 +73,16 @@ final class Participant {
   let scope: Scope
   let client: Client
 
-  init(port: UInt16) async throws {
+  convenience init(port: UInt16) async throws {
+    try await self.init(
+      Client(
+        url: "ws://127.0.0.1:\(port)",
+        backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20))))
+  }
+
+  init(_ client: Client) async throws {
+    self.client = client
     scope = Scope(name: "Canvas", root: canvas)
-    client = Client(
-      url: "ws://127.0.0.1:\(port)",
-      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
     try await client.connect()
     try await client.fetch(scope)
   }

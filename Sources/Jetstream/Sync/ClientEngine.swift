@@ -27,7 +27,7 @@ package final class ClientEngine {
 
   /// Times, and what is told to the server.
   package struct Configuration {
-    package var version = "0.2.0"
+    package var version = "0.2.0+\(SemanticVersion.rebase)"
     package var pingInterval: Duration = .seconds(10)
     package var handshakeTimeout: Duration = .seconds(10)
     /// A connection on which nothing arrives for this long is taken for dead.

@@ -3,34 +3,64 @@ import Foundation
 /// Models that are not part of the visible tree while change sets are pending: they have left it, or
 /// came with a value that a pending assignment hides. Kept so that they return as the same objects
 /// when a set is rejected or the confirmed value shows again.
+///
+/// What the app changed of a model shortly before it left, or changes after, is in no change set. So
+/// the values that count are kept beside the model, for the case that others bring it back.
 struct Graveyard {
-  private var models: [UUID: ModelObject] = [:]
+  private struct Entry {
+    let model: ModelObject
+    var values: JSONObject
+  }
+
+  private var entries: [UUID: Entry] = [:]
   private var pruneAt = 1024
 
-  func find(_ uuid: UUID) -> ModelObject? { models[uuid] }
+  func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
-  mutating func insert(_ model: ModelObject, uuid: UUID) { models[uuid] = model }
+  mutating func insert(_ model: ModelObject) {
+    let record = model.ensureRecord()
+    var values = record.syncedProperties()
+    for base in record.bases {
+      let property = record.schema.properties[base.index]
+      if case .json(let old) = base.value {
+        values[property.name] = old
+      } else {
+        values[property.name] = base.list(now: model.list(of: property))?.json
+      }
+    }
+    entries[record.uuid] = Entry(model: model, values: values)
+  }
 
-  mutating func remove(_ uuid: UUID) { models[uuid] = nil }
+  /// Others have changed the model.
+  mutating func update(_ uuid: UUID, _ values: JSONObject) {
+    guard entries[uuid] != nil else { return }
+    for (key, value) in values { entries[uuid]!.values[key] = value }
+  }
+
+  /// Gives the values of a model that returns.
+  @discardableResult
+  mutating func remove(_ uuid: UUID) -> JSONObject? {
+    entries.removeValue(forKey: uuid)?.values
+  }
 
   mutating func removeAll() {
-    if !models.isEmpty { models = [:] }
+    if !entries.isEmpty { entries = [:] }
     pruneAt = 1024
   }
 
   /// Forgets, now and then, what nothing refers to any more: keeps the models that `references`
   /// names, and what they hold.
   mutating func prune(references: () -> Set<UUID>) {
-    guard models.count > pruneAt else { return }
-    var kept: [UUID: ModelObject] = [:]
-    var open = references().compactMap { models[$0] }
-    while let model = open.popLast() {
-      guard models[model.uuid] != nil, kept.updateValue(model, forKey: model.uuid) == nil else {
+    guard entries.count > pruneAt else { return }
+    var kept: [UUID: Entry] = [:]
+    var open = Array(references())
+    while let uuid = open.popLast() {
+      guard let entry = entries[uuid], kept.updateValue(entry, forKey: uuid) == nil else {
         continue
       }
-      model.ensureRecord().forEachChild { child, _ in open.append(child) }
+      entry.model.ensureRecord().forEachChild { child, _ in open.append(child.uuid) }
     }
-    models = kept
+    entries = kept
     pruneAt = max(1024, kept.count * 2)
   }
 }

@@ -29,6 +29,8 @@ package final class Replica {
   private(set) var overlay = PendingOverlay()
   private var nextNumber = 1
   private var graveyard = Graveyard()
+  /// Models that left the graveyard because of what others did, with the values that count.
+  private var revived: [UUID: JSONObject] = [:]
   private var batch = Batch()
   private var token: ObservationToken?
   /// What has come while the scope is paused.
@@ -186,6 +188,7 @@ package final class Replica {
     }
     try scope.applyFullState(
       visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
+    revived = [:]
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -263,8 +266,10 @@ package final class Replica {
           .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
       }
     if !fragments.isEmpty {
+      for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
       let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
-      for model in report.orphans { graveyard.insert(model, uuid: model.uuid) }
+      for model in report.orphans { graveyard.insert(model) }
+      restoreRevived()
     }
     if pending.isEmpty {
       graveyard.removeAll()
@@ -272,6 +277,19 @@ package final class Replica {
       graveyard.prune { overlay.references }
     }
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+  }
+
+  /// Gives models that others have brought back the values that the others see.
+  private func restoreRevived() {
+    while !revived.isEmpty {
+      let fragments = revived.compactMap { uuid, values in
+        scope.model(uuid).map {
+          SyncFragment(.change, uuid: uuid, className: $0.schema.wireName, properties: values)
+        }
+      }
+      revived = [:]
+      scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+    }
   }
 
   private func isKnown(_ uuid: UUID) -> Bool {
@@ -318,10 +336,14 @@ package final class Replica {
 }
 
 extension Replica: MembershipObserver {
-  package func modelEntered(_ model: ModelObject) { graveyard.remove(model.uuid) }
+  /// A model that the app puts back itself is new to the others, as it is.
+  package func modelEntered(_ model: ModelObject) {
+    let values = graveyard.remove(model.uuid)
+    if let values, scope.isWritingRemotely { revived[model.uuid] = values }
+  }
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
-  package func modelLeft(_ model: ModelObject) { graveyard.insert(model, uuid: model.uuid) }
+  package func modelLeft(_ model: ModelObject) { graveyard.insert(model) }
 }
 
 extension Scope {

@@ -23,6 +23,16 @@ public enum SemanticVersion {
     return numbers.count == 3 && numbers.allSatisfy { isDigits($0) && isNumber($0) }
   }
 
+  /// What a client writes behind its version if it keeps its pending changes in front of what the
+  /// server tells, and acknowledges what it has seen before it submits: `0.2.0+rebase`.
+  package static let rebase = "rebase"
+
+  /// Whether one of the identifiers behind a version's `+` is this one.
+  package static func names(_ identifier: String, in version: String) -> Bool {
+    guard let plus = version.firstIndex(of: "+") else { return false }
+    return version[plus...].dropFirst().split(separator: ".").contains { $0 == identifier }
+  }
+
   private static func areIdentifiers(_ text: Substring.UTF8View, isNumberStrict: Bool) -> Bool {
     text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { part in
       guard !part.isEmpty, part.allSatisfy(isIdentifierByte) else { return false }

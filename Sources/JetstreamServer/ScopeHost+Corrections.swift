@@ -1,0 +1,185 @@
+import Foundation
+import Jetstream
+
+/// What the sessions are told of an applied submission.
+extension ScopeHost {
+  /// A submission and what became of it.
+  struct Submission {
+    /// What the session sent.
+    let fragments: [SyncFragment]
+    /// What was applied.
+    let effective: [SyncFragment]
+    let errors: [WireError?]
+    /// The values before, of what was applied.
+    let before: [PropertyKey: JSONValue]
+
+    init(
+      _ fragments: [SyncFragment], _ effective: [SyncFragment], _ errors: [WireError?],
+      _ before: [PropertyKey: JSONValue]
+    ) {
+      self.fragments = fragments
+      self.effective = effective
+      self.errors = errors
+      self.before = before
+    }
+  }
+
+  /// The applied fragments with the server's values, for the other sessions. Models that came back
+  /// although the submission does not add them are in front.
+  func broadcast(of effective: [SyncFragment]) -> [SyncFragment] {
+    let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
+    let revived = arrived.filter { $0.scope === scope && !added.contains($0.uuid) }
+    return revived.map(addition)
+      + effective.compactMap { fragment in
+        guard let model = scope.model(fragment.uuid) else { return nil }
+        return SyncFragment(
+          fragment.kind, uuid: fragment.uuid, className: model.schema.wireName,
+          properties: currentValues(of: fragment, in: model))
+      }
+  }
+
+  /// Works out what the submitter has to be told: values that are not the ones it submitted, and,
+  /// if it does not rebase, what it may show instead of them.
+  func correct(_ result: inout Result, _ submission: Submission, _ submitter: Submitter) {
+    var correction = Correction()
+    var own: [PropertyKey: JSONValue] = [:]
+    for fragment in submission.fragments {
+      for (key, value) in fragment.properties {
+        own[PropertyKey(uuid: fragment.uuid, name: key)] = value
+      }
+    }
+    for fragment in submission.effective {
+      guard let model = scope.model(fragment.uuid) else { continue }
+      for (key, value) in currentValues(of: fragment, in: model) {
+        guard let property = model.schema[key] else { continue }
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        let isMissed = submitter.mayHaveMissed(name)
+        if !isMissed, let mine = own[name], property.areSame(mine, value) { continue }
+        correction.set(key, to: value, of: model)
+        correction.doubt(
+          doubtfulModels(
+            value, own: own[name], before: submission.before[name], isMissed: isMissed))
+      }
+    }
+    // What came back to life has the values that it had here.
+    let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
+    if !submission.effective.isEmpty {
+      correction.doubt(arrived.filter { $0.scope === scope && !added.contains($0.uuid) })
+    }
+    if !submitter.rebases {
+      restoreRejected(&correction, submission, submitter)
+      restoreDropped(&correction, submission, submitter)
+    }
+    result.correction = correction.fragments
+  }
+
+  /// A client that does not rebase goes back from a rejected value to one that may be outdated, and
+  /// may have let go of models that the confirmed value holds.
+  private func restoreRejected(
+    _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
+  ) {
+    for (at, fragment) in submission.fragments.enumerated()
+    where fragment.kind == .change && submission.errors[at] != nil {
+      guard let model = scope.model(fragment.uuid) else { continue }
+      for (key, mine) in fragment.properties {
+        guard let property = model.schema[key], property.isSynced else { continue }
+        let isStructure = property.isCollection || property.isReference
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard isStructure || submitter.mayHaveMissed(name) else { continue }
+        let value = model.currentJSON(of: property)
+        correction.set(key, to: value, of: model)
+        correction.doubt(doubtfulModels(value, own: mine, before: nil, isMissed: false))
+      }
+    }
+  }
+
+  /// With a reference or an element a client drops what it held alone. Somebody else may have put
+  /// that elsewhere meanwhile, which a client without it could not show.
+  private func restoreDropped(
+    _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
+  ) {
+    guard submission.effective.contains(where: isStructural) else { return }
+    for name in submitter.missed {
+      guard let model = scope.model(name.uuid), let property = model.schema[name.name] else {
+        continue
+      }
+      let value = model.currentJSON(of: property)
+      let isNew: (UUID) -> Bool
+      if property.isReference {
+        isNew = { _ in true }
+      } else if property.isCollection, let history = histories[name] {
+        isNew = {
+          !history.knowsInsertion(of: $0, session: submitter.session, proven: submitter.proven)
+        }
+      } else {
+        continue
+      }
+      let models = FragmentValidator.uuids(in: value).filter(isNew).compactMap { scope.model($0) }
+      guard !models.isEmpty else { continue }
+      correction.set(name.name, to: value, of: model)
+      correction.doubt(models)
+    }
+  }
+
+  /// Models in a corrected value that the submitter may not have, or may have dropped.
+  private func doubtfulModels(
+    _ value: JSONValue, own: JSONValue?, before: JSONValue?, isMissed: Bool
+  ) -> [ModelObject] {
+    let sure = Set(FragmentValidator.uuids(in: (isMissed ? before : own) ?? .null))
+    let alsoSure = isMissed ? Set(FragmentValidator.uuids(in: own ?? .null)) : sure
+    return FragmentValidator.uuids(in: value).compactMap { uuid in
+      sure.contains(uuid) && alsoSure.contains(uuid) ? nil : scope.model(uuid)
+    }
+  }
+
+  private func isStructural(_ fragment: SyncFragment) -> Bool {
+    guard let schema = scope.schema(named: fragment.className) else { return false }
+    return fragment.properties.contains { key, _ in
+      schema[key].map { $0.isCollection || $0.isReference } ?? false
+    }
+  }
+
+  private func currentValues(of fragment: SyncFragment, in model: ModelObject) -> JSONObject {
+    if fragment.kind == .add { return model.currentProperties() }
+    return JSONObject(
+      fragment.properties.compactMap { key, _ in
+        model.schema[key].map { (key, model.currentJSON(of: $0)) }
+      })
+  }
+
+  private func addition(of model: ModelObject) -> SyncFragment {
+    SyncFragment(
+      .add, uuid: model.uuid, className: model.schema.wireName,
+      properties: model.currentProperties())
+  }
+
+  /// Values to be told, with the models that they may need in front.
+  private struct Correction {
+    private var models: [SyncFragment] = []
+    private var known: Set<UUID> = []
+    private var changes: [SyncFragment] = []
+    private var positions: [UUID: Int] = [:]
+
+    var fragments: [SyncFragment] { models + changes }
+
+    mutating func set(_ key: String, to value: JSONValue, of model: ModelObject) {
+      let at = positions[model.uuid] ?? changes.count
+      if at == changes.count {
+        positions[model.uuid] = at
+        changes.append(
+          SyncFragment(
+            .change, uuid: model.uuid, className: model.schema.wireName,
+            properties: JSONObject()))
+      }
+      changes[at].properties[key] = value
+    }
+
+    mutating func doubt(_ models: [ModelObject]) {
+      for model in models where !known.contains(model.uuid) {
+        for fragment in model.subtreeFragments() where known.insert(fragment.uuid).inserted {
+          self.models.append(fragment)
+        }
+      }
+    }
+  }
+}

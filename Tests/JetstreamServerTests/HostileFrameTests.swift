@@ -1,0 +1,138 @@
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+import Testing
+
+@Suite("Frames that are no protocol, while others keep working")
+@MainActor
+struct HostileFrameTests {
+  @Test(
+    "What is not JSON ends the connection and says where it is wrong",
+    arguments: [
+      (#"{"type":"#, "unexpected end at byte 8"),
+      (#"{"type":"Ping","index":0,"ack":01}"#, "invalid number at byte 32"),
+      ("5", "neither an object nor an array"),
+      ("", "unexpected end at byte 0"),
+      (#"{"a":1,"a":2}"#, "duplicate key \"a\" at byte 7"),
+      (String(repeating: "[", count: 10_000), "nesting too deep at byte 64"),
+      (String(repeating: #"{"a":"#, count: 10_000), "nesting too deep at byte 320"),
+    ])
+  func malformedJSON(text: String, problem: String) async throws {
+    let room = try await LiveRoom()
+    let status = try await room.withstand {
+      let peer = try await BadPeer.joined(port: room.port)
+      try peer.send(text)
+      return await peer.end()
+    }
+    #expect(status?.code == 1007)
+    #expect(status?.reason.contains(problem) == true, "\(status?.reason ?? "")")
+  }
+
+  @Test(
+    "A wrong first message is refused with a reason",
+    arguments: [
+      ("garbage", "unexpected character at byte 0", nil),
+      (
+        #"{"type":"ScopeFetch","index":1,"name":"Canvas"}"#, "SessionCreate",
+        "unrecognized-handshake"
+      ),
+      (
+        #"[{"type":"SessionCreate","index":0,"version":"0.1.0"}]"#, "Session",
+        "unrecognized-handshake"
+      ),
+      ("[]", "SessionCreate", "unrecognized-handshake"),
+      (#"{"type":"SessionCreate","index":0}"#, "version is missing", nil),
+      (#"{"type":"SessionCreate","index":0,"version":"1.0"}"#, "semantic version", nil),
+      (#"{"type":"SessionCreate","index":0,"version":1}"#, "version should be a string", nil),
+      (#"{"type":"SessionCreate","version":"0.1.0"}"#, "index is missing", nil),
+      (#"{"type":"SessionCreate","index":-1,"version":"0.1.0"}"#, "index should be", nil),
+      (#"{"type":"Nope","index":0}"#, "unknown message type \"Nope\"", nil),
+      (String(repeating: "[", count: 10_000), "nesting too deep", nil),
+    ] as [(String, String, String?)])
+  func firstMessage(text: String, problem: String, type: String?) async throws {
+    let room = try await LiveRoom()
+    let status = try await room.withstand {
+      let peer = try await BadPeer(port: room.port)
+      try peer.send(text)
+      return await peer.end()
+    }
+    #expect(status?.code == 4096)
+    let error = try WireError(json: JSONValue(parsing: status?.reason ?? ""))
+    #expect(error.message.contains(problem), "\(error.message)")
+    #expect(error.type == type)
+  }
+
+  @Test("A token that the server does not know is refused")
+  func unknownToken() async throws {
+    let room = try await LiveRoom()
+    let status = try await room.withstand {
+      await (try BadPeer(port: room.port, token: "constructor")).end()
+    }
+    #expect(status?.code == 4096)
+    #expect(
+      status?.reason
+        == #"{"message":"Session token unrecognized","type":"session-token-unrecognized"}"#)
+  }
+
+  @Test(
+    "Broken WebSocket frames get the right code",
+    arguments: [
+      ([0x81, 0x02, 0x68, 0x69], 1002),
+      ([0xC1, 0x80, 0, 0, 0, 0], 1002),
+      ([0x81, 0x82, 0, 0, 0, 0, 0xC3, 0x28], 1007),
+      ([0x81, 0xFF, 0x40, 0, 0, 0, 0, 0, 0, 0], 1009),
+    ] as [([UInt8], Int)])
+  func brokenFrames(bytes: [UInt8], code: Int) async throws {
+    let room = try await LiveRoom()
+    let end = try await room.withstand {
+      let socket = try await BareSocket.upgraded(port: room.port)
+      socket.send(text: #"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#)
+      _ = await socket.read { String(decoding: $0, as: UTF8.self).contains("}]") }
+      socket.send(bytes)
+      return await socket.read()
+    }
+    let expected = [UInt8(code >> 8), UInt8(code & 255)]
+    #expect(end.prefix(1) == [0x88] && end.dropFirst(2).prefix(2) == expected[...], "\(end)")
+  }
+
+  @Test("Half a handshake ends with 408, silence after a whole one with the reason")
+  func handshakeTimeouts() async throws {
+    var configuration = Server.Configuration()
+    configuration.handshakeTimeout = .milliseconds(250)
+    let room = try await LiveRoom(configuration)
+    let (head, status) = try await room.withstand {
+      let half = try BareSocket(port: room.port)
+      half.send(Array("GET / HTTP/1.1\r\nHost: a\r\nUpgr".utf8))
+      let silent = try await BadPeer(port: room.port)
+      return (await half.read(), await silent.end())
+    }
+    #expect(String(decoding: head, as: UTF8.self).hasPrefix("HTTP/1.1 408 "))
+    #expect(status?.code == 4096)
+    #expect(status?.reason.contains("session-establish-timedout") == true)
+  }
+
+  @Test("A client that never reads is dropped")
+  func neverReads() async throws {
+    var configuration = Server.Configuration()
+    configuration.maximumOutboundBytes = 512 << 10
+    let room = try await LiveRoom(configuration)
+    try await room.withstand {
+      let socket = try await BareSocket.upgraded(port: room.port)
+      socket.send(text: #"{"type":"SessionCreate","index":0,"version":"0.1.0"}"#)
+      _ = await socket.read { String(decoding: $0, as: UTF8.self).contains("}]") }
+      socket.send(text: #"{"type":"ScopeFetch","index":1,"name":"Canvas"}"#)
+      let page = String(repeating: "x", count: 128 << 10)
+      // Enough for what the two kernels' buffers take, and the server's queue on top.
+      for round in 0..<200 where room.server.connectionCount > 2 || round < 2 {
+        let name = "\(round)\(page)"
+        room.first.canvas.name = name
+        await room.second.observe(room.second.canvas, until: { $0.name == name })
+      }
+      #expect(room.server.connectionCount == 2)
+      #expect(room.log.contains { $0.contains("dropped") })
+      room.first.canvas.name = "room"
+      await room.second.observe(room.second.canvas, until: { $0.name == "room" })
+      withExtendedLifetime(socket) {}
+    }
+  }
+}

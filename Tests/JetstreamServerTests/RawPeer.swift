@@ -1,0 +1,97 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// A connection on which a test speaks the protocol by hand.
+final class RawPeer: WorldPeer {
+  let world: InMemoryWorld
+  private(set) var link: InMemoryWorld.Link!
+  /// Every message that came, in order.
+  private(set) var messages: [Message] = []
+  /// How many of them each frame brought.
+  private(set) var frames: [Int] = []
+  private(set) var close: (code: Int, reason: String)?
+  private var next = 1
+
+  init(_ world: InMemoryWorld, params: [String: String] = [:]) {
+    self.world = world
+    world.add(self)
+    link = world.connect(self, params: params)
+    world.deliver(link, toServer: true)
+  }
+
+  /// A peer with a session that has fetched the scope.
+  static func joined(_ world: InMemoryWorld, version: String = "0.1.0") -> RawPeer {
+    let peer = RawPeer(world)
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"\#(version)","params":{}}"#)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    return peer
+  }
+
+  var token: String? {
+    messages.lazy.compactMap {
+      if case .sessionCreateReply(let reply) = $0 { reply.sessionToken } else { nil }
+    }.first
+  }
+
+  /// Gives a message the peer's next number.
+  func stamp(_ message: Message) -> Message {
+    var message = message
+    message.index = next
+    next += 1
+    return message
+  }
+
+  /// Sends text as one frame and takes what comes back.
+  func send(_ text: String) {
+    link.toServer.append(Array(text.utf8))
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    take()
+  }
+
+  func send(_ message: Message) {
+    send(String(decoding: Message.encodeFrame([message], asArray: false), as: UTF8.self))
+  }
+
+  /// Sends changes; gives the replies.
+  @discardableResult
+  func submit(_ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int = 0) -> [FragmentReply] {
+    let message = stamp(
+      .scopeSync(ScopeSync(scopeIndex: scope, fragments: fragments, atomic: atomic)))
+    send(message)
+    return replies(to: message.index) ?? []
+  }
+
+  func replies(to index: Int) -> [FragmentReply]? {
+    for case .scopeSyncReply(let reply) in messages where reply.replyTo == index {
+      return reply.fragmentReplies
+    }
+    return nil
+  }
+
+  /// The changes that the peer was told.
+  var syncs: [ScopeSync] {
+    messages.compactMap { if case .scopeSync(let sync) = $0 { sync } else { nil } }
+  }
+
+  /// Acknowledges everything that came.
+  func acknowledge() {
+    send(.ping(Ping(ack: messages.map(\.index).max() ?? 0)))
+  }
+
+  /// Takes what is on its way.
+  func take() {
+    while !link.toClient.isEmpty || link.serverClose != nil, close == nil {
+      world.deliver(link, toServer: false)
+    }
+  }
+
+  func received(_ frame: [UInt8], on link: InMemoryWorld.Link) {
+    let found = (try? Message.decodeFrame(frame)) ?? []
+    frames.append(found.count)
+    for case .success(let message) in found { messages.append(message) }
+    #expect(frames.last == found.count { (try? $0.get()) != nil })
+  }
+
+  func closed(_ link: InMemoryWorld.Link, code: Int, reason: String) { close = (code, reason) }
+}

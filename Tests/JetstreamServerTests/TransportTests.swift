@@ -1,0 +1,160 @@
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+import Synchronization
+import Testing
+
+/// Two queues that carry frames between a client and an engine in one process.
+final class QueueConnection: TransportConnection {
+  let inbound = AsyncStream<[UInt8]>.makeStream()
+  let outbound = AsyncStream<[UInt8]>.makeStream()
+  private let status = Mutex<(code: Int, reason: String)?>(nil)
+
+  func receive() async throws -> [UInt8]? {
+    for await frame in inbound.stream { return frame }
+    return nil
+  }
+
+  func send(_ frame: [UInt8]) { outbound.continuation.yield(frame) }
+
+  func close(code: Int, reason: String) {
+    outbound.continuation.finish()
+    inbound.continuation.finish()
+  }
+
+  func closedByServer(code: Int, reason: String) {
+    status.withLock { $0 = (code, reason) }
+    close(code: code, reason: reason)
+  }
+
+  var closeStatus: (code: Int, reason: String)? { status.withLock { $0 } }
+}
+
+/// Opens such connections to an engine on the main actor.
+struct QueueTransport: Transport {
+  let accept: @Sendable (QueueConnection, [(String, String)]) async -> Void
+
+  func open(headers: [(String, String)]) async throws -> any TransportConnection {
+    let connection = QueueConnection()
+    await accept(connection, headers)
+    return connection
+  }
+}
+
+@Suite("Transports")
+@MainActor
+struct TransportTests {
+  /// A server's engine that serves queues.
+  private final class QueueServer {
+    let canvas = Canvas()
+    let scope: Scope
+    var connections: [Int: QueueConnection] = [:]
+    var params: [[String: String]] = []
+    private(set) var engine: ServerEngine!
+
+    init() {
+      scope = Scope(name: "Canvas", root: canvas, isolation: MainActor.shared)
+      let hooks = ServerEngine.Hooks(
+        fetch: { [unowned self] _, _, _ in .success(scope) },
+        makeToken: { "token" + String(UInt64.random(in: .min ... .max)) }, random: { 0.5 })
+      engine = ServerEngine(hooks: hooks) { [unowned self] action in
+        switch action {
+        case .send(let id, let frame): connections[id]?.inbound.continuation.yield(frame)
+        case .close(let id, let code, let reason):
+          connections.removeValue(forKey: id)?.closedByServer(code: code, reason: reason)
+        }
+      }
+      engine.host(scope)
+    }
+
+    @MainActor
+    func accept(_ connection: QueueConnection, _ headers: [(String, String)]) {
+      let id = params.count + 1
+      connections[id] = connection
+      var params: [String: String] = [:]
+      for (name, value) in headers { params[String(name.lowercased().dropFirst(12))] = value }
+      self.params.append(params)
+      engine.opened(id, params: params, now: .zero)
+      Task {
+        for await bytes in connection.outbound.stream {
+          engine.received(
+            id, InMemoryWorld.decode(bytes), isArray: Message.isArrayFrame(bytes), now: .zero)
+        }
+        connections[id] = nil
+        engine.closed(id, now: .zero)
+      }
+    }
+  }
+
+  @Test("A transport of one's own carries sessions, changes and reconnects")
+  func customTransport() async throws {
+    let server = QueueServer()
+    nonisolated(unsafe) let shared = server
+    let transport = QueueTransport { connection, headers in
+      await MainActor.run { shared.accept(connection, headers) }
+    }
+    let backoff = Backoff(first: .milliseconds(1), limit: .milliseconds(5))
+    let first = try await Participant(Client(transport: transport, backoff: backoff))
+    let second = try await Participant(Client(transport: transport, backoff: backoff))
+    first.canvas.shapes.append(Shape())
+    await second.observe(second.canvas, until: { $0.shapes.count == 1 })
+    for round in 1...5 {
+      for connection in server.connections.values { connection.close(code: 0, reason: "") }
+      second.canvas.shapes[0].x = Float(round)
+      await first.observe(first.canvas, until: { $0.shapes[0].x == Float(round) })
+    }
+    await second.settle()
+    #expect(first.scope.canonicalJSON == server.scope.canonicalJSON)
+    #expect(server.engine.sessionCount == 2)
+    #expect(server.params.count { $0["sessiontoken"] != nil } >= 2, "sessions were resumed")
+  }
+
+  @Test("Headers of the client reach the application on the server")
+  func headers() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    var seen: [SessionInfo] = []
+    server.authorize = { session in
+      seen.append(session)
+      return nil
+    }
+    let port = try await server.listen()
+    let client = Client(url: "ws://localhost:\(port)/x", headers: [("X-Jetstream-Key", "k")])
+    try await client.connect(params: ["a": 1])
+    #expect(seen.map(\.connectionParams) == [["key": "k"]] && seen[0].params == ["a": 1])
+    client.close()
+    await server.stop()
+  }
+
+  @Test("A server that cannot be reached is tried again; the address needs no port")
+  func unreachable() async throws {
+    let client = Client(
+      url: "ws://localhost", backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
+    let attempt = Task { try await client.connect() }
+    var failures = 0
+    await withCheckedContinuation { continuation in
+      var waiting: CheckedContinuation<Void, Never>? = continuation
+      client.onDiagnostic.listen(client) { _, _ in
+        failures += 1
+        guard failures == 2 || client.status == .online, let next = waiting else { return }
+        waiting = nil
+        next.resume()
+      }
+    }
+    #expect(client.status != .online)
+    client.close()
+    await #expect(throws: SyncError.self) { try await attempt.value }
+  }
+
+  @Test("IPv6 addresses work where the system has them")
+  func versionSix() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    guard let port = try? await server.listen(host: "::1") else { return }
+    let client = Client(url: "ws://[::1]:\(port)")
+    try await client.connect()
+    #expect(client.status == .online && client.session != nil)
+    client.close()
+    await server.stop()
+  }
+}
