@@ -146,15 +146,14 @@ public struct ModelList {
   /// The storage, shared with no other list. A copy takes no lease along: the list that a lease was
   /// opened on was alone then, so a shared storage means that one of the two left it.
   mutating func uniqueStorage() -> Storage {
-    if let storage {
-      if isKnownUniquelyReferenced(&self.storage) { return storage }
-      let copy = Storage(copying: storage)
-      self.storage = copy
-      return copy
+    guard storage != nil else {
+      let fresh = Storage()
+      storage = fresh
+      return fresh
     }
-    let fresh = Storage()
-    storage = fresh
-    return fresh
+    // Nothing may hold the storage while it is asked whether it is alone: `if let` would.
+    if !isKnownUniquelyReferenced(&storage) { storage = Storage(copying: storage!) }
+    return storage!
   }
 
   struct Iterator: IteratorProtocol {

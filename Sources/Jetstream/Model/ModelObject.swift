@@ -158,7 +158,7 @@ open class ModelObject: Hashable {
     for property in record.schema.childProperties {
       property.access.clear(at: UnsafeMutableRawPointer(mutating: address) + property.offset)
     }
-    Teardown.release(children)
+    Teardown.release(&children)
   }
 
   @usableFromInline

@@ -73,12 +73,15 @@ final class Teardown {
 
   private init(_ models: ContiguousArray<ModelObject>) { open = models }
 
-  static func release(_ models: ContiguousArray<ModelObject>) {
+  /// Takes `models` over, so that nobody else releases them later.
+  static func release(_ models: inout ContiguousArray<ModelObject>) {
     if case .teardown(let outer) = ThreadTracker.current {
       outer.open.append(contentsOf: models)
+      models = []
       return
     }
     let teardown = Teardown(models)
+    models = []
     ThreadTracker.run(.teardown(teardown)) {
       while let model = teardown.open.popLast() { withExtendedLifetime(model) {} }
     }
