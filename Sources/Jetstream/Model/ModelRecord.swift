@@ -22,6 +22,8 @@ final class ModelRecord {
   /// Whether the model came to its scope since the last change set, which will add it.
   var isNew = false
   var dirty = PropertySet()
+  /// When the last change was that some coalesced observer may have to be told.
+  var changedAt = 0
   var captured = PropertySet()
   var bases: ContiguousArray<Base> = []
   var observers: ModelObservers?
@@ -78,8 +80,9 @@ final class ModelRecord {
   /// Remembers the change for the next tick, if anybody would be told.
   @inline(__always)
   func noteChange(_ index: Int) {
-    if observers?.changes.isEmpty ?? true, !TreeObservers.mayConcern(self) { return }
+    if observers?.changes.isEmpty ?? true, !TreeObservers.exist { return }
     dirty.insert(index)
+    changedAt = ObservationClock.now
     if !isQueued { queue() }
   }
 
@@ -91,10 +94,11 @@ final class ModelRecord {
   }
 
   /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of
-  /// the isolation domain that observes it or an ancestor.
+  /// the isolation domain that observes it, or the tree above it.
   var ticker: Ticker? {
     if let scope { return scope.ticker }
     if let ticker = observers?.ticker { return ticker }
+    guard TreeObservers.existOutsideOfScopes else { return nil }
     var found: Ticker?
     TreeWalk.ancestors(of: self) { record in
       found = found ?? record.scope?.ticker ?? record.observers?.ticker
