@@ -47,7 +47,11 @@ struct DirtyModels {
       for entry in observers.changes where entry.properties?.intersects(dirty) ?? true {
         switch entry.target {
         case .observation(let observation):
-          if observation.isLive { trigger(observation) } else { foundDead = true }
+          if !observation.isLive {
+            foundDead = true
+          } else if observation.madeAt <= record.changedAt {
+            trigger(observation)
+          }
         case .composite(let watch):
           if !watch.isLive {
             foundDead = true
@@ -74,28 +78,52 @@ struct DirtyModels {
 
 /// Finds the tree observers that a tick concerns.
 enum TreeObservers {
-  /// How many tree observations exist in the process, so that writes cost nothing where none do.
+  /// How many tree observations there are in the process, so that writes cost nothing where none are.
   private static let counter = Atomic<Int>(0)
+  /// How many of them were made on models in no scope: only for these a write outside of a scope has
+  /// to look for its ticker above.
+  private static let looseCounter = Atomic<Int>(0)
 
-  static func count(_ delta: Int) { counter.add(delta, ordering: .relaxed) }
+  static func count(_ delta: Int, isLoose: Bool) {
+    counter.add(delta, ordering: .relaxed)
+    if isLoose { looseCounter.add(delta, ordering: .relaxed) }
+  }
 
-  /// Whether a write to the model might concern a tree observer.
-  static func mayConcern(_ record: ModelRecord) -> Bool { counter.load(ordering: .relaxed) > 0 }
+  /// Whether a write might concern a tree observer.
+  static var exist: Bool { counter.load(ordering: .relaxed) > 0 }
 
-  /// The observations on the changed models and on everything above them, each once.
+  /// Whether a write to a model in no scope might concern a tree observer.
+  static var existOutsideOfScopes: Bool { looseCounter.load(ordering: .relaxed) > 0 }
+
+  /// The observations on the changed models and on everything above them, each once, that were made
+  /// before the change.
   static func concerned(
     by work: DirtyModels.Work
   ) -> [TreeObservation] {
-    guard counter.load(ordering: .relaxed) > 0 else { return [] }
+    guard exist else { return [] }
     var result: [TreeObservation] = []
     var visited: Set<ObjectIdentifier> = []
-    var stack = work.map(\.0)
-    stack.reverse()
-    while let record = stack.popLast() {
+    // The latest change comes first, so that it is the one that each ancestor is looked at for.
+    var stack = work.reversed().map { (record: $0.0, changedAt: $0.0.changedAt) }
+    stack.sort { $0.changedAt < $1.changedAt }
+    while let (record, changedAt) = stack.popLast() {
       guard visited.insert(ObjectIdentifier(record)).inserted else { continue }
-      result.append(contentsOf: record.observers?.trees.filter(\.isLive) ?? [])
-      record.parents.forEach { stack.append($0.parent) }
+      for tree in record.observers?.trees ?? [] where tree.isLive && tree.madeAt <= changedAt {
+        result.append(tree)
+      }
+      record.parents.forEach { stack.append(($0.parent, changedAt)) }
     }
     return result
   }
+}
+
+/// Tells for a change and an observation which came first: an observer is not told about what had
+/// changed before it came.
+enum ObservationClock {
+  private static let sequence = Atomic<Int>(1)
+
+  static var now: Int { sequence.load(ordering: .relaxed) }
+
+  /// A moment later than every change so far.
+  static func next() -> Int { sequence.add(1, ordering: .relaxed).newValue }
 }

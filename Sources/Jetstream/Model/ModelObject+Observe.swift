@@ -243,7 +243,7 @@ extension ObservableModel {
     _ observer: Observer, isolation: (any Actor)? = #isolation,
     _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    let observation = TreeObservation(observer: observer)
+    let observation = TreeObservation(observer: observer, isLoose: scope == nil)
     observation.handler = { [weak observer] in if let observer { handler(observer) } }
     ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) }).add(observation)
     return observation

@@ -80,6 +80,7 @@ final class ModelObservers: TokenHolder {
 final class ChangeObservation: ObservationToken {
   var handler: (() -> Void)?
   var composites: [CompositeWatch] = []
+  let madeAt = ObservationClock.next()
   /// Set while the callback waits for its turn in a tick.
   var isTriggered = false
 
@@ -95,16 +96,20 @@ final class ChangeObservation: ObservationToken {
 /// A callback that runs once a tick in which the model or one of its descendants has changed.
 final class TreeObservation: ObservationToken {
   var handler: (() -> Void)?
+  let madeAt = ObservationClock.next()
+  /// Whether it was made on a model in no scope.
+  private let isLoose: Bool
 
-  override init(observer: AnyObject?) {
+  init(observer: AnyObject?, isLoose: Bool) {
+    self.isLoose = isLoose
     super.init(observer: observer)
-    TreeObservers.count(1)
+    TreeObservers.count(1, isLoose: isLoose)
   }
 
-  deinit { if !isCancelled { TreeObservers.count(-1) } }
+  deinit { if !isCancelled { TreeObservers.count(-1, isLoose: isLoose) } }
 
   override func forgetHandler() {
     handler = nil
-    TreeObservers.count(-1)
+    TreeObservers.count(-1, isLoose: isLoose)
   }
 }

@@ -29,6 +29,8 @@ final class ModelRecord {
   // No access to these two is open while other code runs, and every write looks at them.
   @exclusivity(unchecked) var dirty = PropertySet()
   @exclusivity(unchecked) var captured = PropertySet()
+  /// When the last change was that some coalesced observer may have to be told.
+  @exclusivity(unchecked) var changedAt = 0
   var bases: ContiguousArray<Base> = []
   var observers: ModelObservers?
 
@@ -72,12 +74,9 @@ final class ModelRecord {
   @usableFromInline @_effects(releasenone)
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
-    if needsBase(index) { return false }
-    if let observers {
-      if observers.propertyChange != nil { return false }
-      if !(isQueued && dirty.contains(index)), !observers.changes.isEmpty { return false }
-    }
-    return (isQueued && dirty.contains(index)) || !TreeObservers.mayConcern(self)
+    if needsBase(index) || observers?.propertyChange != nil { return false }
+    if isQueued, dirty.contains(index), changedAt == ObservationClock.now { return true }
+    return (observers?.changes.isEmpty ?? true) && !TreeObservers.exist
   }
 
   /// A plain property was written; its access has ended.
@@ -122,8 +121,9 @@ final class ModelRecord {
   /// Remembers the change for the next tick, if anybody would be told.
   @inline(__always)
   func noteChange(_ index: Int) {
-    if observers?.changes.isEmpty ?? true, !TreeObservers.mayConcern(self) { return }
+    if observers?.changes.isEmpty ?? true, !TreeObservers.exist { return }
     dirty.insert(index)
+    changedAt = ObservationClock.now
     if !isQueued { queue() }
   }
 
@@ -135,10 +135,11 @@ final class ModelRecord {
   }
 
   /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of
-  /// the isolation domain that observes it or an ancestor.
+  /// the isolation domain that observes it, or the tree above it.
   var ticker: Ticker? {
     if let scope { return scope.ticker }
     if let ticker = observers?.ticker { return ticker }
+    guard TreeObservers.existOutsideOfScopes else { return nil }
     var found: Ticker?
     TreeWalk.ancestors(of: self) { record in
       found = found ?? record.scope?.ticker ?? record.observers?.ticker

@@ -102,6 +102,24 @@ extension ModelArray {
     #expect(scope.count == plain.count + 1, "seed \(seed)")
   }
 
+  @Test("a change in place stays in its storage, so that its steps are written down, not computed")
+  func inPlace() {
+    let node = Node("root")
+    node.items = ModelArray((0..<100).map { Node("\($0)") })
+    let scope = manualScope(node)
+    let storage = node.items.list.storage.map(ObjectIdentifier.init)
+    node.items.move(from: 0, to: 50)
+    node.items[3].detach()
+    node.items.remove(at: 7)
+    node.items.append(Node())
+    #expect(storage != nil && scope.count == 100)
+    // The first change leaves the old storage to the base of the change set; no other does.
+    let second = node.items.list.storage.map(ObjectIdentifier.init)
+    for _ in 0..<10 { node.items.append(Node()) }
+    node.items[5].detach()
+    #expect(node.items.list.storage.map(ObjectIdentifier.init) == second)
+  }
+
   @Test("chunks split and merge at thousands of elements")
   func chunks() {
     let nodes = (0..<5_000).map { Node("\($0)") }

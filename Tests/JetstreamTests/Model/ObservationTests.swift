@@ -172,4 +172,20 @@ import Testing
     scope.ticker.tick()
     #expect(listener.count == 1)
   }
+
+  @Test("an observer is not told about what had changed before it came")
+  func changesBefore() {
+    let other = Listener()
+    shape.observeChange(other, \.x) { $0.called() }
+    canvas.observeTreeChange(other) { $0.log.append("tree") }
+    shape.x = 1
+    shape.observeChange(listener) { $0.called() }
+    canvas.observeTreeChange(listener) { $0.called() }
+    scope.flush()
+    #expect(other.count == 1 && other.log == ["tree"])
+    #expect(listener.count == 0)
+    shape.x = 2
+    scope.flush()
+    #expect(listener.count == 2)
+  }
 }
