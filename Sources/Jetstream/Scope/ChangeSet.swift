@@ -30,4 +30,18 @@ public struct ChangeSet: Sendable, Hashable {
     }
     return ChangeSet(id: id, fragments: fragments, bases: bases)
   }
+
+  /// The set with other values for the properties that it changes and for which `value` gives one.
+  func replacing(_ value: (PropertyKey) -> JSONValue?) -> ChangeSet {
+    let fragments = fragments.map { fragment in
+      guard fragment.kind == .change else { return fragment }
+      var fragment = fragment
+      for (key, _) in fragment.properties {
+        guard let value = value(PropertyKey(uuid: fragment.uuid, name: key)) else { continue }
+        fragment.properties[key] = value
+      }
+      return fragment
+    }
+    return ChangeSet(id: id, fragments: fragments, bases: bases)
+  }
 }

@@ -141,8 +141,9 @@ package final class ClientEngine {
       ])
       enter(.creating)
     } else {
-      transmit([channel.ping(resendMissing: true)])
-      lastAckSent = channel.highestReceived
+      // What a lost change set did not know of is acknowledged only behind that set.
+      lastAckSent = min(replicas.compactMap(\.oldestSeen).min() ?? .max, channel.highestReceived)
+      transmit([channel.ping(acknowledging: lastAckSent, resendMissing: true)])
       enter(.resuming)
     }
   }
@@ -164,7 +165,7 @@ package final class ClientEngine {
         case .success(let message): handle(message)
         }
       }
-      for replica in replicas { replica.finishBatch() }
+      for replica in replicas { replica.finishBatch(upTo: channel.highestReceived) }
       if state == .online { sendWaiting() }
     }
   }
@@ -335,7 +336,10 @@ package final class ClientEngine {
 
   private func handle(_ ping: Ping) {
     let missing = channel.receive(ping)
-    for message in missing { transmit([message]) }
+    for message in missing {
+      let seen = replicas.lazy.compactMap { $0.seen(byMessage: message.index) }.first
+      transmit(acknowledgement(upTo: seen ?? 0) + [message])
+    }
     if state == .resuming, ping.resendMissing {
       becomeOnline()
       for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
@@ -357,7 +361,7 @@ package final class ClientEngine {
 
   private func handle(_ state: ScopeState, for replica: Replica) {
     do throws(ScopeError) {
-      try replica.receiveState(state.fragments, rootUUID: state.rootUUID)
+      try replica.receiveState(state.fragments, rootUUID: state.rootUUID, index: state.index)
       complete(replica, .success(()))
     } catch {
       replica.end()
@@ -383,26 +387,35 @@ package final class ClientEngine {
     transmit([message])
   }
 
-  /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
-  /// them: so it knows which elements of a collection we left out on purpose.
+  /// Sends the change sets that wait, in the order in which they were made.
   private func sendWaiting() {
     guard state == .online else { return updateWaitingReplies() }
-    for replica in replicas {
-      guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting { set in
-        var frame: [Message] = []
-        if channel.highestReceived > lastAckSent {
-          frame.append(channel.ping(resendMissing: false))
-          lastAckSent = channel.highestReceived
-        }
+    while let (replica, seen) = nextToSend(), let scopeIndex = replica.scopeIndex {
+      replica.sendNext { set in
         let message = channel.stamp(
           .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: set.fragments)))
-        frame.append(message)
-        transmit(frame)
+        transmit(acknowledgement(upTo: seen) + [message])
         return message.index
       }
     }
     updateWaitingReplies()
+  }
+
+  private func nextToSend() -> (Replica, seen: Int)? {
+    var next: (Replica, seen: Int)?
+    for replica in replicas {
+      if let seen = replica.nextSeen, seen < next?.seen ?? .max { next = (replica, seen) }
+    }
+    return next
+  }
+
+  /// The ping in front of a change set. It tells the server what the set was made in sight of, and
+  /// no more, although more may have come since: so the server knows which elements of a collection
+  /// were left out on purpose.
+  private func acknowledgement(upTo index: Int) -> [Message] {
+    guard index > lastAckSent else { return [] }
+    lastAckSent = index
+    return [channel.ping(acknowledging: index, resendMissing: false)]
   }
 
   private func updateWaitingReplies() {

@@ -51,6 +51,30 @@ struct PendingOverlay {
   /// What is visible of a property that a pending set touches.
   func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible }
 
+  /// The collection that set number `set` leaves; nil if it does not touch it or the property is
+  /// none.
+  func collection(_ key: PropertyKey, afterSet set: Int) -> JSONValue? {
+    guard let entry = columns[key]?.entries.first(where: { $0.set == set }), entry.before != nil
+    else { return nil }
+    return entry.value
+  }
+
+  /// Takes the changes of collections as if they had been made to the confirmed values: what is
+  /// visible stays as it is.
+  mutating func rebaseCollections() {
+    for key in Array(columns.keys) {
+      guard let column = columns[key] else { continue }
+      var current = column.base
+      for (at, entry) in column.entries.enumerated() {
+        let after = entry.applied(to: current)
+        if entry.before != nil {
+          columns[key]!.entries[at] = Entry(set: entry.set, value: after, before: current)
+        }
+        current = after
+      }
+    }
+  }
+
   /// The confirmed value of a property that a pending set touches.
   func base(_ key: PropertyKey) -> JSONValue? { columns[key]?.base }
 

@@ -130,8 +130,8 @@ package struct ReliableChannel: Sendable {
     }
   }
 
-  /// A ping that acknowledges everything received so far.
-  package func ping(resendMissing: Bool) -> Message {
-    .ping(Ping(ack: highestReceived, resendMissing: resendMissing))
+  /// A ping that acknowledges everything received so far, or only what came up to `index`.
+  package func ping(acknowledging index: Int? = nil, resendMissing: Bool) -> Message {
+    .ping(Ping(ack: min(index ?? .max, highestReceived), resendMissing: resendMissing))
   }
 }

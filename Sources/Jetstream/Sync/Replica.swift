@@ -15,6 +15,8 @@ package final class Replica {
     var set: ChangeSet
     /// The index of the message that carried it in this session; nil while it waits to be sent.
     var messageIndex: Int?
+    /// The index of the last message that the scope showed when the set was made.
+    var seen: Int
   }
 
   let scope: Scope
@@ -26,6 +28,8 @@ package final class Replica {
   private(set) var pending: [Pending] = []
   private(set) var overlay = PendingOverlay()
   private var nextNumber = 1
+  /// The index of the last message of this session that the scope shows.
+  private var seen = 0
   private var graveyard = Graveyard()
   private var batch = Batch()
   private var token: ObservationToken?
@@ -75,23 +79,39 @@ package final class Replica {
           isCollection: scope.isCollection(key, of: fragment.className))
       }
     }
-    pending.append(Pending(number: number, set: set, messageIndex: nil))
+    pending.append(Pending(number: number, set: set, messageIndex: nil, seen: seen))
     onPending?()
   }
 
-  /// The sets that wait to be sent, marked as sent by `send`, which gives the message's index.
-  func sendWaiting(_ send: (ChangeSet) -> Int) {
-    guard hasState else { return }
-    for at in pending.indices where pending[at].messageIndex == nil {
-      pending[at].messageIndex = send(pending[at].set)
-    }
+  /// What the scope showed when the next set to be sent was made; nil if none can be sent.
+  var nextSeen: Int? {
+    guard hasState, scopeIndex != nil else { return nil }
+    return pending.first { $0.messageIndex == nil }?.seen
+  }
+
+  /// What the scope showed when the oldest undecided set was made; nil if there is none.
+  var oldestSeen: Int? { pending.first?.seen }
+
+  /// What the scope showed when the set was made that message `index` carried.
+  func seen(byMessage index: Int) -> Int? {
+    pending.first { $0.messageIndex == index }?.seen
+  }
+
+  /// The next set that waits to be sent, marked as sent by `send`, which gives the message's index.
+  func sendNext(_ send: (ChangeSet) -> Int) {
+    guard let at = pending.firstIndex(where: { $0.messageIndex == nil }) else { return }
+    pending[at].messageIndex = send(pending[at].set)
   }
 
   /// The session is gone: what it carried has to be sent again in the next one.
   func sessionEnded() {
     scopeIndex = nil
     hasState = false
-    for at in pending.indices { pending[at].messageIndex = nil }
+    seen = 0
+    for at in pending.indices {
+      pending[at].messageIndex = nil
+      pending[at].seen = 0
+    }
   }
 
   // MARK: The server's messages
@@ -104,10 +124,14 @@ package final class Replica {
   }
 
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
-  func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+  func receiveState(
+    _ fragments: [SyncFragment], rootUUID: UUID, index: Int
+  ) throws(ScopeError) {
     scope.sealChanges()
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
+    let isFirst = !hasState
     hasState = true
+    seen = index
     batch = Batch()
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
@@ -118,8 +142,20 @@ package final class Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
+    if isFirst { renewPending() }
     try scope.applyFullState(
       visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
+  }
+
+  /// Sets that were made before a session's state are sent as if they had been made after it:
+  /// collections are sent whole, and what others have inserted meanwhile would count as removed.
+  private func renewPending() {
+    overlay.rebaseCollections()
+    for at in pending.indices {
+      let number = pending[at].number
+      pending[at].set = pending[at].set.replacing { overlay.collection($0, afterSet: number) }
+      pending[at].seen = seen
+    }
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -173,8 +209,9 @@ package final class Replica {
   /// Ends a batch: writes what is visibly different into the scope.
   ///
   /// All messages of one frame make one batch, so that a reply and the correction that follows it are
-  /// seen as one change.
-  func finishBatch() {
+  /// seen as one change. `index` is that of the last message.
+  func finishBatch(upTo index: Int) {
+    defer { if hasState { seen = index } }
     guard !batch.isEmpty else { return }
     var done = batch
     batch = Batch()
