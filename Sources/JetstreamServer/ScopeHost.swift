@@ -59,6 +59,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     departed[model.uuid] = (model, scope.isWritingRemotely ? sequence : sequence + 1)
   }
 
+  /// Whoever puts the model back is told all its values.
+  func changesLost(of model: ModelObject, before: JSONObject) {}
+
   /// Forgets what every session has seen.
   func forget(upTo horizon: Int) {
     if !departed.isEmpty { departed = departed.filter { $0.value.sequence > horizon } }
@@ -166,10 +169,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     _ before: [PropertyKey: JSONValue], _ submitter: Submitter
   ) {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
-    for model in arrived where model.scope === scope && !added.contains(model.uuid) {
-      result.broadcast.append(addition(of: model))
-    }
-    var doubtful: [ModelObject] = []
+    let returned = arrived.filter { $0.scope === scope && !added.contains($0.uuid) }
+    result.broadcast += returned.map(addition)
+    // The submitter has them too, but not what happened to them in the set in which they left.
+    var doubtful = returned
     var corrections: [SyncFragment] = []
     var submitted: [UUID: [SyncFragment]] = [:]
     for fragment in fragments { submitted[fragment.uuid, default: []].append(fragment) }

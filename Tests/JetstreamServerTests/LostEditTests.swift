@@ -84,7 +84,7 @@ struct LostEditTests {
     #expect(late.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
-  @Test("Clients that only insert, through cuts, find all in the end", arguments: 0..<50)
+  @Test("Clients that only insert, through cuts, find all in the end", arguments: 0..<20)
   func insertions(seed: UInt64) {
     let world = InMemoryWorld(seed: seed)
     let clients = (0..<3).map { _ in world.addClient() }

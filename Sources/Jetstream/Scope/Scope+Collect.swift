@@ -64,6 +64,10 @@ extension Scope {
     }
     for model in left.values {
       if let record = model.record, record.scope == nil, record.captureScope === self {
+        if let membershipObserver, !record.bases.isEmpty {
+          let before = record.takeDifferences().before
+          if !before.isEmpty { membershipObserver.changesLost(of: model, before: before) }
+        }
         forget(record)
       }
     }

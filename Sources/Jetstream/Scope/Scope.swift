@@ -226,4 +226,7 @@ public final class Scope: TickClient {
 package protocol MembershipObserver: AnyObject {
   func modelEntered(_ model: ModelObject)
   func modelLeft(_ model: ModelObject)
+  /// The model has left with changes that are in no change set; `before` are the values that the
+  /// others know.
+  func changesLost(of model: ModelObject, before: JSONObject)
 }

@@ -24,13 +24,15 @@ package final class Replica {
   /// The scope's number in the session, once the server has given one.
   var scopeIndex: Int?
   /// Whether a state has arrived in this session. What arrives before it is contained in it.
-  private(set) var hasState = false
-  private(set) var pending: [Pending] = []
+  var hasState = false
+  var pending: [Pending] = []
   private(set) var overlay = PendingOverlay()
   private var nextNumber = 1
   /// The index of the last message of this session that the scope shows.
-  private var seen = 0
+  var seen = 0
   private var graveyard = Graveyard()
+  /// What models that the others have put back must show instead of changes that were lost.
+  private var revived: [SyncFragment] = []
   private var batch = Batch()
   private var token: ObservationToken?
   /// Called when a local change set waits to be sent.
@@ -83,37 +85,6 @@ package final class Replica {
     onPending?()
   }
 
-  /// What the scope showed when the next set to be sent was made; nil if none can be sent.
-  var nextSeen: Int? {
-    guard hasState, scopeIndex != nil else { return nil }
-    return pending.first { $0.messageIndex == nil }?.seen
-  }
-
-  /// What the scope showed when the oldest undecided set was made; nil if there is none.
-  var oldestSeen: Int? { pending.first?.seen }
-
-  /// What the scope showed when the set was made that message `index` carried.
-  func seen(byMessage index: Int) -> Int? {
-    pending.first { $0.messageIndex == index }?.seen
-  }
-
-  /// The next set that waits to be sent, marked as sent by `send`, which gives the message's index.
-  func sendNext(_ send: (ChangeSet) -> Int) {
-    guard let at = pending.firstIndex(where: { $0.messageIndex == nil }) else { return }
-    pending[at].messageIndex = send(pending[at].set)
-  }
-
-  /// The session is gone: what it carried has to be sent again in the next one.
-  func sessionEnded() {
-    scopeIndex = nil
-    hasState = false
-    seen = 0
-    for at in pending.indices {
-      pending[at].messageIndex = nil
-      pending[at].seen = 0
-    }
-  }
-
   // MARK: The server's messages
 
   /// Others' changes.
@@ -143,6 +114,8 @@ package final class Replica {
       }
     }
     if isFirst { renewPending() }
+    // Names every value, so that nothing is left to restore.
+    defer { revived = [] }
     try scope.applyFullState(
       visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
   }
@@ -236,16 +209,32 @@ package final class Replica {
         return SyncFragment(
           .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
       }
-    if !fragments.isEmpty {
-      let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
-      for model in report.orphans { graveyard.insert(model, uuid: model.uuid) }
-    }
+    if !fragments.isEmpty { apply(fragments) }
     if pending.isEmpty {
       graveyard.removeAll()
     } else {
       graveyard.prune { overlay.references }
     }
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+  }
+
+  private func apply(_ fragments: [SyncFragment]) {
+    var fragments = fragments
+    while !fragments.isEmpty {
+      for fragment in fragments { graveyard.write(fragment) }
+      let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+      for model in report.orphans { graveyard.insert(model, uuid: model.uuid) }
+      fragments = revived
+      revived = []
+      for (at, fragment) in fragments.enumerated() {
+        for (key, _) in fragment.properties {
+          guard let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key)) else {
+            continue
+          }
+          fragments[at].properties[key] = visible
+        }
+      }
+    }
   }
 
   private func isKnown(_ uuid: UUID) -> Bool {
@@ -292,10 +281,21 @@ package final class Replica {
 }
 
 extension Replica: MembershipObserver {
-  package func modelEntered(_ model: ModelObject) { graveyard.remove(model.uuid) }
+  package func modelEntered(_ model: ModelObject) {
+    guard let before = graveyard.remove(model.uuid), scope.isWritingRemotely, !before.isEmpty else {
+      return
+    }
+    revived.append(
+      SyncFragment(
+        .change, uuid: model.uuid, className: model.schema.wireName, properties: before))
+  }
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
   package func modelLeft(_ model: ModelObject) { graveyard.insert(model, uuid: model.uuid) }
+
+  package func changesLost(of model: ModelObject, before: JSONObject) {
+    graveyard.changesLost(of: model.uuid, before: before)
+  }
 }
 
 extension Scope {
