@@ -14,6 +14,7 @@ let package = Package(
     .library(name: "Jetstream", targets: ["Jetstream"]),
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
+    .executable(name: "catalogue", targets: ["catalogue"]),
   ],
   targets: [
     .target(name: "CJetstream"),
@@ -26,6 +27,10 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+    .executableTarget(
+      name: "catalogue", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Catalogue",
+      swiftSettings: settings),
+    .testTarget(name: "CatalogueTests", dependencies: ["catalogue"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
       swiftSettings: settings),
