@@ -19,10 +19,52 @@ package struct PropertyKey: Hashable, Sendable {
 /// pending set touches.
 struct PendingOverlay {
   private struct Column {
-    var base: JSONValue
-    var entries: [Entry]
+    private(set) var base: JSONValue
+    private(set) var entries: [Entry] = []
+    /// What is visible, once it was asked for: merging takes a step for each pending change.
+    private var known: JSONValue?
 
-    var visible: JSONValue { entries.reduce(base) { $1.applied(to: $0) } }
+    init(base: JSONValue) { self.base = base }
+
+    mutating func visible() -> JSONValue {
+      if let known { return known }
+      let result = entries.reduce(base) { $1.applied(to: $0) }
+      known = result
+      return result
+    }
+
+    mutating func append(_ entry: Entry) {
+      let isOnTop = entry.before == nil || entry.before == visible()
+      entries.append(entry)
+      known = isOnTop ? entry.value : nil
+    }
+
+    mutating func confirm(_ value: JSONValue) {
+      guard base != value else { return }
+      base = value
+      known = nil
+    }
+
+    mutating func decide(set: Int, isAccepted: Bool) {
+      guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
+      let entry = entries.remove(at: at)
+      // The oldest change on the value that it was made on: what follows stays as it is.
+      let isExpected = isAccepted && at == 0 && (entry.before == nil || entry.before == base)
+      if isAccepted { base = entry.value }
+      if !isExpected { known = nil }
+    }
+
+    /// Takes the changes of collections as if they had been made to the confirmed values.
+    mutating func rebase() {
+      var current = base
+      for (at, entry) in entries.enumerated() {
+        let after = entry.applied(to: current)
+        if entry.before != nil {
+          entries[at] = Entry(set: entry.set, value: after, before: current)
+        }
+        current = after
+      }
+    }
   }
 
   private struct Entry {
@@ -49,7 +91,7 @@ struct PendingOverlay {
   func covers(_ key: PropertyKey) -> Bool { columns[key] != nil }
 
   /// What is visible of a property that a pending set touches.
-  func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible }
+  mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
 
   /// The collection that set number `set` leaves; nil if it does not touch it or the property is
   /// none.
@@ -62,17 +104,7 @@ struct PendingOverlay {
   /// Takes the changes of collections as if they had been made to the confirmed values: what is
   /// visible stays as it is.
   mutating func rebaseCollections() {
-    for key in Array(columns.keys) {
-      guard let column = columns[key] else { continue }
-      var current = column.base
-      for (at, entry) in column.entries.enumerated() {
-        let after = entry.applied(to: current)
-        if entry.before != nil {
-          columns[key]!.entries[at] = Entry(set: entry.set, value: after, before: current)
-        }
-        current = after
-      }
-    }
+    for key in Array(columns.keys) { columns[key]?.rebase() }
   }
 
   /// The confirmed value of a property that a pending set touches.
@@ -83,17 +115,15 @@ struct PendingOverlay {
     set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool
   ) {
     let entry = Entry(set: set, value: value, before: isCollection ? before : nil)
-    columns[key, default: Column(base: before, entries: [])].entries.append(entry)
+    columns[key, default: Column(base: before)].append(entry)
   }
 
   /// The confirmed value is another one now. Does nothing for a property that is not covered.
-  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.base = value }
+  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.confirm(value) }
 
   /// Set number `set` is decided: its value is confirmed at this place of the order, or dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
-    guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return }
-    let entry = columns[key]!.entries.remove(at: at)
-    if isAccepted { columns[key]!.base = entry.value }
+    columns[key]?.decide(set: set, isAccepted: isAccepted)
   }
 
   /// Forgets a property that no pending set touches any more; gives its confirmed value.
