@@ -15,6 +15,7 @@ let package = Package(
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "shapes", targets: ["shapes"]),
+    .executable(name: "catalogue", targets: ["catalogue"]),
   ],
   targets: [
     .target(name: "CJetstream"),
@@ -33,6 +34,10 @@ let package = Package(
     .testTarget(
       name: "ShapesTests", dependencies: ["Jetstream", "JetstreamWebSocket", "shapes"],
       swiftSettings: settings),
+    .executableTarget(
+      name: "catalogue", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Catalogue",
+      swiftSettings: settings),
+    .testTarget(name: "CatalogueTests", dependencies: ["catalogue"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
       swiftSettings: settings),

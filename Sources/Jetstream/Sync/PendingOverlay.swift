@@ -19,10 +19,46 @@ package struct PropertyKey: Hashable, Sendable {
 /// pending set touches.
 struct PendingOverlay {
   private struct Column {
-    var base: JSONValue
-    var entries: [Entry]
+    private(set) var base: JSONValue
+    private(set) var entries: [Entry] = []
+    /// What is visible, once it was asked for: merging takes a step for each pending change.
+    private var known: JSONValue?
 
-    var visible: JSONValue { entries.reduce(base) { $1.applied(to: $0) } }
+    init(base: JSONValue) { self.base = base }
+
+    mutating func visible() -> JSONValue {
+      if let known { return known }
+      let result = entries.reduce(base) { $1.applied(to: $0) }
+      known = result
+      return result
+    }
+
+    mutating func append(_ entry: Entry) {
+      let isOnTop = entry.before == nil || entry.before == visible()
+      entries.append(entry)
+      known = isOnTop ? entry.value : nil
+    }
+
+    mutating func confirm(_ value: JSONValue) {
+      guard base != value else { return }
+      base = value
+      known = nil
+    }
+
+    mutating func submit(set: Int) -> JSONValue? {
+      guard let at = entries.firstIndex(where: { $0.set == set }) else { return nil }
+      let isLast = at == entries.count - 1
+      let value = isLast ? visible() : entries[...at].reduce(base) { $1.applied(to: $0) }
+      entries[at].submitted = value
+      return value
+    }
+
+    mutating func decide(set: Int, isAccepted: Bool) {
+      guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
+      let entry = entries.remove(at: at)
+      if isAccepted { base = entry.submitted ?? entry.value }
+      known = nil
+    }
   }
 
   private struct Entry {
@@ -51,7 +87,7 @@ struct PendingOverlay {
   func covers(_ key: PropertyKey) -> Bool { columns[key] != nil }
 
   /// What is visible of a property that a pending set touches.
-  func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible }
+  mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
 
   /// The confirmed value of a property that a pending set touches.
   func base(_ key: PropertyKey) -> JSONValue? { columns[key]?.base }
@@ -61,28 +97,22 @@ struct PendingOverlay {
     set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool
   ) {
     let entry = Entry(set: set, value: value, before: isCollection ? before : nil)
-    columns[key, default: Column(base: before, entries: [])].entries.append(entry)
+    columns[key, default: Column(base: before)].append(entry)
   }
 
   /// The confirmed value is another one now. Does nothing for a property that is not covered.
-  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.base = value }
+  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.confirm(value) }
 
   /// Set number `set` is decided: its value is confirmed at this place of the order, or dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
-    guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return }
-    let entry = columns[key]!.entries.remove(at: at)
-    if isAccepted { columns[key]!.base = entry.submitted ?? entry.value }
+    columns[key]?.decide(set: set, isAccepted: isAccepted)
   }
 
   /// The value to send for set number `set`: an assignment as it is, a collection as it looks now with
   /// the set's change and those before it. So a collection that is sent contains whatever is known at
   /// this moment, however long the set has waited.
   mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
-    guard let at = columns[key]?.entries.firstIndex(where: { $0.set == set }) else { return nil }
-    let column = columns[key]!
-    let value = column.entries[...at].reduce(column.base) { $1.applied(to: $0) }
-    columns[key]!.entries[at].submitted = value
-    return value
+    columns[key]?.submit(set: set)
   }
 
   /// Forgets a property that no pending set touches any more; gives its confirmed value.

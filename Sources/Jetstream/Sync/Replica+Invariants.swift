@@ -3,6 +3,7 @@ extension Replica {
   /// For tests; cost: O(covered properties).
   package func brokenInvariants() -> [String] {
     var broken: [String] = []
+    var overlay = overlay
     for key in overlay.keys {
       guard let model = scope.model(key.uuid), let property = model.schema[key.name],
         let visible = overlay.visible(key)

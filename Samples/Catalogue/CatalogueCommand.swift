@@ -1,0 +1,74 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+@main
+@MainActor
+enum CatalogueCommand {
+  static func main() async {
+    do {
+      switch try Command(arguments: Array(CommandLine.arguments.dropFirst())) {
+      case .help: Console.say(Command.usage)
+      case .serve(let options): await serve(options)
+      case .join(let options): await join(options)
+      }
+    } catch {
+      Console.fail("\(error.message)\nTry 'catalogue --help'.", status: 2)
+    }
+  }
+
+  private static func serve(_ options: ServeOptions) async {
+    let catalogue: Catalogue
+    do {
+      let path = options.path(environment: ProcessInfo.processInfo.environment)
+      catalogue = try Catalogue(contentsOfFile: path)
+    } catch {
+      Console.fail("\(error)", status: 1)
+    }
+    let scope = Scope(name: "Catalogue", root: catalogue)
+    let participant = Participant(
+      scope: scope, catalogue: catalogue, client: nil, options: options.editing, cuts: 0)
+    let server = Server()
+    server.host(scope)
+    if !options.editing.waits {
+      server.chooseScope = { [weak participant] _, name, _ in
+        guard name == scope.name else { return .failure(.rejected("There is no scope '\(name)'")) }
+        participant?.start()
+        return .success(scope)
+      }
+    }
+    do {
+      let port = try await server.listen(port: options.port)
+      Console.say("listening on ws://127.0.0.1:\(port)")
+    } catch {
+      Console.fail("cannot listen on port \(options.port): \(error)", status: 1)
+    }
+    Console.say("ready")
+    await participant.answer(Console.lines())
+    await server.stop()
+  }
+
+  private static func join(_ options: JoinOptions) async {
+    let catalogue = Catalogue()
+    let scope = Scope(name: "Catalogue", root: catalogue)
+    let client = Client(
+      url: options.url, backoff: Backoff(first: .milliseconds(20), limit: .seconds(1)))
+    let denial = client.onSessionDenied.listen {
+      Console.fail("the session ended: \($0)", status: 1)
+    }
+    do {
+      try await client.connect()
+      try await client.fetch(scope)
+    } catch {
+      Console.fail("\(options.url): \(error)", status: 1)
+    }
+    let participant = Participant(
+      scope: scope, catalogue: catalogue, client: client, options: options.editing,
+      cuts: options.cuts)
+    Console.say("ready")
+    if !options.editing.waits { participant.start() }
+    await participant.answer(Console.lines())
+    denial.cancel()
+    client.close()
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+import Jetstream
+
+/// One process that edits the catalogue: the server itself, or a client.
+@MainActor
+final class Participant {
+  let catalogue: Catalogue
+  let scope: Scope
+  let name: String
+  /// Nil in the server.
+  private let client: Client?
+  private let options: EditOptions
+  private let cuts: Int
+  private var editing: Task<Void, Never>?
+  private var editor: RandomEditor
+  private var lostConnections = 0
+  private var rejected = 0
+
+  init(scope: Scope, catalogue: Catalogue, client: Client?, options: EditOptions, cuts: Int) {
+    self.scope = scope
+    self.catalogue = catalogue
+    self.client = client
+    self.options = options
+    self.cuts = cuts
+    name = options.name ?? (client == nil ? "server" : "client\(options.seed)")
+    editor = RandomEditor(catalogue: catalogue, author: name, seed: options.seed)
+    client?.onStatusChange.listen(self) { me, status in
+      if status == .waiting { me.lostConnections += 1 }
+    }
+    client?.onRejection.listen(self) { me, _ in me.rejected += 1 }
+  }
+
+  // MARK: Editing
+
+  /// Begins to edit, unless that was done before.
+  func start() {
+    guard editing == nil else { return }
+    editing = Task {
+      await edit()
+      Console.say("edited \(editor.count)")
+    }
+  }
+
+  private func edit() async {
+    var cutsMade = 0
+    while editor.count < options.edits {
+      let isCut = cutsMade < cuts && editor.count * (cuts + 1) >= options.edits * (cutsMade + 1)
+      if isCut { await waitUntilOnline() }
+      for _ in 0..<min(editor.batch(), options.edits - editor.count) { editor.edit() }
+      if isCut {
+        // What was just sent is on its way, or not even that.
+        scope.flush()
+        client?.cutConnection()
+        cutsMade += 1
+      } else if editor.wantsFlush() {
+        scope.flush()
+        await Task.yield()
+      } else {
+        await waitForChangeSet()
+      }
+    }
+  }
+
+  /// Every batch of edits changes something, so that a change set follows.
+  private func waitForChangeSet() async {
+    await withCheckedContinuation { continuation in
+      scope.onChanges.listenOnce(self) { _, _ in continuation.resume() }
+    }
+  }
+
+  private func waitUntilOnline() async {
+    guard let client else { return }
+    while client.status != .online {
+      await withCheckedContinuation { continuation in
+        client.onStatusChange.listenOnce(self) { _, _ in continuation.resume() }
+      }
+    }
+  }
+
+  // MARK: The line protocol
+
+  /// Answers lines until one of them says `exit`, or they end.
+  func answer(_ lines: AsyncStream<String>) async {
+    for await line in lines {
+      let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+      switch (words.first, words.dropFirst().first) {
+      case (nil, _): continue
+      case ("exit", nil): return
+      case ("go", nil): start()
+      case ("quiet?", nil): Console.say("quiet \(await becomeQuiet())")
+      case ("mark", nil): await mark()
+      case ("await", let other?):
+        await waitForMark(of: other)
+        Console.say("seen \(other)")
+      case ("print", let path): print(to: path)
+      case ("notes", nil):
+        Console.say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
+      case ("report", nil):
+        Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
+      default: Console.say("error: '\(line)' is not understood; see --help")
+      }
+    }
+  }
+
+  /// Waits until all edits are made and the server has decided them. What others do may still be on
+  /// its way here.
+  private func becomeQuiet() async -> Int {
+    await editing?.value
+    scope.flush()
+    while let client, client.pendingCount > 0 {
+      await withCheckedContinuation { continuation in
+        client.onPendingCountChange.listenOnce(self) { _, _ in continuation.resume() }
+      }
+    }
+    return client?.pendingCount ?? 0
+  }
+
+  /// The server puts everything into one order, so whoever sees a mark has seen all that its author
+  /// did before.
+  private func mark() async {
+    _ = await becomeQuiet()
+    let mark = Mark()
+    mark.author = name
+    catalogue.marks.append(mark)
+    _ = await becomeQuiet()
+    Console.say("marked \(name)")
+  }
+
+  private func waitForMark(of author: String) async {
+    while !catalogue.marks.contains(where: { $0.author == author }) {
+      var token: ObservationToken?
+      await withCheckedContinuation { continuation in
+        var waiting: CheckedContinuation<Void, Never>? = continuation
+        token = catalogue.observeChange(self, \.marks) { _ in
+          waiting?.resume()
+          waiting = nil
+        }
+      }
+      token?.cancel()
+    }
+  }
+
+  private func print(to path: String?) {
+    let json = scope.canonicalJSON
+    if let path {
+      do {
+        try Data(json.utf8).write(to: URL(fileURLWithPath: path))
+      } catch {
+        return Console.say("error: \(path) cannot be written: \(error.localizedDescription)")
+      }
+    }
+    Console.say("canonical \(json.utf8.count) \(FNV1a.hash(json))")
+  }
+}

@@ -1,0 +1,106 @@
+import Foundation
+import Jetstream
+import Testing
+
+@Suite(
+  "A real catalogue in three processes", .serialized, .timeLimit(.minutes(5)),
+  .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
+struct ProcessTests {
+  @Test("The server and two clients end equal after 1,000 edits each")
+  func edits() async throws {
+    try await run(edits: 1000, cuts: 0, seed: 11)
+  }
+
+  @Test("They end equal, with nothing lost, although each client's socket is cut 20 times")
+  func editsThroughCuts() async throws {
+    try await run(edits: 1000, cuts: 20, seed: 21)
+  }
+
+  private func run(edits: Int, cuts: Int, seed: Int) async throws {
+    let clock = ContinuousClock()
+    let begin = clock.now
+    let options = ["--edits", "\(edits)", "--wait"]
+    let server = try CatalogueProcess(
+      ["serve", "--file", try #require(Place.data), "--seed", "\(seed)"] + options)
+    defer { server.kill() }
+    let url = try await server.expect("listening on")
+    _ = try await server.expect("ready")
+    var everybody = [server]
+    defer { for process in everybody { process.kill() } }
+    for at in 1...2 {
+      let client = try CatalogueProcess(
+        ["join", "--url", url, "--seed", "\(seed + at)", "--cut", "\(cuts)"] + options)
+      everybody.append(client)
+      _ = try await client.expect("ready")
+    }
+
+    for process in everybody { try process.say("go") }
+    for process in everybody { #expect(try await process.expect("edited") == "\(edits)") }
+    for process in everybody { #expect(try await process.ask("quiet?", for: "quiet") == "0") }
+
+    // Once everybody has seen everybody's mark, nothing is on its way to anybody.
+    var names: [String] = []
+    for process in everybody { names.append(try await process.ask("mark", for: "marked")) }
+    for process in everybody {
+      for name in names { _ = try await process.ask("await \(name)", for: "seen") }
+    }
+
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("catalogue-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    var states: [Data] = []
+    for (process, name) in zip(everybody, names) {
+      let file = folder.appendingPathComponent(name)
+      let printed = try await process.ask("print \(file.path)", for: "canonical")
+      let state = try Data(contentsOf: file)
+      #expect(printed.hasPrefix("\(state.count) "))
+      let report = try await process.ask("report", for: "report")
+      if process !== server { #expect(report.hasPrefix("cuts=\(cuts) ")) }
+      print("\(name): seed \(seed), \(printed), \(report)")
+      states.append(state)
+    }
+    #expect(states[0].count > 1_000_000)
+    #expect(states[1] == states[0])
+    #expect(states[2] == states[0])
+
+    let journals = try Journals(canonicalJSON: states[0])
+    #expect(journals.lastEdits == Dictionary(uniqueKeysWithValues: names.map { ($0, edits) }))
+    for (process, name) in zip(everybody, names) {
+      let noted = try await process.ask("notes", for: "notes").split(separator: " ")
+      #expect(!noted.isEmpty)
+      #expect(journals.notes[name] == noted.compactMap { Int64($0) }, "the notes of \(name)")
+    }
+    for process in everybody.reversed() { try process.say("exit") }
+    print("\(names.count) x \(edits) edits, \(cuts) cuts: \(clock.now - begin)")
+  }
+}
+
+/// What the processes say they have done, as the final state has it.
+private struct Journals {
+  var lastEdits: [String: Int] = [:]
+  var notes: [String: [Int64]] = [:]
+
+  init(canonicalJSON: Data) throws {
+    let state = try JSONValue(parsing: canonicalJSON)
+    let models = try #require(state["models"])
+    let root = try #require(models[state["root"]?.content ?? ""]?["properties"])
+    for uuid in root["journals"]?.elements ?? [] {
+      let journal = try #require(models[uuid.content]?["properties"])
+      let author = try #require(journal["author"]?.content)
+      lastEdits[author] = journal["lastEdit"]?.number.map(Int.init)
+      notes[author] = journal["notes"]?.elements.map {
+        models[$0.content]?["properties"]?["edit"]?.number ?? -1
+      }
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate subscript(key: String) -> JSONValue? {
+    if case .object(let object) = self { object[key] } else { nil }
+  }
+  fileprivate var elements: [JSONValue] { if case .array(let all) = self { all } else { [] } }
+  fileprivate var content: String { if case .string(let text) = self { text } else { "" } }
+  fileprivate var number: Int64? { if case .integer(let number) = self { number } else { nil } }
+}

@@ -1,0 +1,92 @@
+import Foundation
+
+/// The catalogue's data and executable, where there are any.
+enum Place {
+  /// The data to import, in `JETSTREAM_DATA` or beside the package; nil if it is not there.
+  static let data: String? = {
+    let package = URL(fileURLWithPath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    let folder =
+      ProcessInfo.processInfo.environment["JETSTREAM_DATA"].map { URL(fileURLWithPath: $0) }
+      ?? package.deletingLastPathComponent().appendingPathComponent("shared/data")
+    let file = folder.appendingPathComponent("citm_catalog.json").path
+    return FileManager.default.isReadableFile(atPath: file) ? file : nil
+  }()
+
+  /// The executable, which is built into the same folder as the tests.
+  static let executable: URL? = {
+    var places = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map(\.bundleURL)
+    if let own = Bundle.main.executableURL { places.append(own) }
+    // A runner elsewhere is told where the tests are.
+    for argument in CommandLine.arguments {
+      guard let end = argument.range(of: ".xctest") else { continue }
+      places.append(URL(fileURLWithPath: String(argument[..<end.upperBound])))
+    }
+    return places.map { $0.deletingLastPathComponent().appendingPathComponent("catalogue") }
+      .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+  }()
+}
+
+/// What went wrong with a process.
+struct ProcessError: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// A process of the catalogue: lines go in, lines come out.
+final class CatalogueProcess {
+  private let process = Process()
+  private let input = Pipe()
+  private var lines: AsyncStream<String>.Iterator
+
+  init(_ arguments: [String]) throws {
+    guard let executable = Place.executable else {
+      throw ProcessError(description: "The executable 'catalogue' is not beside the tests.")
+    }
+    let output = Pipe()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = output
+    let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+    lines = stream.makeAsyncIterator()
+    try process.run()
+    let reading = output.fileHandleForReading
+    Thread.detachNewThread {
+      var rest = Data()
+      while case let data = reading.availableData, !data.isEmpty {
+        rest.append(data)
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+          continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
+          rest.removeSubrange(rest.startIndex...end)
+        }
+      }
+      continuation.finish()
+    }
+  }
+
+  /// Ends the process, however it is.
+  func kill() {
+    if process.isRunning { process.terminate() }
+  }
+
+  func say(_ line: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+  }
+
+  /// The rest of the next line, which has to begin with `word`. Ends with an error when the process
+  /// does, or when the test is cancelled because its time is over.
+  func expect(_ word: String) async throws -> String {
+    guard let line = await lines.next(isolation: #isolation) else {
+      throw ProcessError(description: "There was no line to begin with '\(word)'.")
+    }
+    guard line == word || line.hasPrefix(word + " ") else {
+      throw ProcessError(description: "A line should begin with '\(word)': \(line)")
+    }
+    return String(line.dropFirst(word.count + 1))
+  }
+
+  func ask(_ line: String, for word: String) async throws -> String {
+    try say(line)
+    return try await expect(word)
+  }
+}
