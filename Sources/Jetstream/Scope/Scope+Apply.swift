@@ -20,18 +20,22 @@ extension Scope {
   /// do not come out of ``onChanges`` again. Where the scope has a local change of the same property
   /// that is not in a change set yet, that one stays visible, as the later one; collections are
   /// merged. What does not fit is left out and reported, and the rest is applied.
+  ///
+  /// With `resettingMissing`, properties that a fragment does not name return to their defaults.
   @discardableResult
-  public func apply(_ fragments: [SyncFragment]) -> ApplyReport {
-    apply(fragments, alsoKnown: { _ in nil })
+  public func apply(_ fragments: [SyncFragment], resettingMissing: Bool = false) -> ApplyReport {
+    apply(fragments, resettingMissing: resettingMissing, alsoKnown: { _ in nil })
   }
 
   /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds.
   @discardableResult
   package func apply(
-    _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
+    _ fragments: [SyncFragment], resettingMissing: Bool = false,
+    alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     applying += 1
     var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
+    writer.resetsMissing = resettingMissing
     writer.prepare(fragments)
     for kind in [SyncFragment.Kind.add, .change] {
       for (position, fragment) in fragments.enumerated() where fragment.kind == kind {

@@ -1,0 +1,20 @@
+import Jetstream
+import Testing
+
+@Suite("Missing properties")
+struct ResetTests {
+  @Test("J065: they return to their defaults if asked for, and keep their values otherwise")
+  func defaults() {
+    let shape = Shape()
+    let scope = Scope(name: "Shape", root: shape, ticker: .manual())
+    shape.x = 5
+    shape.y = 6
+    scope.flush()
+    let fragment = SyncFragment(
+      .change, uuid: shape.uuid, className: "Shape", properties: ["x": .integer(7)])
+    #expect(scope.apply([fragment]).isComplete)
+    #expect(shape.x == 7 && shape.y == 6)
+    #expect(scope.apply([fragment], resettingMissing: true).isComplete)
+    #expect(shape.x == 7 && shape.y == 0)
+  }
+}
