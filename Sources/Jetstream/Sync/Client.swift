@@ -147,7 +147,7 @@ public final class Client {
     switch action {
     case .connect(let number, let token):
       let headers = token.map { [("X-Jetstream-SessionToken", $0)] } ?? []
-      let pipe = Pipe(client: self, actor: actor, number: number)
+      let pipe = ClientPipe(client: self, actor: actor, number: number)
       reader = Task { [transport] in await pipe.run(transport, headers: headers) }
     case .send(let frame):
       do {
@@ -202,7 +202,7 @@ public final class Client {
     }
   }
 
-  private func opened(_ connection: any TransportConnection, number: Int) {
+  func opened(_ connection: any TransportConnection, number: Int) {
     guard number == engine.currentConnection else {
       return connection.close(code: 1000, reason: "")
     }
@@ -211,108 +211,15 @@ public final class Client {
     scheduleTimer()
   }
 
-  private func received(
+  func received(
     _ frame: Result<[Result<Message, MessageError>], FrameError>, number: Int
   ) {
     engine.received(number, frame, now: ticker.now)
     scheduleTimer()
   }
 
-  private func closed(code: Int, reason: String, number: Int) {
+  func closed(code: Int, reason: String, number: Int) {
     engine.closed(number, code: code, reason: reason, now: ticker.now)
     scheduleTimer()
-  }
-
-  /// Reads one connection away from the client's actor and brings what it decoded there.
-  ///
-  /// Sound although a client is not Sendable: the reference is followed only in methods that are
-  /// isolated to the client's own actor. Both are held weakly, so that reading keeps neither alive.
-  private struct Pipe: @unchecked Sendable {
-    weak var client: Client?
-    let actor: WeakActor
-    let number: Int
-
-    init(client: Client, actor: WeakActor, number: Int) {
-      self.client = client
-      self.actor = actor
-      self.number = number
-    }
-
-    @concurrent
-    func run(_ transport: any Transport, headers: [(String, String)]) async {
-      let connection: any TransportConnection
-      do {
-        connection = try await transport.open(headers: headers)
-      } catch {
-        guard let actor = actor.value else { return }
-        return await closed(code: 0, reason: "\(error)", on: actor)
-      }
-      if let actor = actor.value { await opened(connection, on: actor) }
-      var reason = ""
-      do {
-        while let bytes = try await connection.receive() {
-          let frame = Self.decode(bytes)
-          guard let actor = actor.value else { break }
-          await received(frame, on: actor)
-        }
-      } catch {
-        reason = "\(error)"
-      }
-      guard let actor = actor.value else { return connection.close(code: 1000, reason: "") }
-      let status = connection.closeStatus
-      await closed(
-        code: status?.code ?? 0, reason: reason.isEmpty ? status?.reason ?? "" : reason, on: actor)
-    }
-
-    private static func decode(
-      _ bytes: [UInt8]
-    ) -> Result<[Result<Message, MessageError>], FrameError> {
-      do throws(FrameError) {
-        return .success(try Message.decodeFrame(bytes))
-      } catch {
-        return .failure(error)
-      }
-    }
-
-    private func opened(
-      _ connection: any TransportConnection, on actor: isolated any Actor
-    ) async {
-      guard let client else { return connection.close(code: 1000, reason: "") }
-      client.opened(connection, number: number)
-    }
-
-    private func received(
-      _ frame: Result<[Result<Message, MessageError>], FrameError>, on actor: isolated any Actor
-    ) async { client?.received(frame, number: number) }
-
-    private func closed(code: Int, reason: String, on actor: isolated any Actor) async {
-      client?.closed(code: code, reason: reason, number: number)
-    }
-  }
-}
-
-/// What the server has granted a client.
-public final class Session {
-  /// With this the client resumes the session after a lost connection. Whoever knows it can take the
-  /// session over.
-  public let token: String
-  private weak var client: Client?
-
-  init(token: String, client: Client) {
-    self.token = token
-    self.client = client
-  }
-
-  /// The scopes that are being synced.
-  public var scopes: [Scope] { client?.scopes ?? [] }
-
-  /// Syncs `scope` from now on; see ``Client/fetch(_:params:isolation:)``.
-  public func fetch(
-    _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
-  ) async throws(SyncError) {
-    guard let client, client.session === self else {
-      throw .sessionClosed("another one has replaced it, or its client is gone")
-    }
-    try await client.fetch(scope, params: params)
   }
 }

@@ -56,25 +56,25 @@ package final class ClientEngine {
   /// Gives a number from 0 up to 1 for jitter.
   let random: () -> Double
 
-  private(set) var state = State.idle
-  private var connection = 0
-  private var failures = 0
-  private var channel = ReliableChannel(side: .client)
-  private var lastAckSent = 0
-  package private(set) var token: String?
-  private var params: JSONValue = .object([:])
-  private(set) var replicas: [Replica] = []
-  private var fetches: [Int: Replica] = [:]
-  private var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
-  private var waitingReplies = 0
+  var state = State.idle
+  var connection = 0
+  var failures = 0
+  var channel = ReliableChannel(side: .client)
+  var lastAckSent = 0
+  package internal(set) var token: String?
+  var params: JSONValue = .object([:])
+  var replicas: [Replica] = []
+  var fetches: [Int: Replica] = [:]
+  var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
+  var waitingReplies = 0
   /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
-  private var isReceiving = false
+  var isReceiving = false
 
-  private var pingDue: Duration?
-  private var silenceDue: Duration?
-  private var retryDue: Duration?
-  private var handshakeDue: Duration?
-  private var now: Duration = .zero
+  var pingDue: Duration?
+  var silenceDue: Duration?
+  var retryDue: Duration?
+  var handshakeDue: Duration?
+  var now: Duration = .zero
 
   package init(
     configuration: Configuration = Configuration(), random: @escaping () -> Double,
@@ -220,7 +220,7 @@ package final class ClientEngine {
 
   // MARK: Connection
 
-  private func enter(_ new: State) {
+  func enter(_ new: State) {
     let before = status
     state = new
     if status != before { report(.statusChanged(status)) }
@@ -235,15 +235,15 @@ package final class ClientEngine {
     }
   }
 
-  private func open() {
+  func open() {
     connection += 1
     enter(.connecting)
     perform(.connect(number: connection, token: token))
   }
 
-  private func heard() { silenceDue = now + configuration.silenceLimit }
+  func heard() { silenceDue = now + configuration.silenceLimit }
 
-  private func retry(reason: String) {
+  func retry(reason: String) {
     drop()
     let delay = configuration.backoff.delay(failure: failures, random: random())
     failures += 1
@@ -253,7 +253,7 @@ package final class ClientEngine {
   }
 
   /// Leaves the connection; what comes from it later is not ours any more.
-  private func drop() {
+  func drop() {
     let wasOpen = state != .idle && state != .waiting && state != .closed
     connection += 1
     pingDue = nil
@@ -263,13 +263,13 @@ package final class ClientEngine {
     if wasOpen { perform(.disconnect) }
   }
 
-  private func loseSession() {
+  func loseSession() {
     token = nil
     fetches = [:]
     for replica in replicas { replica.sessionEnded() }
   }
 
-  private func end(_ error: SyncError) {
+  func end(_ error: SyncError) {
     drop()
     token = nil
     fetches = [:]
@@ -283,165 +283,8 @@ package final class ClientEngine {
     report(.sessionDenied(error))
   }
 
-  private func schedulePing() {
+  func schedulePing() {
     let jitter = configuration.pingInterval * (0.2 * random() - 0.1)
     pingDue = now + configuration.pingInterval + jitter
-  }
-
-  // MARK: Messages
-
-  private func handle(_ message: Message) {
-    if state == .creating {
-      guard case .sessionCreateReply(let reply) = message else {
-        return report(.skipped("\(message.type) before the session was created"))
-      }
-      return begin(reply)
-    }
-    if case .ping(let ping) = message { return handle(ping) }
-    switch channel.receive(index: message.index) {
-    case .duplicate: return
-    case .gap(let expected):
-      retry(reason: "message \(expected) is missing before \(message.index)")
-      return
-    case .process: break
-    }
-    switch message {
-    case .scopeFetchReply(let reply): handle(reply)
-    case .scopeState(let state):
-      guard let replica = replica(state.scopeIndex) else { return }
-      handle(state, for: replica)
-    case .scopeSync(let sync):
-      replica(sync.scopeIndex)?.receive(.sync(sync.fragments), index: sync.index)
-    case .scopeSyncReply(let reply):
-      replicas.first { $0.hasSent(reply.replyTo) }?
-        .receive(
-          .reply(messageIndex: reply.replyTo, reply.fragmentReplies), index: reply.index)
-      updateWaitingReplies()
-    case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
-      report(.skipped("\(message.type), which a server does not send in a session"))
-    }
-  }
-
-  private func begin(_ reply: SessionCreateReply) {
-    switch reply.result {
-    case .failure(let error): end(.sessionDenied(error.message))
-    case .success(let token):
-      self.token = token
-      becomeOnline()
-      report(.sessionCreated(token: token))
-      for replica in replicas { send(fetch: replica) }
-    }
-  }
-
-  private func becomeOnline() {
-    failures = 0
-    handshakeDue = nil
-    schedulePing()
-    enter(.online)
-  }
-
-  private func handle(_ ping: Ping) {
-    for message in channel.receive(ping) {
-      // Each set is repeated with what we had seen when it was made.
-      if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
-        seen > lastAckSent
-      {
-        transmit([acknowledgement(of: seen), message])
-      } else {
-        transmit([message])
-      }
-    }
-    if state == .resuming, ping.resendMissing {
-      becomeOnline()
-      for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
-        send(fetch: replica)
-      }
-    }
-  }
-
-  private func handle(_ reply: ScopeFetchReply) {
-    guard let replica = fetches.removeValue(forKey: reply.replyTo) else { return }
-    switch reply.result {
-    case .success(let index): replica.scopeIndex = index
-    case .failure(let error):
-      replica.end()
-      replicas.removeAll { $0 === replica }
-      complete(replica, .failure(.scopeDenied(replica.scope.name, error)))
-    }
-  }
-
-  private func handle(_ state: ScopeState, for replica: Replica) {
-    replica.receive(
-      .state(state.fragments, rootUUID: state.rootUUID) { [weak self, weak replica] result in
-        guard let self, let replica else { return }
-        switch result {
-        case .success: complete(replica, .success(()))
-        case .failure(let error):
-          replica.end()
-          replicas.removeAll { $0 === replica }
-          complete(replica, .failure(.invalidReply("\(error)")))
-        }
-      }, index: state.index)
-  }
-
-  private func complete(_ replica: Replica, _ result: Result<Void, SyncError>) {
-    completions.removeValue(forKey: ObjectIdentifier(replica))?(result)
-  }
-
-  private func replica(_ index: Int) -> Replica? { replicas.first { $0.scopeIndex == index } }
-
-  private func isFetching(_ replica: Replica) -> Bool { fetches.values.contains { $0 === replica } }
-
-  // MARK: Sending
-
-  private func send(fetch replica: Replica) {
-    let message = channel.stamp(
-      .scopeFetch(ScopeFetch(name: replica.scope.name, params: replica.params)))
-    fetches[message.index] = replica
-    transmit([message])
-  }
-
-  /// Up to which of the server's messages everything has been taken in.
-  private var knowledge: Int {
-    let held = replicas.compactMap(\.firstHeldIndex).min()
-    return min(channel.highestReceived, held.map { $0 - 1 } ?? .max)
-  }
-
-  private func acknowledgement(of index: Int) -> Message {
-    lastAckSent = index
-    return .ping(Ping(ack: index))
-  }
-
-  /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
-  /// them: so it knows which elements of a collection we left out on purpose.
-  private func sendWaiting() {
-    guard state == .online, !isReceiving else { return updateWaitingReplies() }
-    let seen = knowledge
-    for replica in replicas {
-      guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting(seen: seen) { fragments in
-        let fragments = fragments.map {
-          configuration.dateForm.applied(to: $0, in: replica.scope)
-        }
-        var frame = seen > lastAckSent ? [acknowledgement(of: seen)] : []
-        let message = channel.stamp(
-          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
-        frame.append(message)
-        transmit(frame)
-        return message.index
-      }
-    }
-    updateWaitingReplies()
-  }
-
-  private func updateWaitingReplies() {
-    let count = pendingCount
-    guard count != waitingReplies else { return }
-    waitingReplies = count
-    report(.waitingRepliesChanged(count))
-  }
-
-  private func transmit(_ messages: [Message]) {
-    perform(.send(Message.encodeFrame(messages, asArray: false)))
   }
 }

@@ -1,0 +1,206 @@
+import Foundation
+
+/// Taking in what the server says about a scope.
+extension Replica {
+  /// Takes message number `index` into the batch; while the scope is paused, it waits.
+  func receive(_ message: Incoming, index: Int) {
+    guard !scope.isIncomingPaused, held.isEmpty else { return held.append((index, message)) }
+    handle(message)
+  }
+
+  /// Whether a message of this index carried a set that is not decided.
+  func hasSent(_ messageIndex: Int) -> Bool {
+    pending.contains { $0.messageIndex == messageIndex }
+  }
+
+  func resume() {
+    // What was changed until now was changed without knowing what is taken in next.
+    scope.sealChanges()
+    let messages = held
+    held = []
+    for (_, message) in messages { handle(message) }
+    finishBatch()
+    onPending?()
+  }
+
+  func handle(_ message: Incoming) {
+    switch message {
+    case .sync(let fragments):
+      guard hasState else { return }
+      beginBatch()
+      for fragment in fragments { note(fragment) }
+    case .reply(let messageIndex, let replies):
+      receiveReply(to: messageIndex, replies)
+    case .state(let fragments, let rootUUID, let completion):
+      do throws(ScopeError) {
+        try receiveState(fragments, rootUUID: rootUUID)
+        completion(.success(()))
+      } catch {
+        completion(.failure(error))
+      }
+    }
+  }
+
+  /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
+  func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    scope.sealChanges()
+    if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
+    hasState = true
+    batch = Batch()
+    var visible = fragments
+    for (at, fragment) in fragments.enumerated() {
+      for (key, value) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard overlay.covers(name) else { continue }
+        overlay.confirm(name, value: value)
+        visible[at].properties[key] = overlay.visible(name)
+      }
+    }
+    try scope.applyFullState(
+      visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
+    revived = [:]
+  }
+
+  /// The root takes the server's UUID; what was changed of it before the first state came is meant
+  /// for it.
+  func renameRoot(from old: UUID, to new: UUID) {
+    for at in pending.indices { pending[at].set = pending[at].set.renaming(old, to: new) }
+    overlay.rename(old, to: new)
+  }
+
+  /// The server's decision about one of our sets.
+  func receiveReply(to messageIndex: Int, _ replies: [FragmentReply]) {
+    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
+    beginBatch()
+    let entry = pending.remove(at: at)
+    let fragments = entry.set.fragments
+    let isCountRight = replies.count == fragments.count
+    let mismatch = WireError(
+      message: replies.count == 1
+        ? replies[0].error?.message ?? "The reply does not fit"
+        : "The server answered \(replies.count) of \(fragments.count) fragments")
+    for (position, fragment) in fragments.enumerated() {
+      let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
+      if let error = reply.error { batch.rejected.append((fragment, error)) }
+      if fragment.kind == .change {
+        for (key, _) in fragment.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          touch(name, className: fragment.className)
+          overlay.decide(set: entry.number, key: name, isAccepted: reply.error == nil)
+        }
+      }
+      if let corrected = reply.modifications, reply.error == nil {
+        note(
+          SyncFragment(
+            .change, uuid: fragment.uuid, className: fragment.className, properties: corrected))
+      }
+    }
+  }
+
+  /// Before the first message of a batch, local changes become a set of their own: what is not in a
+  /// set is not covered by the overlay. What observers change during the batch is handled by the
+  /// scope, which keeps it in front of what is written under it.
+  func beginBatch() {
+    guard batch.isEmpty else { return }
+    scope.sealChanges()
+    batch.isEmpty = false
+  }
+
+  /// Ends a batch: writes what is visibly different into the scope.
+  ///
+  /// All messages of one frame make one batch, so that a reply and the correction that follows it are
+  /// seen as one change.
+  func finishBatch() {
+    guard !batch.isEmpty else { return }
+    var done = batch
+    batch = Batch()
+    for (at, addition) in done.additions.enumerated() {
+      for (key, _) in addition.properties {
+        let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
+        if let visible { done.additions[at].properties[key] = visible }
+      }
+    }
+    var changes = done.direct
+    for (name, before) in done.seen {
+      let now = overlay.visible(name) ?? before
+      _ = overlay.dropIfSettled(name)
+      if now != before, isKnown(name.uuid) {
+        changes[name.uuid, default: JSONObject()][name.name] = now
+      }
+    }
+    let fragments =
+      done.additions
+      + done.order.compactMap { uuid -> SyncFragment? in
+        guard let properties = changes[uuid], !properties.isEmpty else { return nil }
+        return SyncFragment(
+          .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
+      }
+    if !fragments.isEmpty {
+      for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
+      let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+      for model in report.orphans { graveyard.insert(model) }
+      restoreRevived()
+    }
+    if pending.isEmpty {
+      graveyard.removeAll()
+    } else {
+      graveyard.prune { overlay.references }
+    }
+    for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+  }
+
+  /// Gives models that others have brought back the values that the others see.
+  func restoreRevived() {
+    while !revived.isEmpty {
+      let fragments = revived.compactMap { uuid, values in
+        scope.model(uuid).map {
+          SyncFragment(.change, uuid: uuid, className: $0.schema.wireName, properties: values)
+        }
+      }
+      revived = [:]
+      scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+    }
+  }
+
+  func isKnown(_ uuid: UUID) -> Bool {
+    scope.model(uuid) != nil || graveyard.find(uuid) != nil
+  }
+
+  /// Sorts one remote fragment into the batch.
+  func note(_ fragment: SyncFragment) {
+    let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
+    if fragment.kind == .add, !isKnown {
+      batch.additionIndex[fragment.uuid] = batch.additions.count
+      batch.additions.append(
+        SyncFragment(
+          .add, uuid: fragment.uuid, className: fragment.className, properties: JSONObject()))
+    }
+    if let at = batch.additionIndex[fragment.uuid] {
+      for (key, value) in fragment.properties {
+        overlay.confirm(PropertyKey(uuid: fragment.uuid, name: key), value: value)
+        batch.additions[at].properties[key] = value
+      }
+      return
+    }
+    for (key, value) in fragment.properties {
+      let name = PropertyKey(uuid: fragment.uuid, name: key)
+      if overlay.covers(name) {
+        touch(name, className: fragment.className)
+        overlay.confirm(name, value: value)
+      } else {
+        appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: JSONObject()][key] = value
+      }
+    }
+  }
+
+  /// Remembers what was visible of a covered property before the batch changed it.
+  func touch(_ name: PropertyKey, className: String) {
+    appear(name.uuid, className)
+    if batch.seen[name] == nil, let visible = overlay.visible(name) { batch.seen[name] = visible }
+  }
+
+  func appear(_ uuid: UUID, _ className: String) {
+    if batch.classNames.updateValue(className, forKey: uuid) == nil { batch.order.append(uuid) }
+  }
+}
