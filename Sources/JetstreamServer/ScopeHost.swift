@@ -56,7 +56,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     scope.membershipObserver = nil
   }
 
-  func departed(_ uuid: UUID) -> ModelObject? { departed[uuid]?.model }
+  /// A model that has left, and is in no other scope by now.
+  func departed(_ uuid: UUID) -> ModelObject? {
+    departed[uuid].flatMap { $0.model.scope == nil ? $0.model : nil }
+  }
 
   func modelEntered(_ model: ModelObject) {
     if departed.removeValue(forKey: model.uuid) != nil { revived.insert(model.uuid) }

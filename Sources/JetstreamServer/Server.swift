@@ -231,7 +231,7 @@ public final class Server {
       do throws(WebSocketError) {
         while let message = try await connection.receive() {
           let isArray = Message.isArrayFrame(message.bytes)
-          let frame = Self.decode(message.bytes)
+          let frame = Message.frame(message.bytes)
           guard let home = actor.value else { break }
           await received(frame, isArray, id, on: home)
         }
@@ -239,16 +239,6 @@ public final class Server {
         if let home = actor.value { await note("connection \(id): \(error)", on: home) }
       }
       if let home = actor.value { await closed(id, on: home) }
-    }
-
-    private static func decode(
-      _ bytes: [UInt8]
-    ) -> Result<[Result<Message, MessageError>], FrameError> {
-      do throws(FrameError) {
-        return .success(try Message.decodeFrame(bytes))
-      } catch {
-        return .failure(error)
-      }
     }
 
     private func opened(

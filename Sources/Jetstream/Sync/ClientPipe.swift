@@ -26,7 +26,7 @@ struct ClientPipe: @unchecked Sendable {
     var reason = ""
     do {
       while let bytes = try await connection.receive() {
-        let frame = Self.decode(bytes)
+        let frame = Message.frame(bytes)
         guard let actor = actor.value else { break }
         await received(frame, on: actor)
       }
@@ -37,16 +37,6 @@ struct ClientPipe: @unchecked Sendable {
     let status = connection.closeStatus
     await closed(
       code: status?.code ?? 0, reason: reason.isEmpty ? status?.reason ?? "" : reason, on: actor)
-  }
-
-  private static func decode(
-    _ bytes: [UInt8]
-  ) -> Result<[Result<Message, MessageError>], FrameError> {
-    do throws(FrameError) {
-      return .success(try Message.decodeFrame(bytes))
-    } catch {
-      return .failure(error)
-    }
   }
 
   private func opened(

@@ -22,6 +22,17 @@ extension Message {
     }
   }
 
+  /// Reads the messages of one frame; the error is part of the result, to be carried elsewhere.
+  package static func frame(
+    _ bytes: [UInt8]
+  ) -> Result<[Result<Message, MessageError>], FrameError> {
+    do throws(FrameError) {
+      return .success(try decodeFrame(bytes))
+    } catch {
+      return .failure(error)
+    }
+  }
+
   /// Whether a frame is an array rather than a bare object, by its first byte that is not white
   /// space. The first message of a connection has to be bare.
   public static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
