@@ -79,8 +79,6 @@ struct PendingOverlay {
 
   private var columns: [PropertyKey: Column] = [:]
 
-  var isEmpty: Bool { columns.isEmpty }
-
   var keys: some Collection<PropertyKey> { columns.keys }
 
   /// Whether a pending set touches the property.
@@ -88,9 +86,6 @@ struct PendingOverlay {
 
   /// What is visible of a property that a pending set touches.
   mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
-
-  /// The confirmed value of a property that a pending set touches.
-  func base(_ key: PropertyKey) -> JSONValue? { columns[key]?.base }
 
   /// Set number `set` changes the property from `before` to `value`.
   mutating func add(
