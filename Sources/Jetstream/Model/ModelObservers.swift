@@ -10,8 +10,13 @@ final class ModelObservers: TokenHolder {
   var detach: Signal<Scope>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
+  /// Reports to the Observation module, if the class adopts `Observable`.
+  var bridge: ObservationBridge?
   /// Delivers while the model is in no scope.
   var ticker: Ticker?
+
+  /// Whether every write has to be told at once, not only the first in a tick.
+  var wantsEveryWrite: Bool { propertyChange != nil || bridge != nil }
 
   /// A coalesced observation of some properties, or of a composite that reads them.
   struct ChangeEntry {

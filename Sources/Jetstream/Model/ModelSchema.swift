@@ -36,6 +36,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   public let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// Whether the class adopts `Observable`, so that reads and changes are bridged.
+  let isObservable: Bool
   private let indexByName: [String: Int]
   private let indexByOffset: [UInt16]
 
@@ -44,6 +46,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
+    isObservable = ObservationBridge.adopts(modelClass)
     indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
       preconditionFailure(
         "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
