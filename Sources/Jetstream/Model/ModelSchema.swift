@@ -38,6 +38,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   let childProperties: [Property]
   /// Whether the class adopts `Observable`, so that reads and changes are bridged.
   let isObservable: Bool
+  /// What key paths of the class lead to.
+  let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
   private let indexByOffset: [UInt16]
 
