@@ -20,6 +20,9 @@ final class ObservationBridge: Observable {
   private let registrar = ObservationRegistrar()
   /// What has been read: nothing else can be tracked.
   private var read = PropertySet()
+  /// What is being reported, and what has changed again meanwhile.
+  private var reporting: [Int] = []
+  private var again: [Int] = []
 
   /// Notes a read in the tracking that is under way, if there is one.
   func didRead(_ index: Int) {
@@ -28,11 +31,23 @@ final class ObservationBridge: Observable {
   }
 
   /// Reports a change to the trackings that have read the property.
+  ///
+  /// A registrar forgets a tracking only once its `onChange` has returned. What that changes is
+  /// therefore reported afterwards, so that no tracking is told twice.
   func didChange(_ index: Int) {
     guard read.contains(index) else { return }
+    if reporting.contains(index) {
+      again.append(index)
+      return
+    }
     let path = Self.path(index)
-    registrar.willSet(self, keyPath: path)
-    registrar.didSet(self, keyPath: path)
+    reporting.append(index)
+    repeat {
+      again.removeAll { $0 == index }
+      registrar.willSet(self, keyPath: path)
+      registrar.didSet(self, keyPath: path)
+    } while again.contains(index)
+    reporting.removeAll { $0 == index }
   }
 
   // MARK: Key paths
