@@ -51,6 +51,9 @@ final class TrackingCount: Sendable {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ObservationBridgeTests {
   @Test("a tracking is called once, for the properties that it has read")
   func perProperty() {

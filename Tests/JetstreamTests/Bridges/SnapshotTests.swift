@@ -92,6 +92,9 @@ private func full() -> Sheet {
   _ body: @Sendable () -> Result
 ) async -> Result { body() }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct SnapshotTests {
   @Test("every value is the same, bit for bit, in another isolation domain") func values() async {
     let sheet = full()
@@ -197,7 +200,8 @@ private func full() -> Sheet {
     #expect(frozen.makeModel().snapshot() == frozen)
   }
 
-  @Test("computed properties are what the getter makes of the copied values") func computed() async {
+  @Test("computed properties are what the getter makes of the copied values") func computed() async
+  {
     let sheet = full()
     sheet.id = sheet.uuid
     sheet.title = nil
