@@ -12,6 +12,8 @@ final class ModelObservers: TokenHolder {
   var parentRemoved: Signal<ParentChange>?
   /// Delivers while the model is in no scope.
   var ticker: Ticker?
+  /// What only some ways of observing need.
+  var extras: ObserverExtras?
 
   /// A coalesced observation of some properties, or of a composite that reads them.
   struct ChangeEntry {
@@ -73,6 +75,7 @@ final class ModelObservers: TokenHolder {
     detach?.removeListeners(of: observer)
     parentAdded?.removeListeners(of: observer)
     parentRemoved?.removeListeners(of: observer)
+    extras?.remove(observer)
   }
 }
 
@@ -96,6 +99,8 @@ final class ChangeObservation: ObservationToken {
 /// A callback that runs once a tick in which the model or one of its descendants has changed.
 final class TreeObservation: ObservationToken {
   var handler: (() -> Void)?
+  /// Which changes count; nil for all.
+  var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   /// Whether it was made on a model in no scope.
   private let isLoose: Bool
