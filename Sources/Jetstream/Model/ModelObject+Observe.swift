@@ -3,7 +3,13 @@ extension ModelObject {
   public final var signals: ModelSignals { ModelSignals(ensureRecord()) }
 
   /// Cancels everything that `observer` observes on this model.
-  public final func removeObservers(_ observer: AnyObject) { record?.observers?.remove(observer) }
+  public final func removeObservers(_ observer: AnyObject) {
+    guard let record else { return }
+    var own: [ChangeNode] = []
+    record.nodes.forEach { if $0.observer === observer { own.append($0) } }
+    for node in own { node.cancel() }
+    record.observers?.remove(observer)
+  }
 }
 
 /// What the typed observe methods are written on, so that `Self` is the subclass in key paths.
@@ -15,8 +21,6 @@ extension ModelObject {
 public protocol ObservableModel: ModelObject {}
 
 extension ModelObject: ObservableModel {}
-
-// MARK: Once a tick
 
 extension ObservableModel {
   /// Calls `handler` once in each tick in which one of the named properties has changed; without
@@ -36,9 +40,26 @@ extension ObservableModel {
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
     isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    observeChange(observer, paths: keyPaths, isolation: isolation) { [weak observer] in
-      if let observer { handler(observer) }
+    add(observing: keyPaths, isolation: isolation) {
+      BoundObservation(observer, properties: $0, handler)
     }
+  }
+
+  /// Calls `handler` once in each tick in which the property has changed.
+  @discardableResult
+  public func observeChange<Observer: AnyObject>(
+    _ observer: Observer, _ keyPath: PartialKeyPath<Self>,
+    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+  ) -> ObservationToken {
+    let record = ensureRecord()
+    guard let index = record.schema.keyPaths.index(of: keyPath) else {
+      return add(observing: [keyPath], isolation: isolation) {
+        BoundObservation(observer, properties: $0, handler)
+      }
+    }
+    let observation = BoundObservation(observer, properties: PropertySet(index), handler)
+    add(observation, to: record, isolation: isolation)
+    return observation
   }
 
   /// Calls `handler` once in each tick in which one of the named properties has changed, until the
@@ -48,7 +69,7 @@ extension ObservableModel {
     _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    observeChange(nil, paths: keyPaths, isolation: isolation, handler)
+    add(observing: keyPaths, isolation: isolation) { FreeObservation(properties: $0, handler) }
   }
 
   /// Calls `handler` once in each tick in which one of the properties named by text has changed.
@@ -59,9 +80,10 @@ extension ObservableModel {
     _ observer: Observer, keys: [String], isolation: (any Actor)? = #isolation,
     _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    observeChange(observer, keys: keys, isolation: isolation) { [weak observer] in
-      if let observer { handler(observer) }
-    }
+    let properties = PropertySet(schema.indices(of: keys))
+    let observation = BoundObservation(observer, properties: properties, handler)
+    add(observation, to: ensureRecord(), isolation: isolation)
+    return observation
   }
 
   /// Calls `handler` once in each tick in which one of the properties named by text has changed,
@@ -70,37 +92,10 @@ extension ObservableModel {
   public func observeChange(
     keys: [String], isolation: (any Actor)? = #isolation, _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    observeChange(nil, keys: keys, isolation: isolation, handler)
-  }
-
-  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
-  /// last time and as it is now. A value that is back where it was is not told.
-  ///
-  /// ```swift
-  /// shape.observeChange(self, \.x) { me, old, new in me.animate(from: old, to: new) }
-  /// ```
-  ///
-  /// Of a computed property the last value is kept without keeping its models alive: one that is
-  /// gone by then is reported as nil, or left out of an array. For large collections
-  /// ``observeDifference(_:_:isolation:_:)`` costs less.
-  @discardableResult
-  public func observeChange<Observer: AnyObject, Value>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (Observer, Value, Value) -> Void
-  ) -> ObservationToken {
-    observeValue(observer, keyPath, isolation: isolation) { [weak observer] in
-      if let observer { handler(observer, $0, $1) }
-    }
-  }
-
-  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
-  /// last time and as it is now, until the token is cancelled.
-  @discardableResult
-  public func observeChange<Value>(
-    _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (Value, Value) -> Void
-  ) -> ObservationToken {
-    observeValue(nil, keyPath, isolation: isolation, handler)
+    let properties = PropertySet(schema.indices(of: keys))
+    let observation = FreeObservation(properties: properties, handler)
+    add(observation, to: ensureRecord(), isolation: isolation)
+    return observation
   }
 }
 
@@ -126,98 +121,47 @@ extension ObservableModel {
   /// Runs the getter to learn what it reads. One that can be written and reads one property of its
   /// own model, of its own type, is that property.
   func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
+    if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
       schema.properties[reads[0].index].access.valueType == type(of: keyPath).valueType
     else { return .composite }
+    schema.keyPaths.store(reads[0].index, for: keyPath)
     return .property(reads[0].index)
   }
 
-  private func observeChange(
-    _ observer: AnyObject?, paths: [PartialKeyPath<Self>], isolation: (any Actor)?,
-    _ handler: @escaping () -> Void
+  /// Registers what `make` makes of the set of properties that the key paths lead to: nil for all.
+  func add(
+    observing keyPaths: [PartialKeyPath<Self>], isolation: (any Actor)?,
+    _ make: (PropertySet?) -> ChangeObservation
   ) -> ObservationToken {
-    let observation = ChangeObservation(observer: observer)
-    observation.run(handler)
-    var properties: [Int] = []
-    for path in paths {
-      switch resolve(path) {
-      case .property(let index): properties.append(index)
-      case .composite: addComposite(path, to: observation)
+    let record = ensureRecord()
+    var properties: PropertySet?
+    var composites: [PartialKeyPath<Self>] = []
+    for keyPath in keyPaths {
+      switch resolve(keyPath) {
+      case .property(let index): properties = (properties ?? PropertySet()).inserting(index)
+      case .composite: composites.append(keyPath)
       }
     }
-    let token = add(
-      observation, properties: paths.isEmpty ? nil : PropertySet(properties), isolation: isolation)
-    for composite in observation.composites { _ = composite.evaluate() }
-    return token
-  }
-
-  private func observeChange(
-    _ observer: AnyObject?, keys: [String], isolation: (any Actor)?,
-    _ handler: @escaping () -> Void
-  ) -> ObservationToken {
-    let indices = schema.indices(of: keys)
-    let observation = ChangeObservation(observer: observer)
-    observation.run(handler)
-    return add(observation, properties: PropertySet(indices), isolation: isolation)
-  }
-
-  private func observeValue<Value>(
-    _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)?,
-    _ handler: @escaping (Value, Value) -> Void
-  ) -> ObservationToken {
-    let observation = ChangeObservation(observer: observer)
-    var properties: [Int] = []
-    var keepsModels = false
-    switch resolve(keyPath) {
-    case .property(let index):
-      properties = [index]
-      keepsModels = true
-    case .composite: addComposite(keyPath, to: observation)
-    }
-    var last = RememberedValue(self[keyPath: keyPath], keepsModels: keepsModels)
-    let record = ensureRecord()
-    observation.run { [unowned record] isMuted in
-      guard let model = record.model as? Self else { return }
-      let new = model[keyPath: keyPath]
-      if last.isSame(as: new) { return }
-      let old = last.value ?? new
-      last = RememberedValue(new, keepsModels: keepsModels)
-      if !isMuted { handler(old, new) }
-    }
-    let token = add(observation, properties: PropertySet(properties), isolation: isolation)
-    for composite in observation.composites { _ = composite.evaluate() }
-    return token
-  }
-
-  private func addComposite(_ path: PartialKeyPath<Self>, to observation: ChangeObservation) {
-    let watch = CompositeWatch(ensureRecord(), observation: observation) { model in
-      (model as! Self)[keyPath: path]
-    }
-    observation.composites.append(watch)
-  }
-
-  func add(
-    _ observation: ChangeObservation, properties: PropertySet?, isolation: (any Actor)?
-  ) -> ObservationToken {
-    let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
-    observers.add(observation)
-    if properties?.isEmpty != true {
-      observers.changes.append(.init(properties: properties, target: .observation(observation)))
+    let observation = make(keyPaths.isEmpty ? nil : properties ?? PropertySet())
+    add(observation, to: record, isolation: isolation)
+    for keyPath in composites {
+      let watch = CompositeWatch(record, observation: observation) {
+        ($0 as! Self)[keyPath: keyPath]
+      }
+      observation.composites.append(watch)
+      _ = watch.evaluate()
     }
     return observation
   }
-}
 
-extension ChangeObservation {
-  /// Sets the handler. While the token is muted, it is not called.
-  func run(_ handler: @escaping () -> Void) {
-    run { isMuted in if !isMuted { handler() } }
-  }
-
-  /// Sets the handler, which is told whether the token is muted: it may have something to forget.
-  func run(_ handler: @escaping (_ isMuted: Bool) -> Void) {
-    self.handler = { [unowned self] in handler(isMuted) }
+  @inline(__always)
+  func add(
+    _ observation: ChangeObservation, to record: ModelRecord, isolation: (any Actor)?
+  ) {
+    record.needsTicker(of: isolation)
+    record.add(observation)
   }
 }
 

@@ -13,8 +13,6 @@ public class ObservationToken {
   public private(set) final var isCancelled = false
   /// Whether the callback is left out for the time being.
   final var isMuted = false
-  /// Told when the token is cancelled, so that the list that holds it can drop it.
-  final weak var holder: (any TokenHolder)?
 
   init(observer: AnyObject?) {
     self.observer = observer
@@ -27,7 +25,7 @@ public class ObservationToken {
     guard !isCancelled else { return }
     isCancelled = true
     forgetHandler()
-    holder?.tokenWasCancelled(self)
+    leaveHolder()
   }
 
   /// Whether a delivery should still reach the callback.
@@ -35,11 +33,9 @@ public class ObservationToken {
 
   /// Releases what the callback captured.
   func forgetHandler() {}
-}
 
-/// A list of tokens that drops the cancelled ones.
-protocol TokenHolder: AnyObject {
-  func tokenWasCancelled(_ token: ObservationToken)
+  /// Leaves the list that holds the token.
+  func leaveHolder() {}
 }
 
 /// Says when a list of tokens has grown enough to look for dead ones, so that adding to it costs

@@ -18,6 +18,7 @@ final class ImmediateComposite: ObservationToken {
   var evaluate: Evaluation?
   private let record: ModelRecord
   private var dependencies: [Dependency] = []
+  weak var holder: ObserverExtras?
 
   init(_ record: ModelRecord, observer: AnyObject?) {
     self.record = record
@@ -30,6 +31,8 @@ final class ImmediateComposite: ObservationToken {
     evaluate = nil
     stop()
   }
+
+  override func leaveHolder() { holder?.dropDead() }
 
   /// Runs the getter, and the handler if the value differs.
   func update() {

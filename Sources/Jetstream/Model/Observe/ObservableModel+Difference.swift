@@ -71,13 +71,14 @@ extension ObservableModel {
     let property = schema.properties[index]
     let journal = StepJournal(index: index)
     record.ensureObservers().ensureExtras().add(journal)
-    let observation = ChangeObservation(observer: observer)
-    observation.run { [unowned record] isMuted in
+    let observation = MindfulObservation(observer: observer, properties: PropertySet(index)) {
+      [unowned record] isMuted in
       guard let model = record.model else { return }
       if isMuted { return journal.forget() }
       let difference = journal.take(now: model.list(of: property), as: Element.self)
       if !difference.isEmpty { handler(difference) }
     }
-    return add(observation, properties: PropertySet([index]), isolation: isolation)
+    add(observation, to: record, isolation: isolation)
+    return observation
   }
 }

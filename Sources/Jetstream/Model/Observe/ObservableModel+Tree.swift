@@ -72,9 +72,10 @@ extension ObservableModel {
     _ observer: AnyObject?, _ pattern: TreePattern?, isolation: (any Actor)?,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    ensureRecord().observeTree(
-      TreeObservation(observer: observer, isLoose: scope == nil), pattern,
-      ticker: isolation.map { Ticker.on($0) }, handler)
+    let record = ensureRecord()
+    record.needsTicker(of: isolation)
+    return record.observeTree(
+      TreeObservation(observer: observer, isLoose: scope == nil), pattern, handler)
   }
 }
 
@@ -82,12 +83,11 @@ extension ModelRecord {
   /// Adds a tree observation. While its token is muted, the handler is not called.
   @discardableResult
   func observeTree(
-    _ observation: TreeObservation, _ pattern: TreePattern? = nil, ticker: Ticker? = nil,
-    _ handler: @escaping () -> Void
+    _ observation: TreeObservation, _ pattern: TreePattern? = nil, _ handler: @escaping () -> Void
   ) -> ObservationToken {
     observation.pattern = pattern
     observation.handler = { [unowned observation] in if !observation.isMuted { handler() } }
-    ensureObservers(ticker: ticker).add(observation)
+    ensureObservers().add(observation)
     return observation
   }
 }

@@ -1,5 +1,5 @@
 /// What only some ways of observing a model need. Made when the first of these is used.
-final class ObserverExtras: TokenHolder {
+final class ObserverExtras {
   private struct WeakJournal { weak var journal: StepJournal? }
 
   /// The journals live as long as their observations.
@@ -40,10 +40,8 @@ final class ObserverExtras: TokenHolder {
     composites.append(composite)
   }
 
-  func tokenWasCancelled(_ token: ObservationToken) { dropDead() }
-
   /// What the callbacks captured is released after the access has ended.
-  private func dropDead() {
+  func dropDead() {
     let all = composites
     if all.contains(where: { !$0.isLive }) { composites = all.filter(\.isLive) }
     withExtendedLifetime(all) {}
