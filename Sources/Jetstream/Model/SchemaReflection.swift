@@ -23,10 +23,14 @@ enum SchemaReflection {
       precondition(
         field.access.valueType._storageKind != .model,
         "\(modelClass).\(field.name) refers to a model and must be optional.")
+      let type = field.access.valueType.propertyType
+      if let misuse = type.misuse {
+        preconditionFailure("\(modelClass).\(field.name) \(misuse)")
+      }
       let (defaultValue, makesModels) = defaultValue(of: field, at: start + field.offset)
       properties.append(
         ModelSchema.Property(
-          name: field.name, type: field.access.valueType.propertyType, options: record.options,
+          name: field.name, type: type, options: record.options,
           index: index, defaultValue: defaultValue, makesModels: makesModels,
           offset: field.offset, kind: field.access.valueType._storageKind, access: field.access))
     }
