@@ -113,7 +113,7 @@ extension ModelRecord {
     var properties = JSONObject()
     guard let model else { return properties }
     for property in schema.properties where property.isSynced {
-      properties.append(newKey: property.name, model.json(of: property))
+      properties.append(newKey: property.wireName, model.json(of: property))
     }
     return properties
   }
@@ -129,13 +129,13 @@ extension ModelRecord {
       let property = schema.properties[base.index]
       if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
-        now.append(newKey: property.name, model.json(of: property))
-        before.append(newKey: property.name, old)
+        now.append(newKey: property.wireName, model.json(of: property))
+        before.append(newKey: property.wireName, old)
       } else {
         let new = model.list(of: property)
         guard let old = base.list(now: new), !new.isSame(as: old) else { continue }
-        now.append(newKey: property.name, new.json)
-        before.append(newKey: property.name, old.json)
+        now.append(newKey: property.wireName, new.json)
+        before.append(newKey: property.wireName, old.json)
       }
     }
     return (now, before)

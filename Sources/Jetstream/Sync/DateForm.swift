@@ -14,7 +14,7 @@ public enum DateForm: Sendable, Hashable {
       return fragment
     }
     var result = fragment
-    for (key, value) in fragment.properties where schema[key]?.type.holdsDates == true {
+    for (key, value) in fragment.properties where schema[wireName: key]?.type.holdsDates == true {
       result.properties[key] = Self.text(value)
     }
     return result
