@@ -55,6 +55,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   public let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// The synced properties with a minimal sync interval.
+  let throttledProperties: [Property]
   private let indexByName: [String: Int]
   private let indexByWireName: [String: Int]
   private let indexByOffset: [UInt16]
@@ -64,6 +66,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
+    throttledProperties = properties.filter { $0.isSynced && $0.options.minSyncInterval != nil }
     indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
       preconditionFailure(
         "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
