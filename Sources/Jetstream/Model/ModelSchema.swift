@@ -57,6 +57,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   let childProperties: [Property]
   /// The synced properties with a minimal sync interval.
   let throttledProperties: [Property]
+  /// What key paths of the class lead to.
+  let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
   private let indexByWireName: [String: Int]
   private let indexByOffset: [UInt16]
