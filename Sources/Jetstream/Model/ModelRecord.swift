@@ -127,7 +127,12 @@ final class ModelRecord {
 
   func keepBase(_ index: Int, _ value: Base.Value) {
     guard let captureScope, captured.insert(index) else { return }
-    if bases.isEmpty { captureScope.willCollect(from: self) }
+    if bases.isEmpty {
+      captureScope.willCollect(from: self)
+    } else if !schema.throttledProperties.isEmpty {
+      // The bases that are there may be of properties that are held back.
+      captureScope.startCollecting()
+    }
     bases.append(Base(index: index, value: value))
   }
 

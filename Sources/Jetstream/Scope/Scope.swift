@@ -54,6 +54,8 @@ public final class Scope: TickClient {
   /// Whether there can be such models.
   private(set) var hasLocalReferences = false
   var isCollecting = false
+  /// Properties that change sets leave out for now.
+  var throttle = SyncThrottle()
   /// Models that fragments have taken out of a property, while not all fragments are applied yet.
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
