@@ -9,8 +9,8 @@ let settings: [SwiftSetting] = [
 
 /// What is about manual tickers, or about no isolation domain in particular.
 let manualOnly = [
-  "Model/MisuseTests.swift", "Model/SchemaTests.swift", "Signals/ActorTickerTests.swift",
-  "Signals/TickerTests.swift",
+  "Model/MisuseTests.swift", "Model/SchemaTests.swift", "Scope/ThrottleTests.swift",
+  "Signals/ActorTickerTests.swift", "Signals/TickerTests.swift",
 ]
 
 let package = Package(

@@ -139,7 +139,7 @@ final class SnapshotGraph: Sendable {
       var properties = JSONObject()
       let bottom = stack.count
       for property in schema.properties where property.isSynced {
-        properties.append(newKey: property.name, json(of: property, at: place))
+        properties.append(newKey: property.wireName, json(of: property, at: place))
         switch nodes[place].values[property.index] {
         case .model(let child?): stack.append(child)
         case .models(let children): stack.append(contentsOf: children)

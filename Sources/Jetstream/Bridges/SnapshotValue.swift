@@ -57,9 +57,28 @@ extension UInt64: ShareableValue {}
 extension Float: ShareableValue {}
 extension Double: ShareableValue {}
 extension RGBAColor: ShareableValue {}
-extension Array: ShareableValue where Element: ShareableValue {}
-extension Optional: ShareableValue where Wrapped: ShareableValue {}
-extension Dictionary: ShareableValue where Key: ShareableValue, Value: ShareableValue {}
+
+/// Types whose values can be shared if those that they hold can.
+private protocol ShareableContainer {
+  static var holdsShareable: Bool { get }
+}
+
+extension Array: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Element.self) }
+}
+extension Optional: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Wrapped.self) }
+}
+extension Dictionary: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Key.self) && isShareable(Value.self) }
+}
+
+func isShareable<Value>(_ type: Value.Type) -> Bool {
+  if _isPOD(type) || type is any ShareableValue.Type || type is any CodableValue.Type {
+    return true
+  }
+  return (type as? any ShareableContainer.Type)?.holdsShareable ?? false
+}
 
 /// Takes values out of a model and puts them back, of a `@Property` of unknown type.
 protocol SnapshotSource: SendableMetatype {
@@ -77,7 +96,7 @@ protocol SnapshotSource: SendableMetatype {
 /// description, the object is alive, and no access to the property is open. What is written to is
 /// private to its maker.
 extension Property: SnapshotSource {
-  static var isShareable: Bool { _isPOD(Value.self) || Value.self is any ShareableValue.Type }
+  static var isShareable: Bool { Jetstream.isShareable(Value.self) }
 
   private static func at(_ address: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Property> {
     address.assumingMemoryBound(to: Property.self)

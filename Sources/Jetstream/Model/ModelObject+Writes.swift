@@ -72,6 +72,7 @@ extension ModelObject {
       } else {
         record.keepSteps(operations, of: index, now: list(of: property))
       }
+      record.observers?.extras?.note(operations, of: index, now: list(of: property))
       record.noteChange(index)
     }
     record.fire {

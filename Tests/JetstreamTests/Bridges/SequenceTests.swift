@@ -221,31 +221,27 @@ extension Scope {
     #expect(difference?.insertions.count == 1)
   }
 
-  @Test("the net difference of random edits leads from the old content to the new one")
-  func random() {
-    var random = SeededGenerator(seed: 2026)
-    let models = (0..<40).map { _ in Shape() }
-    for round in 0..<200 {
-      let old = ModelArray(
-        models.shuffled(using: &random).prefix(.random(in: 0...40, using: &random)))
-      var new = old
-      for _ in 0..<Int.random(in: 0...8, using: &random) {
-        switch Int.random(in: 0..<3, using: &random) {
-        case 0: new.append(models.randomElement(using: &random)!)
-        case 1 where !new.isEmpty: new.remove(at: .random(in: 0..<new.count, using: &random))
-        case 2 where !new.isEmpty:
-          new.move(
-            from: .random(in: 0..<new.count, using: &random),
-            to: .random(in: 0..<new.count, using: &random))
-        default: break
-        }
-      }
-      let difference = new.netDifference(from: old)
-      #expect(Array(old).applying(difference) == Array(new), "seed 2026, round \(round)")
-      for case .remove(let offset, let model, let target?) in difference.removals {
-        #expect(old[offset] === model && new[target] === model, "seed 2026, round \(round)")
+  @Test("a loop that waits ends with its task, and with the model", arguments: Ticking.allCases)
+  func end(_ ticking: Ticking) async {
+    var canvas: Canvas? = Canvas()
+    weak let weakCanvas = canvas
+    let differences = canvas!.differences(of: \.shapes)
+    let scope = makeScope(Node(), ticking)
+    var count = 0
+    let tasks = (0..<2).map { _ in
+      Task {
+        for await _ in differences { count += 1 }
       }
     }
+    await until { canvas?.record?.nodes.count == 2 }
+    tasks[0].cancel()
+    await tasks[0].value
+    #expect(canvas?.record?.nodes.count == 1)
+    canvas = nil
+    await tasks[1].value
+    #expect(weakCanvas == nil)
+    #expect(count == 0)
+    scope.tickNow()
   }
 }
 

@@ -20,10 +20,15 @@ struct Marking: PropertyValue, Equatable {
   static func == (a: Marking, b: Marking) -> Bool { a.box.text == b.box.text }
 }
 
+struct Stamp: CodableValue {
+  var note = ""
+  var date = Date(timeIntervalSinceReferenceDate: 0)
+}
+
 class Sheet: ModelObject {
   @Property var number = 3
   @Property var wide: UInt64 = 1
-  @Property var ratio = 0.5
+  @Property(.wireName("rate")) var ratio = 0.5
   @Property var single: Float = 0
   @Property var title: String?
   @Property var date = Date(timeIntervalSinceReferenceDate: 0)
@@ -34,6 +39,8 @@ class Sheet: ModelObject {
   @Property var grains: [Grain] = []
   @Property var optional: Double?
   @Property var marking = Marking("m")
+  @Property var stamp = Stamp()
+  @Property var stamps: [String: [Stamp]] = [:]
   @Property(.local) var isOpen = false
   @Property var cover: Sheet?
   @Property var sheets: ModelArray<Sheet> = []
@@ -83,6 +90,8 @@ private func full() -> Sheet {
   sheet.grains = [.coarse, .fine]
   sheet.optional = .nan
   sheet.marking = Marking("x")
+  sheet.stamp = Stamp(note: "n", date: Date(timeIntervalSinceReferenceDate: 1e-7))
+  sheet.stamps = ["a": [sheet.stamp]]
   sheet.isOpen = true
   return sheet
 }
@@ -116,6 +125,8 @@ private func full() -> Sheet {
       #expect(frozen.dates[0].timeIntervalSinceReferenceDate == 0.1 + 0.2)
       #expect(frozen.grains == [.coarse, .fine])
       #expect(frozen.optional?.isNaN == true)
+      #expect(frozen.stamp.date.timeIntervalSinceReferenceDate == 1e-7)
+      #expect(frozen.stamps["a"]?.first?.date.timeIntervalSinceReferenceDate == 1e-7)
       #expect(frozen.isOpen)
       #expect(frozen.cover == nil)
       #expect(frozen.sheets.isEmpty)
