@@ -150,8 +150,8 @@ public final class Scope: TickClient {
         continue
       }
       classes[next.wireName] = next
-      for property in next.childProperties {
-        if !property.isSynced { hasLocalReferences = true }
+      if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
+      for property in next.properties {
         if let child = property.access.valueType._modelClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
