@@ -133,6 +133,9 @@ public final class Scope: TickClient {
   /// The schema of the class that is called `wireName` in this scope.
   public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
+  /// The schemas of all classes that were registered, in no particular order.
+  var knownSchemas: some Collection<ModelSchema> { classes.values }
+
   // MARK: Membership
 
   func record(of uuid: UUID) -> ModelRecord? { records[uuid]?.takeUnretainedValue() }
