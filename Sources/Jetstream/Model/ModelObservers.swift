@@ -7,7 +7,14 @@ final class ModelObservers {
   var detach: Signal<Scope>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
+  /// Reports to the Observation module, if the class adopts `Observable`.
+  var bridge: ObservationBridge?
+  /// What only some ways of observing need.
+  var extras: ObserverExtras?
   private var schedule = PruneSchedule()
+
+  /// Whether every write has to be told at once, not only the first in a tick.
+  var wantsEveryWrite: Bool { propertyChange != nil || bridge != nil }
 
   func add(_ tree: TreeObservation) {
     if schedule.isDue(at: trees.count) {
@@ -34,12 +41,15 @@ final class ModelObservers {
     detach?.removeListeners(of: observer)
     parentAdded?.removeListeners(of: observer)
     parentRemoved?.removeListeners(of: observer)
+    extras?.remove(observer)
   }
 }
 
 /// A callback that runs once a tick in which the model or one of its descendants has changed.
 final class TreeObservation: ObservationToken {
   var handler: (() -> Void)?
+  /// Which changes count; nil for all.
+  var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
   /// Whether it was made on a model in no scope.

@@ -11,9 +11,7 @@ final class ModelRecord {
   let schema: ModelSchema
   // The small ones stand where they fill the gaps that alignment leaves: a record is 160 bytes.
   var uuidIfMade: UUID?
-  var isQueued = false
-  /// Whether the model came to its scope since the last change set, which will add it.
-  var isNew = false
+  private var flags: UInt8 = 0
   /// When the nodes are looked through for dead ones again: once there are 16 << this.
   private var pruneStep: UInt8 = 0
   /// How many of ``parents`` are in the scope.
@@ -65,6 +63,24 @@ final class ModelRecord {
     }
   }
 
+  /// Whether the model stands in the queue of a ticker.
+  var isQueued: Bool {
+    get { flags & 1 != 0 }
+    set { if newValue { flags |= 1 } else { flags &= ~1 } }
+  }
+
+  /// Whether the model came to its scope since the last change set, which will add it.
+  var isNew: Bool {
+    get { flags & 2 != 0 }
+    set { if newValue { flags |= 2 } else { flags &= ~2 } }
+  }
+
+  /// Whether ``captureScope`` has the model among those that have left.
+  var isKeptAsLeft: Bool {
+    get { flags & 4 != 0 }
+    set { if newValue { flags |= 4 } else { flags &= ~4 } }
+  }
+
   init(_ model: ModelObject, schema: ModelSchema) {
     self.model = model
     self.schema = schema
@@ -84,7 +100,7 @@ final class ModelRecord {
   @usableFromInline @_effects(releasenone)
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
-    if needsBase(index) || observers?.propertyChange != nil { return false }
+    if needsBase(index) || observers?.wantsEveryWrite == true { return false }
     if isQueued, dirty.contains(index), changedAt == ObservationClock.now { return true }
     return nodes.isEmpty && !TreeObservers.exist
   }
@@ -95,6 +111,7 @@ final class ModelRecord {
     let index = schema.index(atOffset: offset)
     if needsBase(index) { keepBase(index, .json(old.jsonValue)) }
     noteChange(index)
+    if let bridge = observers?.bridge { fire { bridge.didChange(index) } }
     if let signal = observers?.propertyChange, signal.hasListeners {
       let change = PropertyChange(key: schema.properties[index].name, old: old, new: new)
       fire { signal.fire(change) }

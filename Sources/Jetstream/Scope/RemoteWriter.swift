@@ -111,7 +111,8 @@ struct RemoteWriter {
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
     for (position, fragment) in fragments.enumerated() {
       guard let model = created[fragment.uuid], let record = model.record,
-        record.captureScope === scope, record.scope == nil, scope.left[fragment.uuid] == nil
+        record.captureScope === scope, record.scope == nil,
+        scope.modelThatLeft(fragment.uuid) == nil
       else { continue }
       scope.forget(record)
       report.orphans.append(model)
@@ -139,7 +140,7 @@ struct RemoteWriter {
   }
 
   private func find(_ uuid: UUID) -> ModelObject? {
-    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.left[uuid] ?? alsoKnown(uuid)
+    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
   }
 
   private func remotely(_ body: () -> Bool) {

@@ -85,14 +85,11 @@ extension Scope {
           .change, uuid: record.uuid, className: record.schema.wireName, properties: properties))
       bases[record.uuid] = before
     }
-    for model in left.values {
-      if let record = model.record, record.scope == nil, record.captureScope === self {
-        forget(record)
-      }
+    let gone = takeLeft()
+    for model in gone {
+      if let record = model.record, hasLeft(record) { forget(record) }
     }
-    let gone = left
     entered.removeAll()
-    left = [:]
     changed = heldBack
     withExtendedLifetime(gone) {}
     return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
