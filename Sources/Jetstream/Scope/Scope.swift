@@ -140,6 +140,9 @@ public final class Scope: TickClient {
   /// The schema of the class that is called `wireName` in this scope.
   public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
+  /// The schemas of all classes that were registered, in no particular order.
+  var knownSchemas: some Collection<ModelSchema> { classes.values }
+
   // MARK: Membership
 
   func record(of uuid: UUID) -> ModelRecord? { records.record(of: uuid) }
@@ -164,8 +167,8 @@ public final class Scope: TickClient {
         continue
       }
       classes[next.wireName] = next
-      for property in next.childProperties {
-        if !property.isSynced { hasLocalReferences = true }
+      if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
+      for property in next.properties {
         if let child = property.access.valueType._modelClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
