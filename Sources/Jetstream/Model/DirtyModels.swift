@@ -31,9 +31,11 @@ struct DirtyModels {
     return work
   }
 
-  /// Calls the observers of all models in `work`: property observers, then tree observers.
-  static func deliver(_ work: Work) {
-    if work.isEmpty { return }
+  /// Calls the observers of all models in `work`: property observers, live queries, tree observers.
+  /// Composites and queries are evaluated before any of them; `evaluations` are those that wait.
+  static func deliver(_ work: Work, _ evaluations: [any TickEvaluation] = []) {
+    if work.isEmpty, evaluations.isEmpty { return }
+    var evaluations = evaluations
     var observations: [ChangeObservation] = []
     var composites: [CompositeWatch] = []
     func trigger(_ observation: ChangeObservation) {
@@ -59,6 +61,10 @@ struct DirtyModels {
             watch.isTriggered = true
             composites.append(watch)
           }
+        case .dependency(let target):
+          if let evaluation = target.dependencyDidChange(dirty, at: record.changedAt) {
+            evaluations.append(evaluation)
+          }
         }
       }
       if foundDead { observers.dropDead() }
@@ -67,11 +73,13 @@ struct DirtyModels {
       watch.isTriggered = false
       if watch.evaluate(), let observation = watch.observation { trigger(observation) }
     }
+    for evaluation in evaluations { evaluation.evaluate() }
     let trees = TreeObservers.concerned(by: work)
     for observation in observations {
       observation.isTriggered = false
       if observation.isLive { observation.handler?() }
     }
+    for evaluation in evaluations { evaluation.deliver() }
     for tree in trees where tree.isLive { tree.handler?() }
   }
 }

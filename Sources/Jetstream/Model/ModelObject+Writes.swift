@@ -71,6 +71,9 @@ extension ModelObject {
       } else {
         record.keepSteps(operations, of: index, now: list(of: property))
       }
+      for journal in record.observers?.journals ?? [] where journal.property == index {
+        journal.note(operations)
+      }
       record.noteChange(index)
     }
     record.fire {

@@ -4,6 +4,8 @@ final class ModelObservers: TokenHolder {
   /// Owns the observations on this model, also those whose entries stand with other models.
   var observations: [ChangeObservation] = []
   var trees: [TreeObservation] = []
+  /// What writes down how collections of the model change.
+  var journals: [CollectionJournal] = []
   var propertyChange: Signal<PropertyChange>?
   var collectionChange: Signal<CollectionChange>?
   var attach: Signal<Scope>?
@@ -22,12 +24,14 @@ final class ModelObservers: TokenHolder {
     enum Target {
       case observation(ChangeObservation)
       case composite(CompositeWatch)
+      case dependency(any DependencyTarget)
     }
 
     var isLive: Bool {
       switch target {
       case .observation(let observation): observation.isLive
       case .composite(let watch): watch.isLive
+      case .dependency: true
       }
     }
   }

@@ -33,8 +33,8 @@ public final class Scope: TickClient {
   var incomingPauses = 0
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
-  /// Is told when models come and go.
-  package weak var membershipObserver: (any MembershipObserver)?
+  /// Who is told when models come and go.
+  private var membershipObservers = MembershipObservers()
   /// True while a remote value is being written; observers run with it off.
   package internal(set) var isWritingRemotely = false
 
@@ -178,7 +178,9 @@ public final class Scope: TickClient {
   /// Collects what admitting a model means: it is new, unless it comes from the others or has only
   /// been away since the last change set.
   func enter(_ record: ModelRecord) {
-    if let model = record.model { membershipObserver?.modelEntered(model) }
+    if !membershipObservers.isEmpty, let model = record.model {
+      membershipObservers.forEach { $0.modelEntered(model) }
+    }
     if record.captureScope === self {
       left[record.uuid] = nil
     } else {
@@ -196,7 +198,9 @@ public final class Scope: TickClient {
   func leave(_ record: ModelRecord) {
     records[record.uuid] = nil
     record.scope = nil
-    if let model = record.model { membershipObserver?.modelLeft(model) }
+    if !membershipObservers.isEmpty, let model = record.model {
+      membershipObservers.forEach { $0.modelLeft(model) }
+    }
     record.scopedParents = 0
     if record.isNew || isWritingRemotely {
       forget(record)
@@ -221,6 +225,16 @@ public final class Scope: TickClient {
     records[record.uuid] = nil
     record.uuidIfMade = uuid
     records[uuid] = Unmanaged.passUnretained(record)
+    if let rootModel { membershipObservers.forEach { $0.modelRenamed(rootModel) } }
+  }
+
+  /// Tells `observer` about models that come and go from here on. It is held weakly.
+  package func addMembershipObserver(_ observer: any MembershipObserver) {
+    membershipObservers.add(observer)
+  }
+
+  package func removeMembershipObserver(_ observer: any MembershipObserver) {
+    membershipObservers.remove(observer)
   }
 
   func refuse(_ error: ScopeError) {
@@ -230,10 +244,4 @@ public final class Scope: TickClient {
       FileHandle.standardError.write(Data("Jetstream: \(error)\n".utf8))
     }
   }
-}
-
-/// Is told when models come into a scope and leave it, while the tree is being changed.
-package protocol MembershipObserver: AnyObject {
-  func modelEntered(_ model: ModelObject)
-  func modelLeft(_ model: ModelObject)
 }

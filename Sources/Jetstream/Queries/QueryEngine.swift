@@ -1,0 +1,305 @@
+/// Keeps the rows of a query up to date: what ``LiveQuery`` and ``LiveSections`` are made of.
+///
+/// In a tick only rows that have come, that stand elsewhere in the source, or of which something that
+/// their closures have read has changed are evaluated. They are taken out of the order, by slot and
+/// without a comparison, and put back by their new keys among rows whose keys are those that they
+/// were put in by. So k changes cost O(k log n), and nothing in between can spoil the order.
+final class QueryEngine<Model: ModelObject>: TickEvaluation {
+  private let filters: [(Model) -> Bool]
+  private let columns: [KeyColumn<Model>]
+  let sections: SectionRows<Model>?
+  private let source: QuerySource<Model>
+  let dependencies: DependencyTable
+  private(set) var table = RowTable<Model>()
+  private var reasons: ContiguousArray<RowReasons> = []
+  private(set) var isStopped = false
+  /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
+  var onChange: ((QueryChange<Model>) -> Void)?
+  var wantsChanges: () -> Bool = { false }
+  private var undelivered: [QueryChange<Model>] = []
+  private var isDelivering = false
+
+  init(_ query: Query<Model>, sections: SectionRows<Model>?, ticker: Ticker?) {
+    filters = query.filters
+    self.sections = sections
+    columns = (sections.map { [$0.column] } ?? []) + query.columns.map { $0() }
+    dependencies = DependencyTable(ticker: ticker)
+    switch query.source {
+    case .scope(let scope): source = .scope(ScopeSource(scope, dependencies))
+    case .collection(let owner, let property):
+      source = .collection(CollectionSource(owner, property))
+    }
+    dependencies.evaluation = self
+    start()
+  }
+
+  deinit { stop() }
+
+  /// Listens to nothing any more; the rows stay as they are.
+  func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    switch source {
+    case .scope(let scope): scope.stop()
+    case .collection(let collection): collection.stop()
+    }
+    dependencies.stop()
+    undelivered = []
+    onChange = nil
+  }
+
+  private func start() {
+    var rows: [Int] = []
+    switch source {
+    case .scope(let scope):
+      scope.evaluation = self
+      scope.start()
+      for case let model as Model in scope.scope?.models ?? [] {
+        rows.append(addRow(model))
+        scope.place(rows[rows.count - 1], model)
+      }
+    case .collection(let collection):
+      collection.start(dependencies)
+      collection.list?.forEach { rows.append(addRow(Self.element($0))) }
+      collection.order.rebuild(rows) { _ in 0 }
+    }
+    var shown: [Int] = []
+    for slot in rows where evaluate(slot).isIncluded { shown.append(slot) }
+    enter(shown)
+  }
+
+  // MARK: Rows
+
+  private func addRow(_ model: Model) -> Int {
+    let slot = table.add(model)
+    while reasons.count <= slot { reasons.append([]) }
+    return slot
+  }
+
+  private func dropRow(_ slot: Int) {
+    dependencies.forget(slot)
+    for column in columns { column.clear(slot) }
+    table.remove(slot)
+  }
+
+  /// Runs the closures for one row, and learns what they read. Keys are not evaluated for what the
+  /// filters leave out.
+  private func evaluate(_ slot: Int) -> (isIncluded: Bool, isReordered: Bool) {
+    let model = table.model(slot)
+    let (result, reads) = ReadTracker.track { () -> (isIncluded: Bool, isReordered: Bool) in
+      guard filters.allSatisfy({ $0(model) }) else { return (false, false) }
+      var isReordered = false
+      for column in columns where column.evaluate(model, at: slot) { isReordered = true }
+      return (true, isReordered)
+    }
+    dependencies.follow(reads, for: slot)
+    return result
+  }
+
+  /// Sound because a collection of the key path's type has only such elements.
+  private static func element(_ model: ModelObject) -> Model {
+    unsafeDowncast(model, to: Model.self)
+  }
+
+  // MARK: Order
+
+  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+    for column in columns {
+      let order = column.compare(a, b)
+      if order != 0 { return order < 0 }
+    }
+    switch source {
+    case .scope(let scope): return scope.isBefore(a, b)
+    case .collection(let collection):
+      return collection.order.rank(of: a) < collection.order.rank(of: b)
+    }
+  }
+
+  /// Takes a row out of what is shown.
+  private func leave(_ slot: Int) {
+    table.shown.remove(slot)
+    sections?.remove(slot)
+    if case .collection(let collection) = source, collection.order.contains(slot) {
+      collection.order.setWeight(0, of: slot)
+    }
+  }
+
+  /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all.
+  private func enter(_ slots: [Int]) {
+    if let sections { for slot in slots { sections.add(slot) } }
+    if case .collection(let collection) = source {
+      for slot in slots { collection.order.setWeight(1, of: slot) }
+      if columns.isEmpty { return enterInOrder(of: collection, slots) }
+    }
+    if slots.count > 32, slots.count > table.shown.count / 8 {
+      let new = slots.sorted(by: isBefore)
+      table.shown.rebuild(merge(table.shown.slots, new))
+    } else {
+      for slot in slots { table.shown.insert(slot) { isBefore(slot, $0) } }
+    }
+  }
+
+  /// Shows rows of a collection in its own order, in which nothing has to be compared.
+  private func enterInOrder(of collection: CollectionSource<Model>, _ slots: [Int]) {
+    if slots.count > 32, slots.count > table.shown.count / 8 {
+      return table.shown.rebuild(
+        collection.order.slots.filter { collection.order.weight(of: $0) > 0 })
+    }
+    // From front to back: then all in front of a row stand in both orders.
+    let places = slots.map { (slot: $0, place: collection.order.weight(before: $0)) }
+    for (slot, place) in places.sorted(by: { $0.place < $1.place }) {
+      table.shown.insert(slot, at: place)
+    }
+  }
+
+  private func merge(_ old: ContiguousArray<Int>, _ new: [Int]) -> ContiguousArray<Int> {
+    if old.isEmpty { return ContiguousArray(new) }
+    var result: ContiguousArray<Int> = []
+    result.reserveCapacity(old.count + new.count)
+    var next = 0
+    for slot in old {
+      while next < new.count, isBefore(new[next], slot) {
+        result.append(new[next])
+        next += 1
+      }
+      result.append(slot)
+    }
+    result.append(contentsOf: new[next...])
+    return result
+  }
+
+  // MARK: Tick
+
+  func evaluate() {
+    dependencies.isTriggered = false
+    guard !isStopped else { return }
+    var work: ContiguousArray<Int> = []
+    func mark(_ slot: Int, _ reason: RowReasons) {
+      if reasons[slot].isEmpty { work.append(slot) }
+      reasons[slot].formUnion(reason)
+    }
+    let changed = dependencies.takeChangedRows()
+    settle(mark)
+    for slot in changed where slot != DependencyTable.sourceRow { mark(slot, .changed) }
+    if work.isEmpty { return }
+
+    var steps: [QueryStep<Model>] = []
+    var changedInPlace: [Int] = []
+    for slot in work {
+      let reason = reasons[slot]
+      let wasShown = table.shown.contains(slot)
+      var isShown = wasShown
+      var isReordered = reason.contains(.placed)
+      if reason.contains(.gone) {
+        isShown = false
+      } else if !reason.isDisjoint(with: [.arrived, .changed]) {
+        let result = evaluate(slot)
+        isShown = result.isIncluded
+        isReordered = isReordered || result.isReordered
+      }
+      if wasShown != isShown || wasShown && isReordered {
+        steps.append(
+          QueryStep(
+            slot: slot, model: table.model(slot), wasShown: wasShown, isShown: isShown,
+            isChanged: reason.contains(.changed)))
+      } else if wasShown, reason.contains(.changed) {
+        changedInPlace.append(slot)
+      }
+    }
+    if let change = perform(&steps, changedInPlace) { undelivered.append(change) }
+    for slot in work {
+      if reasons[slot].contains(.gone) { dropRow(slot) }
+      reasons[slot] = []
+    }
+  }
+
+  /// Moves the rows, and tells the difference if somebody wants to know.
+  private func perform(
+    _ steps: inout [QueryStep<Model>], _ changedInPlace: [Int]
+  ) -> QueryChange<Model>? {
+    let isWanted = wantsChanges()
+    var builder = QueryChangeBuilder<Model>()
+    sections?.forgetNews()
+    if isWanted { builder.noteOld(&steps, table.shown, sections) }
+    for step in steps where step.wasShown { leave(step.slot) }
+    enter(steps.compactMap { $0.isShown ? $0.slot : nil })
+    let emptied = sections?.dropEmpty() ?? []
+    guard isWanted else { return nil }
+    return builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
+  }
+
+  func deliver() {
+    // An observer may have the next tick delivered: what comes of it waits for its turn.
+    if isDelivering { return }
+    isDelivering = true
+    while !undelivered.isEmpty, let onChange { onChange(undelivered.removeFirst()) }
+    isDelivering = false
+  }
+}
+
+// MARK: What has happened at the source
+
+extension QueryEngine {
+  private func settle(_ mark: (Int, RowReasons) -> Void) {
+    switch source {
+    case .scope(let scope): settle(scope, mark)
+    case .collection(let collection): settle(collection, mark)
+    }
+  }
+
+  private func settle(_ source: ScopeSource<Model>, _ mark: (Int, RowReasons) -> Void) {
+    let touched = source.takeTouched()
+    // A scope that has gone has not taken its models out.
+    guard let scope = source.scope else { return }
+    for model in touched {
+      let known = table.slot(of: model)
+      if model.scope === scope {
+        let slot = known ?? addRow(model)
+        let isElsewhere = source.place(slot, model)
+        if known == nil { mark(slot, .arrived) } else if isElsewhere { mark(slot, .placed) }
+      } else if let known {
+        mark(known, .gone)
+      }
+    }
+  }
+
+  private func settle(_ source: CollectionSource<Model>, _ mark: (Int, RowReasons) -> Void) {
+    let operations = source.takeOperations { old in ModelList(old.map { table.model($0) }) }
+    for operation in operations {
+      switch operation {
+      case .insert(let model, let position):
+        let model = Self.element(model)
+        // A model that was taken out before, in the same tick, has only another place.
+        let known = table.slot(of: model)
+        let slot = known ?? addRow(model)
+        if known != nil { reasons[slot].remove(.gone) }
+        source.order.insert(
+          slot, weight: table.shown.contains(slot) ? 1 : 0, at: position)
+        mark(slot, known == nil ? .arrived : .placed)
+      case .remove(_, let position):
+        let slot = source.order[position]
+        source.order.remove(slot)
+        mark(slot, .gone)
+      case .move(_, let from, let to):
+        let slot = source.order[from]
+        let weight = source.order.weight(of: slot)
+        source.order.remove(slot)
+        source.order.insert(slot, weight: weight, at: to)
+        mark(slot, .placed)
+      }
+    }
+  }
+}
+
+/// Why a row is looked at in a tick.
+struct RowReasons: OptionSet {
+  let rawValue: UInt8
+  /// It has come.
+  static let arrived = RowReasons(rawValue: 1)
+  /// It has left the source.
+  static let gone = RowReasons(rawValue: 2)
+  /// It stands elsewhere in the source.
+  static let placed = RowReasons(rawValue: 4)
+  /// Something has changed that its closures have read.
+  static let changed = RowReasons(rawValue: 8)
+}

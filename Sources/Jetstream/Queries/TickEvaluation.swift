@@ -1,0 +1,48 @@
+/// Something that is brought up to date in a tick, before observers are called, and then tells its
+/// own observers.
+protocol TickEvaluation: AnyObject {
+  /// Brings it up to date. No observer has been called in the tick yet.
+  func evaluate()
+  /// Tells its observers.
+  func deliver()
+}
+
+/// Is told in a tick that properties of a model have changed, before anything is evaluated.
+protocol DependencyTarget: AnyObject {
+  /// `properties` have changed, at last at the moment `changedAt` of the ``ObservationClock``. Gives
+  /// what is to be evaluated in this tick, unless that is known already.
+  func dependencyDidChange(
+    _ properties: PropertySet, at changedAt: Int
+  ) -> (any TickEvaluation)?
+}
+
+/// Writes down how a collection changes, step by step, at the moment at which it does.
+///
+/// Collection signals would tell the same, but in between callbacks that change the collection again.
+final class CollectionJournal {
+  let property: Int
+  private(set) var operations: [ListOperation] = []
+  /// Whether there were so many steps that they were forgotten.
+  private(set) var isOverfull = false
+  private static let capacity = 1 << 16
+
+  init(property: Int) { self.property = property }
+
+  func note(_ new: [ListOperation]) {
+    if isOverfull { return }
+    operations.append(contentsOf: new)
+    if operations.count > Self.capacity {
+      operations = []
+      isOverfull = true
+    }
+  }
+
+  /// The steps since the last time; nil if they were too many.
+  func take() -> [ListOperation]? {
+    defer {
+      operations = []
+      isOverfull = false
+    }
+    return isOverfull ? nil : operations
+  }
+}
