@@ -1,7 +1,7 @@
 import Jetstream
 import Observation
 
-// The same shape four times, with the same instance size.
+// The same shape four times. Ours and the plain one have the same instance size.
 
 /// Ours.
 final class Shape: ModelObject {
@@ -27,6 +27,19 @@ final class Desk: ModelObject {
 final class PlainShape {
   var spare: AnyObject?
   var level = 0
+  var x: Float = 0
+  var y: Float = 0
+  var width: Float = 100
+  var height: Float = 100
+  var color = RGBAColor(rgba: 0x3366_99FF)
+}
+
+/// The class with an observer written by hand: one closure, called at once.
+final class HandmadeShape {
+  var onLevel: (() -> Void)?
+  var level = 0 {
+    didSet { if level != oldValue { onLevel?() } }
+  }
   var x: Float = 0
   var y: Float = 0
   var width: Float = 100

@@ -1,13 +1,10 @@
 /// Follows the value of a getter: learns what it reads, and learns it again after each change.
-final class CompositeWatch {
+final class CompositeWatch: Follower {
   /// Owns this watch.
-  weak var observation: ChangeObservation?
+  private weak var observation: ChangeObservation?
   private let model: ModelRecord
   private let read: (ModelObject) -> Any
   private var value: Snapshot?
-  private var dependencies: [(record: ModelRecord, properties: PropertySet)] = []
-  /// Set while the watch waits to be evaluated in a tick.
-  var isTriggered = false
 
   init(_ model: ModelRecord, observation: ChangeObservation, read: @escaping (ModelObject) -> Any) {
     self.model = model
@@ -15,54 +12,28 @@ final class CompositeWatch {
     self.read = read
   }
 
-  var isLive: Bool { observation?.isLive ?? false }
+  override var isLive: Bool { observation?.isLive ?? false }
 
-  /// Runs the getter, and listens to all that it read. True if the value differs from the last one;
+  override func readsChanged(_ delivery: inout Delivery) {
+    if evaluate(), let observation { delivery.trigger(observation) }
+  }
+
+  override func end() {
+    stop()
+    observation?.drop()
+  }
+
+  /// Runs the getter, and follows all that it read. True if the value differs from the last one;
   /// values that cannot be compared count as different.
   func evaluate() -> Bool {
     guard isLive, let owner = model.model else { return false }
     let (new, reads) = ReadTracker.track { read(owner) }
-    follow(reads)
+    follow(reads, ticker: model.ticker)
     guard let value, value.isSame(as: new) else {
       value = Snapshot(new)
       return true
     }
     return false
-  }
-
-  private func follow(_ reads: [ReadTracker.Read]) {
-    var places: [ObjectIdentifier: Int] = [:]
-    var found: [(record: ModelRecord, properties: PropertySet)] = []
-    for read in reads {
-      let record = read.model.ensureRecord()
-      let place = places[ObjectIdentifier(record)] ?? found.count
-      if place == found.count {
-        places[ObjectIdentifier(record)] = place
-        found.append((record, PropertySet()))
-      }
-      found[place].properties.insert(read.index)
-    }
-    if found.elementsEqual(
-      dependencies, by: { $0.record === $1.record && $0.properties == $1.properties })
-    {
-      return
-    }
-    stop()
-    dependencies = found
-    for (record, properties) in found {
-      let observers = record.ensureObservers(ticker: model.ticker)
-      observers.changes.append(.init(properties: properties, target: .composite(self)))
-    }
-  }
-
-  /// Listens to nothing any more.
-  func stop() {
-    for (record, _) in dependencies {
-      record.observers?.changes.removeAll {
-        if case .composite(let watch) = $0.target { watch === self } else { false }
-      }
-    }
-    dependencies = []
   }
 }
 

@@ -23,7 +23,8 @@ struct DirtyModels {
     records = []
     var work: Work = []
     work.reserveCapacity(queued.count)
-    for record in queued {
+    // A model that has changed its scope may stand in the queues of two tickers.
+    for record in queued where !record.dirty.isEmpty {
       work.append((record, record.dirty))
       record.dirty = PropertySet()
       record.isQueued = false
@@ -31,56 +32,72 @@ struct DirtyModels {
     return work
   }
 
-  /// Calls the observers of all models in `work`: property observers, live queries, tree observers.
-  /// Composites and queries are evaluated before any of them; `evaluations` are those that wait.
+  /// Calls the observers of all models in `work`: property observers, those of live queries, then tree
+  /// observers. `evaluations` wait for this tick besides what follows the models.
   static func deliver(_ work: Work, _ evaluations: [any TickEvaluation] = []) {
     if work.isEmpty, evaluations.isEmpty { return }
-    var evaluations = evaluations
-    var observations: [ChangeObservation] = []
-    var composites: [CompositeWatch] = []
-    func trigger(_ observation: ChangeObservation) {
-      guard !observation.isTriggered, observation.isLive else { return }
-      observation.isTriggered = true
-      observations.append(observation)
-    }
-    for (record, dirty) in work {
-      guard let observers = record.observers else { continue }
-      var foundDead = false
-      for entry in observers.changes where entry.properties?.intersects(dirty) ?? true {
-        switch entry.target {
-        case .observation(let observation):
-          if !observation.isLive {
-            foundDead = true
-          } else if observation.madeAt <= record.changedAt {
-            trigger(observation)
-          }
-        case .composite(let watch):
-          if !watch.isLive {
-            foundDead = true
-          } else if !watch.isTriggered {
-            watch.isTriggered = true
-            composites.append(watch)
-          }
-        case .dependency(let target):
-          if let evaluation = target.dependencyDidChange(dirty, at: record.changedAt) {
-            evaluations.append(evaluation)
-          }
-        }
-      }
-      if foundDead { observers.dropDead() }
-    }
-    for watch in composites {
-      watch.isTriggered = false
-      if watch.evaluate(), let observation = watch.observation { trigger(observation) }
-    }
-    for evaluation in evaluations { evaluation.evaluate() }
+    var delivery = Delivery()
+    for evaluation in evaluations { delivery.trigger(evaluation) }
+    for (record, dirty) in work { delivery.collect(from: record, dirty) }
+    delivery.evaluateFollowers()
+    delivery.evaluateQueries()
     let trees = TreeObservers.concerned(by: work)
+    delivery.callObservers()
+    delivery.callQueries()
+    for tree in trees where tree.isLive { tree.handler?() }
+  }
+}
+
+/// What one tick has to deliver: found out first, so that observers can do what they like.
+struct Delivery {
+  private var observations: ContiguousArray<ChangeObservation> = []
+  private var followers: ContiguousArray<Follower> = []
+  private var queries: ContiguousArray<any TickEvaluation> = []
+
+  /// Finds what waits for changes of `dirty` properties of a model.
+  mutating func collect(from record: ModelRecord, _ dirty: PropertySet) {
+    let moment = record.changedAt
+    record.nodes.forEach { node in
+      if node.concerns(dirty) { node.propertiesChanged(dirty, at: moment, &self) }
+    }
+  }
+
+  /// Has the observation called in this tick, once.
+  mutating func trigger(_ observation: ChangeObservation) {
+    guard !observation.isTriggered else { return }
+    observation.isTriggered = true
+    observations.append(observation)
+  }
+
+  /// Has the follower evaluated in this tick, once.
+  mutating func trigger(_ follower: Follower) {
+    guard !follower.isTriggered else { return }
+    follower.isTriggered = true
+    followers.append(follower)
+  }
+
+  /// Has the query evaluated in this tick; it is triggered once.
+  mutating func trigger(_ query: any TickEvaluation) { queries.append(query) }
+
+  fileprivate func evaluateQueries() { for query in queries { query.evaluate() } }
+  fileprivate func callQueries() { for query in queries { query.deliver() } }
+
+  fileprivate mutating func evaluateFollowers() {
+    let all = followers
+    followers = []
+    for follower in all {
+      follower.isTriggered = false
+      if follower.isLive { follower.readsChanged(&self) } else { follower.end() }
+    }
+  }
+
+  /// Calls the observations in the order in which they were triggered, and lets go of those whose
+  /// observer has gone.
+  fileprivate func callObservers() {
     for observation in observations {
       observation.isTriggered = false
-      if observation.isLive { observation.handler?() }
+      if !observation.call() { observation.drop() }
     }
-    for evaluation in evaluations { evaluation.deliver() }
-    for tree in trees where tree.isLive { tree.handler?() }
   }
 }
 
@@ -116,8 +133,16 @@ enum TreeObservers {
     stack.sort { $0.changedAt < $1.changedAt }
     while let (record, changedAt) = stack.popLast() {
       guard visited.insert(ObjectIdentifier(record)).inserted else { continue }
-      for tree in record.observers?.trees ?? [] where tree.isLive && tree.madeAt <= changedAt {
-        result.append(tree)
+      if let observers = record.observers {
+        var foundDead = false
+        for tree in observers.trees {
+          if !tree.isLive {
+            foundDead = true
+          } else if tree.madeAt <= changedAt {
+            result.append(tree)
+          }
+        }
+        if foundDead { observers.dropDead() }
       }
       record.parents.forEach { stack.append(($0.parent, changedAt)) }
     }

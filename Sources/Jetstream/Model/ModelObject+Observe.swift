@@ -3,7 +3,13 @@ extension ModelObject {
   public final var signals: ModelSignals { ModelSignals(ensureRecord().ensureObservers()) }
 
   /// Cancels everything that `observer` observes on this model.
-  public final func removeObservers(_ observer: AnyObject) { record?.observers?.remove(observer) }
+  public final func removeObservers(_ observer: AnyObject) {
+    guard let record else { return }
+    var own: [ChangeNode] = []
+    record.nodes.forEach { if $0.observer === observer { own.append($0) } }
+    for node in own { node.cancel() }
+    record.observers?.remove(observer)
+  }
 }
 
 /// What the typed observe methods are written on, so that `Self` is the subclass in key paths.
@@ -30,9 +36,26 @@ extension ObservableModel {
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
     isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    observeChange(observer, paths: keyPaths, isolation: isolation) { [weak observer] in
-      if let observer { handler(observer) }
+    add(observing: keyPaths, isolation: isolation) {
+      BoundObservation(observer, properties: $0, handler)
     }
+  }
+
+  /// Calls `handler` once in each tick in which the property has changed.
+  @discardableResult
+  public func observeChange<Observer: AnyObject>(
+    _ observer: Observer, _ keyPath: PartialKeyPath<Self>,
+    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+  ) -> ObservationToken {
+    let record = ensureRecord()
+    guard let index = record.schema.keyPaths.index(of: keyPath) else {
+      return add(observing: [keyPath], isolation: isolation) {
+        BoundObservation(observer, properties: $0, handler)
+      }
+    }
+    let observation = BoundObservation(observer, properties: PropertySet(index), handler)
+    add(observation, to: record, isolation: isolation)
+    return observation
   }
 
   /// Calls `handler` once in each tick in which one of the named properties has changed, until the
@@ -42,7 +65,7 @@ extension ObservableModel {
     _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    observeChange(nil, paths: keyPaths, isolation: isolation, handler)
+    add(observing: keyPaths, isolation: isolation) { FreeObservation(properties: $0, handler) }
   }
 
   /// Calls `handler` once in each tick in which one of the properties named by text has changed.
@@ -53,10 +76,10 @@ extension ObservableModel {
     _ observer: Observer, keys: [String], isolation: (any Actor)? = #isolation,
     _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    let indices = schema.indices(of: keys)
-    let observation = ChangeObservation(observer: observer)
-    observation.handler = { [weak observer] in if let observer { handler(observer) } }
-    return add(observation, properties: PropertySet(indices), isolation: isolation)
+    let properties = PropertySet(schema.indices(of: keys))
+    let observation = BoundObservation(observer, properties: properties, handler)
+    add(observation, to: ensureRecord(), isolation: isolation)
+    return observation
   }
 
   /// Calls `handler` at once, after each change of the property, with the old and the new value.
@@ -156,7 +179,9 @@ extension ObservableModel {
   ) -> ObservationToken {
     let observation = TreeObservation(observer: observer, isLoose: scope == nil)
     observation.handler = { [weak observer] in if let observer { handler(observer) } }
-    ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) }).add(observation)
+    let record = ensureRecord()
+    record.needsTicker(of: isolation)
+    record.ensureObservers().add(observation)
     return observation
   }
 
@@ -225,45 +250,47 @@ extension ObservableModel {
   /// Runs the getter to learn what it reads. One that can be written and reads one property of its
   /// own model, of its own type, is that property.
   private func resolve(_ keyPath: PartialKeyPath<Self>) -> Resolved {
+    if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
       schema.properties[reads[0].index].access.valueType == type(of: keyPath).valueType
     else { return .composite }
+    schema.keyPaths.store(reads[0].index, for: keyPath)
     return .property(reads[0].index)
   }
 
-  private func observeChange(
-    _ observer: AnyObject?, paths: [PartialKeyPath<Self>], isolation: (any Actor)?,
-    _ handler: @escaping () -> Void
+  /// Registers what `make` makes of the set of properties that the key paths lead to: nil for all.
+  private func add(
+    observing keyPaths: [PartialKeyPath<Self>], isolation: (any Actor)?,
+    _ make: (PropertySet?) -> ChangeObservation
   ) -> ObservationToken {
-    let observation = ChangeObservation(observer: observer)
-    observation.handler = handler
-    var properties: [Int] = []
-    for path in paths {
-      switch resolve(path) {
-      case .property(let index): properties.append(index)
-      case .composite:
-        let watch = CompositeWatch(ensureRecord(), observation: observation) { model in
-          (model as! Self)[keyPath: path]
-        }
-        observation.composites.append(watch)
+    let record = ensureRecord()
+    var properties: PropertySet?
+    var composites: [PartialKeyPath<Self>] = []
+    for keyPath in keyPaths {
+      switch resolve(keyPath) {
+      case .property(let index): properties = (properties ?? PropertySet()).inserting(index)
+      case .composite: composites.append(keyPath)
       }
     }
-    let token = add(
-      observation, properties: paths.isEmpty ? nil : PropertySet(properties), isolation: isolation)
-    for composite in observation.composites { _ = composite.evaluate() }
-    return token
-  }
-
-  private func add(
-    _ observation: ChangeObservation, properties: PropertySet?, isolation: (any Actor)?
-  ) -> ObservationToken {
-    let observers = ensureRecord().ensureObservers(ticker: isolation.map { Ticker.on($0) })
-    observers.add(observation)
-    if properties?.isEmpty != true {
-      observers.changes.append(.init(properties: properties, target: .observation(observation)))
+    let observation = make(keyPaths.isEmpty ? nil : properties ?? PropertySet())
+    add(observation, to: record, isolation: isolation)
+    for keyPath in composites {
+      let watch = CompositeWatch(record, observation: observation) {
+        ($0 as! Self)[keyPath: keyPath]
+      }
+      observation.composites.append(watch)
+      _ = watch.evaluate()
     }
     return observation
+  }
+
+  @inline(__always)
+  private func add(
+    _ observation: ChangeObservation, to record: ModelRecord, isolation: (any Actor)?
+  ) {
+    record.needsTicker(of: isolation)
+    record.add(observation)
   }
 }
 

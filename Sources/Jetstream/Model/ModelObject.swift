@@ -44,7 +44,8 @@ open class ModelObject: Hashable {
     // A subclass's stored properties are still there: they are destroyed after this body.
     if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
-    // Released after the access has ended: observations that go look at the records they listen to.
+    // Released after the access has ended: what callbacks captured may do anything when it goes.
+    ChangeChain.release(record.nodes.takeAll())
     let observers = record.observers
     record.observers = nil
     withExtendedLifetime(observers) {}

@@ -9,7 +9,15 @@ final class ModelRecord {
   /// The model that owns this record; nil once it is gone. Unowned, since the model clears it.
   unowned(unsafe) var model: ModelObject?
   let schema: ModelSchema
+  // The small ones stand where they fill the gaps that alignment leaves: a record is 160 bytes.
   var uuidIfMade: UUID?
+  var isQueued = false
+  /// Whether the model came to its scope since the last change set, which will add it.
+  var isNew = false
+  /// When the nodes are looked through for dead ones again: once there are 16 << this.
+  private var pruneStep: UInt8 = 0
+  /// How many of ``parents`` are in the scope.
+  var scopedParents: Int32 = 0
   /// The scope whose root reaches the model. Unowned: a scope that goes clears it.
   unowned(unsafe) var scope: Scope?
   /// The scope that collects changes: ``scope``, or the one the model has left since its last
@@ -21,18 +29,20 @@ final class ModelRecord {
   /// ``captureScope`` in a form that can be looked at without retaining it, as each write does.
   private var capturing: Unmanaged<Scope>?
   var parents = ParentLinks()
-  /// How many of ``parents`` are in the scope.
-  var scopedParents: Int32 = 0
-  var isQueued = false
-  /// Whether the model came to its scope since the last change set, which will add it.
-  var isNew = false
+  /// How many nodes have come since the dead ones were last looked for.
+  private var nodesAdded: UInt32 = 0
   // No access to these two is open while other code runs, and every write looks at them.
   @exclusivity(unchecked) var dirty = PropertySet()
   @exclusivity(unchecked) var captured = PropertySet()
   /// When the last change was that some coalesced observer may have to be told.
   @exclusivity(unchecked) var changedAt = 0
   var bases: ContiguousArray<Base> = []
+  /// What waits for changes.
+  @exclusivity(unchecked) var nodes = ChangeChain()
+  /// Who observes in other ways.
   var observers: ModelObservers?
+  /// Delivers while the model is in no scope.
+  var ownTicker: Ticker?
 
   /// The value of a property as of the last change set.
   struct Base {
@@ -76,7 +86,7 @@ final class ModelRecord {
     let index = schema.index(atOffset: offset)
     if needsBase(index) || observers?.propertyChange != nil { return false }
     if isQueued, dirty.contains(index), changedAt == ObservationClock.now { return true }
-    return (observers?.changes.isEmpty ?? true) && !TreeObservers.exist
+    return nodes.isEmpty && !TreeObservers.exist
   }
 
   /// A plain property was written; its access has ended.
@@ -121,7 +131,7 @@ final class ModelRecord {
   /// Remembers the change for the next tick, if anybody would be told.
   @inline(__always)
   func noteChange(_ index: Int) {
-    if observers?.changes.isEmpty ?? true, !TreeObservers.exist { return }
+    if nodes.isEmpty, !TreeObservers.exist { return }
     dirty.insert(index)
     changedAt = ObservationClock.now
     if !isQueued { queue() }
@@ -138,14 +148,34 @@ final class ModelRecord {
   /// the isolation domain that observes it, or the tree above it.
   var ticker: Ticker? {
     if let scope { return scope.ticker }
-    if let ticker = observers?.ticker { return ticker }
+    if let ownTicker { return ownTicker }
     guard TreeObservers.existOutsideOfScopes else { return nil }
     var found: Ticker?
     TreeWalk.ancestors(of: self) { record in
-      found = found ?? record.scope?.ticker ?? record.observers?.ticker
+      found = found ?? record.scope?.ticker ?? record.ownTicker
       return found == nil
     }
     return found
+  }
+
+  /// Has changes delivered on `actor` while the model is in no scope.
+  @inline(__always)
+  func needsTicker(of actor: (any Actor)?) {
+    if scope == nil, ownTicker == nil, let actor { ownTicker = Ticker.on(actor) }
+  }
+
+  /// The model has come into a scope: what waits for a tick elsewhere is delivered by its ticker.
+  func enteredScope(of ticker: Ticker) {
+    if !isQueued {
+      queue()
+    } else if let ownTicker, ownTicker !== ticker {
+      ticker.enqueue(self)
+    }
+  }
+
+  /// The model has left a scope, whose ticker goes on delivering to its observers.
+  func keepTicker(_ ticker: Ticker) {
+    if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
   /// Calls observers. What they change is a local change, also while remote ones are applied.
@@ -161,11 +191,27 @@ final class ModelRecord {
     bases = []
   }
 
-  func ensureObservers(ticker: Ticker? = nil) -> ModelObservers {
-    let result = observers ?? ModelObservers()
-    observers = result
-    if result.ticker == nil { result.ticker = ticker }
-    return result
+  func ensureObservers() -> ModelObservers {
+    if let observers { return observers }
+    let made = ModelObservers()
+    observers = made
+    return made
+  }
+
+  /// Lets `node` wait for changes of this model. Now and then the dead ones are let go, so that at
+  /// most half of a long chain is dead.
+  func add(_ node: ChangeNode) {
+    nodesAdded += 1
+    if nodesAdded >= 16 << UInt32(pruneStep) { pruneNodes() }
+    nodes.append(node, of: self)
+  }
+
+  private func pruneNodes() {
+    for node in nodes.dead { node.drop() }
+    let alive = nodes.count
+    pruneStep = 0
+    while pruneStep < 24, 16 << Int(pruneStep) < alive { pruneStep += 1 }
+    nodesAdded = 0
   }
 
   // MARK: Children

@@ -36,6 +36,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   public let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// What key paths of the class lead to.
+  let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
   private let indexByOffset: [UInt16]
 

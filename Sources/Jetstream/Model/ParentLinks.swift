@@ -16,55 +16,87 @@ struct ParentLinks {
     }
   }
 
-  private var first: Link?
-  private var rest: ContiguousArray<Link> = []
-  /// Where each link stands in `rest`, once there are too many to search.
-  private var places: [Link: Int]?
+  // One parent is the rule: it stands here, all others elsewhere.
+  private unowned(unsafe) var firstParent: ModelRecord?
+  private var others: Others?
+  private var firstIndex: Int32 = 0
 
-  private static let searchLimit = 16
+  private final class Others {
+    var links: ContiguousArray<Link> = []
+    /// Where each link stands in `links`, once there are too many to search.
+    var places: [Link: Int]?
 
-  var isEmpty: Bool { first == nil }
-  var count: Int { first == nil ? 0 : rest.count + 1 }
+    static let searchLimit = 16
 
-  mutating func add(_ link: Link) {
-    guard first != nil else {
-      first = link
-      return
+    func add(_ link: Link) {
+      places?[link] = links.count
+      links.append(link)
+      if places == nil, links.count > Self.searchLimit {
+        places = Dictionary(uniqueKeysWithValues: links.enumerated().map { ($1, $0) })
+      }
     }
-    places?[link] = rest.count
-    rest.append(link)
-    if places == nil, rest.count > Self.searchLimit {
-      places = Dictionary(uniqueKeysWithValues: rest.enumerated().map { ($1, $0) })
+
+    /// Removes a link; false if there was none. The last one takes its place.
+    func remove(_ link: Link) -> Bool {
+      guard let place = places.map({ $0[link] }) ?? links.firstIndex(of: link) else { return false }
+      places?[link] = nil
+      let last = links.removeLast()
+      if place < links.count {
+        links[place] = last
+        places?[last] = place
+      }
+      return true
+    }
+
+    func removeLast() -> Link? {
+      let last = links.popLast()
+      if let last { places?[last] = nil }
+      return last
     }
   }
 
-  /// Removes a link; false if there was none. The last one takes its place.
+  private var first: Link? {
+    get { firstParent.map { Link(parent: $0, index: Int(firstIndex)) } }
+    set {
+      firstParent = newValue?.parent
+      firstIndex = Int32(newValue?.index ?? 0)
+    }
+  }
+
+  var isEmpty: Bool { firstParent == nil }
+  var count: Int { isEmpty ? 0 : (others?.links.count ?? 0) + 1 }
+
+  mutating func add(_ link: Link) {
+    if isEmpty {
+      first = link
+      return
+    }
+    let others = others ?? Others()
+    self.others = others
+    others.add(link)
+  }
+
+  /// Removes a link; false if there was none.
   mutating func remove(_ link: Link) -> Bool {
     if first == link {
-      first = rest.popLast()
-      if let first { places?[first] = nil }
+      first = others?.removeLast()
+      if others?.links.isEmpty == true { others = nil }
       return true
     }
-    guard let place = places.map({ $0[link] }) ?? rest.firstIndex(of: link) else { return false }
-    places?[link] = nil
-    let last = rest.removeLast()
-    if place < rest.count {
-      rest[place] = last
-      places?[last] = place
-    }
-    return true
+    return others?.remove(link) ?? false
   }
 
   /// The link that stands at `place`; nil beyond the last.
   func link(at place: Int) -> Link? {
     if place == 0 { return first }
-    return place <= rest.count ? rest[place - 1] : nil
+    guard let others, place <= others.links.count else { return nil }
+    return others.links[place - 1]
   }
 
   func forEach(_ body: (Link) -> Void) {
     if let first { body(first) }
-    for link in rest { body(link) }
+    for link in others?.links ?? [] { body(link) }
   }
 
-  var all: [Link] { (first.map { [$0] } ?? []) + rest }
+  var all: [Link] { (first.map { [$0] } ?? []) + (others?.links ?? []) }
 }

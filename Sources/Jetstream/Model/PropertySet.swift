@@ -9,6 +9,14 @@ struct PropertySet: Equatable {
     for index in indices { insert(index) }
   }
 
+  init(_ index: Int) { insert(index) }
+
+  func inserting(_ index: Int) -> PropertySet {
+    var result = self
+    result.insert(index)
+    return result
+  }
+
   var isEmpty: Bool { low == 0 && high.allSatisfy { $0 == 0 } }
 
   @inline(__always)

@@ -45,7 +45,7 @@ final class DependencyTable {
     }
     if reads[row].count == found.count,
       reads[row].elementsEqual(
-        found, by: { $0.watch.record === $1.model.record && $0.property == $1.index })
+        found, by: { $0.watch.target === $1.model.record && $0.property == $1.index })
     {
       return
     }
@@ -58,7 +58,6 @@ final class DependencyTable {
     reads[row] = new
     let (gone, come) = Self.difference(old, new)
     for dependency in come { dependency.watch.add(row, reading: dependency.property) }
-    for dependency in come { dependency.watch.register(ticker) }
     for dependency in gone { drop(dependency, of: row) }
   }
 
@@ -79,7 +78,7 @@ final class DependencyTable {
 
   /// Registers nothing any more, anywhere.
   func stop() {
-    for watch in watches.values { watch.unregister() }
+    for watch in watches.values { watch.cancel() }
     watches = [:]
     reads = []
     changed = []
@@ -95,8 +94,8 @@ final class DependencyTable {
   private func drop(_ dependency: Dependency, of row: Int) {
     dependency.watch.remove(row, reading: dependency.property)
     guard dependency.watch.isIdle else { return }
-    dependency.watch.unregister()
-    watches[ObjectIdentifier(dependency.watch.record)] = nil
+    dependency.watch.cancel()
+    watches[ObjectIdentifier(dependency.watch.target)] = nil
   }
 
   private static func difference(
@@ -118,45 +117,44 @@ final class DependencyTable {
 
   fileprivate func hasSeen(_ changedAt: Int) -> Bool { changedAt < madeAt }
 
-  fileprivate func trigger() -> (any TickEvaluation)? {
-    guard !isTriggered, !changed.isEmpty, let evaluation else { return nil }
+  /// Has the query evaluated in this tick, once, if it has something to do.
+  fileprivate func trigger(_ delivery: inout Delivery) {
+    guard !isTriggered, !changed.isEmpty, let evaluation else { return }
     isTriggered = true
-    return evaluation
+    delivery.trigger(evaluation)
   }
 
   /// How many registrations there are with models, for tests.
   var registrationCount: Int { watches.count }
 }
 
-/// The registration of a query with one model that its rows have read.
-private final class ModelWatch: DependencyTarget {
-  let record: ModelRecord
+/// The registration of a query with one model that its rows have read. It waits for changes of all
+/// properties, because it knows better than the model's chain which rows have read which of them.
+private final class ModelWatch: ChangeNode {
+  let target: ModelRecord
   private unowned let table: DependencyTable
-  /// The properties that the registration names: all that rows have read, or more.
-  private var registered = PropertySet()
-  private var isRegistered = false
-  private var wanted = PropertySet()
   /// Who has read what; in `few`, until there are many.
   private var few: ContiguousArray<(property: Int, row: Int)> = []
   private var many: [Int: Set<Int>] = [:]
   private static let limit = 16
 
-  init(_ record: ModelRecord, table: DependencyTable) {
-    self.record = record
+  init(_ target: ModelRecord, table: DependencyTable) {
+    self.target = target
     self.table = table
+    super.init(observer: nil, properties: nil)
+    let ticker = target.ticker ?? table.ticker
+    if target.scope == nil, target.ownTicker == nil { target.ownTicker = ticker }
+    target.add(self)
   }
 
+  /// Whether no row has read anything.
   var isIdle: Bool { few.isEmpty && many.isEmpty }
 
   func add(_ row: Int, reading property: Int) {
-    wanted.insert(property)
-    guard many.isEmpty, few.count < Self.limit else {
-      for (property, row) in few { many[property, default: []].insert(row) }
-      few = []
-      many[property, default: []].insert(row)
-      return
-    }
-    few.append((property, row))
+    if many.isEmpty, few.count < Self.limit { return few.append((property, row)) }
+    for (property, row) in few { many[property, default: []].insert(row) }
+    few = []
+    many[property, default: []].insert(row)
   }
 
   func remove(_ row: Int, reading property: Int) {
@@ -164,38 +162,14 @@ private final class ModelWatch: DependencyTarget {
     if many[property]?.remove(row) != nil, many[property]!.isEmpty { many[property] = nil }
   }
 
-  func dependencyDidChange(
-    _ properties: PropertySet, at changedAt: Int
-  ) -> (any TickEvaluation)? {
-    if !isRegistered || table.hasSeen(changedAt) { return nil }
-    for (property, row) in few where properties.contains(property) { table.rowHasChanged(row) }
-    for (property, rows) in many where properties.contains(property) {
+  override func propertiesChanged(
+    _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
+  ) {
+    if isCancelled || table.hasSeen(moment) { return }
+    for (property, row) in few where dirty.contains(property) { table.rowHasChanged(row) }
+    for (property, rows) in many where dirty.contains(property) {
       for row in rows { table.rowHasChanged(row) }
     }
-    return table.trigger()
-  }
-}
-
-// MARK: Registration
-// This is the only place that knows how models keep who follows them.
-
-extension ModelWatch {
-  /// Asks the model to tell about all that rows have read of it.
-  func register(_ ticker: Ticker?) {
-    if isRegistered, registered == wanted { return }
-    unregister()
-    registered = wanted
-    isRegistered = true
-    let observers = record.ensureObservers(ticker: record.ticker ?? ticker)
-    observers.changes.append(.init(properties: registered, target: .dependency(self)))
-  }
-
-  /// Asks the model to tell about nothing.
-  func unregister() {
-    guard isRegistered else { return }
-    isRegistered = false
-    record.observers?.changes.removeAll {
-      if case .dependency(let target) = $0.target { target === self } else { false }
-    }
+    table.trigger(&delivery)
   }
 }

@@ -94,7 +94,7 @@ final class CollectionSource<Model: ModelObject> {
     guard let model = owner.model else { return }
     dependencies.follow(
       [.init(model: model, index: property)], for: DependencyTable.sourceRow)
-    owner.observers?.journals.append(journal)
+    owner.ensureObservers().journals.append(journal)
   }
 
   func stop() { owner.observers?.journals.removeAll { $0 === journal } }

@@ -7,15 +7,6 @@ protocol TickEvaluation: AnyObject {
   func deliver()
 }
 
-/// Is told in a tick that properties of a model have changed, before anything is evaluated.
-protocol DependencyTarget: AnyObject {
-  /// `properties` have changed, at last at the moment `changedAt` of the ``ObservationClock``. Gives
-  /// what is to be evaluated in this tick, unless that is known already.
-  func dependencyDidChange(
-    _ properties: PropertySet, at changedAt: Int
-  ) -> (any TickEvaluation)?
-}
-
 /// Writes down how a collection changes, step by step, at the moment at which it does.
 ///
 /// Collection signals would tell the same, but in between callbacks that change the collection again.

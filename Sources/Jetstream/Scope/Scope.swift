@@ -81,6 +81,7 @@ public final class Scope: TickClient {
     for record in records.values {
       let record = record.takeUnretainedValue()
       record.scope = nil
+      record.keepTicker(ticker)
       record.scopedParents = 0
       forget(record)
     }
@@ -192,12 +193,13 @@ public final class Scope: TickClient {
         startCollecting()
       }
     }
-    record.queue()
+    record.enteredScope(of: ticker)
   }
 
   func leave(_ record: ModelRecord) {
     records[record.uuid] = nil
     record.scope = nil
+    record.keepTicker(ticker)
     if !membershipObservers.isEmpty, let model = record.model {
       membershipObservers.forEach { $0.modelLeft(model) }
     }

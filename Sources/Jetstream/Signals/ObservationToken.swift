@@ -11,8 +11,6 @@ public class ObservationToken {
   private let isBound: Bool
   /// Whether ``cancel()`` was called.
   public private(set) final var isCancelled = false
-  /// Told when the token is cancelled, so that the list that holds it can drop it.
-  final weak var holder: (any TokenHolder)?
 
   init(observer: AnyObject?) {
     self.observer = observer
@@ -25,7 +23,7 @@ public class ObservationToken {
     guard !isCancelled else { return }
     isCancelled = true
     forgetHandler()
-    holder?.tokenWasCancelled(self)
+    leaveHolder()
   }
 
   /// Whether a delivery should still reach the callback.
@@ -33,11 +31,9 @@ public class ObservationToken {
 
   /// Releases what the callback captured.
   func forgetHandler() {}
-}
 
-/// A list of tokens that drops the cancelled ones.
-protocol TokenHolder: AnyObject {
-  func tokenWasCancelled(_ token: ObservationToken)
+  /// Leaves the list that holds the token.
+  func leaveHolder() {}
 }
 
 /// Says when a list of tokens has grown enough to look for dead ones, so that adding to it costs

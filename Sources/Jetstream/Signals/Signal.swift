@@ -7,7 +7,7 @@
 /// The observer is held weakly and handed to the callback. Callbacks may listen, cancel and fire:
 /// a listener added while a payload is being delivered hears the next one; a listener cancelled
 /// meanwhile hears nothing more. A signal belongs to one isolation domain.
-public final class Signal<Payload>: TokenHolder {
+public final class Signal<Payload> {
   private var listeners: [Listener] = []
   private var schedule = PruneSchedule()
 
@@ -98,10 +98,6 @@ public final class Signal<Payload>: TokenHolder {
     for listener in listeners where listener.observer === observer { listener.cancel() }
   }
 
-  func tokenWasCancelled(_ token: ObservationToken) {
-    drop { $0 === token }
-  }
-
   private func dropDead() { drop { !$0.isLive } }
 
   /// Drops listeners. They are released after the access to the list has ended, because what a
@@ -117,7 +113,7 @@ public final class Signal<Payload>: TokenHolder {
       dropDead()
       schedule.didPrune(to: listeners.count)
     }
-    listener.holder = self
+    listener.signal = self
     listeners.append(listener)
     return listener
   }
@@ -127,6 +123,7 @@ public final class Signal<Payload>: TokenHolder {
     var handler: ((Payload) -> Void)?
     var firesOnce = false
     var onForget: (() -> Void)?
+    weak var signal: Signal?
 
     init(
       observer: AnyObject?, filter: ((Payload) -> Bool)?, _ handler: @escaping (Payload) -> Void
@@ -141,6 +138,8 @@ public final class Signal<Payload>: TokenHolder {
       onForget?()
       onForget = nil
     }
+
+    override func leaveHolder() { signal?.drop { $0 === self } }
   }
 }
 

@@ -168,7 +168,7 @@ private final class Person: ModelObject {
     holder.children = ModelArray(people)
     let second = Scope(name: "S", root: Person(), ticker: scope.ticker)
     #expect(calls { person.name = "all" } == 2_000)
-    #expect(person.record?.observers?.changes.count == 2_000)
+    #expect(person.record?.nodes.count == 2_000)
     withExtendedLifetime((holder, second)) {}
   }
 

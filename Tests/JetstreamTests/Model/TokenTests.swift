@@ -75,8 +75,7 @@ import Testing
     #expect(weakListener == nil)
     changeAll()
     #expect(tokens.allSatisfy { !$0.isCancelled })
-    #expect(shape.record?.observers?.observations.isEmpty == true)
-    #expect(shape.record?.observers?.changes.isEmpty == true)
+    #expect(shape.record?.nodes.isEmpty == true)
     #expect(shape.record?.observers?.trees.isEmpty == true)
   }
 
@@ -171,10 +170,9 @@ import Testing
       canvas.shapes.remove(owner)
       scope.flush()
     }
-    let observers = shape.record?.observers
-    #expect((observers?.observations.count ?? 0) + (observers?.trees.count ?? 0) < 100)
-    #expect((observers?.changes.count ?? 0) < 100)
-    #expect((canvas.record?.observers?.changes.count ?? 0) < 100)
+    #expect((shape.record?.nodes.count ?? 0) < 100)
+    #expect((shape.record?.observers?.trees.count ?? 0) < 100)
+    #expect((canvas.record?.nodes.count ?? 0) < 100)
   }
 }
 

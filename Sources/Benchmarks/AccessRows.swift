@@ -1,0 +1,102 @@
+import Observation
+
+/// Reads and writes of one property of a thousand objects, beside each of the peers.
+func accessRows() -> [Row] { readRows() + unobservedWriteRows() }
+
+private let passes = 2000
+
+private func readRows() -> [Row] {
+  func row<Peer: AnyObject>(
+    peer name: String, bar: Double?, _ make: @escaping () -> Peer,
+    _ read: @escaping (ContiguousArray<Peer>) -> Void
+  ) -> Row {
+    Row(name: "read a property", unit: "ns", peerName: name, bar: bar) {
+      let shapes = Thousand.of { Shape() }
+      let others = Thousand.of(make)
+      return Probes(
+        ours: { perOperation { _ in readAll(shapes) } },
+        peer: { perOperation { _ in read(others) } })
+    }
+  }
+  return [
+    row(peer: "plain class", bar: 1.6, PlainShape.init) { readAll($0) },
+    row(peer: "hand-written didSet", bar: nil, HandmadeShape.init) { readAll($0) },
+    row(peer: "@Observable", bar: 0.1, ObservedShape.init) { readAll($0) },
+  ]
+}
+
+/// Nobody watches, and our objects belong to no scope.
+private func unobservedWriteRows() -> [Row] {
+  func row<Peer: AnyObject>(
+    peer name: String, _ make: @escaping () -> Peer,
+    _ write: @escaping (ContiguousArray<Peer>, Int) -> Void
+  ) -> Row {
+    Row(name: "write, nobody watching", unit: "ns", peerName: name) {
+      let shapes = Thousand.of { Shape() }
+      let others = Thousand.of(make)
+      return Probes(
+        ours: { perOperation { writeAll(shapes, $0) } },
+        peer: { perOperation { write(others, $0) } })
+    }
+  }
+  return [
+    row(peer: "plain class", PlainShape.init) { writeAll($0, $1) },
+    row(peer: "hand-written didSet", HandmadeShape.init) { writeAll($0, $1) },
+    row(peer: "@Observable", ObservedShape.init) { writeAll($0, $1) },
+  ]
+}
+
+private func perOperation(_ body: (Int) -> Void) -> Double {
+  nanoseconds { for pass in 0..<passes { body(pass) } } / Double(passes * Thousand.count)
+}
+
+// The loops, once for each class: what is measured is the code that an app would have, so there is
+// nothing generic about them.
+
+@inline(never)
+private func readAll(_ shapes: ContiguousArray<Shape>) {
+  var sum = 0
+  for shape in shapes { sum &+= shape.level }
+  Sink.take(sum)
+}
+
+@inline(never)
+private func readAll(_ shapes: ContiguousArray<PlainShape>) {
+  var sum = 0
+  for shape in shapes { sum &+= shape.level }
+  Sink.take(sum)
+}
+
+@inline(never)
+private func readAll(_ shapes: ContiguousArray<HandmadeShape>) {
+  var sum = 0
+  for shape in shapes { sum &+= shape.level }
+  Sink.take(sum)
+}
+
+@inline(never)
+private func readAll(_ shapes: ContiguousArray<ObservedShape>) {
+  var sum = 0
+  for shape in shapes { sum &+= shape.level }
+  Sink.take(sum)
+}
+
+@inline(never)
+func writeAll(_ shapes: ContiguousArray<Shape>, _ value: Int) {
+  for shape in shapes { shape.level = value }
+}
+
+@inline(never)
+func writeAll(_ shapes: ContiguousArray<PlainShape>, _ value: Int) {
+  for shape in shapes { shape.level = value }
+}
+
+@inline(never)
+func writeAll(_ shapes: ContiguousArray<HandmadeShape>, _ value: Int) {
+  for shape in shapes { shape.level = value }
+}
+
+@inline(never)
+func writeAll(_ shapes: ContiguousArray<ObservedShape>, _ value: Int) {
+  for shape in shapes { shape.level = value }
+}
