@@ -72,7 +72,7 @@ extension ModelObject {
         record.keepSteps(operations, of: index, now: list(of: property))
       }
       for journal in record.observers?.journals ?? [] where journal.property == index {
-        journal.note(operations)
+        journal.note(operations, count: list(of: property).count)
       }
       record.noteChange(index)
     }

@@ -63,6 +63,8 @@ final class DependencyTable {
 
   /// The row depends on nothing any more, and has not changed.
   func forget(_ row: Int) {
+    // A row that has come and gone was never evaluated.
+    guard row < reads.count else { return }
     let old = reads[row]
     reads[row] = []
     for dependency in old { drop(dependency, of: row) }

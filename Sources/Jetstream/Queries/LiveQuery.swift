@@ -18,14 +18,12 @@
 /// Isolation: that of its scope or collection.
 public final class LiveQuery<Model: ModelObject> {
   private let engine: QueryEngine<Model>
-  private let signal = Signal<LiveUpdate<Model>>()
+  private let signal = Signal<QueryChange<Model>>()
 
   init(_ engine: QueryEngine<Model>) {
     self.engine = engine
     engine.wantsChanges = { [signal] in signal.hasListeners }
-    engine.onChange = { [signal] in
-      signal.fire(LiveUpdate(difference: $0.difference, updated: $0.updated))
-    }
+    engine.onChange = { [signal] in signal.fire($0) }
   }
 
   deinit { engine.stop() }
@@ -54,18 +52,19 @@ public final class LiveQuery<Model: ModelObject> {
   /// Calls `handler` once in each tick that has changed the rows, or what the query has read of them.
   ///
   /// The difference leads from the rows that the observer saw before to those that it sees now. What
-  /// the handler writes belongs to the next tick. The observer is held weakly.
+  /// the handler writes belongs to the next tick. The observer is held weakly; a handler that captures
+  /// the query itself has to do so weakly as well.
   @discardableResult
   public func observe<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, LiveUpdate<Model>) -> Void
   ) -> ObservationToken {
-    signal.listen(observer, handler)
+    signal.listen(observer, filter: engine.isLater()) { handler($0, LiveUpdate($1)) }
   }
 
   /// Calls `handler` once in each tick that has changed the rows, until the token is cancelled.
   @discardableResult
   public func observe(_ handler: @escaping (LiveUpdate<Model>) -> Void) -> ObservationToken {
-    signal.listen(handler)
+    signal.listen(filter: engine.isLater()) { handler(LiveUpdate($0)) }
   }
 
   /// Ends the query: the rows stay as they are, and nobody is told anything any more.
@@ -82,6 +81,11 @@ public struct LiveUpdate<Model: ModelObject> {
   /// The offsets, in the new rows, of rows that have not moved and of which something was written
   /// that the query has read. Ascending. A value that was changed and changed back counts.
   public let updated: [Int]
+
+  init(_ change: QueryChange<Model>) {
+    difference = change.difference
+    updated = change.updated
+  }
 
   /// The rows that have moved, by their offsets in the old and in the new rows.
   public var moves: [(from: Int, to: Int)] {

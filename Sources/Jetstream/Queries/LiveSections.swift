@@ -29,13 +29,13 @@ public struct RowPath: Hashable, Comparable, Sendable {
 public final class LiveSections<Key, Model: ModelObject> {
   private let engine: QueryEngine<Model>
   private let index: SectionIndex<Key, Model>
-  private let signal = Signal<LiveSectionsUpdate<Model>>()
+  private let signal = Signal<QueryChange<Model>>()
 
   init(_ engine: QueryEngine<Model>, _ index: SectionIndex<Key, Model>) {
     self.engine = engine
     self.index = index
     engine.wantsChanges = { [signal] in signal.hasListeners }
-    engine.onChange = { [signal] in signal.fire(LiveSectionsUpdate($0)) }
+    engine.onChange = { [signal] in signal.fire($0) }
   }
 
   deinit { engine.stop() }
@@ -72,7 +72,7 @@ public final class LiveSections<Key, Model: ModelObject> {
   public func observe<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, LiveSectionsUpdate<Model>) -> Void
   ) -> ObservationToken {
-    signal.listen(observer, handler)
+    signal.listen(observer, filter: engine.isLater()) { handler($0, LiveSectionsUpdate($1)) }
   }
 
   /// Calls `handler` once in each tick that has changed the rows, until the token is cancelled.
@@ -80,7 +80,7 @@ public final class LiveSections<Key, Model: ModelObject> {
   public func observe(
     _ handler: @escaping (LiveSectionsUpdate<Model>) -> Void
   ) -> ObservationToken {
-    signal.listen(handler)
+    signal.listen(filter: engine.isLater()) { handler(LiveSectionsUpdate($0)) }
   }
 
   /// Ends the query: the rows stay as they are, and nobody is told anything any more.

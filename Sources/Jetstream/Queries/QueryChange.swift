@@ -19,6 +19,8 @@ struct QueryStep<Model: ModelObject> {
 struct QueryChange<Model: ModelObject> {
   var difference: CollectionDifference<Model>
   var updated: [Int]
+  /// Which change of the query it is. An observer is told about changes after its registration.
+  var version = 0
   // Only with sections.
   var deletedSections: [Int] = []
   var insertedSections: [Int] = []

@@ -8,16 +8,21 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   private let filters: [(Model) -> Bool]
   private let columns: [KeyColumn<Model>]
   let sections: SectionRows<Model>?
-  private let source: QuerySource<Model>
+  let source: QuerySource<Model>
   let dependencies: DependencyTable
   private(set) var table = RowTable<Model>()
-  private var reasons: ContiguousArray<RowReasons> = []
+  var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
   /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
   var onChange: ((QueryChange<Model>) -> Void)?
   var wantsChanges: () -> Bool = { false }
-  private var undelivered: [QueryChange<Model>] = []
+  /// How many times the rows have changed.
+  private(set) var version = 0
+  private var undelivered: QueryChange<Model>?
   private var isDelivering = false
+  /// Set when a tick was to evaluate the query before the change of another one was delivered.
+  private var isPostponed = false
+  private var isEvaluating = false
 
   init(_ query: Query<Model>, sections: SectionRows<Model>?, ticker: Ticker?) {
     filters = query.filters
@@ -44,7 +49,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     case .collection(let collection): collection.stop()
     }
     dependencies.stop()
-    undelivered = []
+    undelivered = nil
     onChange = nil
   }
 
@@ -70,7 +75,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
 
   // MARK: Rows
 
-  private func addRow(_ model: Model) -> Int {
+  func addRow(_ model: Model) -> Int {
     let slot = table.add(model)
     while reasons.count <= slot { reasons.append([]) }
     return slot
@@ -97,7 +102,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   }
 
   /// Sound because a collection of the key path's type has only such elements.
-  private static func element(_ model: ModelObject) -> Model {
+  static func element(_ model: ModelObject) -> Model {
     unsafeDowncast(model, to: Model.self)
   }
 
@@ -171,8 +176,18 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   // MARK: Tick
 
   func evaluate() {
+    // An observer has had the next tick delivered. What the others are told has to fit the rows, so
+    // these wait until all have been told.
+    if isDelivering || undelivered != nil {
+      isPostponed = true
+      return
+    }
     dependencies.isTriggered = false
     guard !isStopped else { return }
+    precondition(
+      !isEvaluating, "A closure of a query of \(Model.self) had a tick delivered while it ran.")
+    isEvaluating = true
+    defer { isEvaluating = false }
     var work: ContiguousArray<Int> = []
     func mark(_ slot: Int, _ reason: RowReasons) {
       if reasons[slot].isEmpty { work.append(slot) }
@@ -206,7 +221,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
         changedInPlace.append(slot)
       }
     }
-    if let change = perform(&steps, changedInPlace) { undelivered.append(change) }
+    undelivered = perform(&steps, changedInPlace)
     for slot in work {
       if reasons[slot].contains(.gone) { dropRow(slot) }
       reasons[slot] = []
@@ -217,6 +232,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   private func perform(
     _ steps: inout [QueryStep<Model>], _ changedInPlace: [Int]
   ) -> QueryChange<Model>? {
+    version += 1
     let isWanted = wantsChanges()
     var builder = QueryChangeBuilder<Model>()
     sections?.forgetNews()
@@ -225,81 +241,30 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     enter(steps.compactMap { $0.isShown ? $0.slot : nil })
     let emptied = sections?.dropEmpty() ?? []
     guard isWanted else { return nil }
-    return builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
+    var change = builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
+    change?.version = version
+    return change
   }
 
   func deliver() {
-    // An observer may have the next tick delivered: what comes of it waits for its turn.
     if isDelivering { return }
-    isDelivering = true
-    while !undelivered.isEmpty, let onChange { onChange(undelivered.removeFirst()) }
-    isDelivering = false
+    while let change = undelivered {
+      undelivered = nil
+      isDelivering = true
+      onChange?(change)
+      isDelivering = false
+      if isPostponed {
+        isPostponed = false
+        evaluate()
+      }
+    }
   }
 }
-
-// MARK: What has happened at the source
 
 extension QueryEngine {
-  private func settle(_ mark: (Int, RowReasons) -> Void) {
-    switch source {
-    case .scope(let scope): settle(scope, mark)
-    case .collection(let collection): settle(collection, mark)
-    }
+  /// Lets an observer that comes now, and sees the rows as they are now, hear of later changes only.
+  func isLater() -> (QueryChange<Model>) -> Bool {
+    let now = version
+    return { $0.version > now }
   }
-
-  private func settle(_ source: ScopeSource<Model>, _ mark: (Int, RowReasons) -> Void) {
-    let touched = source.takeTouched()
-    // A scope that has gone has not taken its models out.
-    guard let scope = source.scope else { return }
-    for model in touched {
-      let known = table.slot(of: model)
-      if model.scope === scope {
-        let slot = known ?? addRow(model)
-        let isElsewhere = source.place(slot, model)
-        if known == nil { mark(slot, .arrived) } else if isElsewhere { mark(slot, .placed) }
-      } else if let known {
-        mark(known, .gone)
-      }
-    }
-  }
-
-  private func settle(_ source: CollectionSource<Model>, _ mark: (Int, RowReasons) -> Void) {
-    let operations = source.takeOperations { old in ModelList(old.map { table.model($0) }) }
-    for operation in operations {
-      switch operation {
-      case .insert(let model, let position):
-        let model = Self.element(model)
-        // A model that was taken out before, in the same tick, has only another place.
-        let known = table.slot(of: model)
-        let slot = known ?? addRow(model)
-        if known != nil { reasons[slot].remove(.gone) }
-        source.order.insert(
-          slot, weight: table.shown.contains(slot) ? 1 : 0, at: position)
-        mark(slot, known == nil ? .arrived : .placed)
-      case .remove(_, let position):
-        let slot = source.order[position]
-        source.order.remove(slot)
-        mark(slot, .gone)
-      case .move(_, let from, let to):
-        let slot = source.order[from]
-        let weight = source.order.weight(of: slot)
-        source.order.remove(slot)
-        source.order.insert(slot, weight: weight, at: to)
-        mark(slot, .placed)
-      }
-    }
-  }
-}
-
-/// Why a row is looked at in a tick.
-struct RowReasons: OptionSet {
-  let rawValue: UInt8
-  /// It has come.
-  static let arrived = RowReasons(rawValue: 1)
-  /// It has left the source.
-  static let gone = RowReasons(rawValue: 2)
-  /// It stands elsewhere in the source.
-  static let placed = RowReasons(rawValue: 4)
-  /// Something has changed that its closures have read.
-  static let changed = RowReasons(rawValue: 8)
 }

@@ -15,14 +15,16 @@ final class CollectionJournal {
   private(set) var operations: [ListOperation] = []
   /// Whether there were so many steps that they were forgotten.
   private(set) var isOverfull = false
-  private static let capacity = 1 << 16
+  /// More steps than this are forgotten once they are more than the models in the collection.
+  private static let capacity = 4096
 
   init(property: Int) { self.property = property }
 
-  func note(_ new: [ListOperation]) {
+  /// Writes steps down, which have left the collection with `count` models.
+  func note(_ new: [ListOperation], count: Int) {
     if isOverfull { return }
     operations.append(contentsOf: new)
-    if operations.count > Self.capacity {
+    if operations.count > max(Self.capacity, count) {
       operations = []
       isOverfull = true
     }

@@ -230,6 +230,9 @@ public final class Scope: TickClient {
     if let rootModel { membershipObservers.forEach { $0.modelRenamed(rootModel) } }
   }
 
+  /// Whether anybody is told about models that come and go.
+  var hasMembershipObservers: Bool { !membershipObservers.isEmpty }
+
   /// Tells `observer` about models that come and go from here on. It is held weakly.
   package func addMembershipObserver(_ observer: any MembershipObserver) {
     membershipObservers.add(observer)
