@@ -4,6 +4,20 @@ import Observation
 /// Writes to models that belong to a scope, up to what comes of them.
 func captureRows() -> [Row] {
   [
+    Row(name: "write, attached", unit: "ns", peerName: "@Observable, untracked") {
+      let ours = AttachedShapes(watching: false)
+      let peer = Thousand.of { ObservedShape() }
+      return Probes(ours: ours.measure, peer: { timeToWrite { writeAll(peer, $0) } })
+    },
+    Row(
+      name: "write, observer on another property", unit: "ns", peerName: "@Observable, tracked"
+    ) {
+      let ours = AttachedShapes(watching: true)
+      let peer = Thousand.of { ObservedShape() }
+      let watcher = Watcher()
+      for shape in peer { watcher.trackOther(shape) }
+      return Probes(ours: ours.measure, peer: { timeToWrite { writeAll(peer, $0) } })
+    },
     Row(
       name: "write observed and captured, 100 a tick", unit: "ns",
       peerName: "@Observable, tracked", bar: 0.4
@@ -28,6 +42,40 @@ func captureRows() -> [Row] {
 }
 
 private let writesPerTick = 100
+
+private func timeToWrite(_ write: (Int) -> Void) -> Double {
+  let passes = 200
+  // No value is written twice.
+  let start = AttachedShapes.values
+  AttachedShapes.values += passes
+  return nanoseconds { for pass in 1...passes { write(start + pass) } }
+    / Double(passes * Thousand.count)
+}
+
+/// A thousand shapes in a scope whose writes nobody is told of, though they are captured: each pass
+/// over all is one tick.
+private final class AttachedShapes {
+  nonisolated(unsafe) static var values = 0  // Sound: everything here is on one thread.
+
+  private let ticker = Ticker.manual()
+  private let scope: Scope
+  private let shapes: ContiguousArray<Shape>
+  private var calls = 0
+
+  init(watching: Bool) {
+    let (canvas, shapes) = Shape.canvas(of: Thousand.count)
+    self.shapes = shapes
+    scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+    if watching { for shape in shapes { shape.observeChange(self, \.x) { $0.calls += 1 } } }
+  }
+
+  func measure() -> Double {
+    let time = timeToWrite { writeAll(shapes, $0) }
+    ticker.advance(by: .milliseconds(10))
+    precondition(calls == 0, "An observer of another property was called.")
+    return time
+  }
+}
 
 /// A thousand shapes in a scope, each with a coalesced observer; each tick has a hundred writes and
 /// ends in a change set that somebody takes.

@@ -76,6 +76,15 @@ final class Watcher: @unchecked Sendable {
       self?.calls += 1
     }
   }
+
+  /// The same for a property that nobody writes.
+  func trackOther(_ shape: ObservedShape) {
+    withObservationTracking {
+      _ = shape.x
+    } onChange: { [weak self] in
+      self?.calls += 1
+    }
+  }
 }
 
 /// Nanoseconds to register one observer of one property with each of a thousand objects.

@@ -1,30 +1,62 @@
 import Jetstream
 
 /// Collections that grow, and trees that come and go.
-func treeRows() -> [Row] {
+func treeRows() -> [Row] { appendRows() + insertRows() + attachRows() }
+
+private func appendRows() -> [Row] {
   let sizes = [1000, 10_000, 100_000, 1_000_000]
-  let appends = sizes.map { size in
+  return sizes.map { size in
     Row(name: "append to an attached collection of \(size)", unit: "ns") {
       let collection = GrowingCollection(size)
       return Probes(ours: { collection.measure(perTick: 100) })
     }
-  }
-  return appends + [
+  } + [
     growth("append, growth from 1000 to 1,000,000", of: sizes) { $0.measure(perTick: 100) },
     growth("append and its change set, growth", of: sizes) { $0.measureWithChangeSet() },
-    Row(name: "attach 1,000,000 models", unit: "ns", bar: 1000, rounds: 3) {
-      let tree = ComingTree(1_000_000)
-      return Probes(ours: { tree.measure().attach })
-    },
-    Row(name: "attach 1,000,000 models and take the set", unit: "ns", rounds: 3) {
-      let tree = ComingTree(1_000_000)
-      return Probes(ours: { tree.measure().set })
-    },
-    Row(name: "detach 1,000,000 models", unit: "ns", bar: 1000, rounds: 3) {
-      let tree = ComingTree(1_000_000)
-      return Probes(ours: { tree.measure().detach })
-    },
   ]
+}
+
+private func insertRows() -> [Row] {
+  [1000, 10_000, 100_000].flatMap { size in
+    [
+      Row(name: "insert anywhere, attached collection of \(size)", unit: "ns") {
+        let collection = GrowingCollection(size)
+        return Probes(ours: { collection.measureInserts(perTick: 100) })
+      },
+      Row(
+        name: "insert anywhere, \(size), somebody holds a copy", unit: "ns",
+        peerName: "Array, somebody holds a copy"
+      ) {
+        let collection = GrowingCollection(size)
+        let array = HeldArray(size)
+        return Probes(
+          ours: { collection.measureHeldInserts(count: 100) },
+          peer: { array.measureHeldInserts(count: 100) })
+      },
+    ]
+  }
+}
+
+private func attachRows() -> [Row] {
+  let sizes = [10_000, 100_000, 1_000_000]
+  func rows(
+    _ name: String, bar: Double?, _ figure: @escaping ((Double, Double, Double)) -> Double
+  ) -> [Row] {
+    sizes.map { size in
+      Row(name: "\(name), tree of \(size)", unit: "ns", bar: bar, rounds: 3) {
+        let tree = ComingTree(size)
+        return Probes(ours: { figure(tree.measure()) })
+      }
+    }
+  }
+  return rows("attach a model", bar: 1000) { $0.0 }
+    + rows("attach a model and take the set", bar: nil) { $0.1 }
+    + rows("detach a model", bar: 1000) { $0.2 } + [
+      Row(name: "detach, growth from 10,000 to 1,000,000", unit: "x", bar: 6, rounds: 3) {
+        let trees = [sizes.first!, sizes.last!].map { ComingTree($0) }
+        return Probes(ours: { trees[1].measure().detach / trees[0].measure().detach })
+      }
+    ]
 }
 
 /// How much more an append costs where it costs most than where it costs least.
@@ -76,11 +108,65 @@ private final class GrowingCollection {
     return time
   }
 
+  /// Nanoseconds an insertion at a random place, without the making of the change set.
+  func measureInserts(perTick: Int) -> Double {
+    let ticks = 5
+    var time = 0.0
+    for _ in 0..<ticks {
+      let shapes = (0..<perTick).map { _ in Shape() }
+      let places = (0..<perTick).map { _ in Int.random(in: 0...size) }
+      time += nanoseconds {
+        for (shape, place) in zip(shapes, places) { canvas.shapes.insert(shape, at: place) }
+      }
+      for shape in shapes { canvas.shapes.remove(shape) }
+      ticker.advance(by: .milliseconds(10))
+    }
+    return time / Double(ticks * perTick)
+  }
+
+  /// Nanoseconds an insertion at a random place of a collection of which somebody has just taken a copy.
+  func measureHeldInserts(count: Int) -> Double {
+    let shapes = (0..<count).map { _ in Shape() }
+    let places = (0..<count).map { _ in Int.random(in: 0...size) }
+    let time = nanoseconds {
+      for (shape, place) in zip(shapes, places) {
+        let copy = canvas.shapes
+        canvas.shapes.insert(shape, at: place)
+        Sink.take(copy.count)
+      }
+    }
+    for shape in shapes { canvas.shapes.remove(shape) }
+    ticker.advance(by: .milliseconds(10))
+    return time / Double(count)
+  }
+
   /// Ends the tick, and takes out what was appended.
   private func restore() {
     ticker.advance(by: .milliseconds(10))
     while canvas.shapes.count > size { canvas.shapes.remove(at: size) }
     ticker.advance(by: .milliseconds(10))
+  }
+}
+
+/// What one would have without a framework: an array of objects.
+private final class HeldArray {
+  private var shapes: [PlainShape]
+
+  init(_ size: Int) { shapes = (0..<size).map { _ in PlainShape() } }
+
+  func measureHeldInserts(count: Int) -> Double {
+    let size = shapes.count
+    let fresh = (0..<count).map { _ in PlainShape() }
+    let places = (0..<count).map { _ in Int.random(in: 0...size) }
+    let time = nanoseconds {
+      for (shape, place) in zip(fresh, places) {
+        let copy = shapes
+        shapes.insert(shape, at: place)
+        Sink.take(copy.count)
+      }
+    }
+    shapes.removeLast(count)
+    return time / Double(count)
   }
 }
 

@@ -80,7 +80,7 @@ struct FragmentValidator {
     for (at, fragment) in fragments.enumerated() {
       guard let schema = accepted[at]?.schema else { continue }
       for (key, value) in fragment.properties {
-        guard let property = schema[key], property.isSynced else {
+        guard let property = schema[wireName: key], property.isSynced else {
           reject(at, "No property at '\(key)'")
           break
         }
@@ -96,7 +96,7 @@ struct FragmentValidator {
   }
 
   private func problem(of value: JSONValue, for property: ModelSchema.Property) -> String? {
-    let key = property.name
+    let key = property.wireName
     if property.isCollection {
       guard case .array(let elements) = value else {
         return "Collection type without array value at '\(key)'"
@@ -131,10 +131,10 @@ struct FragmentValidator {
     } else if let at = additions[uuid], let addition = accepted[at] {
       target = addition.schema
     } else {
-      return "No such ModelObject '\(text)' at '\(property.name)'"
+      return "No such ModelObject '\(text)' at '\(property.wireName)'"
     }
     if property.canHold(target.modelClass) { return nil }
-    return "ModelObject '\(text)' at '\(property.name)' is a \(target.wireName), should be a "
+    return "ModelObject '\(text)' at '\(property.wireName)' is a \(target.wireName), should be a "
       + className(property)
   }
 
@@ -181,7 +181,7 @@ struct FragmentValidator {
       guard
         let schema = scope.model(key.uuid)?.schema
           ?? additions[key.uuid].flatMap({ accepted[$0]?.schema }),
-        let property = schema[key.name], property.isCollection || property.isReference
+        let property = schema[wireName: key.name], property.isCollection || property.isReference
       else { continue }
       let uuids = Self.uuids(in: value)
       if scope.model(key.uuid) != nil {
@@ -209,7 +209,9 @@ struct FragmentValidator {
   private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
     var result: [(String, UUID)] = []
     for (key, value) in entry.properties {
-      guard let property = entry.schema[key], property.isCollection || property.isReference else {
+      guard let property = entry.schema[wireName: key],
+        property.isCollection || property.isReference
+      else {
         continue
       }
       for uuid in Self.uuids(in: value) { result.append((key, uuid)) }

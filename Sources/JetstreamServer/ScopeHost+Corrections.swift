@@ -51,7 +51,7 @@ extension ScopeHost {
     for fragment in submission.effective {
       guard let model = scope.model(fragment.uuid) else { continue }
       for (key, value) in currentValues(of: fragment, in: model) {
-        guard let property = model.schema[key] else { continue }
+        guard let property = model.schema[wireName: key] else { continue }
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let isMissed = submitter.mayHaveMissed(name)
         if !isMissed, let mine = own[name], property.areSame(mine, value) { continue }
@@ -82,7 +82,7 @@ extension ScopeHost {
     where fragment.kind == .change && submission.errors[at] != nil {
       guard let model = scope.model(fragment.uuid) else { continue }
       for (key, mine) in fragment.properties {
-        guard let property = model.schema[key], property.isSynced else { continue }
+        guard let property = model.schema[wireName: key], property.isSynced else { continue }
         let isStructure = property.isCollection || property.isReference
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         guard isStructure || submitter.mayHaveMissed(name) else { continue }
@@ -100,7 +100,8 @@ extension ScopeHost {
   ) {
     guard submission.effective.contains(where: isStructural) else { return }
     for name in submitter.missed {
-      guard let model = scope.model(name.uuid), let property = model.schema[name.name] else {
+      guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
+      else {
         continue
       }
       let value = model.currentJSON(of: property)
@@ -135,7 +136,7 @@ extension ScopeHost {
   private func isStructural(_ fragment: SyncFragment) -> Bool {
     guard let schema = scope.schema(named: fragment.className) else { return false }
     return fragment.properties.contains { key, _ in
-      schema[key].map { $0.isCollection || $0.isReference } ?? false
+      schema[wireName: key].map { $0.isCollection || $0.isReference } ?? false
     }
   }
 
@@ -143,7 +144,7 @@ extension ScopeHost {
     if fragment.kind == .add { return model.currentProperties() }
     return JSONObject(
       fragment.properties.compactMap { key, _ in
-        model.schema[key].map { (key, model.currentJSON(of: $0)) }
+        model.schema[wireName: key].map { (key, model.currentJSON(of: $0)) }
       })
   }
 

@@ -86,7 +86,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     sequence += 1
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties
-      where scope.schema(named: fragment.className)?[key]?.isCollection == true {
+      where scope.schema(named: fragment.className)?[wireName: key]?.isCollection == true {
         note(
           PropertyKey(uuid: fragment.uuid, name: key),
           from: set.bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
@@ -130,7 +130,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       applied.properties = entry.properties
       if let model = scope.model(fragment.uuid) {
         for (key, value) in entry.properties {
-          guard let property = entry.schema[key] else { continue }
+          guard let property = entry.schema[wireName: key] else { continue }
           let name = PropertyKey(uuid: fragment.uuid, name: key)
           let current = model.currentJSON(of: property)
           before[name] = before[name] ?? current
@@ -154,7 +154,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
     for (name, old) in before {
-      guard let model = scope.model(name.uuid), let property = model.schema[name.name],
+      guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name],
         property.isCollection
       else { continue }
       let new = model.currentJSON(of: property)

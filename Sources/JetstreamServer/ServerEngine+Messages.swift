@@ -126,7 +126,7 @@ extension ServerEngine {
       post(
         session,
         .scopeState(
-          ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.fullState())))
+          ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.sharedState())))
     }
   }
 

@@ -277,7 +277,8 @@ package final class ServerEngine {
         horizons[key] = min(horizons[key] ?? .max, subscription.proven)
       }
     }
-    for (key, host) in hosts where horizons[key] == nil && !pinned.contains(key) {
+    for (key, host) in hosts
+    where horizons[ObjectIdentifier(host)] == nil && !pinned.contains(key) {
       host.end()
       hosts[key] = nil
     }

@@ -187,4 +187,19 @@ struct SessionTests {
     peer.take()
     #expect(peer.syncs.map(\.scopeIndex) == [1])
   }
+
+  @Test("A scope that only a fetch has made known stays hosted for as long as a session has it")
+  func fetchedScopeStays() {
+    let world = InMemoryWorld()
+    let notes = Canvas()
+    world.moreScopes["Notes"] = Scope(name: "Notes", root: notes, ticker: world.serverTicker)
+    let peer = RawPeer.joined(world)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Notes"))))
+    world.advance(by: .seconds(1))
+    peer.acknowledge()
+    notes.name = "still told"
+    world.moreScopes["Notes"]?.flush()
+    peer.take()
+    #expect(peer.syncs.map(\.scopeIndex) == [1])
+  }
 }

@@ -163,7 +163,7 @@ final class BoundObservation<Observer: AnyObject>: ChangeObservation {
   override func call() -> Bool {
     guard let observer else { return false }
     // The observer is what `init` was given, so it is of this type.
-    handler?(unsafeDowncast(observer, to: Observer.self))
+    if !isMuted { handler?(unsafeDowncast(observer, to: Observer.self)) }
     return true
   }
 
@@ -183,7 +183,7 @@ final class FreeObservation: ChangeObservation {
   }
 
   override func call() -> Bool {
-    handler?()
+    if !isMuted { handler?() }
     return true
   }
 

@@ -127,6 +127,7 @@ enum TreeObservers {
   ) -> [TreeObservation] {
     guard exist else { return [] }
     var result: [TreeObservation] = []
+    var candidates: [(tree: TreeObservation, record: ModelRecord)] = []
     var visited: Set<ObjectIdentifier> = []
     // The latest change comes first, so that it is the one that each ancestor is looked at for.
     var stack = work.reversed().map { (record: $0.0, changedAt: $0.0.changedAt) }
@@ -139,12 +140,22 @@ enum TreeObservers {
           if !tree.isLive {
             foundDead = true
           } else if tree.madeAt <= changedAt {
-            result.append(tree)
+            if tree.pattern == nil {
+              result.append(tree)
+            } else {
+              candidates.append((tree, record))
+            }
           }
         }
         if foundDead { observers.dropDead() }
       }
       record.parents.forEach { stack.append(($0.parent, changedAt)) }
+    }
+    if candidates.isEmpty { return result }
+    let search = PatternSearch(work)
+    for (tree, record) in candidates
+    where search.finds(tree.pattern!, below: record, since: tree.madeAt) {
+      result.append(tree)
     }
     return result
   }

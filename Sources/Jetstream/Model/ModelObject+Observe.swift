@@ -1,6 +1,6 @@
 extension ModelObject {
   /// The model's raw signals.
-  public final var signals: ModelSignals { ModelSignals(ensureRecord().ensureObservers()) }
+  public final var signals: ModelSignals { ModelSignals(ensureRecord()) }
 
   /// Cancels everything that `observer` observes on this model.
   public final func removeObservers(_ observer: AnyObject) {
@@ -14,6 +14,10 @@ extension ModelObject {
 
 /// What the typed observe methods are written on, so that `Self` is the subclass in key paths.
 /// ``ModelObject`` is the only class that conforms.
+///
+/// Each way of observing comes with an observer, which is held weakly and handed to the callback,
+/// and without one, for short uses: the observation then lasts until its token is cancelled or the
+/// model is gone. All of them run in the isolation domain of the model.
 public protocol ObservableModel: ModelObject {}
 
 extension ModelObject: ObservableModel {}
@@ -82,174 +86,41 @@ extension ObservableModel {
     return observation
   }
 
-  /// Calls `handler` at once, after each change of the property, with the old and the new value.
+  /// Calls `handler` once in each tick in which one of the properties named by text has changed,
+  /// until the token is cancelled.
   @discardableResult
-  public func observeChangeImmediately<Observer: AnyObject, Value: PropertyValue>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, Value>,
-    _ handler: @escaping (Observer, Value, Value) -> Void
+  public func observeChange(
+    keys: [String], isolation: (any Actor)? = #isolation, _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    let key = name(of: keyPath)
-    return signals.onPropertyChange.listen(observer, filter: { $0.key == key }) {
-      observer, change in
-      guard let new = change.new as? Value else { return }
-      if let old = change.old as? Value { handler(observer, old, new) }
-    }
-  }
-
-  /// Calls `handler` at once, after each change of one of the properties named by text.
-  ///
-  /// A name that the class does not have is a programming error.
-  @discardableResult
-  public func observeChangeImmediately<Observer: AnyObject>(
-    _ observer: Observer, keys: [String],
-    _ handler: @escaping (Observer, PropertyChange) -> Void
-  ) -> ObservationToken {
-    _ = schema.indices(of: keys)
-    return signals.onPropertyChange.listen(observer, filter: { keys.contains($0.key) }, handler)
-  }
-
-  /// Calls `handler` at once, after each change of any property.
-  @discardableResult
-  public func observeChangeImmediately<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, PropertyChange) -> Void
-  ) -> ObservationToken {
-    signals.onPropertyChange.listen(observer, handler)
-  }
-
-  /// Calls `handler` at once with each model inserted into the collection, and its index.
-  @discardableResult
-  public func observeCollectionAdd<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element, Int) -> Void
-  ) -> ObservationToken {
-    observeCollection(observer, keyPath) { observer, element, kind in
-      if case .insert(let position) = kind { handler(observer, element, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model inserted into the collection.
-  @discardableResult
-  public func observeCollectionAdd<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element) -> Void
-  ) -> ObservationToken {
-    observeCollectionAdd(observer, keyPath) { observer, element, _ in handler(observer, element) }
-  }
-
-  /// Calls `handler` at once with each model removed from the collection, and the index it had.
-  @discardableResult
-  public func observeCollectionRemove<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element, Int) -> Void
-  ) -> ObservationToken {
-    observeCollection(observer, keyPath) { observer, element, kind in
-      if case .remove(let position) = kind { handler(observer, element, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model removed from the collection.
-  @discardableResult
-  public func observeCollectionRemove<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element) -> Void
-  ) -> ObservationToken {
-    observeCollectionRemove(observer, keyPath) { observer, element, _ in
-      handler(observer, element)
-    }
-  }
-
-  /// Calls `handler` at once with each model moved within the collection, the index it had and the
-  /// index it has.
-  @discardableResult
-  public func observeCollectionMove<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element, Int, Int) -> Void
-  ) -> ObservationToken {
-    observeCollection(observer, keyPath) { observer, element, kind in
-      if case .move(let from, let to) = kind { handler(observer, element, from, to) }
-    }
-  }
-
-  /// Calls `handler` once in each tick in which this model or one that it holds, at any depth, has
-  /// changed. Cost: a tick climbs from each changed model to all that hold it.
-  @discardableResult
-  public func observeTreeChange<Observer: AnyObject>(
-    _ observer: Observer, isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (Observer) -> Void
-  ) -> ObservationToken {
-    let observation = TreeObservation(observer: observer, isLoose: scope == nil)
-    observation.handler = { [weak observer] in if let observer { handler(observer) } }
-    let record = ensureRecord()
-    record.needsTicker(of: isolation)
-    record.ensureObservers().add(observation)
+    let properties = PropertySet(schema.indices(of: keys))
+    let observation = FreeObservation(properties: properties, handler)
+    add(observation, to: ensureRecord(), isolation: isolation)
     return observation
-  }
-
-  /// Calls `handler` at once when the model comes into a scope.
-  @discardableResult
-  public func observeAttach<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
-  ) -> ObservationToken {
-    signals.onAttach.listen(observer, handler)
-  }
-
-  /// Calls `handler` at once when the model leaves its scope: when nothing that the root reaches
-  /// holds it any more.
-  @discardableResult
-  public func observeDetach<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
-  ) -> ObservationToken {
-    signals.onDetach.listen(observer, handler)
-  }
-
-  /// Calls `handler` at once when a property comes to hold the model, with its owner and its name.
-  @discardableResult
-  public func observeAddedToParent<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
-  ) -> ObservationToken {
-    signals.onAddedToParent.listen(observer) { handler($0, $1.parent, $1.key) }
-  }
-
-  /// Calls `handler` at once when a property holds the model no more, with its owner and its name.
-  @discardableResult
-  public func observeRemovedFromParent<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
-  ) -> ObservationToken {
-    signals.onRemovedFromParent.listen(observer) { handler($0, $1.parent, $1.key) }
   }
 }
 
 // MARK: Inside
 
 /// What a key path leads to.
-private enum Resolved {
+enum ResolvedPath {
   case property(Int)
   case composite
 }
 
 extension ObservableModel {
-  private func observeCollection<Observer: AnyObject, Element: ModelObject>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element, CollectionChange.Kind) -> Void
-  ) -> ObservationToken {
-    let key = name(of: keyPath)
-    return signals.onCollectionChange.listen(observer, filter: { $0.key == key }) {
-      if let element = $1.model as? Element { handler($0, element, $1.kind) }
-    }
-  }
-
   /// The property that a key path leads to; a computed one is a programming error here.
-  private func name(of keyPath: PartialKeyPath<Self>) -> String {
+  func index(of keyPath: PartialKeyPath<Self>) -> Int {
     guard case .property(let index) = resolve(keyPath) else {
       preconditionFailure(
-        "\(keyPath) is not a @Property of \(schema.wireName); observeChange follows computed ones.")
+        "\(keyPath) is not a @Property of \(schema.wireName); computed ones can be observed with "
+          + "observeChange, and one at a time with observeChangeImmediately.")
     }
-    return schema.properties[index].name
+    return index
   }
 
   /// Runs the getter to learn what it reads. One that can be written and reads one property of its
   /// own model, of its own type, is that property.
-  private func resolve(_ keyPath: PartialKeyPath<Self>) -> Resolved {
+  func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
@@ -260,7 +131,7 @@ extension ObservableModel {
   }
 
   /// Registers what `make` makes of the set of properties that the key paths lead to: nil for all.
-  private func add(
+  func add(
     observing keyPaths: [PartialKeyPath<Self>], isolation: (any Actor)?,
     _ make: (PropertySet?) -> ChangeObservation
   ) -> ObservationToken {
@@ -286,7 +157,7 @@ extension ObservableModel {
   }
 
   @inline(__always)
-  private func add(
+  func add(
     _ observation: ChangeObservation, to record: ModelRecord, isolation: (any Actor)?
   ) {
     record.needsTicker(of: isolation)

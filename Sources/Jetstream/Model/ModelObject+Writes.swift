@@ -71,9 +71,7 @@ extension ModelObject {
       } else {
         record.keepSteps(operations, of: index, now: list(of: property))
       }
-      for journal in record.observers?.journals ?? [] where journal.property == index {
-        journal.note(operations, count: list(of: property).count)
-      }
+      record.observers?.extras?.note(operations, of: index, now: list(of: property))
       record.noteChange(index)
     }
     record.fire {

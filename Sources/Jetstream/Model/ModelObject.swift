@@ -61,6 +61,20 @@ open class ModelObject: Hashable {
     return name
   }
 
+  /// Options for properties by their names, in front of what their declarations say.
+  ///
+  /// They count for the class and its subclasses only, so that a class can treat what it inherits in
+  /// its own way. What superclasses say here counts as well, behind what the class says:
+  ///
+  /// ```swift
+  /// class Preview: Shape {
+  ///   override class var propertyOptions: [String: PropertyOptions] { ["color": .local] }
+  /// }
+  /// ```
+  ///
+  /// Read once, when the schema of a class is made. A name that the class does not have is a misuse.
+  open class var propertyOptions: [String: PropertyOptions] { [:] }
+
   /// The model's identity on the wire, made on first use and kept for good.
   public final var uuid: UUID { ensureRecord().uuid }
 

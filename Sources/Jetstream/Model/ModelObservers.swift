@@ -1,14 +1,14 @@
 /// Who observes one model in other ways than through its ``ChangeChain``. Made when the first comes.
 final class ModelObservers {
   var trees: [TreeObservation] = []
-  /// What writes down how collections of the model change.
-  var journals: [CollectionJournal] = []
   var propertyChange: Signal<PropertyChange>?
   var collectionChange: Signal<CollectionChange>?
   var attach: Signal<Scope>?
   var detach: Signal<Scope>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
+  /// What only some ways of observing need.
+  var extras: ObserverExtras?
   private var schedule = PruneSchedule()
 
   func add(_ tree: TreeObservation) {
@@ -36,12 +36,15 @@ final class ModelObservers {
     detach?.removeListeners(of: observer)
     parentAdded?.removeListeners(of: observer)
     parentRemoved?.removeListeners(of: observer)
+    extras?.remove(observer)
   }
 }
 
 /// A callback that runs once a tick in which the model or one of its descendants has changed.
 final class TreeObservation: ObservationToken {
   var handler: (() -> Void)?
+  /// Which changes count; nil for all.
+  var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
   /// Whether it was made on a model in no scope.

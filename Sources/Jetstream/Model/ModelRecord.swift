@@ -11,9 +11,7 @@ final class ModelRecord {
   let schema: ModelSchema
   // The small ones stand where they fill the gaps that alignment leaves: a record is 160 bytes.
   var uuidIfMade: UUID?
-  var isQueued = false
-  /// Whether the model came to its scope since the last change set, which will add it.
-  var isNew = false
+  private var flags: UInt8 = 0
   /// When the nodes are looked through for dead ones again: once there are 16 << this.
   private var pruneStep: UInt8 = 0
   /// How many of ``parents`` are in the scope.
@@ -65,6 +63,24 @@ final class ModelRecord {
     }
   }
 
+  /// Whether the model stands in the queue of a ticker.
+  var isQueued: Bool {
+    get { flags & 1 != 0 }
+    set { if newValue { flags |= 1 } else { flags &= ~1 } }
+  }
+
+  /// Whether the model came to its scope since the last change set, which will add it.
+  var isNew: Bool {
+    get { flags & 2 != 0 }
+    set { if newValue { flags |= 2 } else { flags &= ~2 } }
+  }
+
+  /// Whether ``captureScope`` has the model among those that have left.
+  var isKeptAsLeft: Bool {
+    get { flags & 4 != 0 }
+    set { if newValue { flags |= 4 } else { flags &= ~4 } }
+  }
+
   init(_ model: ModelObject, schema: ModelSchema) {
     self.model = model
     self.schema = schema
@@ -111,7 +127,12 @@ final class ModelRecord {
 
   func keepBase(_ index: Int, _ value: Base.Value) {
     guard let captureScope, captured.insert(index) else { return }
-    if bases.isEmpty { captureScope.willCollect(from: self) }
+    if bases.isEmpty {
+      captureScope.willCollect(from: self)
+    } else if !schema.throttledProperties.isEmpty {
+      // The bases that are there may be of properties that are held back.
+      captureScope.startCollecting()
+    }
     bases.append(Base(index: index, value: value))
   }
 

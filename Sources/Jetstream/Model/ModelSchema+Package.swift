@@ -38,14 +38,19 @@ extension JSONValue {
 }
 
 extension ModelObject {
-  /// The value of a property as JSON.
+  /// The value of a property as JSON, as the others are to know it: what is held back for the sake of
+  /// a minimal sync interval is not in it.
   package final func currentJSON(of property: ModelSchema.Property) -> JSONValue {
-    json(of: property)
+    record?.heldBackBase(of: property) ?? json(of: property)
   }
 
-  /// The model and all that it holds as additions, depth first.
-  package final func subtreeFragments() -> [SyncFragment] { ensureRecord().subtreeFragments() }
+  /// The model and all that it holds as additions, depth first, as the others are to know it.
+  package final func subtreeFragments() -> [SyncFragment] {
+    ensureRecord().subtreeFragments(withHeldBack: false)
+  }
 
-  /// Every synced property with its value.
-  package final func currentProperties() -> JSONObject { ensureRecord().syncedProperties() }
+  /// Every synced property with its value, as the others are to know it.
+  package final func currentProperties() -> JSONObject {
+    ensureRecord().syncedProperties(withHeldBack: false)
+  }
 }

@@ -7,11 +7,13 @@ import Synchronization
 public final class ModelSchema: Sendable, CustomStringConvertible {
   /// One property of a model class.
   public struct Property: Sendable {
-    /// The name in the source and on the wire.
+    /// The name in the source, which observers and parents know it by.
     public let name: String
+    /// The name in fragments and towards peers: ``name``, unless the options give another one.
+    public let wireName: String
     /// What it is on the wire.
     public let type: PropertyType
-    /// The options given where it is declared.
+    /// The options given where it is declared, and by ``ModelObject/propertyOptions``.
     public let options: PropertyOptions
     /// The place in ``ModelSchema/properties``.
     public let index: Int
@@ -25,7 +27,24 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     let access: any StoredProperty.Type
 
     /// Whether the property is part of fragments.
-    public var isSynced: Bool { !options.contains(.local) }
+    public let isSynced: Bool
+
+    init(
+      name: String, options: PropertyOptions, index: Int, defaultValue: JSONValue,
+      makesModels: Bool, offset: Int, access: any StoredProperty.Type
+    ) {
+      self.name = name
+      wireName = options.wireName ?? name
+      type = access.valueType.propertyType
+      self.options = options
+      self.index = index
+      self.defaultValue = defaultValue
+      self.makesModels = makesModels
+      self.offset = offset
+      kind = access.valueType._storageKind
+      self.access = access
+      isSynced = !options.isLocal
+    }
   }
 
   /// The class.
@@ -36,9 +55,12 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   public let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// The synced properties with a minimal sync interval.
+  let throttledProperties: [Property]
   /// What key paths of the class lead to.
   let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
+  private let indexByWireName: [String: Int]
   private let indexByOffset: [UInt16]
 
   init(_ modelClass: ModelObject.Type, wireName: String, properties: [Property]) {
@@ -46,9 +68,15 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
+    throttledProperties = properties.filter { $0.isSynced && $0.options.minSyncInterval != nil }
     indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
       preconditionFailure(
         "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
+    }
+    indexByWireName = Dictionary(properties.map { ($0.wireName, $0.index) }) { first, second in
+      preconditionFailure(
+        "\(modelClass).\(properties[first].name) and \(modelClass).\(properties[second].name) are "
+          + "both called \(properties[first].wireName) on the wire.")
     }
     var table = [UInt16](repeating: .max, count: (properties.map(\.offset).max() ?? 0) + 1)
     for property in properties { table[property.offset] = UInt16(property.index) }
@@ -60,8 +88,13 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     SchemaCache.schema(of: modelClass)
   }
 
-  /// The property named `name`.
+  /// The property named `name` in the source.
   public subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
+
+  /// The property that fragments call `wireName`.
+  public subscript(wireName wireName: String) -> Property? {
+    indexByWireName[wireName].map { properties[$0] }
+  }
 
   /// The indices of the named properties; a name that the class does not have is a misuse.
   func indices(of names: [String]) -> [Int] {
@@ -84,7 +117,10 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
 
   /// The class with its properties and their types.
   public var description: String {
-    let lines = properties.map { "  \($0.name): \($0.type)" + ($0.isSynced ? "" : " (local)") }
+    let lines = properties.map { property in
+      let options = property.options.description
+      return "  \(property.name): \(property.type)" + (options.isEmpty ? "" : " (\(options))")
+    }
     return (["\(wireName) {"] + lines + ["}"]).joined(separator: "\n")
   }
 }

@@ -58,11 +58,11 @@ public struct ParentChange {
   }
 }
 
-/// The raw signals of one model, which fire at once, for all properties.
+/// The raw signals of one model. All but ``onTreeChange`` fire at once, for all properties.
 public struct ModelSignals {
-  private let observers: ModelObservers
+  private let record: ModelRecord
 
-  init(_ observers: ModelObservers) { self.observers = observers }
+  init(_ record: ModelRecord) { self.record = record }
 
   /// A property has changed.
   public var onPropertyChange: Signal<PropertyChange> { signal(\.propertyChange) }
@@ -76,10 +76,16 @@ public struct ModelSignals {
   public var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
   /// A property of a parent holds the model no more.
   public var onRemovedFromParent: Signal<ParentChange> { signal(\.parentRemoved) }
+  /// The model, or one that it holds, at any depth, has changed: fires once in each tick in which
+  /// that happened. Outside of a scope it fires where something else observes the tree on an actor.
+  public var onTreeChange: Signal<Void> {
+    record.ensureObservers().ensureExtras().treeChange(of: record)
+  }
 
   private func signal<Payload>(
     _ path: ReferenceWritableKeyPath<ModelObservers, Signal<Payload>?>
   ) -> Signal<Payload> {
+    let observers = record.ensureObservers()
     if let signal = observers[keyPath: path] { return signal }
     let made = Signal<Payload>()
     observers[keyPath: path] = made

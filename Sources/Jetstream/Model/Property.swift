@@ -20,23 +20,41 @@ public struct Property<Value: PropertyValue> {
   @usableFromInline var value: Value
 
   /// Declares a property with a default.
+  ///
+  /// Where the property is declared is filled in by the compiler, and tells it from the others of its
+  /// class when the schema is made.
   @inlinable
-  public init(wrappedValue: Value) {
+  public init(
+    wrappedValue: Value, line: UInt = #line, column: UInt = #column,
+    function: StaticString = #function
+  ) {
     value = wrappedValue
-    if jetstream_gate() != 0 { PropertyRecorder.record(wrappedValue, options: []) }
+    if jetstream_gate() != 0 {
+      PropertyRecorder.record(Value.self, line, column, function) { PropertyOptions() }
+    }
   }
 
-  /// Declares a property with a default and options.
+  /// Declares a property with a default and options. The options are not looked at when a model is
+  /// made, but once for its class.
   @inlinable
-  public init(wrappedValue: Value, _ options: PropertyOptions) {
+  public init(
+    wrappedValue: Value, _ options: @autoclosure () -> PropertyOptions, line: UInt = #line,
+    column: UInt = #column, function: StaticString = #function
+  ) {
     value = wrappedValue
-    if jetstream_gate() != 0 { PropertyRecorder.record(wrappedValue, options: options) }
+    if jetstream_gate() != 0 {
+      PropertyRecorder.record(Value.self, line, column, function, options: options)
+    }
   }
 
   /// Declares an optional property with options, nil at first.
   @inlinable
-  public init(_ options: PropertyOptions) where Value: ExpressibleByNilLiteral {
-    self.init(wrappedValue: nil, options)
+  public init(
+    _ options: @autoclosure () -> PropertyOptions, line: UInt = #line, column: UInt = #column,
+    function: StaticString = #function
+  ) where Value: ExpressibleByNilLiteral {
+    self.init(
+      wrappedValue: nil, options(), line: line, column: column, function: function)
   }
 
   /// Only there because the compiler asks for it; properties are reached through their object.

@@ -2,15 +2,76 @@
 ///
 /// ```swift
 /// @Property(.local) var isSelected = false
+/// @Property(.wireName("colour")) var color = RGBAColor.red
+/// @Property([.wireName("pos"), .minSyncInterval(.milliseconds(50))]) var position = 0.0
 /// ```
-public struct PropertyOptions: OptionSet, Sendable {
-  /// The options as bits.
-  public let rawValue: UInt8
+///
+/// For a property that is inherited, see ``ModelObject/propertyOptions``. Options are read once for
+/// each class, when its schema is made: they must not depend on anything that changes.
+public struct PropertyOptions: Sendable, Hashable {
+  /// Whether the property stays out of sync; see ``local``.
+  public private(set) var isLocal = false
+  /// What the property is called on the wire, if not by its name in the source.
+  public private(set) var wireName: String?
+  /// The least time between two change sets that carry the property.
+  public private(set) var minSyncInterval: Duration?
 
-  /// Makes options from bits.
-  @inlinable public init(rawValue: UInt8) { self.rawValue = rawValue }
+  /// No options.
+  public init() {}
 
   /// The property is observed, but never leaves the process: it is not in fragments, and incoming
   /// fragments that name it change nothing.
-  @inlinable public static var local: PropertyOptions { PropertyOptions(rawValue: 1) }
+  public static var local: PropertyOptions {
+    var options = PropertyOptions()
+    options.isLocal = true
+    return options
+  }
+
+  /// The property is called `name` in fragments and in messages to peers. In the source, and towards
+  /// observers, it keeps its own name.
+  public static func wireName(_ name: String) -> PropertyOptions {
+    precondition(!name.isEmpty, "The wire name of a property must not be empty.")
+    var options = PropertyOptions()
+    options.wireName = name
+    return options
+  }
+
+  /// After a change set that carried the property, the next one that does comes no earlier than
+  /// `interval` later. The last value is always delivered. Observers are not held up.
+  ///
+  /// For values that change often and of which only the latest counts. A property that holds models
+  /// cannot have it, since other changes depend on that.
+  public static func minSyncInterval(_ interval: Duration) -> PropertyOptions {
+    precondition(interval > .zero, "The minSyncInterval of a property must be more than zero.")
+    var options = PropertyOptions()
+    options.minSyncInterval = interval
+    return options
+  }
+
+  /// These options with what `other` says in front of them.
+  public func merging(_ other: PropertyOptions) -> PropertyOptions {
+    var result = self
+    if other.isLocal { result.isLocal = true }
+    result.wireName = other.wireName ?? wireName
+    result.minSyncInterval = other.minSyncInterval ?? minSyncInterval
+    return result
+  }
+}
+
+extension PropertyOptions: ExpressibleByArrayLiteral {
+  /// All of the options; of two that contradict each other the later counts.
+  public init(arrayLiteral elements: PropertyOptions...) {
+    self = elements.reduce(PropertyOptions()) { $0.merging($1) }
+  }
+}
+
+extension PropertyOptions: CustomStringConvertible {
+  /// The options in words.
+  public var description: String {
+    var parts: [String] = []
+    if isLocal { parts.append("local") }
+    if let wireName { parts.append("on the wire: \(wireName)") }
+    if let minSyncInterval { parts.append("at most every \(minSyncInterval)") }
+    return parts.joined(separator: ", ")
+  }
 }

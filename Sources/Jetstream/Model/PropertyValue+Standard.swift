@@ -143,9 +143,14 @@ extension Date: PropertyValue {
   public static var propertyType: PropertyType { .date }
   /// Seconds since 1970.
   public var jsonValue: JSONValue { timeIntervalSince1970.jsonValue }
+  /// Whether two moments are the same. One that is not a number is the same as another such.
+  public static func isSame(_ a: Date, _ b: Date) -> Bool {
+    Double.isSame(a.timeIntervalSinceReferenceDate, b.timeIntervalSinceReferenceDate)
+  }
   /// Reads seconds since 1970, or ISO 8601 text with or without fractions of a second.
   public static func decode(_ json: JSONValue) -> Date? {
     if case .string(let text) = json {
+      if let seconds = NonFinite.value(text) { return Date(timeIntervalSince1970: seconds) }
       let plain = Date.ISO8601FormatStyle()
       let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
       return (try? fractional.parse(text)) ?? (try? plain.parse(text))

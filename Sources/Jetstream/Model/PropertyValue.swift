@@ -3,13 +3,18 @@ import Foundation
 /// A type that a `@Property` can hold.
 ///
 /// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`, `Date`,
-/// `UUID`, ``RGBAColor``, arrays of these, optionals of all of them, an optional ``ModelObject``
-/// subclass, and ``ModelArray``. An enumeration with a raw value of one of these joins by naming the
-/// protocol:
+/// `UUID`, `URL`, `Data`, ``RGBAColor``, arrays and dictionaries with `String` keys of these, optionals
+/// of all of them, an optional ``ModelObject`` subclass, and ``ModelArray``. An enumeration with a raw
+/// value of one of these joins by naming the protocol, and a `Codable` value type by naming
+/// ``CodableValue``:
 ///
 /// ```swift
 /// enum Priority: Int, PropertyValue { case low, normal, high }
+/// struct Point: CodableValue { var x, y: Double }
 /// ```
+///
+/// Values are told apart by what they are on the wire, so that equal replicas have equal bytes: texts
+/// are compared byte for byte, not-a-number equals itself, and minus zero is zero.
 public protocol PropertyValue {
   /// What the property is on the wire.
   static var propertyType: PropertyType { get }
@@ -69,6 +74,10 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   case date
   /// A UUID as lower-case text.
   case uuid
+  /// A URL as absolute text.
+  case url
+  /// Bytes as base64 text.
+  case data
   /// A colour as one unsigned 32-bit integer.
   case color
   /// A raw value out of a fixed set that the receiver knows.
@@ -77,6 +86,10 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   case optional(PropertyType)
   /// An array of values.
   case array(PropertyType)
+  /// An object of values by key.
+  case dictionary(PropertyType)
+  /// What the ``CodableValue`` of the given name writes.
+  case value(String)
   /// A model of the named class or null.
   case reference(String)
   /// Models of the named class, each at most once.
@@ -87,12 +100,29 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
     switch self {
     case .boolean: "Boolean"
     case .integer, .number, .color: "Number"
-    case .string, .uuid: "String"
+    case .string, .uuid, .url, .data: "String"
     case .date: "Date"
     case .enumeration(let raw), .optional(let raw): raw.description
     case .array(let element): "array of \(element)"
+    case .dictionary(let value): "object of \(value)"
+    case .value(let name): name
     case .reference: "UUID"
     case .collection: "array of UUIDs"
+    }
+  }
+
+  /// Why a property cannot have this type, as the end of a sentence about it; nil if it can.
+  var misuse: String? {
+    switch self {
+    case .optional(.optional):
+      "is optional twice, but null can stand for one nil only."
+    case .optional(let inner), .array(let inner), .dictionary(let inner):
+      switch inner {
+      case .reference(let name), .collection(let name):
+        "holds models inside of a value; declare it as ModelArray<\(name)>."
+      default: inner.misuse
+      }
+    default: nil
     }
   }
 }

@@ -2,9 +2,9 @@
 ///
 /// Rows are compared by what is kept here and never by what their models say now, so that the order
 /// of rows that wait for their evaluation stays the one that they were put in by.
-class KeyColumn<Model: ModelObject> {
+class KeyColumn {
   /// Evaluates the key of `model`, which has the slot `slot`; true if it orders differently now.
-  func evaluate(_ model: Model, at slot: Int) -> Bool {
+  func evaluate(_ model: ModelObject, at slot: Int) -> Bool {
     preconditionFailure("A column is abstract.")
   }
   /// Less than 0 if the row at `a` stands in front of the one at `b`, 0 if the key does not decide.
@@ -14,17 +14,17 @@ class KeyColumn<Model: ModelObject> {
 }
 
 /// A column of one type of key.
-final class TypedColumn<Model: ModelObject, Key>: KeyColumn<Model> {
-  private let key: (Model) -> Key
+final class TypedColumn<Key>: KeyColumn {
+  private let key: (ModelObject) -> Key
   private let order: (Key, Key) -> Int
   private var values: ContiguousArray<Key?> = []
 
-  init(key: @escaping (Model) -> Key, order: @escaping (Key, Key) -> Int) {
+  init(key: @escaping (ModelObject) -> Key, order: @escaping (Key, Key) -> Int) {
     self.key = key
     self.order = order
   }
 
-  override func evaluate(_ model: Model, at slot: Int) -> Bool {
+  override func evaluate(_ model: ModelObject, at slot: Int) -> Bool {
     let new = key(model)
     while values.count <= slot { values.append(nil) }
     let isSame = values[slot].map { order($0, new) == 0 } ?? false

@@ -17,10 +17,10 @@
 ///
 /// Isolation: that of its scope or collection.
 public final class LiveQuery<Model: ModelObject> {
-  private let engine: QueryEngine<Model>
-  private let signal = Signal<QueryChange<Model>>()
+  private let engine: QueryEngine
+  private let signal = Signal<QueryChange>()
 
-  init(_ engine: QueryEngine<Model>) {
+  init(_ engine: QueryEngine) {
     self.engine = engine
     engine.wantsChanges = { [signal] in signal.hasListeners }
     engine.onChange = { [signal] in signal.fire($0) }
@@ -75,23 +75,22 @@ public final class LiveQuery<Model: ModelObject> {
 public struct LiveUpdate<Model: ModelObject> {
   /// Leads from the rows before to the rows now: `Array(old).applying(difference)` equals the new
   /// rows. Removals name offsets in the old rows and insertions offsets in the new ones; a row that
-  /// has moved is a removal and an insertion that are associated with each other.
-  public let difference: CollectionDifference<Model>
+  /// has moved is a removal and an insertion that are associated with each other. Cost: O(k log k) for
+  /// k changes.
+  public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
 
   /// The offsets, in the new rows, of rows that have not moved and of which something was written
   /// that the query has read. Ascending. A value that was changed and changed back counts.
-  public let updated: [Int]
+  public var updated: [Int] { change.updated }
 
-  init(_ change: QueryChange<Model>) {
-    difference = change.difference
-    updated = change.updated
-  }
+  private let change: QueryChange
 
-  /// The rows that have moved, by their offsets in the old and in the new rows.
+  init(_ change: QueryChange) { self.change = change }
+
+  /// The rows that have moved, by their offsets in the old and in the new rows, in the order of the
+  /// latter.
   public var moves: [(from: Int, to: Int)] {
-    difference.insertions.compactMap { change in
-      guard case .insert(let to, _, let from?) = change else { return nil }
-      return (from, to)
-    }
+    change.insertions.compactMap { step in step.other.map { ($0, step.offset) } }
+      .sorted { $0.to < $1.to }
   }
 }

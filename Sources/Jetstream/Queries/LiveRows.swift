@@ -4,7 +4,7 @@
 /// O(n) to iterate over all. While somebody holds it, the next tick that changes the query copies it
 /// in O(n), so keep it for no longer than it is looked at.
 public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
-  let table: RowTable<Model>
+  let table: RowTable
 
   /// Always 0.
   public var startIndex: Int { 0 }
@@ -14,7 +14,12 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
   public var count: Int { table.shown.count }
 
   /// The model of the row at `position`. Cost: O(log n).
-  public subscript(position: Int) -> Model { table.model(table.shown[position]) }
+  public subscript(position: Int) -> Model { Self.row(table.model(table.shown[position])) }
+
+  /// Sound because a query of `Model` has only models of this class: its source was asked for them.
+  fileprivate static func row(_ model: ModelObject) -> Model {
+    unsafeDowncast(model, to: Model.self)
+  }
 
   /// Where `model` stands; nil if it is not shown. Cost: O(log n).
   public func index(of model: Model) -> Int? {
@@ -35,14 +40,14 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
 
   /// Iterates over ``LiveRows``.
   public struct Iterator: IteratorProtocol {
-    let table: RowTable<Model>
+    let table: RowTable
     var slot: Int?
 
     /// The next model.
     public mutating func next() -> Model? {
       guard let here = slot else { return nil }
       slot = table.shown.next(after: here)
-      return table.model(here)
+      return LiveRows.row(table.model(here))
     }
   }
 }

@@ -27,11 +27,11 @@ public struct RowPath: Hashable, Comparable, Sendable {
 /// A section has the rows of equal key; there is none without rows. Everything else is as in
 /// ``LiveQuery``.
 public final class LiveSections<Key, Model: ModelObject> {
-  private let engine: QueryEngine<Model>
-  private let index: SectionIndex<Key, Model>
-  private let signal = Signal<QueryChange<Model>>()
+  private let engine: QueryEngine
+  private let index: SectionIndex<Key>
+  private let signal = Signal<QueryChange>()
 
-  init(_ engine: QueryEngine<Model>, _ index: SectionIndex<Key, Model>) {
+  init(_ engine: QueryEngine, _ index: SectionIndex<Key>) {
     self.engine = engine
     self.index = index
     engine.wantsChanges = { [signal] in signal.hasListeners }
@@ -114,17 +114,19 @@ public struct LiveSectionsUpdate<Model: ModelObject> {
   /// The paths now of rows that have not moved and of which something was written that the query has
   /// read. Ascending.
   public let updated: [RowPath]
-  /// Leads from the rows of all sections before to those now, as in ``LiveUpdate/difference``.
-  public let difference: CollectionDifference<Model>
+  /// Leads from the rows of all sections before to those now, as ``LiveUpdate/difference`` does.
+  public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
 
-  init(_ change: QueryChange<Model>) {
+  private let change: QueryChange
+
+  init(_ change: QueryChange) {
     deletedSections = change.deletedSections
     insertedSections = change.insertedSections
     deleted = change.deleted
     inserted = change.inserted
     moved = change.moved
     updated = change.updatedPaths
-    difference = change.difference
+    self.change = change
   }
 }
 

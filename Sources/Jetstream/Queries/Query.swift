@@ -12,22 +12,18 @@
 /// through computed properties: what they have read through `@Property` is what they depend on.
 /// They must not write, and they get no notice of anything else, such as a global variable.
 public struct Query<Model: ModelObject> {
-  enum Source {
-    case scope(Scope)
-    case collection(ModelRecord, property: Int)
-  }
-
-  let source: Source
-  var filters: [(Model) -> Bool] = []
+  let source: QueryOrigin
+  // From here on the class of the models is not known any more: nothing has to be specialized for it.
+  var filters: [(ModelObject) -> Bool] = []
   /// Makes the columns of the sort keys, the one that decides first in front.
-  var columns: [() -> KeyColumn<Model>] = []
+  var columns: [() -> KeyColumn] = []
 
-  init(_ source: Source) { self.source = source }
+  init(_ source: QueryOrigin) { self.source = source }
 
   /// Only models for which `isIncluded` is true, of those that the query finds otherwise.
   public func filter(_ isIncluded: @escaping (Model) -> Bool) -> Query {
     var result = self
-    result.filters.append(isIncluded)
+    result.filters.append { isIncluded(Self.row($0)) }
     return result
   }
 
@@ -107,8 +103,17 @@ public struct Query<Model: ModelObject> {
   ///
   /// Cost: O(n log n), and one evaluation of the closures for each model.
   public func live(isolation: (any Actor)? = #isolation) -> LiveQuery<Model> {
-    LiveQuery(QueryEngine(self, sections: nil, ticker: isolation.map { Ticker.on($0) }))
+    LiveQuery(engine(sections: nil, isolation))
   }
+
+  func engine(sections: SectionRows?, _ isolation: (any Actor)?) -> QueryEngine {
+    QueryEngine(
+      source, filters: filters, columns: columns.map { $0() }, sections: sections,
+      ticker: isolation.map { Ticker.on($0) })
+  }
+
+  /// Sound because the sources have only models of this class.
+  static func row(_ model: ModelObject) -> Model { unsafeDowncast(model, to: Model.self) }
 
   private func adding<Key>(
     _ key: @escaping (Model) -> Key, _ direction: SortDirection,
@@ -117,7 +122,8 @@ public struct Query<Model: ModelObject> {
     var result = self
     let order = Self.directed(order, direction)
     result.columns.insert(
-      { TypedColumn(key: key, order: order) }, at: atFront ? 0 : result.columns.count)
+      { TypedColumn(key: { key(Self.row($0)) }, order: order) },
+      at: atFront ? 0 : result.columns.count)
     return result
   }
 
@@ -132,6 +138,12 @@ public struct Query<Model: ModelObject> {
   ) -> (Key, Key) -> Int {
     { areInIncreasingOrder($0, $1) ? -1 : areInIncreasingOrder($1, $0) ? 1 : 0 }
   }
+}
+
+/// What a query is made of.
+enum QueryOrigin {
+  case scope(Scope, includes: (ModelObject) -> Bool)
+  case collection(ModelRecord, property: Int)
 }
 
 /// Which end of an order comes first.
@@ -150,16 +162,16 @@ public struct SectionedQuery<Key, Model: ModelObject> {
 
   /// Runs the query, and keeps the result up to date for as long as somebody holds it.
   public func live(isolation: (any Actor)? = #isolation) -> LiveSections<Key, Model> {
-    let index = SectionIndex(TypedColumn(key: key, order: order))
-    let ticker = isolation.map { Ticker.on($0) }
-    return LiveSections(QueryEngine(query, sections: index, ticker: ticker), index)
+    let key = key
+    let index = SectionIndex(TypedColumn(key: { key(Query<Model>.row($0)) }, order: order))
+    return LiveSections(query.engine(sections: index, isolation), index)
   }
 }
 
 extension Scope {
   /// A query of every model of a class in the scope, subclasses included.
   public func query<Model: ModelObject>(_ model: Model.Type) -> Query<Model> {
-    Query(.scope(self))
+    Query(.scope(self, includes: { $0 is Model }))
   }
 }
 

@@ -1,7 +1,7 @@
 /// A row that comes, goes, or is put in its place again.
-struct QueryStep<Model: ModelObject> {
+struct QueryStep {
   let slot: Int
-  let model: Model
+  let model: ModelObject
   let wasShown: Bool
   let isShown: Bool
   let isChanged: Bool
@@ -16,8 +16,11 @@ struct QueryStep<Model: ModelObject> {
 }
 
 /// What a tick has done to the rows of a query.
-struct QueryChange<Model: ModelObject> {
-  var difference: CollectionDifference<Model>
+struct QueryChange {
+  /// The rows that have gone or moved, by their old offsets, and that have come or moved, by their new
+  /// ones; with the other offset where they have moved.
+  var removals: [(offset: Int, model: ModelObject, other: Int?)] = []
+  var insertions: [(offset: Int, model: ModelObject, other: Int?)] = []
   var updated: [Int]
   /// Which change of the query it is. An observer is told about changes after its registration.
   var version = 0
@@ -32,13 +35,13 @@ struct QueryChange<Model: ModelObject> {
 
 /// Finds the difference between the rows before and after the steps of a tick, in O(k log n) for k
 /// steps: rows that no step concerns stand among each other as before.
-struct QueryChangeBuilder<Model: ModelObject> {
+struct QueryChangeBuilder {
   /// Where the sections stood of which rows are taken.
   private var oldSections: [Int: Int] = [:]
 
   /// Before the first row is taken out.
   mutating func noteOld(
-    _ steps: inout [QueryStep<Model>], _ shown: OrderTree, _ sections: SectionRows<Model>?
+    _ steps: inout [QueryStep], _ shown: OrderTree, _ sections: SectionRows?
   ) {
     for index in steps.indices where steps[index].wasShown {
       steps[index].old = shown.rank(of: steps[index].slot)
@@ -53,9 +56,9 @@ struct QueryChangeBuilder<Model: ModelObject> {
   /// After all rows are in place. Nil if nothing is different. `emptied` are the sections that have
   /// gone.
   func change(
-    _ steps: inout [QueryStep<Model>], _ changedInPlace: [Int], _ shown: OrderTree,
-    _ sections: SectionRows<Model>?, emptied: Set<Int>
-  ) -> QueryChange<Model>? {
+    _ steps: inout [QueryStep], _ changedInPlace: [Int], _ shown: OrderTree,
+    _ sections: SectionRows?, emptied: Set<Int>
+  ) -> QueryChange? {
     for index in steps.indices where steps[index].isShown {
       steps[index].new = shown.rank(of: steps[index].slot)
       guard let sections else { continue }
@@ -63,30 +66,21 @@ struct QueryChangeBuilder<Model: ModelObject> {
       steps[index].newPath = sections.path(rank: steps[index].new, in: steps[index].newSection)
     }
     findStaying(&steps)
-    var changes: [CollectionDifference<Model>.Change] = []
-    var updated = changedInPlace.map { shown.rank(of: $0) }
+    var result = QueryChange(updated: changedInPlace.map { shown.rank(of: $0) })
     for step in steps {
       if step.stays {
-        if step.isChanged { updated.append(step.new) }
+        if step.isChanged { result.updated.append(step.new) }
         continue
       }
       if step.wasShown {
-        changes.append(
-          .remove(
-            offset: step.old, element: step.model, associatedWith: step.isShown ? step.new : nil))
+        result.removals.append((step.old, step.model, step.isShown ? step.new : nil))
       }
       if step.isShown {
-        changes.append(
-          .insert(
-            offset: step.new, element: step.model, associatedWith: step.wasShown ? step.old : nil))
+        result.insertions.append((step.new, step.model, step.wasShown ? step.old : nil))
       }
     }
-    if changes.isEmpty, updated.isEmpty { return nil }
-    guard let difference = CollectionDifference(changes) else {
-      preconditionFailure("A live query has lost the order of its rows.")
-    }
-    updated.sort()
-    var result = QueryChange(difference: difference, updated: updated)
+    if result.removals.isEmpty, result.insertions.isEmpty, result.updated.isEmpty { return nil }
+    result.updated.sort()
     if let sections { addPaths(to: &result, steps, shown, sections, emptied) }
     return result
   }
@@ -94,7 +88,7 @@ struct QueryChangeBuilder<Model: ModelObject> {
   /// Of the rows that are put in their place again, keeps as many as can stay, beside the rows that no
   /// step concerns: those with as many of these in front of them as before, and in order among
   /// themselves.
-  private func findStaying(_ steps: inout [QueryStep<Model>]) {
+  private func findStaying(_ steps: inout [QueryStep]) {
     let removed = steps.compactMap { $0.wasShown ? $0.old : nil }.sorted()
     let inserted = steps.compactMap { $0.isShown ? $0.new : nil }.sorted()
     var candidates = steps.indices.filter {
@@ -109,8 +103,8 @@ struct QueryChangeBuilder<Model: ModelObject> {
   }
 
   private func addPaths(
-    to result: inout QueryChange<Model>, _ steps: [QueryStep<Model>], _ shown: OrderTree,
-    _ sections: SectionRows<Model>, _ emptied: Set<Int>
+    to result: inout QueryChange, _ steps: [QueryStep], _ shown: OrderTree,
+    _ sections: SectionRows, _ emptied: Set<Int>
   ) {
     result.deletedSections = emptied.compactMap { oldSections[$0] }.sorted()
     var newcomers: Set<Int> = []
@@ -136,6 +130,26 @@ struct QueryChangeBuilder<Model: ModelObject> {
     result.updatedPaths = result.updated.map {
       sections.path(rank: $0, in: sections.section(of: shown[$0]))
     }
+  }
+}
+
+extension QueryChange {
+  /// The difference of the rows of a query of `Model`. Cost: O(k log k).
+  func difference<Model: ModelObject>(as type: Model.Type) -> CollectionDifference<Model> {
+    var changes: [CollectionDifference<Model>.Change] = []
+    changes.reserveCapacity(removals.count + insertions.count)
+    for (offset, model, other) in removals {
+      changes.append(
+        .remove(offset: offset, element: Query<Model>.row(model), associatedWith: other))
+    }
+    for (offset, model, other) in insertions {
+      changes.append(
+        .insert(offset: offset, element: Query<Model>.row(model), associatedWith: other))
+    }
+    guard let difference = CollectionDifference(changes) else {
+      preconditionFailure("A live query has lost the order of its rows.")
+    }
+    return difference
   }
 }
 

@@ -7,7 +7,7 @@ extension QueryEngine {
     }
   }
 
-  private func settle(_ source: ScopeSource<Model>, _ mark: (Int, RowReasons) -> Void) {
+  private func settle(_ source: ScopeSource, _ mark: (Int, RowReasons) -> Void) {
     let touched = source.takeTouched()
     // A scope that has gone has not taken its models out.
     guard let scope = source.scope else { return }
@@ -23,14 +23,10 @@ extension QueryEngine {
     }
   }
 
-  private func settle(_ source: CollectionSource<Model>, _ mark: (Int, RowReasons) -> Void) {
-    // The models of an owner that has gone stay as they were.
-    guard source.owner.model != nil else { return }
-    let operations = source.takeOperations { old in ModelList(old.map { table.model($0) }) }
-    for operation in operations {
-      switch operation {
+  private func settle(_ source: CollectionSource, _ mark: (Int, RowReasons) -> Void) {
+    for step in source.takeSteps() {
+      switch step {
       case .insert(let model, let position):
-        let model = Self.element(model)
         // A model that was taken out before, in the same tick, has only another place.
         let known = table.slot(of: model)
         let slot = known ?? addRow(model)

@@ -4,33 +4,37 @@
 /// their closures have read has changed are evaluated. They are taken out of the order, by slot and
 /// without a comparison, and put back by their new keys among rows whose keys are those that they
 /// were put in by. So k changes cost O(k log n), and nothing in between can spoil the order.
-final class QueryEngine<Model: ModelObject>: TickEvaluation {
-  private let filters: [(Model) -> Bool]
-  private let columns: [KeyColumn<Model>]
-  let sections: SectionRows<Model>?
-  let source: QuerySource<Model>
+final class QueryEngine: TickEvaluation {
+  private let filters: [(ModelObject) -> Bool]
+  private let columns: [KeyColumn]
+  let sections: SectionRows?
+  let source: QuerySource
   let dependencies: DependencyTable
-  private(set) var table = RowTable<Model>()
+  private(set) var table = RowTable()
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
   /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
-  var onChange: ((QueryChange<Model>) -> Void)?
+  var onChange: ((QueryChange) -> Void)?
   var wantsChanges: () -> Bool = { false }
   /// How many times the rows have changed.
   private(set) var version = 0
-  private var undelivered: QueryChange<Model>?
+  private var undelivered: QueryChange?
   private var isDelivering = false
   /// Set when a tick was to evaluate the query before the change of another one was delivered.
   private var isPostponed = false
   private var isEvaluating = false
 
-  init(_ query: Query<Model>, sections: SectionRows<Model>?, ticker: Ticker?) {
-    filters = query.filters
+  init(
+    _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
+    sections: SectionRows?, ticker: Ticker?
+  ) {
+    self.filters = filters
     self.sections = sections
-    columns = (sections.map { [$0.column] } ?? []) + query.columns.map { $0() }
+    self.columns = (sections.map { [$0.column] } ?? []) + columns
     dependencies = DependencyTable(ticker: ticker)
-    switch query.source {
-    case .scope(let scope): source = .scope(ScopeSource(scope, dependencies))
+    switch origin {
+    case .scope(let scope, let includes):
+      source = .scope(ScopeSource(scope, includes: includes, dependencies))
     case .collection(let owner, let property):
       source = .collection(CollectionSource(owner, property))
     }
@@ -44,10 +48,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   func stop() {
     guard !isStopped else { return }
     isStopped = true
-    switch source {
-    case .scope(let scope): scope.stop()
-    case .collection(let collection): collection.stop()
-    }
+    if case .scope(let scope) = source { scope.stop() }
     dependencies.stop()
     undelivered = nil
     onChange = nil
@@ -59,13 +60,13 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     case .scope(let scope):
       scope.evaluation = self
       scope.start()
-      for case let model as Model in scope.scope?.models ?? [] {
+      for model in scope.models {
         rows.append(addRow(model))
         scope.place(rows[rows.count - 1], model)
       }
     case .collection(let collection):
       collection.start(dependencies)
-      collection.list?.forEach { rows.append(addRow(Self.element($0))) }
+      collection.list?.forEach { rows.append(addRow($0)) }
       collection.order.rebuild(rows) { _ in 0 }
     }
     var shown: [Int] = []
@@ -75,7 +76,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
 
   // MARK: Rows
 
-  func addRow(_ model: Model) -> Int {
+  func addRow(_ model: ModelObject) -> Int {
     let slot = table.add(model)
     while reasons.count <= slot { reasons.append([]) }
     return slot
@@ -99,11 +100,6 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     }
     dependencies.follow(reads, for: slot)
     return result
-  }
-
-  /// Sound because a collection of the key path's type has only such elements.
-  static func element(_ model: ModelObject) -> Model {
-    unsafeDowncast(model, to: Model.self)
   }
 
   // MARK: Order
@@ -145,7 +141,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
   }
 
   /// Shows rows of a collection in its own order, in which nothing has to be compared.
-  private func enterInOrder(of collection: CollectionSource<Model>, _ slots: [Int]) {
+  private func enterInOrder(of collection: CollectionSource, _ slots: [Int]) {
     if slots.count > 32, slots.count > table.shown.count / 8 {
       return table.shown.rebuild(
         collection.order.slots.filter { collection.order.weight(of: $0) > 0 })
@@ -185,7 +181,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     dependencies.isTriggered = false
     guard !isStopped else { return }
     precondition(
-      !isEvaluating, "A closure of a query of \(Model.self) had a tick delivered while it ran.")
+      !isEvaluating, "A closure of a query had a tick delivered while it ran.")
     isEvaluating = true
     defer { isEvaluating = false }
     var work: ContiguousArray<Int> = []
@@ -198,7 +194,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
     for slot in changed where slot != DependencyTable.sourceRow { mark(slot, .changed) }
     if work.isEmpty { return }
 
-    var steps: [QueryStep<Model>] = []
+    var steps: [QueryStep] = []
     var changedInPlace: [Int] = []
     for slot in work {
       let reason = reasons[slot]
@@ -230,11 +226,11 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
 
   /// Moves the rows, and tells the difference if somebody wants to know.
   private func perform(
-    _ steps: inout [QueryStep<Model>], _ changedInPlace: [Int]
-  ) -> QueryChange<Model>? {
+    _ steps: inout [QueryStep], _ changedInPlace: [Int]
+  ) -> QueryChange? {
     version += 1
     let isWanted = wantsChanges()
-    var builder = QueryChangeBuilder<Model>()
+    var builder = QueryChangeBuilder()
     sections?.forgetNews()
     if isWanted { builder.noteOld(&steps, table.shown, sections) }
     for step in steps where step.wasShown { leave(step.slot) }
@@ -263,7 +259,7 @@ final class QueryEngine<Model: ModelObject>: TickEvaluation {
 
 extension QueryEngine {
   /// Lets an observer that comes now, and sees the rows as they are now, hear of later changes only.
-  func isLater() -> (QueryChange<Model>) -> Bool {
+  func isLater() -> (QueryChange) -> Bool {
     let now = version
     return { $0.version > now }
   }

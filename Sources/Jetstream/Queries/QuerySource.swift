@@ -1,22 +1,28 @@
 import Foundation
 
 /// Where the rows of a query come from, and what has happened there since its last evaluation.
-enum QuerySource<Model: ModelObject> {
-  case scope(ScopeSource<Model>)
-  case collection(CollectionSource<Model>)
+enum QuerySource {
+  case scope(ScopeSource)
+  case collection(CollectionSource)
 }
 
 /// Every model of a class in a scope. Rows that are equal stand in the order of their UUIDs.
-final class ScopeSource<Model: ModelObject>: MembershipObserver {
+final class ScopeSource: MembershipObserver {
   private(set) weak var scope: Scope?
   weak var evaluation: (any TickEvaluation)?
   private let dependencies: DependencyTable
   /// Models that have come, left or got another UUID, in any number of steps.
-  private var touched: ContiguousArray<Model> = []
+  private var touched: ContiguousArray<ModelObject> = []
   private var order: ContiguousArray<UUIDOrder> = []
 
-  init(_ scope: Scope, _ dependencies: DependencyTable) {
+  /// Whether a model is of the class that is wanted.
+  private let includes: (ModelObject) -> Bool
+
+  init(
+    _ scope: Scope, includes: @escaping (ModelObject) -> Bool, _ dependencies: DependencyTable
+  ) {
     self.scope = scope
+    self.includes = includes
     self.dependencies = dependencies
   }
 
@@ -32,21 +38,24 @@ final class ScopeSource<Model: ModelObject>: MembershipObserver {
   func modelRenamed(_ model: ModelObject) { touch(model) }
 
   private func touch(_ model: ModelObject) {
-    guard let model = model as? Model, let evaluation, let scope else { return }
+    guard includes(model), let evaluation, let scope else { return }
     touched.append(model)
     if dependencies.isTriggered { return }
     dependencies.isTriggered = true
     scope.ticker.enqueue(evaluation)
   }
 
-  func takeTouched() -> ContiguousArray<Model> {
+  /// What the scope has of these models.
+  var models: [ModelObject] { scope?.models.filter(includes) ?? [] }
+
+  func takeTouched() -> ContiguousArray<ModelObject> {
     defer { touched = [] }
     return touched
   }
 
   /// Keeps where the row stands among its equals; true if that is elsewhere now.
   @discardableResult
-  func place(_ slot: Int, _ model: Model) -> Bool {
+  func place(_ slot: Int, _ model: ModelObject) -> Bool {
     while order.count <= slot { order.append(UUIDOrder()) }
     let new = UUIDOrder(model.uuid)
     defer { order[slot] = new }
@@ -76,17 +85,17 @@ private struct UUIDOrder: Comparable {
 }
 
 /// The models of one collection property, in its order.
-final class CollectionSource<Model: ModelObject> {
+final class CollectionSource {
   let owner: ModelRecord
   let property: Int
   /// The slots of all models in the collection, those that are shown with a weight of 1.
   var order = OrderTree()
-  private let journal: CollectionJournal
+  private let journal: StepJournal
 
   init(_ owner: ModelRecord, _ property: Int) {
     self.owner = owner
     self.property = property
-    journal = CollectionJournal(property: property)
+    journal = StepJournal(index: property)
   }
 
   /// Has the changes written down from here on. What the tick is told, the dependencies see to.
@@ -94,20 +103,14 @@ final class CollectionSource<Model: ModelObject> {
     guard let model = owner.model else { return }
     dependencies.follow(
       [.init(model: model, index: property)], for: DependencyTable.sourceRow)
-    owner.ensureObservers().journals.append(journal)
+    owner.ensureObservers().ensureExtras().add(journal)
   }
-
-  func stop() { owner.observers?.journals.removeAll { $0 === journal } }
 
   /// The models as they are now; nil if the owner has gone.
   var list: ModelList? {
     owner.model.map { $0.list(of: owner.schema.properties[property]) }
   }
 
-  /// The steps since the last time, from the content `old` if they were too many to be kept.
-  func takeOperations(from old: (ContiguousArray<Int>) -> ModelList) -> [ListOperation] {
-    if let operations = journal.take() { return operations }
-    guard let list else { return [] }
-    return ListDifference.operations(from: old(order.slots), to: list)
-  }
+  /// The steps since the last time. None once the owner has gone: the models stay as they were.
+  func takeSteps() -> [ListOperation] { list.map { journal.takeSteps(now: $0) } ?? [] }
 }

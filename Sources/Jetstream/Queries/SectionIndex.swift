@@ -1,5 +1,5 @@
 /// The sections of a query: slots in the order of their keys, weighted with their number of rows.
-class SectionRows<Model: ModelObject> {
+class SectionRows {
   fileprivate(set) var tree = OrderTree()
   /// The section of each row, by the slots of both.
   fileprivate var sectionOfRow: ContiguousArray<Int> = []
@@ -9,7 +9,7 @@ class SectionRows<Model: ModelObject> {
   /// Sections that were made since the last ``forgetNews()``.
   fileprivate var made: Set<Int> = []
 
-  var column: KeyColumn<Model> { preconditionFailure("A section index is abstract.") }
+  var column: KeyColumn { preconditionFailure("A section index is abstract.") }
 
   /// The section of equal key, made if there is none.
   fileprivate func section(for row: Int) -> Int {
@@ -60,13 +60,13 @@ class SectionRows<Model: ModelObject> {
 }
 
 /// The sections with one type of key.
-final class SectionIndex<Key, Model: ModelObject>: SectionRows<Model> {
-  private let typed: TypedColumn<Model, Key>
+final class SectionIndex<Key>: SectionRows {
+  private let typed: TypedColumn<Key>
   private(set) var keys: ContiguousArray<Key?> = []
 
-  init(_ column: TypedColumn<Model, Key>) { typed = column }
+  init(_ column: TypedColumn<Key>) { typed = column }
 
-  override var column: KeyColumn<Model> { typed }
+  override var column: KeyColumn { typed }
 
   override fileprivate func section(for row: Int) -> Int {
     func key(_ section: Int) -> Key {

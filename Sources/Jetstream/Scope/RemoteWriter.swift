@@ -53,7 +53,7 @@ struct RemoteWriter {
     let schema = model.schema
     if fragment.kind == .add, schema.wireName != fragment.className { return }
     for (key, value) in fragment.properties {
-      guard let property = schema[key] else {
+      guard let property = schema[wireName: key] else {
         fail(position, .unknownProperty(schema.wireName, fragment.uuid, key))
         continue
       }
@@ -61,7 +61,9 @@ struct RemoteWriter {
     }
     guard resetsMissing else { return }
     for property in schema.properties
-    where property.isSynced && fragment.properties[property.name] == nil && !property.makesModels {
+    where property.isSynced && fragment.properties[property.wireName] == nil
+      && !property.makesModels
+    {
       write(property.defaultValue, to: property, of: model, at: position)
     }
   }
@@ -109,7 +111,8 @@ struct RemoteWriter {
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
     for (position, fragment) in fragments.enumerated() {
       guard let model = created[fragment.uuid], let record = model.record,
-        record.captureScope === scope, record.scope == nil, scope.left[fragment.uuid] == nil
+        record.captureScope === scope, record.scope == nil,
+        scope.modelThatLeft(fragment.uuid) == nil
       else { continue }
       scope.forget(record)
       report.orphans.append(model)
@@ -137,7 +140,7 @@ struct RemoteWriter {
   }
 
   private func find(_ uuid: UUID) -> ModelObject? {
-    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.left[uuid] ?? alsoKnown(uuid)
+    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
   }
 
   private func remotely(_ body: () -> Bool) {
@@ -189,12 +192,12 @@ struct RemoteWriter {
   }
 
   private func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
-    .invalidValue(model.schema.wireName, model.uuid, property.name, property.type.description)
+    .invalidValue(model.schema.wireName, model.uuid, property.wireName, property.type.description)
   }
 
   private func unknown(
     _ text: String, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ScopeError {
-    .unknownReference(model.schema.wireName, model.uuid, property.name, text)
+    .unknownReference(model.schema.wireName, model.uuid, property.wireName, text)
   }
 }

@@ -110,6 +110,13 @@ extension Scope {
     return root.subtreeFragments(first: .change)
   }
 
+  /// The full state as the others are to know it: values that are held back for the sake of a minimal
+  /// sync interval are not in it, since they may never be sent.
+  package func sharedState() -> [SyncFragment] {
+    guard let root = root?.record else { return [] }
+    return root.subtreeFragments(first: .change, withHeldBack: false)
+  }
+
   /// The scope's content in the canonical form: equal replicas give equal bytes.
   ///
   /// `{"models":{"<uuid>":{"clsName":"...","properties":{...}},...},"root":"<uuid>"}`
@@ -131,13 +138,16 @@ extension Scope {
 extension ModelRecord {
   /// The model and all below it, depth first, each once: additions, but for the first if it is
   /// asked to be a change.
-  func subtreeFragments(first: SyncFragment.Kind = .add) -> [SyncFragment] {
+  func subtreeFragments(
+    first: SyncFragment.Kind = .add, withHeldBack: Bool = true
+  ) -> [SyncFragment] {
     var result: [SyncFragment] = []
     var visited: Set<ObjectIdentifier> = []
     var stack: ContiguousArray<ModelRecord> = [self]
     while let record = stack.popLast() {
       guard visited.insert(ObjectIdentifier(record)).inserted else { continue }
-      result.append(record.addFragment(result.isEmpty ? first : .add))
+      result.append(
+        record.addFragment(result.isEmpty ? first : .add, withHeldBack: withHeldBack))
       let bottom = stack.count
       record.forEachChild { child, index in
         if record.schema.properties[index].isSynced { stack.append(child.ensureRecord()) }

@@ -16,27 +16,36 @@ extension Scope {
 
   /// Delivers now what is due at the next tick and at the end of the change interval: observers
   /// first, then the change set. What observers change meanwhile is left for the next tick.
+  ///
+  /// The change set has everything that was collected, also properties whose
+  /// ``PropertyOptions/minSyncInterval(_:)`` has not passed: so the app can make sure that nothing
+  /// waits, before it goes to the background for instance.
   public func flush() {
-    tickWillDeliver()
+    seal(includingHeldBack: true)
     ticker.deliverToObservers()
     tickDidDeliver()
   }
 
   /// Makes a change set of what was collected and delivers it; coalesced observers wait for the tick.
+  /// What is held back for the sake of a minimal sync interval stays collected.
   package func sealChanges() {
     tickWillDeliver()
     tickDidDeliver()
   }
 
   /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
+  /// A property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
   public func takeFragments() -> [SyncFragment] { collect()?.fragments ?? [] }
 
-  /// Whether local changes wait to become a change set. A change that was taken back since counts.
+  /// Whether local changes wait to become a change set. A change that was taken back since counts,
+  /// and so does one that waits for a minimal sync interval to pass.
   public var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
 
-  func tickWillDeliver() {
+  func tickWillDeliver() { seal() }
+
+  private func seal(includingHeldBack: Bool = false) {
     isCollecting = false
-    if let set = collect() { sealed.append(set) }
+    if let set = collect(includingHeldBack: includingHeldBack) { sealed.append(set) }
   }
 
   func tickDidDeliver() {
@@ -45,7 +54,13 @@ extension Scope {
 
   /// Ends the interval. Nil if everything is as it was: values that returned to their base, models
   /// that came and went, leave nothing.
-  func collect() -> ChangeSet? {
+  func collect(includingHeldBack: Bool = false) -> ChangeSet? {
+    let now = ticker.now
+    throttle.forget(endedBy: now)
+    // Whatever waits for an interval is looked at when the interval has passed, if not before.
+    defer {
+      if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
+    }
     guard hasCollectedChanges else { return nil }
     var fragments: [SyncFragment] = []
     var bases: [UUID: JSONObject] = [:]
@@ -53,25 +68,29 @@ extension Scope {
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
-      fragments.append(record.addFragment())
+      let fragment = record.addFragment()
+      throttle.note(fragment.properties, of: record, at: now)
+      fragments.append(fragment)
     }
+    var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
-      let (properties, before) = record.takeDifferences()
+      let (properties, before) = record.takeDifferences {
+        !includingHeldBack && throttle.holdsBack($0, of: record)
+      }
+      if !record.bases.isEmpty { heldBack.append(record) }
       guard !properties.isEmpty else { continue }
+      throttle.note(properties, of: record, at: now)
       fragments.append(
         SyncFragment(
           .change, uuid: record.uuid, className: record.schema.wireName, properties: properties))
       bases[record.uuid] = before
     }
-    for model in left.values {
-      if let record = model.record, record.scope == nil, record.captureScope === self {
-        forget(record)
-      }
+    let gone = takeLeft()
+    for model in gone {
+      if let record = model.record, hasLeft(record) { forget(record) }
     }
-    let gone = left
     entered.removeAll()
-    left = [:]
-    changed.removeAll()
+    changed = heldBack
     withExtendedLifetime(gone) {}
     return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
   }
@@ -105,37 +124,61 @@ extension Scope {
 
 extension ModelRecord {
   /// The model as an addition with every synced property.
-  func addFragment(_ kind: SyncFragment.Kind = .add) -> SyncFragment {
-    SyncFragment(kind, uuid: uuid, className: schema.wireName, properties: syncedProperties())
+  func addFragment(
+    _ kind: SyncFragment.Kind = .add, withHeldBack: Bool = true
+  ) -> SyncFragment {
+    SyncFragment(
+      kind, uuid: uuid, className: schema.wireName,
+      properties: syncedProperties(withHeldBack: withHeldBack))
   }
 
-  func syncedProperties() -> JSONObject {
+  /// The value that the others know of a property with a minimal sync interval, where it is not the
+  /// current one.
+  func heldBackBase(of property: ModelSchema.Property) -> JSONValue? {
+    guard property.options.minSyncInterval != nil,
+      let base = bases.first(where: { $0.index == property.index }),
+      case .json(let value) = base.value
+    else { return nil }
+    return value
+  }
+
+  func syncedProperties(withHeldBack: Bool = true) -> JSONObject {
     var properties = JSONObject()
     guard let model else { return properties }
     for property in schema.properties where property.isSynced {
-      properties.append(newKey: property.name, model.json(of: property))
+      let shared = withHeldBack ? nil : heldBackBase(of: property)
+      properties.append(newKey: property.wireName, shared ?? model.json(of: property))
     }
     return properties
   }
 
-  /// The properties that differ from their bases, with both values; forgets the bases.
-  func takeDifferences() -> (now: JSONObject, before: JSONObject) {
+  /// The properties that differ from their bases, with both values; forgets the bases, except those
+  /// of properties that are to be held back.
+  func takeDifferences(
+    holdingBack isHeldBack: (Int) -> Bool
+  ) -> (now: JSONObject, before: JSONObject) {
     var now = JSONObject()
     var before = JSONObject()
     let taken = bases
     dropBases()
     guard let model else { return (now, before) }
+    let isThrottled = !schema.throttledProperties.isEmpty
     for base in taken {
+      if isThrottled, isHeldBack(base.index) {
+        captured.insert(base.index)
+        bases.append(base)
+        continue
+      }
       let property = schema.properties[base.index]
       if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
-        now.append(newKey: property.name, model.json(of: property))
-        before.append(newKey: property.name, old)
+        now.append(newKey: property.wireName, model.json(of: property))
+        before.append(newKey: property.wireName, old)
       } else {
         let new = model.list(of: property)
         guard let old = base.list(now: new), !new.isSame(as: old) else { continue }
-        now.append(newKey: property.name, new.json)
-        before.append(newKey: property.name, old.json)
+        now.append(newKey: property.wireName, new.json)
+        before.append(newKey: property.wireName, old.json)
       }
     }
     return (now, before)

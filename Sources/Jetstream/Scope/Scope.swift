@@ -28,8 +28,10 @@ public final class Scope: TickClient {
   public let onError = Signal<ScopeError>()
 
   private var rootModel: ModelObject?
-  private var records: [UUID: Unmanaged<ModelRecord>] = [:]
+  private var records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
+  /// The class of the model that came last, which is known to be in ``classes``.
+  private var lastAdmitted: ModelSchema?
   var incomingPauses = 0
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
@@ -40,14 +42,20 @@ public final class Scope: TickClient {
 
   // What was collected since the last change set; see Scope+Collect.swift.
   var entered: ContiguousArray<ModelRecord> = []
+  /// Models that have left; those of them that have not come back are ``hasLeft(_:)``.
   /// Kept alive, since fragments of others may still name them.
-  var left: [UUID: ModelObject] = [:]
+  var left: ContiguousArray<ModelObject> = []
+  /// The first of them by UUID, for as many as were looked at when one was last looked up.
+  private var leftByUUID: [UUID: ModelObject] = [:]
+  private var leftIndexed = 0
   var changed: ContiguousArray<ModelRecord> = []
   /// New models that only local properties hold: others learn of them when a synced one does.
   var unshared: ContiguousArray<ModelRecord> = []
   /// Whether there can be such models.
   private(set) var hasLocalReferences = false
   var isCollecting = false
+  /// Properties that change sets leave out for now.
+  var throttle = SyncThrottle()
   /// Models that fragments have taken out of a property, while not all fragments are applied yet.
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
@@ -78,15 +86,16 @@ public final class Scope: TickClient {
   }
 
   deinit {
-    for record in records.values {
-      let record = record.takeUnretainedValue()
+    records.forEach { record in
       record.scope = nil
       record.keepTicker(ticker)
       record.scopedParents = 0
       forget(record)
     }
-    for model in left.values {
-      if let record = model.record, record.captureScope === self { forget(record) }
+    for model in left {
+      guard let record = model.record else { continue }
+      record.isKeptAsLeft = false
+      if record.captureScope === self { forget(record) }
     }
   }
 
@@ -126,14 +135,21 @@ public final class Scope: TickClient {
   public func model(_ uuid: String) -> ModelObject? { UUID(uuidString: uuid).flatMap(model) }
 
   /// All models in the scope, in no particular order. Cost: O(n).
-  public var models: [ModelObject] { records.values.compactMap { $0.takeUnretainedValue().model } }
+  public var models: [ModelObject] { allRecords.compactMap(\.model) }
 
   /// The schema of the class that is called `wireName` in this scope.
   public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
   // MARK: Membership
 
-  func record(of uuid: UUID) -> ModelRecord? { records[uuid]?.takeUnretainedValue() }
+  func record(of uuid: UUID) -> ModelRecord? { records.record(of: uuid) }
+
+  private var allRecords: ContiguousArray<ModelRecord> {
+    var result: ContiguousArray<ModelRecord> = []
+    result.reserveCapacity(records.count)
+    records.forEach { result.append($0) }
+    return result
+  }
 
   func isRoot(_ record: ModelRecord) -> Bool { record.model === rootModel }
 
@@ -162,17 +178,18 @@ public final class Scope: TickClient {
     if let other = record.scope {
       return .modelInTwoScopes(record.schema.wireName, record.uuid, other.name, name)
     }
-    let uuid = record.uuid
-    if records[uuid] != nil { return .duplicateUUID(record.schema.wireName, uuid) }
-    if classes[record.schema.wireName] !== record.schema { register(record.schema) }
-    records[uuid] = Unmanaged.passUnretained(record)
+    if !records.insert(record) { return .duplicateUUID(record.schema.wireName, record.uuid) }
+    if record.schema !== lastAdmitted {
+      if classes[record.schema.wireName] !== record.schema { register(record.schema) }
+      lastAdmitted = record.schema
+    }
     record.scope = self
     return nil
   }
 
   /// Takes back ``admit(_:)``.
   func expel(_ record: ModelRecord) {
-    records[record.uuid] = nil
+    records.remove(record.uuid)
     record.scope = nil
   }
 
@@ -183,7 +200,7 @@ public final class Scope: TickClient {
       membershipObservers.forEach { $0.modelEntered(model) }
     }
     if record.captureScope === self {
-      left[record.uuid] = nil
+      // It has only been away.
     } else {
       record.dropBases()
       record.captureScope = self
@@ -197,7 +214,7 @@ public final class Scope: TickClient {
   }
 
   func leave(_ record: ModelRecord) {
-    records[record.uuid] = nil
+    records.remove(record.uuid)
     record.scope = nil
     record.keepTicker(ticker)
     if !membershipObservers.isEmpty, let model = record.model {
@@ -207,11 +224,38 @@ public final class Scope: TickClient {
     if record.isNew || isWritingRemotely {
       forget(record)
     } else if let model = record.model {
-      // Moving to a larger table hashes everything again: that is done rarely.
-      if left.count == left.capacity { left.reserveCapacity(left.count * 4) }
-      left[record.uuid] = model
+      if !record.isKeptAsLeft {
+        record.isKeptAsLeft = true
+        left.append(model)
+      }
       startCollecting()
     }
+  }
+
+  /// Whether the model has left since the last change set and is not back.
+  func hasLeft(_ record: ModelRecord) -> Bool {
+    record.scope == nil && record.captureScope === self && !record.isNew
+  }
+
+  /// The model with this UUID among those that have left since the last change set.
+  func modelThatLeft(_ uuid: UUID) -> ModelObject? {
+    for model in left[leftIndexed...] { leftByUUID[model.uuid] = model }
+    leftIndexed = left.count
+    guard let model = leftByUUID[uuid], let record = model.record, hasLeft(record) else {
+      return nil
+    }
+    return model
+  }
+
+  /// Forgets what has left, and gives it to be released when nothing is under way.
+  func takeLeft() -> ContiguousArray<ModelObject> {
+    for model in left { model.record?.isKeptAsLeft = false }
+    defer {
+      left = []
+      leftByUUID = [:]
+      leftIndexed = 0
+    }
+    return left
   }
 
   /// Collects changes of the model no longer.
@@ -224,9 +268,9 @@ public final class Scope: TickClient {
   /// Gives the root another UUID, the server's.
   func renameRoot(to uuid: UUID) {
     guard let record = rootModel?.record, record.uuid != uuid else { return }
-    records[record.uuid] = nil
+    records.remove(record.uuid)
     record.uuidIfMade = uuid
-    records[uuid] = Unmanaged.passUnretained(record)
+    _ = records.insert(record)
     if let rootModel { membershipObservers.forEach { $0.modelRenamed(rootModel) } }
   }
 

@@ -11,6 +11,8 @@ public class ObservationToken {
   private let isBound: Bool
   /// Whether ``cancel()`` was called.
   public private(set) final var isCancelled = false
+  /// Whether the callback is left out for the time being.
+  final var isMuted = false
 
   init(observer: AnyObject?) {
     self.observer = observer

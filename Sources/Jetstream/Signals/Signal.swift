@@ -10,6 +10,8 @@
 public final class Signal<Payload> {
   private var listeners: [Listener] = []
   private var schedule = PruneSchedule()
+  /// Called when somebody comes to listen where nobody did.
+  var whenListened: (() -> Void)?
 
   /// Makes a signal that nobody listens to.
   public init() {}
@@ -39,6 +41,14 @@ public final class Signal<Payload> {
     add(Listener(observer: nil, filter: filter, handler))
   }
 
+  /// Calls `handler` on behalf of `observer`, if there is one, which is not handed over.
+  func listen(
+    for observer: AnyObject?, filter: ((Payload) -> Bool)? = nil,
+    _ handler: @escaping (Payload) -> Void
+  ) -> ObservationToken {
+    add(Listener(observer: observer, filter: filter, handler))
+  }
+
   /// Calls `handler` with the next payload that `filter` lets through, and never again.
   @discardableResult
   public func listenOnce<Observer: AnyObject>(
@@ -48,6 +58,17 @@ public final class Signal<Payload> {
     let listener = Listener(observer: observer, filter: filter) { [weak observer] in
       if let observer { handler(observer, $0) }
     }
+    listener.firesOnce = true
+    return add(listener)
+  }
+
+  /// Calls `handler` with the next payload that `filter` lets through, and never again, unless the
+  /// token is cancelled before.
+  @discardableResult
+  public func listenOnce(
+    filter: ((Payload) -> Bool)? = nil, _ handler: @escaping (Payload) -> Void
+  ) -> ObservationToken {
+    let listener = Listener(observer: nil, filter: filter, handler)
     listener.firesOnce = true
     return add(listener)
   }
@@ -85,6 +106,7 @@ public final class Signal<Payload> {
         foundDead = true
         continue
       }
+      if listener.isMuted { continue }
       if let filter = listener.filter, !filter(payload) { continue }
       let handler = listener.handler
       if listener.firesOnce { listener.cancel() }
@@ -115,6 +137,7 @@ public final class Signal<Payload> {
     }
     listener.signal = self
     listeners.append(listener)
+    if listeners.count == 1 { whenListened?() }
     return listener
   }
 

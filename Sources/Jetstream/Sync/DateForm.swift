@@ -14,7 +14,7 @@ public enum DateForm: Sendable, Hashable {
       return fragment
     }
     var result = fragment
-    for (key, value) in fragment.properties where schema[key]?.type.holdsDates == true {
+    for (key, value) in fragment.properties where schema[wireName: key]?.type.holdsDates == true {
       result.properties[key] = Self.text(value)
     }
     return result
@@ -23,6 +23,7 @@ public enum DateForm: Sendable, Hashable {
   private static func text(_ value: JSONValue) -> JSONValue {
     switch value {
     case .array(let elements): return .array(elements.map(text))
+    case .object(let object): return .object(JSONObject(object.map { ($0, text($1)) }))
     default:
       guard let date = Date.decode(value) else { return value }
       // The formatter cuts off what is below a millisecond; half of one makes that rounding.
@@ -36,7 +37,7 @@ extension PropertyType {
   fileprivate var holdsDates: Bool {
     switch self {
     case .date: true
-    case .optional(let wrapped), .array(let wrapped): wrapped.holdsDates
+    case .optional(let wrapped), .array(let wrapped), .dictionary(let wrapped): wrapped.holdsDates
     default: false
     }
   }

@@ -23,9 +23,9 @@ struct Graveyard {
     for base in record.bases {
       let property = record.schema.properties[base.index]
       if case .json(let old) = base.value {
-        values[property.name] = old
+        values[property.wireName] = old
       } else {
-        values[property.name] = base.list(now: model.list(of: property))?.json
+        values[property.wireName] = base.list(now: model.list(of: property))?.json
       }
     }
     entries[record.uuid] = Entry(model: model, values: values)

@@ -5,7 +5,7 @@ extension Replica {
     var broken: [String] = []
     var overlay = overlay
     for key in overlay.keys {
-      guard let model = scope.model(key.uuid), let property = model.schema[key.name],
+      guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],
         let visible = overlay.visible(key)
       else { continue }
       let record = model.ensureRecord()

@@ -144,6 +144,6 @@ extension Replica: MembershipObserver {
 
 extension Scope {
   func isCollection(_ key: String, of className: String) -> Bool {
-    schema(named: className)?[key]?.kind == .collection
+    schema(named: className)?[wireName: key]?.kind == .collection
   }
 }

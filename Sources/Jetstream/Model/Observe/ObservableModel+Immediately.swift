@@ -1,0 +1,111 @@
+/// Observers that are called at once, before the statement after the change.
+extension ObservableModel {
+  /// Calls `handler` at once, after each change of the value, with the old and the new one.
+  ///
+  /// A key path that leads to a computed property observes what its getter reads, also through other
+  /// models: after each write to one of these the getter runs again, and the handler is called if
+  /// the value is different, or cannot be compared. The old value of a getter is kept without keeping
+  /// its models alive, as in ``observeChange(_:_:isolation:_:)``.
+  ///
+  /// ```swift
+  /// shape.observeChangeImmediately(self, \.area) { me, old, new in me.check(new) }
+  /// ```
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject, Value>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, Value>,
+    _ handler: @escaping (Observer, Value, Value) -> Void
+  ) -> ObservationToken {
+    observeImmediately(observer, keyPath) { [weak observer] in
+      if let observer { handler(observer, $0, $1) }
+    }
+  }
+
+  /// Calls `handler` at once, after each change of the value, with the old and the new one, until the
+  /// token is cancelled.
+  @discardableResult
+  public func observeChangeImmediately<Value>(
+    _ keyPath: KeyPath<Self, Value>, _ handler: @escaping (Value, Value) -> Void
+  ) -> ObservationToken {
+    observeImmediately(nil, keyPath, handler)
+  }
+
+  /// Calls `handler` at once, after each change of one of the properties; without key paths, of any.
+  ///
+  /// A key path that leads to a computed property is a programming error here.
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject>(
+    _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
+    handler: @escaping (Observer, PropertyChange) -> Void
+  ) -> ObservationToken {
+    signals.onPropertyChange.listen(observer, filter: filter(keyPaths), handler)
+  }
+
+  /// Calls `handler` at once, after each change of one of the properties, until the token is
+  /// cancelled; without key paths, of any.
+  @discardableResult
+  public func observeChangeImmediately(
+    _ keyPaths: PartialKeyPath<Self>..., handler: @escaping (PropertyChange) -> Void
+  ) -> ObservationToken {
+    signals.onPropertyChange.listen(filter: filter(keyPaths), handler)
+  }
+
+  /// Calls `handler` at once, after each change of one of the properties named by text.
+  ///
+  /// A name that the class does not have is a programming error.
+  @discardableResult
+  public func observeChangeImmediately<Observer: AnyObject>(
+    _ observer: Observer, keys: [String],
+    _ handler: @escaping (Observer, PropertyChange) -> Void
+  ) -> ObservationToken {
+    signals.onPropertyChange.listen(observer, filter: filter(keys), handler)
+  }
+
+  /// Calls `handler` at once, after each change of one of the properties named by text, until the
+  /// token is cancelled.
+  @discardableResult
+  public func observeChangeImmediately(
+    keys: [String], _ handler: @escaping (PropertyChange) -> Void
+  ) -> ObservationToken {
+    signals.onPropertyChange.listen(filter: filter(keys), handler)
+  }
+
+  private func filter(_ keyPaths: [PartialKeyPath<Self>]) -> ((PropertyChange) -> Bool)? {
+    if keyPaths.isEmpty { return nil }
+    return filter(keyPaths.map { schema.properties[index(of: $0)].name })
+  }
+
+  private func filter(_ keys: [String]) -> (PropertyChange) -> Bool {
+    _ = schema.indices(of: keys)
+    return { keys.contains($0.key) }
+  }
+
+  private func observeImmediately<Value>(
+    _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>,
+    _ handler: @escaping (Value, Value) -> Void
+  ) -> ObservationToken {
+    if case .property(let index) = resolve(keyPath) {
+      let key = schema.properties[index].name
+      return signals.onPropertyChange.listen(for: observer, filter: { $0.key == key }) {
+        if let old = $0.old as? Value, let new = $0.new as? Value { handler(old, new) }
+      }
+    }
+    let record = ensureRecord()
+    let observation = ImmediateComposite(record, observer: observer)
+    var last: RememberedValue<Value>?
+    observation.evaluate = { model, isMuted in
+      guard let model = model as? Self else { return ([], nil) }
+      let (new, reads) = ReadTracker.track { model[keyPath: keyPath] }
+      guard let before = last else {
+        last = RememberedValue(new, keepsModels: false)
+        return (reads, nil)
+      }
+      if before.isSame(as: new) { return (reads, nil) }
+      let old = before.value ?? new
+      last = RememberedValue(new, keepsModels: false)
+      return (reads, isMuted ? nil : { handler(old, new) })
+    }
+    observation.update()
+    record.ensureObservers().ensureExtras().add(observation)
+    return observation
+  }
+}

@@ -1,0 +1,75 @@
+/// Observers that are told once a tick what a value has become.
+extension ObservableModel {
+  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
+  /// last time and as it is now. A value that is back where it was is not told.
+  ///
+  /// ```swift
+  /// shape.observeChange(self, \.x) { me, old, new in me.animate(from: old, to: new) }
+  /// ```
+  ///
+  /// Of a computed property the last value is kept without keeping its models alive: one that is
+  /// gone by then is reported as nil, or left out of an array. For large collections
+  /// ``observeDifference(_:_:isolation:_:)`` costs less.
+  @discardableResult
+  public func observeChange<Observer: AnyObject, Value>(
+    _ observer: Observer, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
+    _ handler: @escaping (Observer, Value, Value) -> Void
+  ) -> ObservationToken {
+    observeValue(observer, keyPath, isolation: isolation) { [weak observer] in
+      if let observer { handler(observer, $0, $1) }
+    }
+  }
+
+  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
+  /// last time and as it is now, until the token is cancelled.
+  @discardableResult
+  public func observeChange<Value>(
+    _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
+    _ handler: @escaping (Value, Value) -> Void
+  ) -> ObservationToken {
+    observeValue(nil, keyPath, isolation: isolation, handler)
+  }
+
+  private func observeValue<Value>(
+    _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)?,
+    _ handler: @escaping (Value, Value) -> Void
+  ) -> ObservationToken {
+    let keepsModels = if case .property = resolve(keyPath) { true } else { false }
+    var last = RememberedValue(self[keyPath: keyPath], keepsModels: keepsModels)
+    let record = ensureRecord()
+    return add(observing: [keyPath], isolation: isolation) { properties in
+      MindfulObservation(observer: observer, properties: properties) { [unowned record] isMuted in
+        guard let model = record.model as? Self else { return }
+        let new = model[keyPath: keyPath]
+        if last.isSame(as: new) { return }
+        let old = last.value ?? new
+        last = RememberedValue(new, keepsModels: keepsModels)
+        if !isMuted { handler(old, new) }
+      }
+    }
+  }
+}
+
+/// An observation that keeps something from one call to the next, and so is called also while its
+/// token is muted, to forget that.
+final class MindfulObservation: ChangeObservation {
+  private var handler: ((_ isMuted: Bool) -> Void)?
+
+  init(
+    observer: AnyObject?, properties: PropertySet?, _ handler: @escaping (_ isMuted: Bool) -> Void
+  ) {
+    self.handler = handler
+    super.init(observer: observer, properties: properties)
+  }
+
+  override func call() -> Bool {
+    guard isLive else { return false }
+    handler?(isMuted)
+    return true
+  }
+
+  override func forgetHandler() {
+    handler = nil
+    super.forgetHandler()
+  }
+}

@@ -1,0 +1,89 @@
+/// A value as an observer was last told it, to be compared with a later one and handed over as the
+/// old one.
+///
+/// Unless asked to, it does not keep models alive: the value of a getter may lead up the tree, to
+/// what holds the observation.
+struct RememberedValue<Value> {
+  private struct WeakModel { weak var model: ModelObject? }
+
+  private enum Content {
+    case value(Value)
+    case model(WeakModel)
+    case array([WeakModel])
+  }
+
+  private let content: Content
+
+  init(_ value: Value, keepsModels: Bool) {
+    if keepsModels {
+      content = .value(value)
+    } else if let model = value as? ModelObject {
+      content = .model(WeakModel(model: model))
+    } else if let type = Value.self as? any ModelSequence.Type {
+      content = .array(type.models(in: value).map { WeakModel(model: $0) })
+    } else {
+      content = .value(value)
+    }
+  }
+
+  /// The value. Models that are gone are left out of an array, or become nil; nil altogether where
+  /// the value cannot do without.
+  var value: Value? {
+    switch content {
+    case .value(let value): value
+    case .model(let model):
+      if let model = model.model {
+        model as? Value
+      } else {
+        (Value.self as? any ExpressibleByNilLiteral.Type).flatMap {
+          $0.init(nilLiteral: ()) as? Value
+        }
+      }
+    case .array(let models):
+      (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
+    }
+  }
+
+  /// Whether `new` is the same value. Models are compared by identity; values that cannot be compared
+  /// differ.
+  func isSame(as new: Value) -> Bool {
+    switch content {
+    case .value(let old):
+      if let type = Value.self as? any PropertyValue.Type {
+        Self.isSame(old, new, type)
+      } else if let old = old as? any Equatable {
+        Self.isEqual(old, new)
+      } else {
+        false
+      }
+    case .model(let old): old.model != nil && old.model === new as? ModelObject
+    case .array(let old):
+      (Value.self as? any ModelSequence.Type).map { type in
+        type.models(in: new).elementsEqual(old) { $0 === $1.model }
+      } ?? false
+    }
+  }
+
+  private static func isSame<Known: PropertyValue>(_ a: Any, _ b: Any, _: Known.Type) -> Bool {
+    guard let a = a as? Known, let b = b as? Known else { return false }
+    return Known.isSame(a, b)
+  }
+
+  private static func isEqual<Known: Equatable>(_ a: Known, _ b: Any) -> Bool { a == b as? Known }
+}
+
+/// A collection of models of a type that is not known.
+private protocol ModelSequence {
+  static func models(in value: Any) -> [ModelObject]
+  static func make(of models: [ModelObject]) -> Self
+}
+
+extension ModelArray: ModelSequence {
+  static func models(in value: Any) -> [ModelObject] { (value as? Self).map(Array.init) ?? [] }
+  static func make(of models: [ModelObject]) -> Self { Self(models.compactMap { $0 as? Element }) }
+}
+
+extension Array: ModelSequence where Element: ModelObject {
+  static func models(in value: Any) -> [ModelObject] { value as? Self ?? [] }
+  static func make(of models: [ModelObject]) -> Self { models.compactMap { $0 as? Element } }
+}

@@ -1,0 +1,124 @@
+/// Reaches the value of a `@Property` of unknown type through its address.
+protocol StoredProperty: SendableMetatype {
+  static var valueType: any PropertyValue.Type { get }
+  static func json(at address: UnsafeRawPointer) -> JSONValue
+  static func model(at address: UnsafeRawPointer) -> ModelObject?
+  static func list(at address: UnsafeRawPointer) -> ModelList
+  /// Writes a plain value that was read from JSON, and notifies; false if the JSON does not fit.
+  static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool
+  /// Writes a reference, and notifies; false if the model's class does not fit.
+  static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
+  /// Writes a collection, and notifies; false if an element's class does not fit.
+  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
+  /// Takes `child` out of a collection, and notifies.
+  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int)
+  /// Empties a property that holds models, without notifying.
+  static func clear(at address: UnsafeMutableRawPointer)
+  /// Whether the value is the one that the JSON describes.
+  static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
+  /// A list as a value of the property's type.
+  static func wrap(_ list: ModelList) -> Any
+  /// Whether a plain property could take the JSON.
+  static func accepts(_ json: JSONValue) -> Bool
+  /// Whether two JSON values are read as the same plain value.
+  static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
+  /// Stores a reference or a list again that was there before, without notifying.
+  static func restore(_ value: Any, in model: ModelObject, at offset: Int)
+}
+
+/// Sound because the offset comes from the runtime's own description of the class and the type from
+/// the same field, the object is alive while its address is used, and no access to the property is
+/// open: fragments are applied and read by the scope, outside of every accessor.
+extension Property: StoredProperty {
+  static var valueType: any PropertyValue.Type { Value.self }
+
+  private static func pointer(_ address: UnsafeRawPointer) -> UnsafePointer<Property<Value>> {
+    address.assumingMemoryBound(to: Property<Value>.self)
+  }
+
+  static func json(at address: UnsafeRawPointer) -> JSONValue {
+    pointer(address).pointee.value.jsonValue
+  }
+
+  static func model(at address: UnsafeRawPointer) -> ModelObject? {
+    Value._model(of: pointer(address).pointee.value)
+  }
+
+  static func list(at address: UnsafeRawPointer) -> ModelList {
+    Value._list(of: pointer(address).pointee.value) ?? ModelList()
+  }
+
+  static func accepts(_ json: JSONValue) -> Bool { Value.decode(json) != nil }
+
+  static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
+    guard let a = Value.decode(a), let b = Value.decode(b) else { return false }
+    return Value.isSame(a, b)
+  }
+
+  static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
+    let value = pointer(address).pointee.value
+    if Value._storageKind != .plain { return value.jsonValue == json }
+    return Value.decode(json).map { Value.isSame($0, value) } ?? false
+  }
+
+  static func wrap(_ list: ModelList) -> Any { Value._value(of: list) ?? [] }
+
+  static func clear(at address: UnsafeMutableRawPointer) {
+    let storage = address.assumingMemoryBound(to: Property<Value>.self)
+    let empty =
+      Value._storageKind == .collection
+      ? Value._value(of: ModelList()) : Value._value(of: nil as ModelObject?)
+    if let empty { storage.pointee.value = empty }
+  }
+
+  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int) {
+    let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
+      .assumingMemoryBound(to: Property<Value>.self)
+    let lease = Value._openLease(at: storage)
+    Value._changeList(at: storage) { list in
+      if let position = list.index(of: child) { list.remove(at: position) }
+    }
+    if let lease {
+      model.didModifyCollection(at: offset, lease: lease, value: storage.pointee.value)
+    }
+  }
+
+  static func restore(_ value: Any, in model: ModelObject, at offset: Int) {
+    if let list = value as? ModelList {
+      if let array = Value._value(of: list) { _ = exchange(array, in: model, at: offset) }
+    } else if let value = value as? Value {
+      _ = exchange(value, in: model, at: offset)
+    }
+  }
+
+  static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
+    guard let value = Value.decode(json) else { return false }
+    guard let old = exchange(value, in: model, at: offset) else { return true }
+    model.record?.didWrite(at: offset, old: old, new: value)
+    return true
+  }
+
+  static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool {
+    guard let value = Value._value(of: child) else { return false }
+    guard let old = exchange(value, in: model, at: offset) else { return true }
+    model.didReplaceReference(at: offset, old: old, new: value)
+    return true
+  }
+
+  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool {
+    guard let value = Value._value(of: list) else { return false }
+    guard let old = exchange(value, in: model, at: offset) else { return true }
+    model.didReplaceCollection(at: offset, old: old, new: value)
+    return true
+  }
+
+  /// Stores `value` and gives the old one; nil if they are the same.
+  private static func exchange(_ value: Value, in model: ModelObject, at offset: Int) -> Value? {
+    let address = Unmanaged.passUnretained(model).toOpaque() + offset
+    let storage = address.assumingMemoryBound(to: Property<Value>.self)
+    let old = storage.pointee.value
+    if Value.isSame(old, value) { return nil }
+    storage.pointee.value = value
+    return old
+  }
+}

@@ -1,0 +1,101 @@
+import Foundation
+
+/// The records of a scope's models by UUID. A hash table of its own, because every model that comes
+/// or goes passes through it, and a dictionary spends more on hashing a UUID than all the rest costs.
+///
+/// Two arrays: 32 bits of hash for each slot, in which searching goes on, and the records, which are
+/// looked at only where these agree. Linear probing; removing moves the following entries back. The
+/// hash is keyed with random numbers, since the UUIDs may come from anywhere.
+struct RecordIndex {
+  private(set) var count = 0
+  /// The low bits are where the entry belongs; the top bit is set, 0 is an empty slot.
+  private var hashes: ContiguousArray<UInt32> = []
+  /// Unowned: a record that goes is removed before.
+  private var records: ContiguousArray<Unmanaged<ModelRecord>?> = []
+  private let keys = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
+
+  /// The record of the model with this UUID. Cost: O(1).
+  func record(of uuid: UUID) -> ModelRecord? {
+    slot(of: uuid, hash(uuid)).flatMap { records[$0]?.takeUnretainedValue() }
+  }
+
+  /// Adds a record; false, and nothing happens, if there is one with its UUID. Cost: O(1) on average.
+  mutating func insert(_ record: ModelRecord) -> Bool {
+    let uuid = record.uuid
+    let hash = hash(uuid)
+    if slot(of: uuid, hash) != nil { return false }
+    if (count + 1) * 4 > hashes.count * 3 { grow() }
+    place(Unmanaged.passUnretained(record), hash)
+    count += 1
+    return true
+  }
+
+  /// Removes the record of the model with this UUID, if there is one. Cost: O(1).
+  mutating func remove(_ uuid: UUID) {
+    guard var hole = slot(of: uuid, hash(uuid)) else { return }
+    count -= 1
+    let mask = hashes.count - 1
+    var next = hole
+    while true {
+      next = (next + 1) & mask
+      let hash = hashes[next]
+      if hash == 0 { break }
+      // An entry may fill the hole if that is not in front of the slot where it belongs.
+      let home = Int(hash) & mask
+      if (next - home) & mask < (next - hole) & mask { continue }
+      hashes[hole] = hash
+      records[hole] = records[next]
+      hole = next
+    }
+    hashes[hole] = 0
+    records[hole] = nil
+  }
+
+  /// Calls `body` with each record, in no particular order.
+  func forEach(_ body: (ModelRecord) -> Void) {
+    for case .some(let record) in records { body(record.takeUnretainedValue()) }
+  }
+
+  @inline(__always)
+  private func slot(of uuid: UUID, _ hash: UInt32) -> Int? {
+    guard count > 0 else { return nil }
+    let mask = hashes.count - 1
+    var slot = Int(hash) & mask
+    while hashes[slot] != 0 {
+      if hashes[slot] == hash,
+        records[slot]!._withUnsafeGuaranteedRef({ $0.uuidIfMade == uuid })
+      {
+        return slot
+      }
+      slot = (slot + 1) & mask
+    }
+    return nil
+  }
+
+  @inline(__always)
+  private mutating func place(_ record: Unmanaged<ModelRecord>, _ hash: UInt32) {
+    let mask = hashes.count - 1
+    var slot = Int(hash) & mask
+    while hashes[slot] != 0 { slot = (slot + 1) & mask }
+    hashes[slot] = hash
+    records[slot] = record
+  }
+
+  private mutating func grow() {
+    let old = (hashes, records)
+    let size = max(16, hashes.count * 2)
+    precondition(size < 1 << 31, "A scope cannot hold more than a billion models.")
+    hashes = ContiguousArray(repeating: 0, count: size)
+    records = ContiguousArray(repeating: nil, count: size)
+    for (slot, hash) in old.0.enumerated() where hash != 0 { place(old.1[slot]!, hash) }
+  }
+
+  /// Folded multiplication of the halves, each mixed with a random number.
+  @inline(__always)
+  private func hash(_ uuid: UUID) -> UInt32 {
+    let halves = unsafeBitCast(uuid.uuid, to: (UInt64, UInt64).self)
+    let (high, low) = (halves.0 ^ keys.0).multipliedFullWidth(by: halves.1 ^ keys.1)
+    let folded = high ^ low
+    return UInt32(truncatingIfNeeded: folded ^ folded >> 32) | 1 << 31
+  }
+}
