@@ -7,6 +7,12 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 ]
 
+/// What is about manual tickers, or about no isolation domain in particular.
+let manualOnly = [
+  "Model/MisuseTests.swift", "Model/SchemaTests.swift", "Scope/ThrottleTests.swift",
+  "Signals/ActorTickerTests.swift", "Signals/TickerTests.swift",
+]
+
 let package = Package(
   name: "jetstream",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -56,5 +62,13 @@ let package = Package(
       name: "JetstreamTests",
       dependencies: ["Jetstream", "MainActorFixture", "ReflectionOffFixture"],
       exclude: ["Golden"], swiftSettings: settings),
+    // The same suites again, with scopes that live on an actor.
+    .testTarget(
+      name: "JetstreamMainActorTests", dependencies: ["Jetstream"], path: "Tests/Domains/MainActor",
+      exclude: manualOnly, swiftSettings: settings + [.define("ON_ACTOR")]),
+    .testTarget(
+      name: "JetstreamSideActorTests", dependencies: ["Jetstream"], path: "Tests/Domains/SideActor",
+      exclude: manualOnly,
+      swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]
 )

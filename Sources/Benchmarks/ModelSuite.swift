@@ -1,3 +1,3 @@
 let modelSuite = Suite(name: "model", summary: "properties, objects, trees and change sets") {
-  memoryRows() + accessRows() + lifetimeRows() + captureRows() + treeRows()
+  memoryRows() + accessRows() + lifetimeRows() + captureRows() + treeRows() + replayRows()
 }

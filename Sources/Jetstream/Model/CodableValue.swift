@@ -21,7 +21,7 @@ import Foundation
 /// Cost: encoding and decoding go through Foundation's coders, some microseconds a value. Writing an
 /// equal value encodes both; writing a different one encodes nothing until the change set is made,
 /// but for the first write of an interval, which keeps the old value.
-public protocol CodableValue: PropertyValue, Codable, Equatable {}
+public protocol CodableValue: PropertyValue, Codable, Equatable, Sendable {}
 
 extension CodableValue {
   /// A value of the named type.

@@ -19,6 +19,7 @@ extension ModelObject {
     if record.needsBase(index) { record.keepBase(index, .json(old.jsonValue)) }
     record.noteChange(index)
     record.fire {
+      record.observers?.bridge?.didChange(index)
       if let signal = record.observers?.propertyChange, signal.hasListeners {
         signal.fire(PropertyChange(key: record.schema.properties[index].name, old: old, new: new))
       }
@@ -77,6 +78,7 @@ extension ModelObject {
     record.fire {
       for (_, error) in refused { record.scope?.refuse(error) }
       if operations.isEmpty { return }
+      record.observers?.bridge?.didChange(index)
       if let signal = record.observers?.propertyChange, signal.hasListeners {
         let new = list(of: property)
         signal.fire(

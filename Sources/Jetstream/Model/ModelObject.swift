@@ -181,8 +181,12 @@ open class ModelObject: Hashable {
   /// not retain the object around each read. True: notes are only added.
   @usableFromInline @_effects(releasenone)
   final func propertyIsRead(at offset: Int) {
-    guard case .reads(let tracker) = ThreadTracker.current else { return }
-    tracker.note(self, index: schema.index(atOffset: offset))
+    switch ThreadTracker.current {
+    case .reads(let tracker): tracker.note(self, index: schema.index(atOffset: offset))
+    case .recorder: return
+    case .teardown, nil: break
+    }
+    bridgeRead(at: offset)
   }
 }
 

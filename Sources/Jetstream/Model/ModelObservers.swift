@@ -7,9 +7,14 @@ final class ModelObservers {
   var detach: Signal<Scope>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
+  /// Reports to the Observation module, if the class adopts `Observable`.
+  var bridge: ObservationBridge?
   /// What only some ways of observing need.
   var extras: ObserverExtras?
   private var schedule = PruneSchedule()
+
+  /// Whether every write has to be told at once, not only the first in a tick.
+  var wantsEveryWrite: Bool { propertyChange != nil || bridge != nil }
 
   func add(_ tree: TreeObservation) {
     if schedule.isDue(at: trees.count) {

@@ -100,7 +100,7 @@ final class ModelRecord {
   @usableFromInline @_effects(releasenone)
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
-    if needsBase(index) || observers?.propertyChange != nil { return false }
+    if needsBase(index) || observers?.wantsEveryWrite == true { return false }
     if isQueued, dirty.contains(index), changedAt == ObservationClock.now { return true }
     return nodes.isEmpty && !TreeObservers.exist
   }
@@ -111,6 +111,7 @@ final class ModelRecord {
     let index = schema.index(atOffset: offset)
     if needsBase(index) { keepBase(index, .json(old.jsonValue)) }
     noteChange(index)
+    if let bridge = observers?.bridge { fire { bridge.didChange(index) } }
     if let signal = observers?.propertyChange, signal.hasListeners {
       let change = PropertyChange(key: schema.properties[index].name, old: old, new: new)
       fire { signal.fire(change) }

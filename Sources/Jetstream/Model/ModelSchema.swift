@@ -55,6 +55,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   public let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// Whether the class adopts `Observable`, so that reads and changes are bridged.
+  let isObservable: Bool
   /// The synced properties with a minimal sync interval.
   let throttledProperties: [Property]
   /// What key paths of the class lead to.
@@ -68,6 +70,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
+    isObservable = ObservationBridge.adopts(modelClass)
     throttledProperties = properties.filter { $0.isSynced && $0.options.minSyncInterval != nil }
     indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
       preconditionFailure(

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CollectionObservationTests {
   let node = Node("root")
   let scope: Scope

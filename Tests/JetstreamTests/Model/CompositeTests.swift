@@ -20,6 +20,9 @@ private final class Person: ModelObject {
   var mixed: (String, Int) { (name, 1) }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CompositeTests {
   private let person = Person()
   private let scope: Scope

@@ -21,6 +21,9 @@ private final class Mirror {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct DifferenceObservationTests {
   let root = Node("root")
   let scope: Scope

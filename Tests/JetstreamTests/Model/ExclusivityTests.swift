@@ -3,6 +3,9 @@ import Testing
 @testable import Jetstream
 
 /// Changes in place that do unusual things with the value, and observers that come back to it.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ExclusivityTests {
   let a = Node("a")
   let b = Node("b")

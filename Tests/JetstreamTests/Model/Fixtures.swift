@@ -40,14 +40,32 @@ final class Node: ModelObject {
   }
 }
 
-/// A scope that only moves when it is told to.
-func manualScope(_ root: ModelObject, models: [ModelObject.Type] = []) -> Scope {
-  Scope(name: "Test", root: root, models: models, ticker: .manual())
+/// A scope in the domain of the tests. Where that is no actor, it only moves when it is told to.
+func manualScope(
+  _ root: ModelObject, models: [ModelObject.Type] = [], isolation: (any Actor)? = #isolation
+) -> Scope {
+  Scope(name: "Test", root: root, models: models, ticker: testTicker(isolation: isolation))
+}
+
+/// The ticker of the caller's actor, or a manual one where there is none.
+func testTicker(isolation: (any Actor)? = #isolation) -> Ticker {
+  #if ON_ACTOR
+  precondition(isolation === TestDomain.shared)
+  return .on(TestDomain.shared)
+  #else
+  return .manual()
+  #endif
 }
 
 extension Scope {
   /// Lets the change interval pass.
-  func advance() { ticker.advance(by: changeInterval) }
+  func advance() {
+    #if ON_ACTOR
+    flush()
+    #else
+    ticker.advance(by: changeInterval)
+    #endif
+  }
 
   /// Calls `body` and gives the change sets that come out of it, with their ticks.
   func changeSets(of body: () -> Void) -> [ChangeSet] {

@@ -27,6 +27,9 @@ private final class Tree: ModelObject {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ForestTests {
   @Test(
     "J034, J037, J051: random changes of a forest keep links, membership and look-up right",
@@ -113,7 +116,7 @@ private final class Tree: ModelObject {
     let census = Tree.Census()
     let root = Tree(census)
     let scope = manualScope(root)
-    let copy = Scope(name: "Copy", root: Tree(uuid: root.uuid), ticker: .manual())
+    let copy = Scope(name: "Copy", root: Tree(uuid: root.uuid), ticker: testTicker())
     scope.onChanges.listen { set in
       let report = copy.apply(set.fragments)
       #expect(report.isComplete, "\(report.errors), seed \(seed)")

@@ -18,6 +18,9 @@ private final class Account: ModelObject {
   var holder: Account { partner ?? self }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ImmediateObservationTests {
   private let account = Account()
   private let scope: Scope

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ObservationTests {
   let canvas = Canvas()
   let shape = Shape()

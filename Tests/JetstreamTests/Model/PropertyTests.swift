@@ -19,6 +19,9 @@ private final class Derived: Base {
   override class var wireName: String { "DerivedModel" }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct PropertyTests {
   @Test("J001: only @Property members are properties and go into fragments")
   func onlyObserved() {

@@ -126,6 +126,9 @@ private final class Wide: ModelObject {
   @Property var i2 = 0
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct SchemaTests {
   /// Writes to every property from outside, by offset, and reads through the accessors.
   private func check(_ model: ModelObject) {

@@ -48,6 +48,9 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct StepCompositionTests {
   let nodes = "abcdefgh".map { Node(String($0)) }
 

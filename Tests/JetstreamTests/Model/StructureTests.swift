@@ -3,6 +3,9 @@ import Testing
 @testable import Jetstream
 
 /// Sizes at which a quadratic cost would take minutes.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct StructureTests {
   let root = Node("root")
   let scope: Scope

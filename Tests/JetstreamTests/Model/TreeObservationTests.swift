@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct TreeObservationTests {
   let root = Node("root")
   let scope: Scope

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct TreePathTests {
   let canvas = Canvas()
   let scope: Scope

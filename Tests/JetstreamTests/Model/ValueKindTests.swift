@@ -83,6 +83,9 @@ private func text(_ result: ExitTest.Result?) -> String {
   String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ValueKindTests {
   @Test("A007: URLs, bytes, dictionaries and Codable values survive the way through bytes")
   func roundTrip() throws {

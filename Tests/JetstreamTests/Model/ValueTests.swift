@@ -61,6 +61,9 @@ private func copy(_ model: Scalars) throws -> Scalars {
   return result
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ValueTests {
   @Test("J002: every integer keeps its smallest and largest value and zero")
   func integers() throws {

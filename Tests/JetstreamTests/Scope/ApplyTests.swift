@@ -13,6 +13,9 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
   SyncFragment(.change, uuid: model.uuid, className: "Node", properties: properties)
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ApplyTests {
   let root = Node("root")
   let scope: Scope
@@ -201,6 +204,9 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct FullStateTests {
   let root = Node("root")
   let scope: Scope

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CollectTests {
   let root = Node("root")
   let child = Node("child")

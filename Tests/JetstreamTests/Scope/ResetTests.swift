@@ -1,12 +1,15 @@
 import Jetstream
 import Testing
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite("Missing properties")
 struct ResetTests {
   @Test("J065: they return to their defaults if asked for, and keep their values otherwise")
   func defaults() {
     let shape = Shape()
-    let scope = Scope(name: "Shape", root: shape, ticker: .manual())
+    let scope = Scope(name: "Shape", root: shape, ticker: testTicker())
     shape.x = 5
     shape.y = 6
     scope.flush()

@@ -3,10 +3,13 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ScopeTests {
   @Test("J046: setting the root makes the tree belong to the scope, as new models")
   func setRoot() {
-    let scope = Scope(name: "Late", ticker: .manual())
+    let scope = Scope(name: "Late", ticker: testTicker())
     #expect(scope.root == nil && scope.count == 0 && scope.fullState().isEmpty)
     let (a, b) = (Node("a"), Node("b"))
     a.items = [b]
@@ -42,7 +45,7 @@ import Testing
   func rootOfTwo() {
     let root = Node("root")
     let scope = manualScope(root)
-    let other = Scope(name: "Other", ticker: .manual())
+    let other = Scope(name: "Other", ticker: testTicker())
     var errors: [ScopeError] = []
     other.onError.listen { errors.append($0) }
     other.root = root
@@ -85,7 +88,7 @@ import Testing
   @Test("J054: a change interval is ten milliseconds unless set")
   func defaultInterval() {
     let root = Node("root")
-    let scope = manualScope(root)
+    let scope = Scope(name: "Test", root: root, ticker: .manual())
     var sets = 0
     scope.onChanges.listen { _ in sets += 1 }
     root.number = 1
@@ -99,7 +102,7 @@ import Testing
   @Test("J055: with an interval of 0.2 s nothing comes at 0.19 s and one set at 0.2 s")
   func interval() {
     let root = Node("root")
-    let scope = manualScope(root)
+    let scope = Scope(name: "Test", root: root, ticker: .manual())
     scope.changeInterval = .milliseconds(200)
     var sets: [ChangeSet] = []
     scope.onChanges.listen { sets.append($0) }

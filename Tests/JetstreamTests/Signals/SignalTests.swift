@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct SignalTests {
   @Test("J042: listeners are called in order, each time")
   func order() {

@@ -1,0 +1,156 @@
+import Foundation
+
+extension ObservableModel {
+  /// A frozen copy of the model's values, and of everything that it holds, which can be carried to
+  /// another isolation domain.
+  ///
+  /// ```swift
+  /// let frozen = shape.snapshot()
+  /// Task.detached { render(frozen.x, frozen.y, frozen.parts.map(\.color)) }
+  /// ```
+  ///
+  /// Cost: O(n) for n models below, each of which is copied once, also where they form cycles.
+  public func snapshot() -> ModelSnapshot<Self> {
+    ModelSnapshot(graph: SnapshotGraph(CollectionOfOne<ModelObject>(self)), place: 0)
+  }
+}
+
+/// What a model and all that it held were at one moment. A value: it never changes, and it is Sendable.
+///
+/// Properties are read by their names, with the same types; in place of a model there is its
+/// snapshot, in place of a collection a ``ModelSnapshotArray``. Values are exactly those of the model,
+/// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
+///
+/// A computed property gives what the class's getter makes of the copied values. It runs on models
+/// made for the purpose, in no scope and with no parents but those below the snapshot, which costs O(n)
+/// each time. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
+///
+/// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
+/// down. Cost: O(n), O(1) for copies of one snapshot.
+@dynamicMemberLookup
+public struct ModelSnapshot<Model: ModelObject>: Sendable {
+  let graph: SnapshotGraph
+  let place: Int
+
+  init(graph: SnapshotGraph, place: Int) {
+    self.graph = graph
+    self.place = place
+  }
+
+  private var node: SnapshotGraph.Node { graph.nodes[place] }
+
+  /// The model's identity.
+  public var uuid: UUID { node.uuid }
+
+  /// What the model's class is called on the wire.
+  public var className: String { node.plan.schema.wireName }
+
+  /// The model's own properties by name, `.local` ones included; models stand there as UUIDs.
+  public var json: JSONValue {
+    var properties = JSONObject()
+    for property in node.plan.schema.properties {
+      properties.append(newKey: property.name, graph.json(of: property, at: place))
+    }
+    return .object(properties)
+  }
+
+  /// The model and all below it as additions, as a scope would send them: depth first, each once,
+  /// without `.local` properties. Cost: O(n).
+  public var fragments: [SyncFragment] { graph.fragments(from: place) }
+
+  /// The same as a snapshot of a subclass; nil if the model is of another class.
+  public func cast<Subclass: ModelObject>(
+    to subclass: Subclass.Type = Subclass.self
+  ) -> ModelSnapshot<Subclass>? {
+    guard node.plan.schema.modelClass is Subclass.Type else { return nil }
+    return ModelSnapshot<Subclass>(graph: graph, place: place)
+  }
+
+  /// Makes a model in no scope with these values, and models of all below it, for the caller's
+  /// isolation domain. Cost: O(n).
+  ///
+  /// With their UUIDs they can take the place of the original ones elsewhere, but cannot join the
+  /// scope in which these are; with new ones they are a duplicate.
+  public func makeModel(keepingUUIDs: Bool = true) -> Model {
+    model(graph.makeModel(place, keepingUUIDs: keepingUUIDs))
+  }
+
+  // MARK: Members
+
+  /// The value of a property, or of a computed one.
+  public subscript<Value: Sendable>(dynamicMember keyPath: KeyPath<Model, Value>) -> Value {
+    guard let index = property(at: keyPath) else { return makeModel()[keyPath: keyPath] }
+    switch node.values[index] {
+    case .value(let shared): if let value = shared.value as? Value { return value }
+    case .json(let json):
+      if let type = Value.self as? any PropertyValue.Type, let value = type.decode(json) as? Value {
+        return value
+      }
+    case .model, .models: break
+    }
+    return makeModel()[keyPath: keyPath]
+  }
+
+  /// The snapshot of the model that a property refers to.
+  public subscript<Child: ModelObject>(
+    dynamicMember keyPath: KeyPath<Model, Child?>
+  ) -> ModelSnapshot<Child>? {
+    if let index = property(at: keyPath), case .model(let child) = node.values[index] {
+      return child.map { ModelSnapshot<Child>(graph: graph, place: $0) }
+    }
+    return makeModel()[keyPath: keyPath].map { child in
+      ModelSnapshot<Child>(graph: SnapshotGraph(CollectionOfOne<ModelObject>(child)), place: 0)
+    }
+  }
+
+  /// The snapshots of the models that a collection holds.
+  public subscript<Element: ModelObject>(
+    dynamicMember keyPath: KeyPath<Model, ModelArray<Element>>
+  ) -> ModelSnapshotArray<Element> {
+    if let index = property(at: keyPath), case .models(let places) = node.values[index] {
+      return ModelSnapshotArray(graph: graph, places: places)
+    }
+    let models = makeModel()[keyPath: keyPath]
+    let graph = SnapshotGraph(models.list.models)
+    return ModelSnapshotArray(graph: graph, places: Array(0..<models.count))
+  }
+
+  private func property(at keyPath: PartialKeyPath<Model>) -> Int? {
+    node.plan.property(at: keyPath) { makeModel() }
+  }
+
+  private func model(_ made: ModelObject) -> Model {
+    guard let model = made as? Model else {
+      preconditionFailure("A snapshot of \(Model.self) has a model of class \(className).")
+    }
+    return model
+  }
+}
+
+extension ModelSnapshot: Hashable {
+  /// Whether both are of the same models with the same values.
+  public static func == (a: ModelSnapshot, b: ModelSnapshot) -> Bool {
+    SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
+  }
+
+  /// Hashes identity and plain values of the model at the top.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(uuid)
+    for property in node.plan.schema.properties where property.kind == .plain {
+      hasher.combine(graph.json(of: property, at: place))
+    }
+  }
+}
+
+extension ModelSnapshot: CustomStringConvertible {
+  /// Class, UUID and values.
+  public var description: String { "\(className) \(uuid.wireText) \(json)" }
+}
+
+extension Scope {
+  /// The model of this scope that the snapshot was taken of, by its UUID; nil if there is none of that
+  /// class. Cost: O(1).
+  public func model<Model: ModelObject>(_ snapshot: ModelSnapshot<Model>) -> Model? {
+    model(snapshot.uuid) as? Model
+  }
+}

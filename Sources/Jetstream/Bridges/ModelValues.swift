@@ -1,0 +1,91 @@
+extension ObservableModel {
+  /// The values of a property, or of a computed one, as a sequence: the value there is, then the
+  /// latest once in each tick in which ``observeChange(_:_:isolation:_:)`` would be called.
+  ///
+  /// ```swift
+  /// for await area in shape.values(of: \.area) { label.text = "\(area)" }
+  /// ```
+  ///
+  /// A loop that is slower than the ticks gets the latest value and skips those between: nothing
+  /// piles up. It ends when the model is gone or the task is cancelled; leaving it ends the
+  /// observation. The sequence does not keep the model alive, and each iterator observes by itself,
+  /// from its first element on.
+  ///
+  /// The loop has to run in the isolation domain of the model, where values that are not Sendable
+  /// stay.
+  public func values<Value>(of keyPath: KeyPath<Self, Value>) -> ModelValues<Self, Value> {
+    ModelValues(model: self, keyPath: keyPath)
+  }
+}
+
+/// The values of a property as they change; see ``ObservableModel/values(of:)``.
+public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
+  private weak var model: Model?
+  private let keyPath: KeyPath<Model, Value>
+
+  init(model: Model, keyPath: KeyPath<Model, Value>) {
+    self.model = model
+    self.keyPath = keyPath
+  }
+
+  /// Starts anew, with the value there is when the first element is asked for.
+  public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
+
+  /// Iterates over the values of a property.
+  public struct Iterator: AsyncIteratorProtocol {
+    private weak var model: Model?
+    private let keyPath: KeyPath<Model, Value>
+    private var feed: LatestFeed<Value>?
+
+    fileprivate init(model: Model?, keyPath: KeyPath<Model, Value>) {
+      self.model = model
+      self.keyPath = keyPath
+    }
+
+    /// The value there is, at first; then the latest one, once it has changed. Nil when the model is
+    /// gone or the task is cancelled.
+    public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
+      if let feed { return await feed.next() }
+      guard let model, !Task.isCancelled else { return nil }
+      let feed = LatestFeed<Value>()
+      self.feed = feed
+      let keyPath = keyPath
+      feed.start { end in
+        model.observeChange(keyPath, isolation: isolation) { [weak model, weak feed] in
+          if let model { feed?.put(model[keyPath: keyPath]) }
+          withExtendedLifetime(end) {}
+        }
+      }
+      return model[keyPath: keyPath]
+    }
+
+    /// The same in the caller's isolation domain.
+    public mutating func next() async -> Value? { await next(isolation: #isolation) }
+  }
+}
+
+@available(*, unavailable)
+extension ModelValues: Sendable {}
+
+/// Hands out the latest of what was put in.
+final class LatestFeed<Element>: Feed {
+  private var latest: Element?
+
+  func put(_ element: Element) {
+    latest = element
+    wakeup.call()
+  }
+
+  func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
+    while !Task.isCancelled {
+      if let element = latest {
+        latest = nil
+        return element
+      }
+      if wakeup.isOver { return nil }
+      await wakeup.wait()
+    }
+    stop()
+    return nil
+  }
+}

@@ -1,0 +1,81 @@
+extension Scope {
+  /// The change sets of ``onChanges`` as a sequence: every one that is made from the moment on at
+  /// which a loop begins, in order.
+  ///
+  /// ```swift
+  /// for await changeSet in scope.changeSets { try await log.append(changeSet) }
+  /// ```
+  ///
+  /// None is lost: those that a slow loop has not taken yet wait in a queue without a bound, in
+  /// memory. The loop ends when the scope is gone, after the last set, or at once when its task is
+  /// cancelled; leaving it ends the observation. The sequence does not keep the scope alive, and each
+  /// iterator has a queue of its own.
+  ///
+  /// The loop has to run in the scope's isolation domain; the sets themselves are Sendable.
+  public var changeSets: ChangeSets { ChangeSets(scope: self) }
+
+  /// The change sets of a scope as they are made; see ``Scope/changeSets``.
+  public struct ChangeSets: AsyncSequence {
+    private weak var scope: Scope?
+
+    fileprivate init(scope: Scope) { self.scope = scope }
+
+    /// Starts to queue what is made from here on.
+    public func makeAsyncIterator() -> Iterator {
+      let feed = QueueFeed<ChangeSet>()
+      guard let scope else {
+        feed.stop()
+        return Iterator(feed: feed)
+      }
+      feed.start { end in
+        scope.onChanges.listen { [weak feed] set in
+          feed?.put(set)
+          withExtendedLifetime(end) {}
+        }
+      }
+      return Iterator(feed: feed)
+    }
+
+    /// Iterates over the change sets of a scope.
+    public struct Iterator: AsyncIteratorProtocol {
+      fileprivate let feed: QueueFeed<ChangeSet>
+
+      /// The next change set. Nil when the scope is gone or the task is cancelled.
+      public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
+        await feed.next()
+      }
+
+      /// The same in the caller's isolation domain.
+      public mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
+    }
+  }
+}
+
+@available(*, unavailable)
+extension Scope.ChangeSets: Sendable {}
+
+/// Hands out all that was put in, in order.
+final class QueueFeed<Element>: Feed {
+  private var queue: [Element] = []
+  /// What is at hand, the next one last.
+  private var ready: [Element] = []
+
+  func put(_ element: Element) {
+    queue.append(element)
+    wakeup.call()
+  }
+
+  func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
+    while !Task.isCancelled {
+      if ready.isEmpty, !queue.isEmpty {
+        ready = queue.reversed()
+        queue = []
+      }
+      if let element = ready.popLast() { return element }
+      if wakeup.isOver { return nil }
+      await wakeup.wait()
+    }
+    stop()
+    return nil
+  }
+}

@@ -1,0 +1,156 @@
+import Foundation
+
+/// The models of a snapshot, each once: immutable, and so shared by all snapshots that lead into it.
+final class SnapshotGraph: Sendable {
+  struct Node: Sendable {
+    let plan: SnapshotPlan
+    let uuid: UUID
+    /// By property index.
+    let values: [SnapshotValue]
+  }
+
+  let nodes: [Node]
+
+  private init(nodes: [Node]) { self.nodes = nodes }
+
+  /// Copies the models with all that they hold. Their nodes come first, in the same order.
+  /// Cost: O(n), without recursion.
+  convenience init(_ roots: some Sequence<ModelObject>) {
+    var models: ContiguousArray<ModelObject> = []
+    var places: [ObjectIdentifier: Int] = [:]
+    func place(of model: ModelObject) -> Int {
+      let key = ObjectIdentifier(model)
+      if let place = places[key] { return place }
+      places[key] = models.count
+      models.append(model)
+      return models.count - 1
+    }
+    for root in roots { _ = place(of: root) }
+    var nodes: [Node] = []
+    var plans: [ObjectIdentifier: SnapshotPlan] = [:]
+    while nodes.count < models.count {
+      let model = models[nodes.count]
+      let schema = model.schema
+      let plan = plans[ObjectIdentifier(schema)] ?? SnapshotPlan.of(schema)
+      plans[ObjectIdentifier(schema)] = plan
+      let values = plan.steps.map { step -> SnapshotValue in
+        switch step.property.kind {
+        case .collection: .models(model.list(of: step.property).models.map(place))
+        case .reference, .model: .model(model.child(of: step.property).map(place))
+        case .plain where step.isShareable:
+          .value(step.source.shared(at: model.storage(of: step.property)))
+        case .plain: .json(model.json(of: step.property))
+        }
+      }
+      nodes.append(Node(plan: plan, uuid: model.uuid, values: values))
+    }
+    self.init(nodes: nodes)
+  }
+
+  // MARK: Models again
+
+  /// Makes a model of the node at `top`, and of all below it. Cost: O(n).
+  func makeModel(_ top: Int, keepingUUIDs: Bool) -> ModelObject {
+    var models: [Int: ModelObject] = [:]
+    var order: [Int] = []
+    func model(_ place: Int) -> ModelObject {
+      if let model = models[place] { return model }
+      let made = makeAlone(place, keepingUUIDs)
+      models[place] = made
+      order.append(place)
+      return made
+    }
+    let result = model(top)
+    var next = 0
+    while next < order.count {
+      let owner = model(order[next])
+      for (step, value) in zip(nodes[order[next]].plan.steps, nodes[order[next]].values) {
+        let property = step.property
+        switch value {
+        case .model(let child):
+          _ = property.access.assign(child.map(model), to: owner, at: property.offset)
+        case .models(let children):
+          let list = ModelList(children.map(model))
+          _ = property.access.assign(list, to: owner, at: property.offset)
+        case .value, .json: continue
+        }
+      }
+      next += 1
+    }
+    return result
+  }
+
+  /// Makes a model with the plain values of the node, and what `init()` gives it else.
+  private func makeAlone(_ place: Int, _ keepingUUID: Bool) -> ModelObject {
+    let node = nodes[place]
+    let model = node.plan.schema.modelClass.init()
+    if keepingUUID { model.ensureRecord().uuidIfMade = node.uuid }
+    for (step, value) in zip(node.plan.steps, node.values) where step.property.kind == .plain {
+      step.source.put(value, at: model.storage(of: step.property))
+    }
+    return model
+  }
+
+  // MARK: Comparing
+
+  /// Whether two nodes, with all below them, say the same. Cost: O(n).
+  static func isSame(_ a: SnapshotGraph, _ first: Int, _ b: SnapshotGraph, _ second: Int) -> Bool {
+    struct Pair: Hashable { let a, b: Int }
+    var seen: Set<Pair> = []
+    var open = [Pair(a: first, b: second)]
+    while let pair = open.popLast() {
+      if a === b, pair.a == pair.b { continue }
+      guard seen.insert(pair).inserted else { continue }
+      let (x, y) = (a.nodes[pair.a], b.nodes[pair.b])
+      guard x.plan === y.plan, x.uuid == y.uuid else { return false }
+      for (left, right) in zip(x.values, y.values) {
+        switch (left, right) {
+        case (.model(nil), .model(nil)): continue
+        case (.model(let left?), .model(let right?)): open.append(Pair(a: left, b: right))
+        case (.models(let left), .models(let right)):
+          guard left.count == right.count else { return false }
+          open += zip(left, right).map(Pair.init)
+        default: if !left.isSamePlain(as: right) { return false }
+        }
+      }
+    }
+    return true
+  }
+
+  // MARK: JSON
+
+  func json(of property: ModelSchema.Property, at place: Int) -> JSONValue {
+    switch nodes[place].values[property.index] {
+    case .value(let shared): shared.value.jsonValue
+    case .json(let json): json
+    case .model(let child): child.map { .string(nodes[$0].uuid.wireText) } ?? .null
+    case .models(let children): .array(children.map { .string(nodes[$0].uuid.wireText) })
+    }
+  }
+
+  /// The node and all below it as additions, depth first, each once.
+  func fragments(from top: Int) -> [SyncFragment] {
+    var result: [SyncFragment] = []
+    var visited: Set<Int> = []
+    var stack: ContiguousArray<Int> = [top]
+    while let place = stack.popLast() {
+      guard visited.insert(place).inserted else { continue }
+      let schema = nodes[place].plan.schema
+      var properties = JSONObject()
+      let bottom = stack.count
+      for property in schema.properties where property.isSynced {
+        properties.append(newKey: property.wireName, json(of: property, at: place))
+        switch nodes[place].values[property.index] {
+        case .model(let child?): stack.append(child)
+        case .models(let children): stack.append(contentsOf: children)
+        default: continue
+        }
+      }
+      stack.reverse(from: bottom)
+      result.append(
+        SyncFragment(
+          .add, uuid: nodes[place].uuid, className: schema.wireName, properties: properties))
+    }
+    return result
+  }
+}

@@ -1,0 +1,95 @@
+import Synchronization
+
+/// How snapshots of one class are taken and read. Made once for each class.
+final class SnapshotPlan: Sendable {
+  struct Step: Sendable {
+    let property: ModelSchema.Property
+    let source: any SnapshotSource.Type
+    let isShareable: Bool
+  }
+
+  let schema: ModelSchema
+  let steps: [Step]
+  /// What key paths lead to: the index of a property, or ``computed``.
+  private let paths = KeyPathCache()
+  /// The same for key paths that found no place there.
+  private let morePaths = Mutex<[PathKey: Int]>([:])
+  private static let computed = Int(UInt16.max)
+  private static let limit = 1024
+
+  private static let plans = Mutex<[ObjectIdentifier: SnapshotPlan]>([:])
+
+  static func of(_ schema: ModelSchema) -> SnapshotPlan {
+    let key = ObjectIdentifier(schema)
+    if let plan = plans.withLock({ $0[key] }) { return plan }
+    let made = SnapshotPlan(schema)
+    return plans.withLock { plans in
+      let plan = plans[key] ?? made
+      plans[key] = plan
+      return plan
+    }
+  }
+
+  private init(_ schema: ModelSchema) {
+    self.schema = schema
+    steps = schema.properties.map { property in
+      guard let source = property.access as? any SnapshotSource.Type else {
+        preconditionFailure("\(schema.wireName).\(property.name) cannot be part of a snapshot.")
+      }
+      return Step(property: property, source: source, isShareable: source.isShareable)
+    }
+  }
+
+  /// The property that a key path leads to; nil for a computed one.
+  ///
+  /// Found out by running the getter on a copy of a model: it has to read one property of the key path's
+  /// type, and to give what is stored there, for a number of different values.
+  func property<Model: ModelObject>(
+    at keyPath: PartialKeyPath<Model>, copy: () -> Model
+  ) -> Int? {
+    if let index = paths.index(of: keyPath) { return index == Self.computed ? nil : index }
+    let key = PathKey(path: keyPath)
+    let known = morePaths.withLock { $0[key] }
+    let index = known ?? resolve(keyPath, copy) ?? Self.computed
+    if known == nil {
+      paths.store(index, for: keyPath)
+      morePaths.withLock { paths in
+        if paths.count >= Self.limit { paths.removeAll() }
+        paths[key] = index
+      }
+    }
+    return index == Self.computed ? nil : index
+  }
+
+  private func resolve<Model: ModelObject>(
+    _ keyPath: PartialKeyPath<Model>, _ copy: () -> Model
+  ) -> Int? {
+    guard keyPath is any WritablePath else { return nil }
+    let object = copy()
+    let (_, reads) = ReadTracker.track { object[keyPath: keyPath] }
+    guard reads.count == 1, reads[0].model === object else { return nil }
+    let step = steps[reads[0].index]
+    guard step.property.access.valueType == type(of: keyPath).valueType else { return nil }
+    let isStored = withExtendedLifetime(object) {
+      step.source.isIdentity(at: object.storage(of: step.property)) { object[keyPath: keyPath] }
+    }
+    return isStored ? reads[0].index : nil
+  }
+
+  /// Sound although key paths are not Sendable: they are immutable, and only compared and hashed.
+  private struct PathKey: Hashable, @unchecked Sendable {
+    let path: AnyKeyPath
+  }
+}
+
+/// Key paths that can be written through a reference: `@Property` members have them, getters do not.
+private protocol WritablePath {}
+
+extension ReferenceWritableKeyPath: WritablePath {}
+
+extension ModelObject {
+  /// Where a property's value is, while the caller holds the object.
+  final func storage(of property: ModelSchema.Property) -> UnsafeMutableRawPointer {
+    Unmanaged.passUnretained(self).toOpaque() + property.offset
+  }
+}

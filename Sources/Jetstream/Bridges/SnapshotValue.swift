@@ -1,0 +1,155 @@
+import Foundation
+
+/// The value of one property in a snapshot.
+enum SnapshotValue: Sendable {
+  /// A plain value of a type that may be shared between isolation domains.
+  case value(SharedValue)
+  /// A plain value of any other type, as JSON.
+  case json(JSONValue)
+  /// The place of a model among the snapshot's nodes.
+  case model(Int?)
+  /// The places of a collection's models.
+  case models([Int])
+
+  /// Whether two plain values are the same.
+  func isSamePlain(as other: SnapshotValue) -> Bool {
+    switch (self, other) {
+    case (.value(let a), .value(let b)): Self.isSame(a.value, b.value)
+    case (.json(let a), .json(let b)): a == b
+    default: false
+    }
+  }
+
+  private static func isSame<Value: PropertyValue>(_ a: Value, _ b: any PropertyValue) -> Bool {
+    (b as? Value).map { Value.isSame(a, $0) } ?? false
+  }
+}
+
+/// Carries a plain value from one isolation domain to others.
+///
+/// Sound although `PropertyValue` does not ask for Sendable: made only for types that
+/// ``Property/isShareable`` has found to be Sendable, or to be nothing but bits that are copied.
+struct SharedValue: @unchecked Sendable {
+  let value: any PropertyValue
+
+  fileprivate init(_ value: any PropertyValue) { self.value = value }
+}
+
+/// Types whose values snapshots hold as they are. JSON would round a `Date`, for one.
+private protocol ShareableValue: Sendable {}
+
+extension String: ShareableValue {}
+extension Date: ShareableValue {}
+extension UUID: ShareableValue {}
+extension URL: ShareableValue {}
+extension Data: ShareableValue {}
+extension Bool: ShareableValue {}
+extension Int: ShareableValue {}
+extension Int8: ShareableValue {}
+extension Int16: ShareableValue {}
+extension Int32: ShareableValue {}
+extension Int64: ShareableValue {}
+extension UInt: ShareableValue {}
+extension UInt8: ShareableValue {}
+extension UInt16: ShareableValue {}
+extension UInt32: ShareableValue {}
+extension UInt64: ShareableValue {}
+extension Float: ShareableValue {}
+extension Double: ShareableValue {}
+extension RGBAColor: ShareableValue {}
+
+/// Types whose values can be shared if those that they hold can.
+private protocol ShareableContainer {
+  static var holdsShareable: Bool { get }
+}
+
+extension Array: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Element.self) }
+}
+extension Optional: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Wrapped.self) }
+}
+extension Dictionary: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Key.self) && isShareable(Value.self) }
+}
+
+func isShareable<Value>(_ type: Value.Type) -> Bool {
+  if _isPOD(type) || type is any ShareableValue.Type || type is any CodableValue.Type {
+    return true
+  }
+  return (type as? any ShareableContainer.Type)?.holdsShareable ?? false
+}
+
+/// Takes values out of a model and puts them back, of a `@Property` of unknown type.
+protocol SnapshotSource: SendableMetatype {
+  /// Whether values can be held as they are.
+  static var isShareable: Bool { get }
+  /// The plain value at `address`.
+  static func shared(at address: UnsafeRawPointer) -> SharedValue
+  /// Stores a plain value, without notifying.
+  static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer)
+  /// Whether `read` gives what is stored at `address`, whatever that is.
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool
+}
+
+/// Sound for the reasons given at `StoredProperty`: type and offset come from the class's own
+/// description, the object is alive, and no access to the property is open. What is written to is
+/// private to its maker.
+extension Property: SnapshotSource {
+  static var isShareable: Bool { Jetstream.isShareable(Value.self) }
+
+  private static func at(_ address: UnsafeMutableRawPointer) -> UnsafeMutablePointer<Property> {
+    address.assumingMemoryBound(to: Property.self)
+  }
+
+  static func shared(at address: UnsafeRawPointer) -> SharedValue {
+    SharedValue(address.assumingMemoryBound(to: Property.self).pointee.value)
+  }
+
+  static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer) {
+    switch value {
+    case .value(let shared):
+      if let value = shared.value as? Value { at(address).pointee.value = value }
+    case .json(let json):
+      if let value = Value.decode(json) { at(address).pointee.value = value }
+    case .model, .models: break
+    }
+  }
+
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool {
+    let original = at(address).pointee.value
+    defer { at(address).pointee.value = original }
+    let probes = [original] + SnapshotProbes.values(of: Value.self)
+    return probes.count > 2
+      && probes.allSatisfy { probe in
+        at(address).pointee.value = probe
+        return (read() as? Value).map { Value.isSame($0, probe) } ?? false
+      }
+  }
+}
+
+/// Values of any property type that a getter which does more than hand out a property would change:
+/// small ones first, so that one that calculates is found out before it overflows.
+private enum SnapshotProbes {
+  private static let json: [JSONValue] = [
+    1, 2, 3, -1, 113, -128, 0, 0.1, -7.25, 4e30, -4e30, .integer(.max), .integer(.min),
+    .unsigned(.max), .null, false, true, "a", "b c", "", " Éa\u{301}\n",
+    .string(String(repeating: "x", count: 300)), "NaN", "-Infinity",
+    "0f8fad5b-d9cb-469f-a165-70867728950e", "https://example.org/a?b#c", "AAEC", [], [1, 0],
+    ["b", "a", ""], [true, false], [0.5, -1.5], ["0f8fad5b-d9cb-469f-a165-70867728950e"],
+    [:], ["b": 1, "a": 2], ["b": "1", "a": ""], ["b": true], ["b": 0.5],
+  ]
+
+  static func values<Value: PropertyValue>(of type: Value.Type) -> [Value] {
+    switch type._storageKind {
+    case .plain: return json.compactMap(type.decode)
+    case .model: return []
+    case .reference:
+      let model = type._modelClass?.init()
+      return [type._value(of: nil as ModelObject?), type._value(of: model)].compactMap { $0 }
+    case .collection:
+      let models = type._modelClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
+      return [ModelList(), ModelList(models ?? [])].compactMap { type._value(of: $0) }
+    }
+  }
+}

@@ -1,0 +1,1 @@
+../../JetstreamTests/Isolation/TestDomain.swift

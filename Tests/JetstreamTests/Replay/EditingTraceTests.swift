@@ -1,0 +1,124 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// A real editing history, where it is there: what was typed and deleted in a file, in order.
+private struct EditingTrace: Decodable {
+  struct Patch: Decodable {
+    let position: Int
+    let deleted: Int
+    let inserted: String
+
+    init(from decoder: any Decoder) throws {
+      var fields = try decoder.unkeyedContainer()
+      position = try fields.decode(Int.self)
+      deleted = try fields.decode(Int.self)
+      inserted = try fields.decode(String.self)
+    }
+  }
+
+  struct Transaction: Decodable { let patches: [Patch] }
+
+  let startContent: String
+  let endContent: String
+  let txns: [Transaction]
+
+  static let url: URL = {
+    let folder =
+      ProcessInfo.processInfo.environment["JETSTREAM_DATA"]
+      ?? URL(filePath: #filePath).appending(path: "../../../../../shared/data").standardized.path
+    return URL(filePath: folder).appending(path: "sveltecomponent.json")
+  }()
+
+  static var isThere: Bool { FileManager.default.fileExists(atPath: url.path) }
+
+  static func load() throws -> EditingTrace {
+    try JSONDecoder().decode(EditingTrace.self, from: Data(contentsOf: url))
+  }
+}
+
+private final class Letter: ModelObject {
+  @Property var text = ""
+
+  convenience init(_ character: Character) {
+    self.init()
+    text = String(character)
+  }
+}
+
+private final class Document: ModelObject {
+  @Property var letters: ModelArray<Letter> = []
+}
+
+/// A second array, kept up through differences alone.
+private final class Mirror {
+  var letters: [Letter] = []
+  var differences = 0
+  /// Whether every removal named the letter that stood at its offset.
+  var wereRemovalsRight = true
+
+  /// In place, since a new array each time would be most of the work.
+  func apply(_ difference: CollectionDifference<Letter>) {
+    differences += 1
+    for case .remove(let offset, let letter, _) in difference.removals.reversed() {
+      if letters.remove(at: offset) !== letter { wereRemovalsRight = false }
+    }
+    for case .insert(let offset, let letter, _) in difference.insertions {
+      letters.insert(letter, at: offset)
+    }
+  }
+
+  /// Compares the objects chunk by chunk, without a call for each of them.
+  func isEqual(to array: ModelArray<Letter>) -> Bool {
+    guard array.count == letters.count else { return false }
+    return letters.withUnsafeBytes { mine in
+      var start = 0
+      for chunk in array.list.storage?.chunks ?? [] {
+        let size = chunk.count * MemoryLayout<Letter>.stride
+        let same = chunk.withUnsafeBytes {
+          memcmp($0.baseAddress!, mine.baseAddress! + start, size)
+        }
+        guard same == 0 else { return false }
+        start += size
+      }
+      return true
+    }
+  }
+}
+
+@Suite(.serialized) struct EditingTraceTests {
+  @Test(
+    "a real editing history, one model a character: differences alone keep up a second array",
+    .enabled(if: EditingTrace.isThere, "the editing history is not beside the project"))
+  func replay() async throws {
+    let trace = try EditingTrace.load()
+    let document = Document()
+    document.letters = ModelArray(trace.startContent.map { Letter($0) })
+    let scope = manualScope(document)
+    let mirror = Mirror()
+    mirror.letters = Array(document.letters)
+    document.observeDifference(mirror, \.letters) { $0.apply($1) }
+    for (number, transaction) in trace.txns.enumerated() {
+      for patch in transaction.patches {
+        for _ in 0..<patch.deleted { document.letters.remove(at: patch.position) }
+        for (offset, character) in patch.inserted.enumerated() {
+          document.letters.insert(Letter(character), at: patch.position + offset)
+        }
+      }
+      scope.ticker.tick()
+      // One expectation for each of so many ticks would take longer than all the rest.
+      guard mirror.isEqual(to: document.letters), mirror.wereRemovalsRight else {
+        Issue.record("the arrays differ after transaction \(number)")
+        return
+      }
+      if number % 1_000 == 0 {
+        document.letters.list.storage?.checkInvariants()
+        await Task.yield()
+      }
+    }
+    #expect(document.letters.map(\.text).joined() == trace.endContent)
+    #expect(scope.count == trace.endContent.count + 1)
+    #expect(mirror.differences > trace.txns.count / 2)
+  }
+}
