@@ -47,6 +47,7 @@ open class ModelObject: Hashable {
 
   deinit {
     guard let record else { return }
+    if let scope = record.scope { scope.rootIsReleased() }
     // A subclass's stored properties are still there: they are destroyed after this body.
     if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
@@ -94,20 +95,6 @@ open class ModelObject: Hashable {
   public final var parents: [(parent: ModelObject, key: String)] {
     (record?.parents.all ?? []).compactMap { link in
       link.parent.model.map { ($0, link.parent.schema.properties[link.index].name) }
-    }
-  }
-
-  /// Takes the model out of every property and collection that holds it.
-  public final func detach() {
-    guard let record else { return }
-    for link in record.parents.all {
-      guard let parent = link.parent.model else { continue }
-      let property = link.parent.schema.properties[link.index]
-      if property.kind == .collection {
-        property.access.remove(self, from: parent, at: property.offset)
-      } else {
-        _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
-      }
     }
   }
 
