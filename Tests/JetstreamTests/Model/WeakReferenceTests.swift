@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-private final class Board: ModelObject {
+private final class Whiteboard: ModelObject {
   @Property var items: ModelArray<Item> = []
   @Property var arrows: ModelArray<Arrow> = []
   @Property var first: Arrow?
@@ -42,7 +42,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
 }
 
 @Suite struct WeakReferenceTests {
-  private let board = Board()
+  private let board = Whiteboard()
   private let item = Item()
   private let arrow = Arrow()
   private let scope: Scope
@@ -180,9 +180,9 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   @Test("two scopes agree, in whatever order the fragments come, also when the target comes later")
   func synced() throws {
     for order in 0..<6 {
-      let board = Board()
+      let board = Whiteboard()
       let source = manualScope(board)
-      let copy = manualScope(Board(uuid: board.uuid))
+      let copy = manualScope(Whiteboard(uuid: board.uuid))
       let item = Item()
       let arrow = Arrow()
       let sets = source.changeSets {
@@ -197,7 +197,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
       fragments = (0..<3).map { fragments[($0 + order) % 3] }
       #expect(copy.apply(fragments).isComplete)
       #expect(copy.canonicalJSON == source.canonicalJSON, "order \(order)")
-      let arrived = try #require((copy.root as? Board)?.arrows.first)
+      let arrived = try #require((copy.root as? Whiteboard)?.arrows.first)
       #expect(arrived.target?.uuid == item.uuid, "order \(order)")
       #expect(arrived.far == nil && words(arrived.$far) == "missing")
     }
