@@ -3,9 +3,14 @@ import Testing
 @testable import Jetstream
 
 /// What may be done inside of a callback, for each way of observing.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CallbackTests {
-  let world = ObservationWorld()
+  let world: ObservationWorld
   let listener = Listener()
+
+  init() { world = ObservationWorld() }
 
   @Test("J023...J036: each kind is told once about one thing", arguments: ObservationKind.allCases)
   func once(kind: ObservationKind) {
@@ -232,9 +237,14 @@ import Testing
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct MutingTests {
-  let world = ObservationWorld()
+  let world: ObservationWorld
   let listener = Listener()
+
+  init() { world = ObservationWorld() }
 
   @Test("R018: what had changed before is told although the token is muted afterwards")
   func before() {

@@ -3,6 +3,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct RootTests {
   let root = Node("root")
   let top = Node("top")
@@ -288,15 +291,6 @@ import Testing
       return model.scope?.ticker === Ticker.on(MainActor.shared)
     }
     #expect(isTold)
-  }
-
-  @Test("J048: where no actor is known it is a misuse")
-  func noActor() async {
-    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      await Task.detached { Node().isScopeRoot = true }.value
-    }
-    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
-    #expect(text.contains("Node.isScopeRoot was set where no actor is known; use makeScopeRoot"))
   }
 
   // MARK: Between scopes
