@@ -47,13 +47,13 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   init(scope: Scope) {
     self.scope = scope
     scope.sealChanges()
-    scope.membershipObserver = self
+    scope.addMembershipObserver(self)
     token = scope.onChanges.listen { [weak self] in self?.localChange($0) }
   }
 
   func end() {
     token?.cancel()
-    scope.membershipObserver = nil
+    scope.removeMembershipObserver(self)
   }
 
   /// A model that has left, and is in no other scope by now.

@@ -27,8 +27,10 @@ class ChangeNode: ObservationToken {
     observesAll || properties.intersects(dirty)
   }
 
-  /// One of the properties has changed; what there is to do in this tick goes into `delivery`.
-  func propertiesChanged(at moment: Int, _ delivery: inout Delivery) {}
+  /// The properties of the model in `dirty` have changed, one that counts among them; what there is to do in this tick goes into `delivery`.
+  func propertiesChanged(
+    _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
+  ) {}
 
   override final func leaveHolder() { record?.nodes.remove(self) }
 
@@ -133,7 +135,9 @@ class ChangeObservation: ChangeNode {
 
   deinit { for composite in composites { composite.stop() } }
 
-  override final func propertiesChanged(at moment: Int, _ delivery: inout Delivery) {
+  override final func propertiesChanged(
+    _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
+  ) {
     if madeAt <= moment { delivery.trigger(self) }
   }
 

@@ -32,14 +32,18 @@ struct DirtyModels {
     return work
   }
 
-  /// Calls the observers of all models in `work`: property observers, then tree observers.
-  static func deliver(_ work: Work) {
-    if work.isEmpty { return }
+  /// Calls the observers of all models in `work`: property observers, those of live queries, then tree
+  /// observers. `evaluations` wait for this tick besides what follows the models.
+  static func deliver(_ work: Work, _ evaluations: [any TickEvaluation] = []) {
+    if work.isEmpty, evaluations.isEmpty { return }
     var delivery = Delivery()
+    for evaluation in evaluations { delivery.trigger(evaluation) }
     for (record, dirty) in work { delivery.collect(from: record, dirty) }
     delivery.evaluateFollowers()
+    delivery.evaluateQueries()
     let trees = TreeObservers.concerned(by: work)
     delivery.callObservers()
+    delivery.callQueries()
     for tree in trees where tree.isLive { tree.handler?() }
   }
 }
@@ -48,12 +52,13 @@ struct DirtyModels {
 struct Delivery {
   private var observations: ContiguousArray<ChangeObservation> = []
   private var followers: ContiguousArray<Follower> = []
+  private var queries: ContiguousArray<any TickEvaluation> = []
 
   /// Finds what waits for changes of `dirty` properties of a model.
   mutating func collect(from record: ModelRecord, _ dirty: PropertySet) {
     let moment = record.changedAt
     record.nodes.forEach { node in
-      if node.concerns(dirty) { node.propertiesChanged(at: moment, &self) }
+      if node.concerns(dirty) { node.propertiesChanged(dirty, at: moment, &self) }
     }
   }
 
@@ -70,6 +75,12 @@ struct Delivery {
     follower.isTriggered = true
     followers.append(follower)
   }
+
+  /// Has the query evaluated in this tick; it is triggered once.
+  mutating func trigger(_ query: any TickEvaluation) { queries.append(query) }
+
+  fileprivate func evaluateQueries() { for query in queries { query.evaluate() } }
+  fileprivate func callQueries() { for query in queries { query.deliver() } }
 
   fileprivate mutating func evaluateFollowers() {
     let all = followers

@@ -86,7 +86,9 @@ private final class FollowerNode: ChangeNode {
     cancel()
   }
 
-  override func propertiesChanged(at moment: Int, _ delivery: inout Delivery) {
+  override func propertiesChanged(
+    _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
+  ) {
     if let follower { delivery.trigger(follower) }
   }
 }

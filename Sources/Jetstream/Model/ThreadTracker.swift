@@ -52,11 +52,19 @@ final class ReadTracker {
     let index: Int
   }
 
+  private static let searched = 8
+
   private(set) var reads: [Read] = []
   private var known: Set<Read> = []
 
   func note(_ model: ModelObject, index: Int) {
     let read = Read(model: model, index: index)
+    // Most code reads little, which is searched faster than hashed.
+    if reads.count < Self.searched {
+      if !reads.contains(read) { reads.append(read) }
+      return
+    }
+    if known.isEmpty { known = Set(reads) }
     if known.insert(read).inserted { reads.append(read) }
   }
 

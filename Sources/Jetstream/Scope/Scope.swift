@@ -40,8 +40,8 @@ public final class Scope: TickClient {
   var incomingPauses = 0
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
-  /// Is told when models come and go.
-  package weak var membershipObserver: (any MembershipObserver)?
+  /// Who is told when models come and go.
+  private var membershipObservers = MembershipObservers()
   /// True while a remote value is being written; observers run with it off.
   package internal(set) var isWritingRemotely = false
 
@@ -125,6 +125,9 @@ public final class Scope: TickClient {
   /// The schema of the class that is called `wireName` in this scope.
   public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
+  /// The schemas of all classes that were registered, in no particular order.
+  var knownSchemas: some Collection<ModelSchema> { classes.values }
+
   // MARK: Membership
 
   func record(of uuid: UUID) -> ModelRecord? { records.record(of: uuid) }
@@ -149,8 +152,8 @@ public final class Scope: TickClient {
         continue
       }
       classes[next.wireName] = next
-      for property in next.childProperties {
-        if !property.isSynced { hasLocalReferences = true }
+      if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
+      for property in next.properties {
         if let child = property.access.valueType._modelClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
@@ -181,7 +184,9 @@ public final class Scope: TickClient {
   /// Collects what admitting a model means: it is new, unless it comes from the others or has only
   /// been away since the last change set.
   func enter(_ record: ModelRecord) {
-    if let model = record.model { membershipObserver?.modelEntered(model) }
+    if !membershipObservers.isEmpty, let model = record.model {
+      membershipObservers.forEach { $0.modelEntered(model) }
+    }
     if record.captureScope === self {
       // It has only been away.
     } else {
@@ -202,7 +207,9 @@ public final class Scope: TickClient {
     records.remove(record.uuid)
     record.scope = nil
     record.keepTicker(ticker)
-    if let model = record.model { membershipObserver?.modelLeft(model) }
+    if !membershipObservers.isEmpty, let model = record.model {
+      membershipObservers.forEach { $0.modelLeft(model) }
+    }
     record.scopedParents = 0
     if record.isNew || isWritingRemotely {
       forget(record)
@@ -254,6 +261,19 @@ public final class Scope: TickClient {
     records.remove(record.uuid)
     record.uuidIfMade = uuid
     _ = records.insert(record)
+    if let root { membershipObservers.forEach { $0.modelRenamed(root) } }
+  }
+
+  /// Whether anybody is told about models that come and go.
+  var hasMembershipObservers: Bool { !membershipObservers.isEmpty }
+
+  /// Tells `observer` about models that come and go from here on. It is held weakly.
+  package func addMembershipObserver(_ observer: any MembershipObserver) {
+    membershipObservers.add(observer)
+  }
+
+  package func removeMembershipObserver(_ observer: any MembershipObserver) {
+    membershipObservers.remove(observer)
   }
 
   func refuse(_ error: ScopeError) {
@@ -263,10 +283,4 @@ public final class Scope: TickClient {
       FileHandle.standardError.write(Data("Jetstream: \(error)\n".utf8))
     }
   }
-}
-
-/// Is told when models come into a scope and leave it, while the tree is being changed.
-package protocol MembershipObserver: AnyObject {
-  func modelEntered(_ model: ModelObject)
-  func modelLeft(_ model: ModelObject)
 }

@@ -36,6 +36,8 @@ public final class Ticker {
   private var appointments: [Appointment] = []
   /// Models with something for their coalesced observers.
   private var dirtyModels = DirtyModels()
+  /// What has something to evaluate in the next tick, although no model that it follows has changed.
+  private var evaluations: [any TickEvaluation] = []
   private var isTurnScheduled = false
   /// When tasks that sleep will wake this ticker. None is started while an earlier one is to come,
   /// so that short waits beside a long one leave nothing behind.
@@ -66,8 +68,8 @@ public final class Ticker {
     !hasTurn && nextDue == nil
   }
 
-  /// Delivers, in this order: coalesced property and collection observers, tree observers, and what
-  /// the scopes have that is due. What callbacks change belongs to the next tick: a tick never loops.
+  /// Delivers, in this order: coalesced property and collection observers, live queries, tree
+  /// observers, and what the scopes have that is due. What callbacks change belongs to the next tick: a tick never loops.
   ///
   /// Must be called in the ticker's isolation domain; on an actor's ticker it happens by itself.
   public func tick() {
@@ -115,7 +117,17 @@ public final class Ticker {
   }
 
   /// Calls the coalesced observers of everything that has changed so far.
-  func deliverToObservers() { DirtyModels.deliver(dirtyModels.take()) }
+  func deliverToObservers() {
+    let waiting = evaluations
+    evaluations = []
+    DirtyModels.deliver(dirtyModels.take(), waiting)
+  }
+
+  /// Has `evaluation` run in the next tick. Nobody asks twice for one tick.
+  func enqueue(_ evaluation: any TickEvaluation) {
+    evaluations.append(evaluation)
+    if !isTurnScheduled { scheduleIfNeeded() }
+  }
 
   /// Queues a model for the next tick.
   func enqueue(_ record: ModelRecord) {
@@ -141,7 +153,9 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  private var hasTurn: Bool { !nextTurn.isEmpty || !dirtyModels.isEmpty }
+  private var hasTurn: Bool {
+    !nextTurn.isEmpty || !dirtyModels.isEmpty || !evaluations.isEmpty
+  }
 
   /// When the first of the timed jobs and appointments is due.
   private var nextDue: Duration? {

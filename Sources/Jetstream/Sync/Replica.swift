@@ -65,14 +65,14 @@ package final class Replica {
     self.params = params
     scope.sealChanges()
     token = scope.onChanges.listen { [weak self] set in self?.localChange(set) }
-    scope.membershipObserver = self
+    scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
 
   /// Stops following the scope. What is pending stays visible and is not sent any more.
   func end() {
     token?.cancel()
-    scope.membershipObserver = nil
+    scope.removeMembershipObserver(self)
     scope.onIncomingResumed = nil
   }
 

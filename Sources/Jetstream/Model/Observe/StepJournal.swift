@@ -30,6 +30,12 @@ final class StepJournal {
     return composition.difference { now[$0] }
   }
 
+  /// The steps from the content at the last call to `now`, from which the next ones are counted.
+  func takeSteps(now: ModelList) -> [ListOperation] {
+    defer { forget() }
+    return old.map { ListDifference.operations(from: $0, to: now) } ?? Array(steps)
+  }
+
   /// Counts from the present content on.
   func forget() {
     steps = []

@@ -1,0 +1,68 @@
+/// The values by which a query orders its rows, one for each row, as of its last evaluation.
+///
+/// Rows are compared by what is kept here and never by what their models say now, so that the order
+/// of rows that wait for their evaluation stays the one that they were put in by.
+class KeyColumn {
+  /// Evaluates the key of `model`, which has the slot `slot`; true if it orders differently now.
+  func evaluate(_ model: ModelObject, at slot: Int) -> Bool {
+    preconditionFailure("A column is abstract.")
+  }
+  /// Less than 0 if the row at `a` stands in front of the one at `b`, 0 if the key does not decide.
+  func compare(_ a: Int, _ b: Int) -> Int { preconditionFailure("A column is abstract.") }
+  /// The row at `slot` has gone.
+  func clear(_ slot: Int) { preconditionFailure("A column is abstract.") }
+}
+
+/// A column of one type of key.
+final class TypedColumn<Key>: KeyColumn {
+  private let key: (ModelObject) -> Key
+  private let order: (Key, Key) -> Int
+  private var values: ContiguousArray<Key?> = []
+
+  init(key: @escaping (ModelObject) -> Key, order: @escaping (Key, Key) -> Int) {
+    self.key = key
+    self.order = order
+  }
+
+  override func evaluate(_ model: ModelObject, at slot: Int) -> Bool {
+    let new = key(model)
+    while values.count <= slot { values.append(nil) }
+    let isSame = values[slot].map { order($0, new) == 0 } ?? false
+    values[slot] = .some(new)
+    return !isSame
+  }
+
+  override func compare(_ a: Int, _ b: Int) -> Int { order(value(a), value(b)) }
+
+  override func clear(_ slot: Int) { if slot < values.count { values[slot] = .none } }
+
+  /// The key of the row at `slot`.
+  func value(_ slot: Int) -> Key {
+    guard let value = values[slot] else { preconditionFailure("A row is ordered before its key.") }
+    return value
+  }
+
+  func compare(_ slot: Int, with key: Key) -> Int { order(value(slot), key) }
+}
+
+/// Three-way comparisons.
+enum KeyOrder {
+  /// A value that is not equal to itself, such as not-a-number, stands in front of all others.
+  static func compare<Key: Comparable>(_ a: Key, _ b: Key) -> Int {
+    if a < b { return -1 }
+    if b < a { return 1 }
+    if a == b { return 0 }
+    let (aIsOrdered, bIsOrdered) = (a == a, b == b)
+    return aIsOrdered == bIsOrdered ? 0 : aIsOrdered ? 1 : -1
+  }
+
+  /// Nil stands in front of all values.
+  static func compare<Key: Comparable>(_ a: Key?, _ b: Key?) -> Int {
+    switch (a, b) {
+    case (let a?, let b?): compare(a, b)
+    case (nil, nil): 0
+    case (nil, _): -1
+    case (_, nil): 1
+    }
+  }
+}

@@ -1,0 +1,192 @@
+/// What a live query finds: models of a scope or of a collection, filtered and sorted.
+///
+/// ```swift
+/// let open = scope.query(Task.self)
+///   .filter { !$0.isDone && $0.priority > 1 }
+///   .sorted(by: \.due, .descending).then(by: \.title)
+///   .live()
+/// ```
+///
+/// A query is a description and does nothing; ``live(isolation:)`` runs it and keeps the result up to
+/// date. Its closures may read what they like of a model and of other models that it leads to, also
+/// through computed properties: what they have read through `@Property` is what they depend on.
+/// They must not write, and they get no notice of anything else, such as a global variable.
+public struct Query<Model: ModelObject> {
+  let source: QueryOrigin
+  // From here on the class of the models is not known any more: nothing has to be specialized for it.
+  var filters: [(ModelObject) -> Bool] = []
+  /// Makes the columns of the sort keys, the one that decides first in front.
+  var columns: [() -> KeyColumn] = []
+
+  init(_ source: QueryOrigin) { self.source = source }
+
+  /// Only models for which `isIncluded` is true, of those that the query finds otherwise.
+  public func filter(_ isIncluded: @escaping (Model) -> Bool) -> Query {
+    var result = self
+    result.filters.append { isIncluded(Self.row($0)) }
+    return result
+  }
+
+  /// In the order of `key`: a key path or a closure, evaluated once for each change of what it reads.
+  ///
+  /// As with an array that is sorted again, the last call of `sorted` decides first and what was
+  /// sorted by before decides between equals. ``then(by:_:)-(_,_)`` reads more naturally: it adds a
+  /// key that decides last. What all keys find equal stands in the order of the collection; in a
+  /// query of a scope, in the order of the UUIDs, which is the same in all replicas. A key that is
+  /// not equal to itself, such as not-a-number, comes first in ascending order.
+  public func sorted<Key: Comparable>(
+    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+  ) -> Query {
+    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
+  }
+
+  /// In the order of `key`. Nil comes first in ascending order and last in descending order.
+  public func sorted<Key: Comparable>(
+    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
+  ) -> Query {
+    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
+  }
+
+  /// In the order of `key`, of which `areInIncreasingOrder` knows which of two comes first.
+  ///
+  /// ```swift
+  /// query.sorted(by: \.title) { $0.lowercased() < $1.lowercased() }
+  /// ```
+  ///
+  /// It is given keys and not models, because keys are kept: a model that changes while others are
+  /// compared with it would spoil the order. It must be a strict weak order of the keys alone.
+  public func sorted<Key>(
+    by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
+  ) -> Query {
+    adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: true)
+  }
+
+  /// What all keys so far find equal, in the order of `key`.
+  public func then<Key: Comparable>(
+    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+  ) -> Query {
+    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
+  }
+
+  /// What all keys so far find equal, in the order of `key`, nil first in ascending order.
+  public func then<Key: Comparable>(
+    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
+  ) -> Query {
+    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
+  }
+
+  /// What all keys so far find equal, in the order that `areInIncreasingOrder` gives to `key`.
+  public func then<Key>(
+    by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
+  ) -> Query {
+    adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: false)
+  }
+
+  /// In sections of equal `key`, which stand in the order of the key. Within a section the rows keep
+  /// the order of the query.
+  public func sections<Key: Comparable>(
+    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+  ) -> SectionedQuery<Key, Model> {
+    SectionedQuery(
+      query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
+  }
+
+  /// In sections of equal `key`; the one of nil comes first in ascending order.
+  public func sections<Key: Comparable>(
+    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
+  ) -> SectionedQuery<Key?, Model> {
+    SectionedQuery(
+      query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
+  }
+
+  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  ///
+  /// Cost: O(n log n), and one evaluation of the closures for each model.
+  public func live(isolation: (any Actor)? = #isolation) -> LiveQuery<Model> {
+    LiveQuery(engine(sections: nil, isolation))
+  }
+
+  func engine(sections: SectionRows?, _ isolation: (any Actor)?) -> QueryEngine {
+    QueryEngine(
+      source, filters: filters, columns: columns.map { $0() }, sections: sections,
+      ticker: isolation.map { Ticker.on($0) })
+  }
+
+  /// Sound because the sources have only models of this class.
+  static func row(_ model: ModelObject) -> Model { unsafeDowncast(model, to: Model.self) }
+
+  private func adding<Key>(
+    _ key: @escaping (Model) -> Key, _ direction: SortDirection,
+    _ order: @escaping (Key, Key) -> Int, atFront: Bool
+  ) -> Query {
+    var result = self
+    let order = Self.directed(order, direction)
+    result.columns.insert(
+      { TypedColumn(key: { key(Self.row($0)) }, order: order) },
+      at: atFront ? 0 : result.columns.count)
+    return result
+  }
+
+  private static func directed<Key>(
+    _ order: @escaping (Key, Key) -> Int, _ direction: SortDirection
+  ) -> (Key, Key) -> Int {
+    direction == .ascending ? order : { order($1, $0) }
+  }
+
+  private static func compare<Key>(
+    _ areInIncreasingOrder: @escaping (Key, Key) -> Bool
+  ) -> (Key, Key) -> Int {
+    { areInIncreasingOrder($0, $1) ? -1 : areInIncreasingOrder($1, $0) ? 1 : 0 }
+  }
+}
+
+/// What a query is made of.
+enum QueryOrigin {
+  case scope(Scope, includes: (ModelObject) -> Bool)
+  case collection(ModelRecord, property: Int)
+}
+
+/// Which end of an order comes first.
+public enum SortDirection: Sendable {
+  /// The least comes first.
+  case ascending
+  /// The greatest comes first.
+  case descending
+}
+
+/// A query whose rows stand in sections. Made by ``Query/sections(by:_:)-(_,_)``.
+public struct SectionedQuery<Key, Model: ModelObject> {
+  let query: Query<Model>
+  let key: (Model) -> Key
+  let order: (Key, Key) -> Int
+
+  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  public func live(isolation: (any Actor)? = #isolation) -> LiveSections<Key, Model> {
+    let key = key
+    let index = SectionIndex(TypedColumn(key: { key(Query<Model>.row($0)) }, order: order))
+    return LiveSections(query.engine(sections: index, isolation), index)
+  }
+}
+
+extension Scope {
+  /// A query of every model of a class in the scope, subclasses included.
+  public func query<Model: ModelObject>(_ model: Model.Type) -> Query<Model> {
+    Query(.scope(self, includes: { $0 is Model }))
+  }
+}
+
+extension ObservableModel {
+  /// A query of the models in a collection, in its order unless it is sorted.
+  ///
+  /// The key path must name a `@Property`.
+  public func query<Element: ModelObject>(
+    _ keyPath: KeyPath<Self, ModelArray<Element>>
+  ) -> Query<Element> {
+    let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
+    precondition(
+      reads.count == 1 && reads[0].model === self
+        && schema.properties[reads[0].index].access.valueType == ModelArray<Element>.self,
+      "\(keyPath) is not a collection @Property of \(schema.wireName), so it cannot be queried.")
+    return Query(.collection(ensureRecord(), property: reads[0].index))
+  }
+}

@@ -1,0 +1,266 @@
+/// Keeps the rows of a query up to date: what ``LiveQuery`` and ``LiveSections`` are made of.
+///
+/// In a tick only rows that have come, that stand elsewhere in the source, or of which something that
+/// their closures have read has changed are evaluated. They are taken out of the order, by slot and
+/// without a comparison, and put back by their new keys among rows whose keys are those that they
+/// were put in by. So k changes cost O(k log n), and nothing in between can spoil the order.
+final class QueryEngine: TickEvaluation {
+  private let filters: [(ModelObject) -> Bool]
+  private let columns: [KeyColumn]
+  let sections: SectionRows?
+  let source: QuerySource
+  let dependencies: DependencyTable
+  private(set) var table = RowTable()
+  var reasons: ContiguousArray<RowReasons> = []
+  private(set) var isStopped = false
+  /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
+  var onChange: ((QueryChange) -> Void)?
+  var wantsChanges: () -> Bool = { false }
+  /// How many times the rows have changed.
+  private(set) var version = 0
+  private var undelivered: QueryChange?
+  private var isDelivering = false
+  /// Set when a tick was to evaluate the query before the change of another one was delivered.
+  private var isPostponed = false
+  private var isEvaluating = false
+
+  init(
+    _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
+    sections: SectionRows?, ticker: Ticker?
+  ) {
+    self.filters = filters
+    self.sections = sections
+    self.columns = (sections.map { [$0.column] } ?? []) + columns
+    dependencies = DependencyTable(ticker: ticker)
+    switch origin {
+    case .scope(let scope, let includes):
+      source = .scope(ScopeSource(scope, includes: includes, dependencies))
+    case .collection(let owner, let property):
+      source = .collection(CollectionSource(owner, property))
+    }
+    dependencies.evaluation = self
+    start()
+  }
+
+  deinit { stop() }
+
+  /// Listens to nothing any more; the rows stay as they are.
+  func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    if case .scope(let scope) = source { scope.stop() }
+    dependencies.stop()
+    undelivered = nil
+    onChange = nil
+  }
+
+  private func start() {
+    var rows: [Int] = []
+    switch source {
+    case .scope(let scope):
+      scope.evaluation = self
+      scope.start()
+      for model in scope.models {
+        rows.append(addRow(model))
+        scope.place(rows[rows.count - 1], model)
+      }
+    case .collection(let collection):
+      collection.start(dependencies)
+      collection.list?.forEach { rows.append(addRow($0)) }
+      collection.order.rebuild(rows) { _ in 0 }
+    }
+    var shown: [Int] = []
+    for slot in rows where evaluate(slot).isIncluded { shown.append(slot) }
+    enter(shown)
+  }
+
+  // MARK: Rows
+
+  func addRow(_ model: ModelObject) -> Int {
+    let slot = table.add(model)
+    while reasons.count <= slot { reasons.append([]) }
+    return slot
+  }
+
+  private func dropRow(_ slot: Int) {
+    dependencies.forget(slot)
+    for column in columns { column.clear(slot) }
+    table.remove(slot)
+  }
+
+  /// Runs the closures for one row, and learns what they read. Keys are not evaluated for what the
+  /// filters leave out.
+  private func evaluate(_ slot: Int) -> (isIncluded: Bool, isReordered: Bool) {
+    let model = table.model(slot)
+    let (result, reads) = ReadTracker.track { () -> (isIncluded: Bool, isReordered: Bool) in
+      guard filters.allSatisfy({ $0(model) }) else { return (false, false) }
+      var isReordered = false
+      for column in columns where column.evaluate(model, at: slot) { isReordered = true }
+      return (true, isReordered)
+    }
+    dependencies.follow(reads, for: slot)
+    return result
+  }
+
+  // MARK: Order
+
+  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+    for column in columns {
+      let order = column.compare(a, b)
+      if order != 0 { return order < 0 }
+    }
+    switch source {
+    case .scope(let scope): return scope.isBefore(a, b)
+    case .collection(let collection):
+      return collection.order.rank(of: a) < collection.order.rank(of: b)
+    }
+  }
+
+  /// Takes a row out of what is shown.
+  private func leave(_ slot: Int) {
+    table.shown.remove(slot)
+    sections?.remove(slot)
+    if case .collection(let collection) = source, collection.order.contains(slot) {
+      collection.order.setWeight(0, of: slot)
+    }
+  }
+
+  /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all.
+  private func enter(_ slots: [Int]) {
+    if let sections { for slot in slots { sections.add(slot) } }
+    if case .collection(let collection) = source {
+      for slot in slots { collection.order.setWeight(1, of: slot) }
+      if columns.isEmpty { return enterInOrder(of: collection, slots) }
+    }
+    if slots.count > 32, slots.count > table.shown.count / 8 {
+      let new = slots.sorted(by: isBefore)
+      table.shown.rebuild(merge(table.shown.slots, new))
+    } else {
+      for slot in slots { table.shown.insert(slot) { isBefore(slot, $0) } }
+    }
+  }
+
+  /// Shows rows of a collection in its own order, in which nothing has to be compared.
+  private func enterInOrder(of collection: CollectionSource, _ slots: [Int]) {
+    if slots.count > 32, slots.count > table.shown.count / 8 {
+      return table.shown.rebuild(
+        collection.order.slots.filter { collection.order.weight(of: $0) > 0 })
+    }
+    // From front to back: then all in front of a row stand in both orders.
+    let places = slots.map { (slot: $0, place: collection.order.weight(before: $0)) }
+    for (slot, place) in places.sorted(by: { $0.place < $1.place }) {
+      table.shown.insert(slot, at: place)
+    }
+  }
+
+  private func merge(_ old: ContiguousArray<Int>, _ new: [Int]) -> ContiguousArray<Int> {
+    if old.isEmpty { return ContiguousArray(new) }
+    var result: ContiguousArray<Int> = []
+    result.reserveCapacity(old.count + new.count)
+    var next = 0
+    for slot in old {
+      while next < new.count, isBefore(new[next], slot) {
+        result.append(new[next])
+        next += 1
+      }
+      result.append(slot)
+    }
+    result.append(contentsOf: new[next...])
+    return result
+  }
+
+  // MARK: Tick
+
+  func evaluate() {
+    // An observer has had the next tick delivered. What the others are told has to fit the rows, so
+    // these wait until all have been told.
+    if isDelivering || undelivered != nil {
+      isPostponed = true
+      return
+    }
+    dependencies.isTriggered = false
+    guard !isStopped else { return }
+    precondition(
+      !isEvaluating, "A closure of a query had a tick delivered while it ran.")
+    isEvaluating = true
+    defer { isEvaluating = false }
+    var work: ContiguousArray<Int> = []
+    func mark(_ slot: Int, _ reason: RowReasons) {
+      if reasons[slot].isEmpty { work.append(slot) }
+      reasons[slot].formUnion(reason)
+    }
+    let changed = dependencies.takeChangedRows()
+    settle(mark)
+    for slot in changed where slot != DependencyTable.sourceRow { mark(slot, .changed) }
+    if work.isEmpty { return }
+
+    var steps: [QueryStep] = []
+    var changedInPlace: [Int] = []
+    for slot in work {
+      let reason = reasons[slot]
+      let wasShown = table.shown.contains(slot)
+      var isShown = wasShown
+      var isReordered = reason.contains(.placed)
+      if reason.contains(.gone) {
+        isShown = false
+      } else if !reason.isDisjoint(with: [.arrived, .changed]) {
+        let result = evaluate(slot)
+        isShown = result.isIncluded
+        isReordered = isReordered || result.isReordered
+      }
+      if wasShown != isShown || wasShown && isReordered {
+        steps.append(
+          QueryStep(
+            slot: slot, model: table.model(slot), wasShown: wasShown, isShown: isShown,
+            isChanged: reason.contains(.changed)))
+      } else if wasShown, reason.contains(.changed) {
+        changedInPlace.append(slot)
+      }
+    }
+    undelivered = perform(&steps, changedInPlace)
+    for slot in work {
+      if reasons[slot].contains(.gone) { dropRow(slot) }
+      reasons[slot] = []
+    }
+  }
+
+  /// Moves the rows, and tells the difference if somebody wants to know.
+  private func perform(
+    _ steps: inout [QueryStep], _ changedInPlace: [Int]
+  ) -> QueryChange? {
+    version += 1
+    let isWanted = wantsChanges()
+    var builder = QueryChangeBuilder()
+    sections?.forgetNews()
+    if isWanted { builder.noteOld(&steps, table.shown, sections) }
+    for step in steps where step.wasShown { leave(step.slot) }
+    enter(steps.compactMap { $0.isShown ? $0.slot : nil })
+    let emptied = sections?.dropEmpty() ?? []
+    guard isWanted else { return nil }
+    var change = builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
+    change?.version = version
+    return change
+  }
+
+  func deliver() {
+    if isDelivering { return }
+    while let change = undelivered {
+      undelivered = nil
+      isDelivering = true
+      onChange?(change)
+      isDelivering = false
+      if isPostponed {
+        isPostponed = false
+        evaluate()
+      }
+    }
+  }
+}
+
+extension QueryEngine {
+  /// Lets an observer that comes now, and sees the rows as they are now, hear of later changes only.
+  func isLater() -> (QueryChange) -> Bool {
+    let now = version
+    return { $0.version > now }
+  }
+}

@@ -1,0 +1,34 @@
+/// Is told when models come into a scope and leave it, while the tree is being changed.
+package protocol MembershipObserver: AnyObject {
+  func modelEntered(_ model: ModelObject)
+  func modelLeft(_ model: ModelObject)
+  /// The root has another UUID from now on.
+  func modelRenamed(_ model: ModelObject)
+}
+
+extension MembershipObserver {
+  package func modelRenamed(_ model: ModelObject) {}
+}
+
+/// The membership observers of one scope, held weakly, in the order in which they came.
+struct MembershipObservers {
+  private struct Entry { weak var observer: (any MembershipObserver)? }
+
+  private var entries: [Entry] = []
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  mutating func add(_ observer: any MembershipObserver) {
+    entries.removeAll { $0.observer == nil }
+    entries.append(Entry(observer: observer))
+  }
+
+  mutating func remove(_ observer: any MembershipObserver) {
+    entries.removeAll { $0.observer == nil || $0.observer === observer }
+  }
+
+  @inline(__always)
+  func forEach(_ body: (any MembershipObserver) -> Void) {
+    for entry in entries { if let observer = entry.observer { body(observer) } }
+  }
+}

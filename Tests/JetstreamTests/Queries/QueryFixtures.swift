@@ -1,0 +1,119 @@
+import Testing
+
+@testable import Jetstream
+
+class Chore: ModelObject {
+  @Property var title = ""
+  @Property var priority = 0
+  @Property var isDone = false
+  @Property var due: Double?
+  @Property var project: Project?
+  @Property var parts: ModelArray<Chore> = []
+  @Property var note = ""
+
+  convenience init(_ title: String, priority: Int = 0) {
+    self.init()
+    self.title = title
+    self.priority = priority
+  }
+}
+
+final class Errand: Chore {
+  @Property var place = ""
+}
+
+final class Project: ModelObject {
+  @Property var name = ""
+  @Property var color = 0
+
+  convenience init(_ name: String) {
+    self.init()
+    self.name = name
+  }
+}
+
+final class Workboard: ModelObject {
+  @Property var chores: ModelArray<Chore> = []
+  @Property var projects: ModelArray<Project> = []
+  @Property var inbox: Chore?
+
+  convenience init(_ titles: [String]) {
+    self.init()
+    chores = ModelArray(titles.map { Chore($0) })
+  }
+}
+
+func boardScope(_ board: Workboard) -> Scope { manualScope(board, models: [Errand.self]) }
+
+/// Follows a query by its updates alone, and checks each of them.
+final class RowFollower<Model: ModelObject> {
+  var rows: [Model]
+  var updates: [LiveUpdate<Model>] = []
+  private let query: LiveQuery<Model>
+
+  init(_ query: LiveQuery<Model>, _ place: @escaping () -> String = { "" }) {
+    self.query = query
+    rows = Array(query.rows)
+    query.observe(self) { [unowned query] me, update in
+      #expect(
+        !update.difference.isEmpty || !update.updated.isEmpty, "an empty update, \(place())")
+      let new = me.rows.applying(update.difference)
+      #expect(new != nil, "a difference that does not fit, \(place())")
+      me.rows = new ?? []
+      #expect(me.rows == Array(query.rows), "\(place())")
+      #expect(update.updated == update.updated.sorted(), "\(place())")
+      #expect(update.updated.allSatisfy { me.rows.indices.contains($0) }, "\(place())")
+      for move in update.moves { #expect(!update.updated.contains(move.to), "\(place())") }
+      me.updates.append(update)
+    }
+  }
+
+  /// What has come since the last time.
+  func take() -> [LiveUpdate<Model>] {
+    defer { updates = [] }
+    return updates
+  }
+}
+
+/// Applies the updates of sections as a list view does, by paths alone.
+final class SectionFollower<Key, Model: ModelObject> {
+  var sections: [[Model]]
+  var flat: [Model]
+  var updates: [LiveSectionsUpdate<Model>] = []
+
+  init(_ query: LiveSections<Key, Model>, _ place: @escaping () -> String = { "" }) {
+    sections = query.sections.map { Array($0) }
+    flat = Array(query.rows)
+    query.observe(self) { [unowned query] me, update in
+      me.flat = me.flat.applying(update.difference) ?? []
+      #expect(me.flat == Array(query.rows), "\(place())")
+      me.apply(update, query, place())
+      me.updates.append(update)
+    }
+  }
+
+  private func apply(
+    _ update: LiveSectionsUpdate<Model>, _ query: LiveSections<Key, Model>, _ place: String
+  ) {
+    #expect(
+      !update.difference.isEmpty || !update.updated.isEmpty, "an empty update, \(place)")
+    var carried: [RowPath: Model] = [:]
+    for (from, to) in update.moved { carried[to] = sections[from.section][from.item] }
+    for path in (update.deleted + update.moved.map(\.from)).sorted().reversed() {
+      #expect(!update.deletedSections.contains(path.section), "\(place)")
+      sections[path.section].remove(at: path.item)
+    }
+    for section in update.deletedSections.reversed() { sections.remove(at: section) }
+    for section in update.insertedSections {
+      sections.insert(Array(query.sections[section]), at: section)
+    }
+    for path in (update.inserted + update.moved.map(\.to)).sorted() {
+      #expect(!update.insertedSections.contains(path.section), "\(place)")
+      sections[path.section].insert(carried[path] ?? query[path], at: path.item)
+    }
+    let now = query.sections.map { Array($0) }
+    #expect(sections == now, "\(place)")
+    for path in update.updated { #expect(now[path.section].indices.contains(path.item)) }
+    sections = now
+  }
+}

@@ -1,0 +1,221 @@
+import Testing
+
+@testable import Jetstream
+
+/// Queries of all kinds over one forest that is changed at random.
+@Suite struct QueryForestTests {
+  private final class World {
+    let board = Workboard()
+    let scope: Scope
+    let chores: [Chore]
+    let projects: [Project]
+    var generator: SeededGenerator
+    var place = ""
+    /// Of which rows something was written since the last tick that the closures may read.
+    var touched: Set<Chore> = []
+
+    init(seed: UInt64) {
+      generator = SeededGenerator(seed: seed)
+      scope = boardScope(board)
+      let projects = (0..<4).map { Project("p\($0)") }
+      self.projects = projects
+      board.projects = ModelArray(projects)
+      chores = (0..<40).map { index in
+        let chore = index % 5 == 0 ? Errand() : Chore()
+        chore.title = "t\(index % 7)"
+        chore.priority = index % 4
+        chore.project = index % 3 == 0 ? nil : projects[index % 4]
+        return chore
+      }
+      board.chores = ModelArray(chores.prefix(20))
+    }
+
+    func change() {
+      let chore = chores.randomElement(using: &generator)!
+      let other = chores.randomElement(using: &generator)!
+      switch Int.random(in: 0..<17, using: &generator) {
+      case 0, 1: write(chore) { $0.priority = .random(in: 0..<4, using: &generator) }
+      case 2: write(chore) { $0.title = "t\(Int.random(in: 0..<7, using: &generator))" }
+      case 3: write(chore) { $0.isDone.toggle() }
+      case 4: write(chore) { $0.due = [nil, 1, 2, .nan].randomElement(using: &generator)! }
+      case 5: write(chore) { $0.project = projects.randomElement(using: &generator) }
+      case 6: write(chore) { $0.project = nil }
+      case 7:
+        let project = projects.randomElement(using: &generator)!
+        for chore in chores where chore.project === project { touched.insert(chore) }
+        project.name = "p\(Int.random(in: 0..<5, using: &generator))"
+        for chore in chores where chore.project === project { touched.insert(chore) }
+      case 8: board.chores.append(chore)
+      case 9: board.chores.insert(chore, at: .random(in: 0...board.chores.count, using: &generator))
+      case 10: board.chores.remove(chore)
+      case 11 where board.chores.count > 1:
+        board.chores.move(
+          from: .random(in: 0..<board.chores.count, using: &generator),
+          to: .random(in: 0..<board.chores.count, using: &generator))
+      case 12:
+        board.chores = ModelArray(chores.shuffled(using: &generator).prefix(25))
+      case 13: chore.parts.append(other)
+      case 14: chore.parts.remove(other)
+      case 15: board.inbox = Bool.random(using: &generator) ? chore : nil
+      default: chore.note += "x"
+      }
+    }
+
+    private func write(_ chore: Chore, _ body: (Chore) -> Void) {
+      touched.insert(chore)
+      body(chore)
+    }
+  }
+
+  /// One kind of query with what it has to show.
+  private struct Check {
+    let verify: () -> Void
+    let updates: () -> Int
+  }
+
+  private func check(
+    _ world: World, _ query: Query<Chore>, _ fresh: @escaping () -> [Chore]
+  ) -> Check {
+    let live = query.live()
+    let follower = RowFollower(live) { world.place }
+    return Check(
+      verify: {
+        let rows = Array(live.rows)
+        let expected = fresh()
+        #expect(rows == expected, "\(world.place)")
+        #expect(follower.rows == expected, "\(world.place)")
+        for (index, row) in rows.enumerated() {
+          #expect(live.index(of: row) == index && live[index] === row, "\(world.place)")
+        }
+        for chore in world.chores where !expected.contains(chore) {
+          #expect(live.index(of: chore) == nil, "\(world.place)")
+        }
+      }, updates: { follower.updates.count })
+  }
+
+  private func check<Key: Comparable & Hashable>(
+    _ world: World, _ query: SectionedQuery<Key?, Chore>, _ key: @escaping (Chore) -> Key?,
+    _ fresh: @escaping () -> [Chore]
+  ) -> Check {
+    let live = query.live()
+    let follower = SectionFollower(live) { world.place }
+    return Check(
+      verify: {
+        let groups = Dictionary(grouping: fresh(), by: key)
+        let keys = groups.keys.sorted { KeyOrder.compare($0, $1) < 0 }
+        #expect(live.sections.map(\.key) == keys, "\(world.place)")
+        #expect(live.sections.map { Array($0) } == keys.map { groups[$0]! }, "\(world.place)")
+        #expect(follower.sections == keys.map { groups[$0]! }, "\(world.place)")
+        for (section, key) in keys.enumerated() {
+          for (item, row) in groups[key]!.enumerated() {
+            #expect(live.path(of: row) == RowPath(section: section, item: item), "\(world.place)")
+          }
+        }
+      }, updates: { follower.updates.count })
+  }
+
+  @Test(
+    "M11: after each tick the rows are those of a fresh query, and updates lead there",
+    arguments: [UInt64](1...6))
+  func random(seed: UInt64) {
+    let world = World(seed: seed)
+    let (board, scope) = (world.board, world.scope)
+    var evaluated: [Chore] = []
+    func inScope() -> [Chore] {
+      scope.models.compactMap { $0 as? Chore }.sorted { $0.uuid.uuidString < $1.uuid.uuidString }
+    }
+    func stable<Key>(_ all: [Chore], _ key: (Chore) -> Key, _ order: (Key, Key) -> Int) -> [Chore] {
+      all.enumerated().sorted {
+        let result = order(key($0.element), key($1.element))
+        return result != 0 ? result < 0 : $0.offset < $1.offset
+      }.map(\.element)
+    }
+    let checks = [
+      check(
+        world,
+        scope.query(Chore.self).filter {
+          evaluated.append($0)
+          return !$0.isDone && $0.priority > 0
+        }.sorted(by: \.due, .descending).then(by: \.title)
+      ) {
+        let found = inScope().filter { !$0.isDone && $0.priority > 0 }
+        return stable(stable(found, \.title) { KeyOrder.compare($0, $1) }, \.due) {
+          KeyOrder.compare($1, $0)
+        }
+      },
+      check(world, scope.query(Chore.self)) { inScope() },
+      check(world, board.query(\.chores).filter { $0.priority != 2 }) {
+        board.chores.filter { $0.priority != 2 }
+      },
+      check(world, board.query(\.chores).sorted(by: \.title)) {
+        stable(Array(board.chores), \.title) { KeyOrder.compare($0, $1) }
+      },
+      check(
+        world, board.query(\.chores).filter { $0.project?.name != "p1" }.sorted(by: \.parts.count)
+      ) {
+        stable(board.chores.filter { $0.project?.name != "p1" }, \.parts.count) {
+          KeyOrder.compare($0, $1)
+        }
+      },
+      check(
+        world, scope.query(Chore.self).sorted(by: \.title).sections(by: \.project?.name),
+        \.project?.name
+      ) { stable(inScope(), \.title) { KeyOrder.compare($0, $1) } },
+      check(
+        world, board.query(\.chores).filter { !$0.isDone }.sections(by: \.project?.name),
+        \.project?.name
+      ) { board.chores.filter { !$0.isDone } },
+    ]
+    world.place = "seed \(seed), start"
+    for check in checks { check.verify() }
+    for step in 0..<200 {
+      world.place = "seed \(seed), step \(step)"
+      world.touched = []
+      let before = Set(inScope())
+      for _ in 0..<Int.random(in: 1...6, using: &world.generator) { world.change() }
+      evaluated = []
+      scope.flush()
+      let arrived = Set(inScope()).subtracting(before)
+      #expect(Set(evaluated).count == evaluated.count, "evaluated twice, \(world.place)")
+      #expect(
+        Set(evaluated).isSubset(of: world.touched.union(arrived)), "for nothing, \(world.place)")
+      for check in checks { check.verify() }
+      let counts = checks.map { $0.updates() }
+      scope.flush()
+      #expect(checks.map { $0.updates() } == counts, "an update for nothing, \(world.place)")
+    }
+    for check in checks { #expect(check.updates() > 15, "seed \(seed)") }
+  }
+
+  @Test(
+    "M11: a replica's queries follow what comes from elsewhere", arguments: [UInt64](20...23))
+  func replica(seed: UInt64) throws {
+    let world = World(seed: seed)
+    let copy = boardScope(Workboard(uuid: world.board.uuid))
+    _ = try copy.applyFullState(world.scope.fullState(), rootUUID: world.board.uuid)
+    let copied = try #require(copy.root as? Workboard)
+    func queries(_ scope: Scope, _ board: Workboard) -> [LiveQuery<Chore>] {
+      [
+        scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(),
+        board.query(\.chores).live(),
+        board.query(\.chores).sorted(by: { $0.project?.name }).live(),
+      ]
+    }
+    let mine = queries(world.scope, world.board)
+    let theirs = queries(copy, copied)
+    let followers = theirs.map { query in RowFollower(query) { world.place } }
+    world.scope.onChanges.listen { copy.apply($0.fragments) }
+    for step in 0..<100 {
+      world.place = "seed \(seed), step \(step)"
+      for _ in 0..<4 { world.change() }
+      world.scope.advance()
+      copy.flush()
+      for (one, other) in zip(mine, theirs) {
+        #expect(one.rows.map(\.uuid) == other.rows.map(\.uuid), "\(world.place)")
+      }
+      for (query, follower) in zip(theirs, followers) {
+        #expect(follower.rows == Array(query.rows), "\(world.place)")
+      }
+    }
+  }
+}
