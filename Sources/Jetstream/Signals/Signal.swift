@@ -85,15 +85,33 @@ public final class Signal<Payload> {
     _ observer: Observer, on ticker: Ticker, delay: Duration = .zero,
     _ handler: @escaping (Observer, Payload) -> Void
   ) -> ObservationToken {
+    coalesced(for: observer, on: ticker, delay) { [weak observer] in
+      if let observer { handler(observer, $0) }
+    }
+  }
+
+  /// Calls `handler` at most once per tick, with the last payload fired since the tick before, until
+  /// the token is cancelled.
+  @discardableResult
+  public func listenCoalesced(
+    on ticker: Ticker, delay: Duration = .zero, _ handler: @escaping (Payload) -> Void
+  ) -> ObservationToken {
+    coalesced(for: nil, on: ticker, delay, handler)
+  }
+
+  private func coalesced(
+    for observer: AnyObject?, on ticker: Ticker, _ delay: Duration,
+    _ handler: @escaping (Payload) -> Void
+  ) -> ObservationToken {
     let pending = PendingPayload<Payload>()
-    let listener = Listener(observer: observer, filter: nil) { [weak observer] payload in
+    let listener = Listener(observer: observer, filter: nil) { payload in
       let isFirst = pending.payload == nil
       pending.payload = payload
       guard isFirst else { return }
       ticker.perform(after: delay) {
         guard let last = pending.payload else { return }
         pending.payload = nil
-        if !pending.isCancelled, let observer { handler(observer, last) }
+        if !pending.isCancelled { handler(last) }
       }
     }
     listener.onForget = { pending.isCancelled = true }

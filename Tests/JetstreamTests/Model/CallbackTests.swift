@@ -3,9 +3,14 @@ import Testing
 @testable import Jetstream
 
 /// What may be done inside of a callback, for each way of observing.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CallbackTests {
-  let world = ObservationWorld()
+  let world: ObservationWorld
   let listener = Listener()
+
+  init() { world = ObservationWorld() }
 
   @Test("J023...J036: each kind is told once about one thing", arguments: ObservationKind.allCases)
   func once(kind: ObservationKind) {
@@ -229,74 +234,5 @@ import Testing
     token.cancel()
     world.trigger(kind)
     #expect(listener.count == 1 && other.count == 3)
-  }
-}
-
-@Suite struct MutingTests {
-  let world = ObservationWorld()
-  let listener = Listener()
-
-  @Test("R018: what had changed before is told although the token is muted afterwards")
-  func before() {
-    let token = world.model.observeChange(listener, \.number) { $0.called() }
-    world.model.number = 1
-    world.scope.withoutNotifying([token]) { world.model.number = 2 }
-    #expect(listener.count == 1)
-    world.scope.ticker.tick()
-    #expect(listener.count == 1)
-  }
-
-  @Test("R018: old values and differences count from the end of the muted change")
-  func values() {
-    var content = Array(world.model.items)
-    let model = world.model
-    let tokens = [
-      model.observeChange(listener, \.number) { me, old, new in me.log.append("\(old)>\(new)") },
-      model.observeChangeImmediately(listener, \.doubled) { me, old, new in
-        me.log.append("\(old):\(new)")
-      },
-      model.observeDifference(listener, \.items) { _, difference in
-        content = content.applying(difference)!
-      },
-    ]
-    let given = Node("given")
-    world.scope.withoutNotifying(tokens) {
-      model.number = 5
-      model.items.append(given)
-    }
-    #expect(listener.log.isEmpty && content.isEmpty)
-    content = [given]
-    model.number = 6
-    model.items.append(Node("more"))
-    world.scope.ticker.tick()
-    #expect(listener.log == ["10:12", "5>6"])
-    #expect(content == Array(model.items))
-  }
-
-  @Test("R018: nested, and ended by an error")
-  func nested() {
-    struct Failure: Error {}
-    let first = world.model.observeChangeImmediately(listener) { me, _ in me.log.append("first") }
-    let second = world.model.observeChangeImmediately(listener) { me, _ in me.log.append("second") }
-    #expect(throws: Failure.self) {
-      try world.scope.withoutNotifying([first]) {
-        world.scope.withoutNotifying([first, second]) { world.model.number = 1 }
-        world.model.number = 2
-        throw Failure()
-      }
-    }
-    #expect(listener.log == ["second"])
-    world.model.number = 3
-    #expect(listener.log == ["second", "first", "second"])
-  }
-
-  @Test("R018: the change set contains what the muted observer was not told")
-  func changeSet() {
-    let token = world.model.observeChange(listener) { $0.called() }
-    let sets = world.scope.changeSets {
-      world.scope.withoutNotifying([token]) { world.model.number = 9 }
-    }
-    #expect(sets.map { $0.fragments.map(\.properties) } == [[["number": 9]]])
-    #expect(listener.count == 0)
   }
 }

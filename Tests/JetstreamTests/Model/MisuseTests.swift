@@ -89,6 +89,15 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(several).contains("one at a time with observeChangeImmediately"))
   }
 
+  @Test("J048: where no actor is known it is a misuse")
+  func noActor() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      await Task.detached { Node().isScopeRoot = true }.value
+    }
+    #expect(
+      text(result).contains("Node.isScopeRoot was set where no actor is known; use makeScopeRoot"))
+  }
+
   @Test("a scope that is made on no actor and without a ticker traps")
   func noIsolation() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -33,10 +33,10 @@ final class ObservationWorld {
   let child = Node("child")
   let scope: Scope
 
-  init() {
+  init(isolation: (any Actor)? = #isolation) {
     root.items = [model]
     model.left = child
-    scope = manualScope(root)
+    scope = manualScope(root, isolation: isolation)
     scope.flush()
   }
 

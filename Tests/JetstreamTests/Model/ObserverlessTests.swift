@@ -3,9 +3,14 @@ import Testing
 @testable import Jetstream
 
 /// The ways of observing that name no observer, and those by text.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ObserverlessTests {
-  let world = ObservationWorld()
+  let world: ObservationWorld
   let listener = Listener()
+
+  init() { world = ObservationWorld() }
 
   @Test("J039: every way of observing exists without an observer, until its token is cancelled")
   func withoutObserver() {

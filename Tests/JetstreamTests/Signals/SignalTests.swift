@@ -60,6 +60,24 @@ import Testing
     #expect(listener.log == ["2", "3"])
   }
 
+  @Test("J043: without an observer, once and coalesced")
+  func withoutObserver() {
+    let ticker = Ticker.manual()
+    let signal = Signal<Int>()
+    var log: [String] = []
+    signal.listenOnce(filter: { $0 > 1 }) { log.append("once \($0)") }
+    let token = signal.listenCoalesced(on: ticker) { log.append("coalesced \($0)") }
+    for value in 1...3 { signal.fire(value) }
+    #expect(log == ["once 2"])
+    ticker.tick()
+    #expect(log == ["once 2", "coalesced 3"])
+    signal.fire(4)
+    token.cancel()
+    ticker.tick()
+    #expect(log.count == 2)
+    #expect(!signal.hasListeners)
+  }
+
   @Test("J043: listenCoalesced with a delay waits from the first payload on")
   func delayed() {
     let signal = Signal<Int>()
