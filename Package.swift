@@ -7,9 +7,11 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 ]
 
-/// What is about manual tickers, or about no isolation domain in particular.
+/// What is about manual tickers, about no isolation domain in particular, or about misuse.
 let manualOnly = [
-  "Model/MisuseTests.swift", "Model/SchemaTests.swift", "Scope/ThrottleTests.swift",
+  "Model/MisuseTests.swift", "Model/ModelArrayTests.swift", "Model/PropertyOptionsTests.swift",
+  "Model/SchemaTests.swift", "Model/StepCompositionTests.swift",
+  "Scope/CollectionMergeTests.swift", "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift",
   "Signals/ActorTickerTests.swift", "Signals/TickerTests.swift",
 ]
 

@@ -6,10 +6,11 @@ import Testing
 private final class Gauge: ModelObject {
   @Property([.minSyncInterval(.milliseconds(50)), .wireName("v")]) var value = 0
   @Property(.wireName("remark")) var note = ""
+  @WeakReference(.wireName("follows")) var next: Gauge?
   @Property(.wireName("pieces")) var parts: ModelArray<Gauge> = []
 }
 
-@Suite("Throttled and renamed properties between server and clients")
+@Suite("Throttled, renamed and weakly referring properties between server and clients")
 struct ThrottleTests {
   private let world = InMemoryWorld()
   private let server = Gauge()
@@ -101,11 +102,12 @@ struct ThrottleTests {
     for _ in 0..<400 {
       let scope = scopes.randomElement(using: &generator)!
       let gauge = gauge(scope)
-      switch Int.random(in: 0..<8, using: &generator) {
+      switch Int.random(in: 0..<9, using: &generator) {
       case 0: gauge.parts.append(Gauge())
       case 1: if let part = gauge.parts.last { gauge.parts.remove(part) }
       case 2: gauge.note = "\(Int.random(in: 0..<9, using: &generator))"
       case 3: gauge.parts.first?.value = .random(in: 0..<3, using: &generator)
+      case 4: gauge.next = gauge.parts.randomElement(using: &generator)
       default: gauge.value = .random(in: 0..<3, using: &generator)
       }
       advance(.random(in: 0..<12, using: &generator))

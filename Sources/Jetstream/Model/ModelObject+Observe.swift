@@ -124,7 +124,7 @@ extension ObservableModel {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
     guard reads.count == 1, reads[0].model === self, keyPath is any WritableRoot,
-      schema.properties[reads[0].index].access.valueType == type(of: keyPath).valueType
+      schema.properties[reads[0].index].access.declaredType == type(of: keyPath).valueType
     else { return .composite }
     schema.keyPaths.store(reads[0].index, for: keyPath)
     return .property(reads[0].index)

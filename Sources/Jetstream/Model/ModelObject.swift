@@ -14,7 +14,13 @@ import Foundation
 /// `init()` must be able to make an object and must have no side effects: one object of each class is
 /// made to learn its defaults. Other initializers are up to the class.
 ///
-/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain.
+/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain. What is
+/// to be read elsewhere goes there as a ``ModelSnapshot``.
+///
+/// A class that also adopts `Observable` of the Observation module is followed by SwiftUI and by
+/// `withObservationTracking`, property by property, inherited ones included. Each of its objects that
+/// is read has a registrar then, as with `@Observable`. The first such class of a process makes
+/// reading properties of all model classes dearer by a call.
 open class ModelObject: Hashable {
   /// Only ever read or replaced as a whole, so there is no access to it that another one could meet.
   @exclusivity(unchecked) @usableFromInline final var record: ModelRecord?
@@ -41,6 +47,7 @@ open class ModelObject: Hashable {
 
   deinit {
     guard let record else { return }
+    if let scope = record.scope { scope.rootIsReleased() }
     // A subclass's stored properties are still there: they are destroyed after this body.
     if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
@@ -88,20 +95,6 @@ open class ModelObject: Hashable {
   public final var parents: [(parent: ModelObject, key: String)] {
     (record?.parents.all ?? []).compactMap { link in
       link.parent.model.map { ($0, link.parent.schema.properties[link.index].name) }
-    }
-  }
-
-  /// Takes the model out of every property and collection that holds it.
-  public final func detach() {
-    guard let record else { return }
-    for link in record.parents.all {
-      guard let parent = link.parent.model else { continue }
-      let property = link.parent.schema.properties[link.index]
-      if property.kind == .collection {
-        property.access.remove(self, from: parent, at: property.offset)
-      } else {
-        _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
-      }
     }
   }
 

@@ -90,6 +90,8 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   case dictionary(PropertyType)
   /// What the ``CodableValue`` of the given name writes.
   case value(String)
+  /// The UUID of a model of the named class, which need not exist, or null.
+  case weakReference(String)
   /// A model of the named class or null.
   case reference(String)
   /// Models of the named class, each at most once.
@@ -106,7 +108,7 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
     case .array(let element): "array of \(element)"
     case .dictionary(let value): "object of \(value)"
     case .value(let name): name
-    case .reference: "UUID"
+    case .reference, .weakReference: "UUID"
     case .collection: "array of UUIDs"
     }
   }

@@ -1,6 +1,9 @@
 /// Reaches the value of a `@Property` of unknown type through its address.
 protocol StoredProperty: SendableMetatype {
+  /// The type of what is stored.
   static var valueType: any PropertyValue.Type { get }
+  /// The type that the property has in the source.
+  static var declaredType: Any.Type { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   static func list(at address: UnsafeRawPointer) -> ModelList
@@ -31,6 +34,7 @@ protocol StoredProperty: SendableMetatype {
 /// open: fragments are applied and read by the scope, outside of every accessor.
 extension Property: StoredProperty {
   static var valueType: any PropertyValue.Type { Value.self }
+  static var declaredType: Any.Type { Value.self }
 
   private static func pointer(_ address: UnsafeRawPointer) -> UnsafePointer<Property<Value>> {
     address.assumingMemoryBound(to: Property<Value>.self)

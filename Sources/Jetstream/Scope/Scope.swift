@@ -27,7 +27,12 @@ public final class Scope: TickClient {
   /// not fit. Where nobody listens, a refused local change is printed to standard error.
   public let onError = Signal<ScopeError>()
 
-  private var rootModel: ModelObject?
+  /// The root, unless the scope is the model's own: then the model holds the scope.
+  var heldRoot: ModelObject?
+  /// Unowned: the root is held, or says when it goes.
+  unowned(unsafe) var rootRecord: ModelRecord?
+  /// The scope itself while it is its root's own.
+  var ownHold: Scope?
   private var records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
   /// The class of the model that came last, which is known to be in ``classes``.
@@ -85,8 +90,14 @@ public final class Scope: TickClient {
     if let root { setRoot(root, isInitial: true) }
   }
 
-  deinit {
-    records.forEach { record in
+  deinit { dissolve() }
+
+  /// Forgets all models without telling anybody.
+  func dissolve() {
+    let all = records
+    records = RecordIndex()
+    rootRecord = nil
+    all.forEach { record in
       record.scope = nil
       record.keepTicker(ticker)
       record.scopedParents = 0
@@ -96,32 +107,6 @@ public final class Scope: TickClient {
       guard let record = model.record else { continue }
       record.isKeptAsLeft = false
       if record.captureScope === self { forget(record) }
-    }
-  }
-
-  /// The model at the top. It can be set once: a second root is refused.
-  public var root: ModelObject? {
-    get { rootModel }
-    set {
-      guard let newValue, newValue !== rootModel else { return }
-      guard rootModel == nil else { return refuse(.rootIsSet(name)) }
-      setRoot(newValue, isInitial: false)
-    }
-  }
-
-  private func setRoot(_ model: ModelObject, isInitial: Bool) {
-    rootModel = model
-    register(model.schema)
-    var events = StructureEvents()
-    // The first tree is where the scope begins, not a change of it.
-    isWritingRemotely = isInitial
-    let error = Structure.attach(model.ensureRecord(), to: self, &events)
-    isWritingRemotely = false
-    if let error {
-      rootModel = nil
-      refuse(error)
-    } else {
-      events.fire()
     }
   }
 
@@ -140,6 +125,9 @@ public final class Scope: TickClient {
   /// The schema of the class that is called `wireName` in this scope.
   public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
+  /// The schemas of all classes that were registered, in no particular order.
+  var knownSchemas: some Collection<ModelSchema> { classes.values }
+
   // MARK: Membership
 
   func record(of uuid: UUID) -> ModelRecord? { records.record(of: uuid) }
@@ -151,9 +139,9 @@ public final class Scope: TickClient {
     return result
   }
 
-  func isRoot(_ record: ModelRecord) -> Bool { record.model === rootModel }
+  func isRoot(_ record: ModelRecord) -> Bool { record === rootRecord }
 
-  private func register(_ schema: ModelSchema) {
+  func register(_ schema: ModelSchema) {
     var open = [schema]
     while let next = open.popLast() {
       if let known = classes[next.wireName] {
@@ -164,8 +152,8 @@ public final class Scope: TickClient {
         continue
       }
       classes[next.wireName] = next
-      for property in next.childProperties {
-        if !property.isSynced { hasLocalReferences = true }
+      if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
+      for property in next.properties {
         if let child = property.access.valueType._modelClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
@@ -204,6 +192,8 @@ public final class Scope: TickClient {
     } else {
       record.dropBases()
       record.captureScope = self
+      // The scope that it has left keeps it, but from here on this one may have to as well.
+      record.isKeptAsLeft = false
       record.isNew = !isWritingRemotely
       if record.isNew {
         entered.append(record)
@@ -267,11 +257,11 @@ public final class Scope: TickClient {
 
   /// Gives the root another UUID, the server's.
   func renameRoot(to uuid: UUID) {
-    guard let record = rootModel?.record, record.uuid != uuid else { return }
+    guard let record = rootRecord, record.uuid != uuid else { return }
     records.remove(record.uuid)
     record.uuidIfMade = uuid
     _ = records.insert(record)
-    if let rootModel { membershipObservers.forEach { $0.modelRenamed(rootModel) } }
+    if let root { membershipObservers.forEach { $0.modelRenamed(root) } }
   }
 
   /// Whether anybody is told about models that come and go.

@@ -20,6 +20,9 @@ public final class Signal<Payload> {
   /// next ``fire(_:)``.
   public var hasListeners: Bool { !listeners.isEmpty }
 
+  /// How many there are, for tests.
+  var listenerCount: Int { listeners.count }
+
   /// Calls `handler` with the observer and each payload that `filter` lets through, until the
   /// observer is released or the token is cancelled.
   @discardableResult

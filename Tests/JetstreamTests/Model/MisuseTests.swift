@@ -39,6 +39,56 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(result).contains("Node has no property \"nope\"; it has label, number, left"))
   }
 
+  @Test("J044: an unknown key traps in every way of observing by text")
+  func unknownKeys() async {
+    let immediately = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Node().observeChangeImmediately(keys: ["label", "nope"]) { _ in }
+    }
+    #expect(text(immediately).contains("Node has no property \"nope\"; it has label"))
+    let collection = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Node().observeCollectionAdd(key: "label") { _, _ in }
+    }
+    #expect(text(collection).contains("Node.label is no ModelArray; its type is String."))
+    let difference = await #expect(
+      processExitsWith: .failure, observing: [\.standardErrorContent]
+    ) {
+      Node().observeDifference(key: "none") { _ in }
+    }
+    #expect(text(difference).contains("Node has no property \"none\""))
+  }
+
+  @Test("J044: a path that the declared classes do not have traps, and tells where")
+  func unknownPath() async {
+    let segment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      Canvas().observeTreeChange(path: "shapes.parts.z") {}
+    }
+    #expect(text(segment).contains("Shape has no property \"z\"; it has x, y"))
+    let plain = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      Canvas().observeTreeChange(path: "shapes.x.y") {}
+    }
+    #expect(text(plain).contains("Shape.x holds no models, so there is nothing called \"y\" below"))
+    let empty = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      Canvas().observeTreeChange(path: "shapes.") {}
+    }
+    #expect(text(empty).contains("Shape has no property \"\""))
+  }
+
+  @Test("J044: a computed property traps where only stored ones can be observed")
+  func computed() async {
+    let tree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      Shape().observeTreeChange(\.area) {}
+    }
+    #expect(text(tree).contains("is not a @Property of Shape"))
+    let several = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      Shape().observeChangeImmediately(\.x, \.area) { _ in }
+    }
+    #expect(text(several).contains("one at a time with observeChangeImmediately"))
+  }
+
   @Test("a scope that is made on no actor and without a ticker traps")
   func noIsolation() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

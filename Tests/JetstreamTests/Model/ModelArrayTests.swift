@@ -25,9 +25,6 @@ extension ModelArray {
   fileprivate func check() { list.storage?.checkInvariants() }
 }
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct ModelArrayTests {
   @Test(
     "R017: random edits behave as those of an array, and the events lead to the new content",
@@ -174,9 +171,6 @@ extension ModelArray {
   }
 }
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct ListDifferenceTests {
   @Test(
     "D13: the steps lead from one list to the other, moving as few as can be",

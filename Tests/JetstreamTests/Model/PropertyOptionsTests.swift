@@ -88,9 +88,6 @@ private func text(_ result: ExitTest.Result?) -> String {
   String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct PropertyOptionsTests {
   @Test("options are merged, of two that contradict each other the later counts")
   func merging() {

@@ -48,9 +48,6 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
   }
 }
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct StepCompositionTests {
   let nodes = "abcdefgh".map { Node(String($0)) }
 

@@ -63,6 +63,9 @@ private final class Broken: ModelObject {
 }
 
 /// Sends the model's state as bytes into a fresh model, and that one's state once more.
+#if ON_ACTOR
+@TestDomain
+#endif
 private func copy(_ model: Kinds) throws -> Kinds {
   func bytes(_ scope: Scope) -> [UInt8] {
     var bytes: [UInt8] = []

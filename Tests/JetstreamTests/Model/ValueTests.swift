@@ -46,6 +46,9 @@ private final class Scalars: ModelObject {
 }
 
 /// Sends the model's state through JSON text into a fresh model.
+#if ON_ACTOR
+@TestDomain
+#endif
 private func copy(_ model: Scalars) throws -> Scalars {
   let state = manualScope(model).fullState()
   let text = JSONValue.array(state.map(\.json)).text

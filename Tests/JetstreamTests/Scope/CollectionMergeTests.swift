@@ -2,9 +2,6 @@ import Testing
 
 @testable import Jetstream
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct CollectionMergeTests {
   private func merge(_ base: String, _ before: String, _ after: String) -> String {
     String(CollectionMerge.merge(base: Array(base), before: Array(before), after: Array(after)))

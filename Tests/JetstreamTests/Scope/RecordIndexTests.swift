@@ -3,9 +3,6 @@ import Testing
 
 @testable import Jetstream
 
-#if ON_ACTOR
-@TestDomain
-#endif
 @Suite struct RecordIndexTests {
   @Test(
     "the index finds what a dictionary finds, after any additions and removals",

@@ -1,0 +1,60 @@
+extension ModelSchema: Equatable {
+  /// Whether the classes have one name on the wire, and properties of the same names, types, options
+  /// and defaults, in whatever order: whether there are no ``differences(from:)``.
+  public static func == (a: ModelSchema, b: ModelSchema) -> Bool {
+    a === b || a.differences(from: b).isEmpty
+  }
+
+  /// What this schema has in another way than `other`, a line for each, for people to read.
+  ///
+  /// ```swift
+  /// for line in ModelSchema.of(Shape.self).differences(from: ModelSchema.of(OldShape.self)) {
+  ///   print(line)  // Shape.x is Double, was Float.
+  /// }
+  /// ```
+  ///
+  /// Properties are taken for the same if they have the same wire name.
+  public func differences(from other: ModelSchema) -> [String] {
+    if self === other { return [] }
+    var lines: [String] = []
+    if wireName != other.wireName { lines.append("\(wireName) was called \(other.wireName).") }
+    for property in properties {
+      if let old = other[wireName: property.wireName] {
+        lines += property.differences(from: old).map { "\(wireName).\(property.wireName) \($0)" }
+      } else {
+        lines.append("\(wireName).\(property.wireName) is new: \(property.type.signature).")
+      }
+    }
+    for property in other.properties where self[wireName: property.wireName] == nil {
+      lines.append("\(wireName).\(property.wireName) is gone.")
+    }
+    return lines
+  }
+}
+
+extension ModelSchema.Property {
+  /// Ends of sentences about this property.
+  fileprivate func differences(from other: Self) -> [String] {
+    var lines: [String] = []
+    func compare(_ new: String, _ old: String) {
+      if new != old { lines.append("is \(new), was \(old).") }
+    }
+    compare(type.signature, other.type.signature)
+    if name != other.name {
+      lines.append("is called \(name) in the source, was called \(other.name).")
+    }
+    compare(isSynced ? "synced" : "local", other.isSynced ? "synced" : "local")
+    compare(interval, other.interval)
+    if makesModels != other.makesModels {
+      lines.append(
+        makesModels ? "begins with models, began without." : "begins without models, began with.")
+    }
+    let (new, old) = (defaultValue.canonicalText, other.defaultValue.canonicalText)
+    if new != old { lines.append("begins as \(new), began as \(old).") }
+    return lines
+  }
+
+  private var interval: String {
+    options.minSyncInterval.map { "sent at most every \($0)" } ?? "sent without an interval"
+  }
+}

@@ -1,0 +1,359 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+@Suite struct RootTests {
+  let root = Node("root")
+  let top = Node("top")
+  let child = Node("child")
+  let scope: Scope
+  let other = Scope(name: "Other", ticker: .manual())
+  let listener = Listener()
+
+  init() {
+    root.left = top
+    root.items = [top]
+    top.right = child
+    scope = manualScope(root)
+  }
+
+  private func watch(_ nodes: Node...) {
+    for node in nodes {
+      node.observeDetach(listener) { $0.log.append("-\(node.label) \($1.name)") }
+      node.observeAttach(listener) { $0.log.append("+\(node.label) \($1.name)") }
+    }
+  }
+
+  // MARK: J047
+
+  @Test("J047: a model that becomes a root leaves its parents; all below detach, then attach")
+  func makeRoot() {
+    watch(top, child)
+    top.observeRemovedFromParent(listener) { $0.log.append("out of \($2)") }
+    #expect(top.makeRoot(of: other))
+    #expect(root.left == nil && root.items.isEmpty)
+    #expect(top.parents.isEmpty && top.isScopeRoot)
+    #expect(other.root === top && top.scope === other && child.scope === other)
+    #expect(scope.count == 1 && other.count == 2)
+    let log = listener.log
+    #expect(
+      log.sorted() == [
+        "+child Other", "+top Other", "-child Test", "-top Test", "out of items", "out of left",
+      ])
+    #expect(Array(log.suffix(2)) == ["+top Other", "+child Other"])
+    #expect(top.makeRoot(of: other))
+    #expect(listener.log == log)
+    let here = scope.changeSets {}
+    #expect(here.map { $0.fragments.map(\.properties) } == [[["left": .null, "items": []]]])
+    #expect(other.changeSets {}.first?.fragments.map(\.kind) == [.add, .add])
+  }
+
+  @Test("J047: parents below the model stay, and parents in no scope are left as well")
+  func backReference() {
+    child.left = top
+    let loose = Node("loose")
+    loose.items = [top]
+    #expect(top.makeRoot(of: other))
+    #expect(child.left === top && loose.items.isEmpty)
+    #expect(top.parents.map(\.key) == ["left"])
+    #expect(top.scope === other && child.scope === other && scope.count == 1)
+    child.left = nil
+    #expect(top.scope === other)
+  }
+
+  @Test("J047, J049: what another tree holds as well is not taken; nothing has changed")
+  func sharedPart() {
+    root.right = child
+    watch(top, child)
+    top.observeRemovedFromParent(listener) { me, _, _ in me.called() }
+    var errors: [ScopeError] = []
+    other.onError.listen { errors.append($0) }
+    #expect(!top.makeRoot(of: other))
+    #expect(errors == [.modelInTwoScopes("Node", child.uuid, "Test", "Other")])
+    #expect("\(errors[0])".contains("belongs to scope Test and cannot be part of scope Other"))
+    #expect(root.left === top && root.items.count == 1)
+    #expect(listener.count == 0 && listener.log.isEmpty)
+    #expect(other.root == nil && other.count == 0 && scope.count == 3)
+
+    // The root itself is below.
+    child.items = [root]
+    root.right = nil
+    #expect(!top.makeRoot(of: other))
+    #expect(errors.last == .modelInTwoScopes("Node", root.uuid, "Test", "Other"))
+    child.items = []
+    #expect(top.makeRoot(of: other))
+  }
+
+  @Test("J047: refused where the scope has a root, or the model is the root of another")
+  func refused() {
+    var errors: [ScopeError] = []
+    scope.onError.listen { errors.append($0) }
+    other.onError.listen { errors.append($0) }
+    #expect(!child.makeRoot(of: scope))
+    #expect(!root.makeRoot(of: other))
+    #expect(errors == [.rootIsSet("Test"), .modelInTwoScopes("Node", root.uuid, "Test", "Other")])
+    #expect(top.right === child && scope.count == 3)
+
+    let twins = Node("twins")
+    twins.items = [Node(uuid: twins.uuid)]
+    let loose = Node("loose")
+    loose.left = twins
+    #expect(!twins.makeRoot(of: other))
+    #expect(errors.last == .duplicateUUID("Node", twins.uuid))
+    #expect(loose.left === twins && twins.scope == nil)
+  }
+
+  @Test("J047: observers may change the tree while it moves")
+  func reentrant() {
+    top.observeRemovedFromParent(listener) { [root, top] me, _, key in
+      me.log.append(key)
+      if key == "left" { root.right = top }
+    }
+    other.onError.listen(listener) { me, _ in me.called() }
+    #expect(!top.makeRoot(of: other))
+    #expect(listener.count == 1)
+    #expect(root.right === top && top.scope === scope && other.root == nil)
+  }
+
+  @Test("J047: a parent that an observer lets go of meanwhile does no harm")
+  func parentReleased() {
+    var parents: [Node] = (0..<3).map { Node("\($0)") }
+    let model = Node("model")
+    for parent in parents { parent.left = model }
+    model.observeRemovedFromParent(listener) { me, _, _ in
+      me.called()
+      parents = []
+    }
+    model.detach()
+    #expect(model.parents.isEmpty)
+    #expect(listener.count == 3)
+  }
+
+  // MARK: Releasing the root
+
+  @Test("J047: a scope without its root is empty, and the tree can go into another scope")
+  func releaseRoot() {
+    watch(root, top, child)
+    root.number = 1
+    #expect(scope.releaseRoot() === root)
+    #expect(listener.log == ["-root Test", "-top Test", "-child Test"])
+    #expect(scope.root == nil && scope.count == 0 && scope.models.isEmpty)
+    #expect(root.scope == nil && child.scope == nil && root.left === top)
+    #expect(scope.releaseRoot() == nil)
+
+    var sets: [ChangeSet] = []
+    scope.onChanges.listen { sets.append($0) }
+    child.number = 5
+    scope.advance()
+    #expect(sets.map { $0.fragments.map(\.properties) } == [[["number": 1]]])
+
+    other.root = root
+    #expect(child.scope === other && other.count == 3)
+    let fresh = Node("fresh")
+    scope.root = fresh
+    #expect(scope.root === fresh && scope.count == 1)
+    child.number = 6
+    scope.advance()
+    #expect(sets.count == 2)
+    #expect(sets[1].fragments.map(\.uuid) == [fresh.uuid])
+  }
+
+  @Test("a root that is released and set again has not changed; a cycle through it goes as well")
+  func releaseAndReturn() {
+    child.left = root
+    scope.flush()
+    scope.releaseRoot()
+    #expect(root.scope == nil && child.scope == nil && child.record?.scopedParents == 0)
+    scope.root = root
+    #expect(scope.count == 3)
+    #expect(scope.changeSets {}.isEmpty)
+    #expect(scope.changeSets { child.number = 1 }.count == 1)
+    child.left = nil
+    #expect(root.scope === scope)
+  }
+
+  @Test("a released root is not kept alive by its scope")
+  func releasedRootGoes() {
+    weak var weakRoot: Node?
+    do {
+      let root = Node("root")
+      root.left = Node("child")
+      weakRoot = root
+      other.root = root
+      other.releaseRoot()
+    }
+    other.flush()
+    #expect(weakRoot == nil)
+  }
+
+  // MARK: J048
+
+  @Test("J048: isScopeRoot makes a scope with the tree, and drops it")
+  func isScopeRoot() {
+    let model = Node("model")
+    let below = Node("below")
+    model.left = below
+    let made = model.makeScopeRoot(ticker: .manual())
+    #expect(model.isScopeRoot && !below.isScopeRoot)
+    #expect(made != nil && model.scope === made && below.scope === made)
+    #expect(made?.name == "Node" && made?.root === model && made?.count == 2)
+    #expect(made?.hasCollectedChanges == false)
+    #expect(model.makeScopeRoot() === made)
+    model.isScopeRoot = true
+    #expect(model.scope === made)
+    model.isScopeRoot = false
+    #expect(!model.isScopeRoot && model.scope == nil && below.scope == nil)
+    model.isScopeRoot = false
+    #expect(model.left === below)
+  }
+
+  @Test("J048: set to true inside of a tree, the model leaves it and takes the ticker along")
+  func isScopeRootInTree() {
+    watch(top, child)
+    top.isScopeRoot = true
+    #expect(root.left == nil && root.items.isEmpty && scope.count == 1)
+    #expect(top.isScopeRoot && child.scope === top.scope && top.scope !== scope)
+    #expect(top.scope?.ticker === scope.ticker)
+    #expect(Array(listener.log.suffix(2)) == ["+top Node", "+child Node"])
+    child.observeChange(listener, \.number) { $0.called() }
+    child.number = 1
+    scope.ticker.tick()
+    #expect(listener.count == 1)
+    // Into another scope: its own one is dropped.
+    #expect(top.makeRoot(of: other))
+    #expect(child.scope === other && other.count == 2)
+    // The root of a scope that somebody made is taken off just as well.
+    top.isScopeRoot = false
+    #expect(child.scope == nil && other.root == nil)
+  }
+
+  @Test("J048: the scope lasts as long as its root, and does not keep it alive")
+  func ownScopeLifetime() {
+    weak var weakModel: Node?
+    weak var weakScope: Scope?
+    let below = Node("below")
+    do {
+      let model = Node("model")
+      model.left = below
+      weakModel = model
+      weakScope = model.makeScopeRoot(ticker: .manual())
+      #expect(weakScope != nil && below.scope === weakScope)
+      model.number = 1
+      below.observeChange(listener, \.number) { $0.called() }
+    }
+    #expect(weakModel == nil && weakScope == nil)
+    #expect(below.scope == nil && below.parents.isEmpty)
+    root.right = below
+    #expect(below.scope === scope)
+
+    var kept: Scope?
+    do { kept = Node("short").makeScopeRoot(ticker: .manual()) }
+    #expect(kept?.root == nil && kept?.count == 0)
+    kept?.root = Node("next")
+    #expect(kept?.count == 1)
+
+    do {
+      let model = Node("model")
+      weakModel = model
+      weakScope = model.makeScopeRoot(ticker: .manual())
+      model.isScopeRoot = false
+      #expect(weakScope == nil)
+    }
+    #expect(weakModel == nil)
+  }
+
+  @Test("J048: a deep tree with its own scope is released without recursion")
+  func deepOwnScope() {
+    weak var weakEnd: Node?
+    do {
+      var top = Node("end")
+      weakEnd = top
+      for _ in 0..<100_000 {
+        let next = Node()
+        next.left = top
+        top = next
+      }
+      top.makeScopeRoot(ticker: .manual())
+      #expect(weakEnd?.scope != nil)
+    }
+    #expect(weakEnd == nil)
+  }
+
+  @Test("J048: on the main actor the main actor's ticker delivers")
+  func mainActor() async {
+    let isTold = await MainActor.run {
+      let model = Node("model")
+      model.isScopeRoot = true
+      return model.scope?.ticker === Ticker.on(MainActor.shared)
+    }
+    #expect(isTold)
+  }
+
+  @Test("J048: where no actor is known it is a misuse")
+  func noActor() async {
+    let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      await Task.detached { Node().isScopeRoot = true }.value
+    }
+    let text = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+    #expect(text.contains("Node.isScopeRoot was set where no actor is known; use makeScopeRoot"))
+  }
+
+  // MARK: Between scopes
+
+  @Test("J049: a root of its own cannot be put into a tree; its scope goes first")
+  func ownRootIntoTree() {
+    var errors: [ScopeError] = []
+    scope.onError.listen { errors.append($0) }
+    let model = Node("model")
+    model.makeScopeRoot(name: "Own", ticker: .manual())
+    root.items.append(model)
+    #expect(errors == [.modelInTwoScopes("Node", model.uuid, "Own", "Test")])
+    #expect(root.items.count == 1 && model.parents.isEmpty && model.isScopeRoot)
+    model.isScopeRoot = false
+    root.items.append(model)
+    #expect(model.scope === scope && !model.isScopeRoot)
+  }
+
+  @Test("J038, J049: a subtree goes from one scope to another with detach() and append")
+  func betweenScopes() {
+    let otherRoot = Node("other")
+    other.root = otherRoot
+    scope.flush()
+    other.flush()
+    watch(top, child)
+    top.detach()
+    otherRoot.items.append(top)
+    #expect(listener.log == ["-top Test", "-child Test", "+top Other", "+child Other"])
+    #expect(scope.model(child.uuid) == nil && other.model(child.uuid) === child)
+    #expect(scope.changeSets {}.first?.fragments.count == 1)
+    let there = other.changeSets {}.first?.fragments ?? []
+    #expect(there.filter { $0.kind == .add }.map(\.uuid) == [top.uuid, child.uuid])
+    #expect(there.filter { $0.kind == .change }.map(\.uuid) == [otherRoot.uuid])
+    child.number = 3
+    #expect(scope.changeSets {}.isEmpty)
+    #expect(other.changeSets {}.first?.fragments.map(\.properties) == [["number": 3]])
+  }
+
+  @Test("J038, J051: a detached model can be read and written, and is found again when it returns")
+  func detached() {
+    top.detach()
+    scope.flush()
+    top.label = "changed"
+    top.right = nil
+    top.items = [child]
+    child.number += 1
+    top.items.move(from: 0, to: 0)
+    #expect(top.label == "changed" && child.number == 1)
+    #expect(scope.model(top.uuid) == nil && scope.model(top.uuid.uuidString) == nil)
+    let sets = scope.changeSets {
+      child.left = top
+      child.left = nil
+    }
+    #expect(sets.isEmpty)
+    root.right = top
+    #expect(scope.model(top.uuid) === top && scope.model(child.uuid.uuidString) === child)
+    let added = scope.changeSets {}.first?.fragments.first { $0.uuid == child.uuid }
+    #expect(added?.kind == .add && added?.properties["number"] == 1)
+  }
+}
