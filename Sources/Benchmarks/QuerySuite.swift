@@ -26,6 +26,15 @@ let querySuite = Suite(name: "queries", summary: "live queries, beside filtering
       let large = QueriedDesk(100_000)
       return Probes(ours: { large.measure(changes: 100) / small.measure(changes: 100) })
     },
+    Row(
+      name: "100 changed of 100,000, making a CollectionDifference", unit: "ns",
+      peerName: "without", rounds: 5
+    ) {
+      let (desk, other) = (QueriedDesk(100_000), QueriedDesk(100_000))
+      desk.makesDifference = true
+      return Probes(
+        ours: { desk.measure(changes: 100) }, peer: { other.measure(changes: 100) })
+    },
     Row(name: "insert or remove, 100 sections of 100,000", unit: "ns", rounds: 9) {
       let desk = QueriedDesk(100_000)
       return Probes(ours: { desk.measureSections() })
@@ -49,6 +58,8 @@ private final class QueriedDesk {
   private let size: Int
   private var live: LiveQuery<Shape>?
   private var updates = 0
+  /// Whether the observer asks for the difference instead of offsets.
+  var makesDifference = false
   private var random: UInt64 = 1
 
   init(_ size: Int) {
@@ -72,7 +83,10 @@ private final class QueriedDesk {
   func measure(changes: Int) -> Double {
     if live == nil {
       live = query.live()
-      live?.observe(self) { me, update in me.updates += update.difference.count }
+      live?.observe(self) { me, update in
+        me.updates +=
+          me.makesDifference ? update.difference.count : update.inserted.count + update.moved.count
+      }
     }
     let ticks = max(1, 400 / changes)
     var time = 0.0

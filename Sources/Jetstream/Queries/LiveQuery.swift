@@ -72,25 +72,36 @@ public final class LiveQuery<Model: ModelObject> {
 }
 
 /// What a tick has done to the rows of a ``LiveQuery``.
+///
+/// Offsets before are those of the old rows, offsets now those of the new ones, as the batch updates of
+/// list views want them: take out `deleted` and the `from` of `moved`, put in `inserted` and the `to` of
+/// `moved`, then show `updated` again.
 public struct LiveUpdate<Model: ModelObject> {
-  /// Leads from the rows before to the rows now: `Array(old).applying(difference)` equals the new
-  /// rows. Removals name offsets in the old rows and insertions offsets in the new ones; a row that
-  /// has moved is a removal and an insertion that are associated with each other. Cost: O(k log k) for
-  /// k changes.
-  public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
-
-  /// The offsets, in the new rows, of rows that have not moved and of which something was written
-  /// that the query has read. Ascending. A value that was changed and changed back counts.
-  public var updated: [Int] { change.updated }
-
   private let change: QueryChange
 
   init(_ change: QueryChange) { self.change = change }
 
-  /// The rows that have moved, by their offsets in the old and in the new rows, in the order of the
-  /// latter.
-  public var moves: [(from: Int, to: Int)] {
+  /// The offsets before of rows that have gone. Ascending.
+  public var deleted: [Int] { change.removals.filter { $0.other == nil }.map(\.offset).sorted() }
+
+  /// The offsets now of rows that have come. Ascending.
+  public var inserted: [Int] { change.insertions.filter { $0.other == nil }.map(\.offset).sorted() }
+
+  /// The offsets before and now of rows that have moved, in the order of the latter. Rows that others
+  /// have only pushed along are not among them.
+  public var moved: [(from: Int, to: Int)] {
     change.insertions.compactMap { step in step.other.map { ($0, step.offset) } }
       .sorted { $0.to < $1.to }
   }
+
+  /// The offsets now of rows that have not moved and of which something was written that the query has
+  /// read. Ascending. A value that was changed and changed back counts.
+  public var updated: [Int] { change.updated }
+
+  /// All but ``updated`` as a difference: `Array(old).applying(difference)` equals the new rows. A row
+  /// that has moved is a removal and an insertion that are associated with each other.
+  ///
+  /// Made anew each time. Cost: O(k log k) for k changes, which can be more than all else that the
+  /// tick does for them.
+  public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
 }

@@ -48,12 +48,14 @@ func boardScope(_ board: Workboard) -> Scope { manualScope(board, models: [Erran
 /// Follows a query by its updates alone, and checks each of them.
 final class RowFollower<Model: ModelObject> {
   var rows: [Model]
+  private var old: [Model]
   var updates: [LiveUpdate<Model>] = []
   private let query: LiveQuery<Model>
 
   init(_ query: LiveQuery<Model>, _ place: @escaping () -> String = { "" }) {
     self.query = query
     rows = Array(query.rows)
+    old = rows
     query.observe(self) { [unowned query] me, update in
       #expect(
         !update.difference.isEmpty || !update.updated.isEmpty, "an empty update, \(place())")
@@ -62,10 +64,25 @@ final class RowFollower<Model: ModelObject> {
       me.rows = new ?? []
       #expect(me.rows == Array(query.rows), "\(place())")
       #expect(update.updated == update.updated.sorted(), "\(place())")
+      me.checkOffsets(update, new ?? [], place())
       #expect(update.updated.allSatisfy { me.rows.indices.contains($0) }, "\(place())")
-      for move in update.moves { #expect(!update.updated.contains(move.to), "\(place())") }
+      for move in update.moved { #expect(!update.updated.contains(move.to), "\(place())") }
       me.updates.append(update)
     }
+  }
+
+  /// The offsets lead to the same rows as the difference.
+  private func checkOffsets(_ update: LiveUpdate<Model>, _ new: [Model], _ place: String) {
+    var rows = old
+    for offset in (update.deleted + update.moved.map(\.from)).sorted().reversed() {
+      rows.remove(at: offset)
+    }
+    for offset in (update.inserted + update.moved.map(\.to)).sorted() {
+      rows.insert(new[offset], at: offset)
+    }
+    #expect(rows == new, "\(place)")
+    for (from, to) in update.moved { #expect(old[from] === new[to], "\(place)") }
+    old = new
   }
 
   /// What has come since the last time.
