@@ -14,7 +14,13 @@ import Foundation
 /// `init()` must be able to make an object and must have no side effects: one object of each class is
 /// made to learn its defaults. Other initializers are up to the class.
 ///
-/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain.
+/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain. What is
+/// to be read elsewhere goes there as a ``ModelSnapshot``.
+///
+/// A class that also adopts `Observable` of the Observation module is followed by SwiftUI and by
+/// `withObservationTracking`, property by property, inherited ones included. Each of its objects that
+/// is read has a registrar then, as with `@Observable`. The first such class of a process makes
+/// reading properties of all model classes dearer by a call.
 open class ModelObject: Hashable {
   /// Only ever read or replaced as a whole, so there is no access to it that another one could meet.
   @exclusivity(unchecked) @usableFromInline final var record: ModelRecord?

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-private final class ArrowBoard: ModelObject {
+private final class Whiteboard: ModelObject {
   @Property var items: ModelArray<Item> = []
   @Property var arrows: ModelArray<Arrow> = []
   @Property var first: Arrow?
@@ -42,7 +42,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
 }
 
 @Suite struct WeakReferenceTests {
-  private let board = ArrowBoard()
+  private let board = Whiteboard()
   private let item = Item()
   private let arrow = Arrow()
   private let scope: Scope
@@ -180,9 +180,9 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   @Test("two scopes agree, in whatever order the fragments come, also when the target comes later")
   func synced() throws {
     for order in 0..<6 {
-      let board = ArrowBoard()
+      let board = Whiteboard()
       let source = manualScope(board)
-      let copy = manualScope(ArrowBoard(uuid: board.uuid))
+      let copy = manualScope(Whiteboard(uuid: board.uuid))
       let item = Item()
       let arrow = Arrow()
       let sets = source.changeSets {
@@ -197,7 +197,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
       fragments = (0..<3).map { fragments[($0 + order) % 3] }
       #expect(copy.apply(fragments).isComplete)
       #expect(copy.canonicalJSON == source.canonicalJSON, "order \(order)")
-      let arrived = try #require((copy.root as? ArrowBoard)?.arrows.first)
+      let arrived = try #require((copy.root as? Whiteboard)?.arrows.first)
       #expect(arrived.target?.uuid == item.uuid, "order \(order)")
       #expect(arrived.far == nil && words(arrived.$far) == "missing")
     }
@@ -294,7 +294,7 @@ extension Arrow {
 @Suite struct WeakReferenceSnapshotTests {
   @Test("a snapshot keeps the UUID, names it on the wire as the model does, and does not follow it")
   func snapshot() {
-    let board = ArrowBoard()
+    let board = Whiteboard()
     let item = Item()
     let arrow = Arrow()
     board.items.append(item)

@@ -32,7 +32,7 @@ final class Project: ModelObject {
   }
 }
 
-final class Board: ModelObject {
+final class Workboard: ModelObject {
   @Property var chores: ModelArray<Chore> = []
   @Property var projects: ModelArray<Project> = []
   @Property var inbox: Chore?
@@ -43,7 +43,7 @@ final class Board: ModelObject {
   }
 }
 
-func boardScope(_ board: Board) -> Scope { manualScope(board, models: [Errand.self]) }
+func boardScope(_ board: Workboard) -> Scope { manualScope(board, models: [Errand.self]) }
 
 /// Follows a query by its updates alone, and checks each of them.
 final class RowFollower<Model: ModelObject> {
