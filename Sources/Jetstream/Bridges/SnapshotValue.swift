@@ -128,6 +128,23 @@ extension Property: SnapshotSource {
   }
 }
 
+/// A snapshot keeps the UUID of what a weak reference leads to.
+extension WeakReference: SnapshotSource {
+  static var isShareable: Bool { false }
+
+  static func shared(at address: UnsafeRawPointer) -> SharedValue {
+    SharedValue(address.assumingMemoryBound(to: WeakReference.self).pointee.link)
+  }
+
+  static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer) {
+    guard case .json(let json) = value, let link = WeakLink<Target>.decode(json) else { return }
+    address.assumingMemoryBound(to: WeakReference.self).pointee.link = link
+  }
+
+  /// What is read is never what is stored.
+  static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool { false }
+}
+
 /// Values of any property type that a getter which does more than hand out a property would change:
 /// small ones first, so that one that calculates is found out before it overflows.
 private enum SnapshotProbes {

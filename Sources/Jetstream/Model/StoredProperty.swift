@@ -4,6 +4,8 @@ protocol StoredProperty: SendableMetatype {
   static var valueType: any PropertyValue.Type { get }
   /// The type that the property has in the source.
   static var declaredType: Any.Type { get }
+  /// The class of the models that it holds or refers to.
+  static var targetClass: ModelObject.Type? { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   static func list(at address: UnsafeRawPointer) -> ModelList
@@ -35,6 +37,7 @@ protocol StoredProperty: SendableMetatype {
 extension Property: StoredProperty {
   static var valueType: any PropertyValue.Type { Value.self }
   static var declaredType: Any.Type { Value.self }
+  static var targetClass: ModelObject.Type? { Value._modelClass }
 
   private static func pointer(_ address: UnsafeRawPointer) -> UnsafePointer<Property<Value>> {
     address.assumingMemoryBound(to: Property<Value>.self)

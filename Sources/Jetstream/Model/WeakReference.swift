@@ -182,9 +182,6 @@ extension WeakLink: PropertyValue {
 
   @usableFromInline
   static func isSame(_ a: WeakLink, _ b: WeakLink) -> Bool { a.uuid == b.uuid }
-
-  /// The class is known to the scope, although the models are not held.
-  @usableFromInline static var _modelClass: ModelObject.Type? { Target.self }
 }
 
 extension ModelObject {
@@ -197,6 +194,7 @@ extension ModelObject {
     let index = record.schema.index(atOffset: offset)
     if record.needsBase(index) { record.keepBase(index, .json(old.jsonValue)) }
     record.noteChange(index)
+    if let bridge = record.observers?.bridge { record.fire { bridge.didChange(index) } }
     guard let signal = record.observers?.propertyChange, signal.hasListeners else { return }
     let change = PropertyChange(
       key: record.schema.properties[index].name, old: old.target(of: self) as Target? as Any,
@@ -209,6 +207,7 @@ extension ModelObject {
 extension WeakReference: StoredProperty {
   static var valueType: any PropertyValue.Type { WeakLink<Target>.self }
   static var declaredType: Any.Type { Target?.self }
+  static var targetClass: ModelObject.Type? { Target.self }
 
   private static func link(_ address: UnsafeRawPointer) -> WeakLink<Target> {
     address.assumingMemoryBound(to: WeakReference<Target>.self).pointee.link

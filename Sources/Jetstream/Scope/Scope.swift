@@ -154,7 +154,7 @@ public final class Scope: TickClient {
       classes[next.wireName] = next
       if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
       for property in next.properties {
-        if let child = property.access.valueType._modelClass, child != ModelObject.self {
+        if let child = property.access.targetClass, child != ModelObject.self {
           open.append(ModelSchema.of(child))
         }
       }

@@ -290,3 +290,24 @@ private final class NodeHolder: ModelObject {
 extension Arrow {
   fileprivate var stateInWords: String { words($target) }
 }
+
+@Suite struct WeakReferenceSnapshotTests {
+  @Test("a snapshot keeps the UUID, names it on the wire as the model does, and does not follow it")
+  func snapshot() {
+    let board = Whiteboard()
+    let item = Item()
+    let arrow = Arrow()
+    board.items.append(item)
+    board.arrows.append(arrow)
+    arrow.target = item
+    let scope = manualScope(board)
+    let frozen = arrow.snapshot()
+    let uuid = JSONValue.string(item.uuid.wireText)
+    if case .object(let properties) = frozen.json { #expect(properties["target"] == uuid) }
+    #expect(frozen.fragments.map { $0.properties["to"] } == [uuid])
+    let copy = frozen.makeModel(keepingUUIDs: false)
+    #expect(copy.target == nil)
+    board.arrows.append(copy)
+    #expect(copy.target === item && copy.scope === scope)
+  }
+}
