@@ -261,7 +261,7 @@ public final class Scope: TickClient {
     records.remove(record.uuid)
     record.uuidIfMade = uuid
     _ = records.insert(record)
-    if let rootModel { membershipObservers.forEach { $0.modelRenamed(rootModel) } }
+    if let root { membershipObservers.forEach { $0.modelRenamed(root) } }
   }
 
   /// Whether anybody is told about models that come and go.

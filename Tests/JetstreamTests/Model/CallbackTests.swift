@@ -3,6 +3,9 @@ import Testing
 @testable import Jetstream
 
 /// What may be done inside of a callback, for each way of observing.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct CallbackTests {
   let world = ObservationWorld()
   let listener = Listener()
@@ -232,6 +235,9 @@ import Testing
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct MutingTests {
   let world = ObservationWorld()
   let listener = Listener()

@@ -3,6 +3,9 @@ import Testing
 @testable import Jetstream
 
 /// The ways of observing that name no observer, and those by text.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct ObserverlessTests {
   let world = ObservationWorld()
   let listener = Listener()

@@ -3,6 +3,9 @@ import Testing
 @testable import Jetstream
 
 /// Queries of all kinds over one forest that is changed at random.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct QueryForestTests {
   private final class World {
     let board = Board()

@@ -3,6 +3,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct RootTests {
   let root = Node("root")
   let top = Node("top")
