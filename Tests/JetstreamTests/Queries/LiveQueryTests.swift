@@ -7,7 +7,7 @@ import Testing
 @TestDomain
 #endif
 @Suite struct LiveQueryTests {
-  let board = Board(["d", "b", "a", "c"])
+  let board = Workboard(["d", "b", "a", "c"])
   let scope: Scope
   var chores: [Chore] { Array(board.chores) }
 
@@ -277,9 +277,9 @@ import Testing
 
   @Test("M11: remote changes, a full state and a new name of the root come in alike")
   func remote() throws {
-    let copy = boardScope(Board(uuid: board.uuid))
+    let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)
-    let copied = try #require(copy.root as? Board)
+    let copied = try #require(copy.root as? Workboard)
     let query = copy.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
     let list = copied.query(\.chores).live()
     let mine = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
@@ -299,14 +299,14 @@ import Testing
 
   @Test("M11: a root that takes the server's UUID stands where that belongs", arguments: 0..<8)
   func renamedRoot(attempt: Int) throws {
-    let local = Board(["a", "b", "c"])
+    let local = Workboard(["a", "b", "c"])
     let copy = boardScope(local)
     let query = copy.query(ModelObject.self).live()
     let follower = RowFollower(query)
     let state = copy.fullState()
     let uuid = UUID()
     let root = SyncFragment(
-      .change, uuid: uuid, className: "Board", properties: state[0].properties)
+      .change, uuid: uuid, className: "Workboard", properties: state[0].properties)
     _ = try copy.applyFullState([root] + state.dropFirst(), rootUUID: uuid)
     copy.flush()
     #expect(local.uuid == uuid)
@@ -316,7 +316,7 @@ import Testing
 
   @Test("M11: equal rows have the same order in all replicas")
   func replicaOrder() throws {
-    let copy = boardScope(Board(uuid: board.uuid))
+    let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)
     let mine = scope.query(ModelObject.self).live()
     let theirs = copy.query(ModelObject.self).live()

@@ -6,7 +6,7 @@ import Testing
 @TestDomain
 #endif
 @Suite struct LiveSectionsTests {
-  let board = Board(["a", "b", "c", "d", "e"])
+  let board = Workboard(["a", "b", "c", "d", "e"])
   let scope: Scope
   let home = Project("home")
   let work = Project("work")

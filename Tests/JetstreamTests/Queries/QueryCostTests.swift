@@ -23,7 +23,7 @@ private struct CountedKey: Comparable {
 @Suite struct QueryCostTests {
   @Test("M11: closures run once for each row that has changed, and for no other")
   func evaluations() {
-    let board = Board((0..<500).map { "t\($0)" })
+    let board = Workboard((0..<500).map { "t\($0)" })
     let project = Project("p")
     board.projects = [project]
     let scope = boardScope(board)
@@ -66,7 +66,7 @@ private struct CountedKey: Comparable {
   @Test(
     "M11: a change costs O(log n) comparisons", arguments: [(1_000, 70), (100_000, 110)])
   func comparisons(size: Int, bound: Int) {
-    let board = Board((0..<size).map { "\($0)" })
+    let board = Workboard((0..<size).map { "\($0)" })
     let scope = boardScope(board)
     let chores = Array(board.chores)
     for (index, chore) in chores.enumerated() { chore.priority = index * 10 }
@@ -102,7 +102,7 @@ private struct CountedKey: Comparable {
 
   @Test("M11: a row that leads elsewhere costs the others that lead there nothing")
   func sharedDependency() {
-    let board = Board((0..<2_000).map { "\($0)" })
+    let board = Workboard((0..<2_000).map { "\($0)" })
     let (one, two) = (Project("one"), Project("two"))
     board.projects = [one, two]
     for chore in board.chores { chore.project = one }

@@ -32,7 +32,7 @@ final class Project: ModelObject {
   }
 }
 
-final class Board: ModelObject {
+final class Workboard: ModelObject {
   @Property var chores: ModelArray<Chore> = []
   @Property var projects: ModelArray<Project> = []
   @Property var inbox: Chore?
@@ -43,7 +43,7 @@ final class Board: ModelObject {
   }
 }
 
-func boardScope(_ board: Board, isolation: (any Actor)? = #isolation) -> Scope {
+func boardScope(_ board: Workboard, isolation: (any Actor)? = #isolation) -> Scope {
   manualScope(board, models: [Errand.self], isolation: isolation)
 }
 

@@ -8,7 +8,7 @@ import Testing
 #endif
 @Suite struct QueryForestTests {
   private final class World {
-    let board = Board()
+    let board = Workboard()
     let scope: Scope
     let chores: [Chore]
     let projects: [Project]
@@ -194,10 +194,10 @@ import Testing
     "M11: a replica's queries follow what comes from elsewhere", arguments: [UInt64](20...23))
   func replica(seed: UInt64) throws {
     let world = World(seed: seed)
-    let copy = boardScope(Board(uuid: world.board.uuid))
+    let copy = boardScope(Workboard(uuid: world.board.uuid))
     _ = try copy.applyFullState(world.scope.fullState(), rootUUID: world.board.uuid)
-    let copied = try #require(copy.root as? Board)
-    func queries(_ scope: Scope, _ board: Board) -> [LiveQuery<Chore>] {
+    let copied = try #require(copy.root as? Workboard)
+    func queries(_ scope: Scope, _ board: Workboard) -> [LiveQuery<Chore>] {
       [
         scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(),
         board.query(\.chores).live(),

@@ -8,7 +8,7 @@ import Testing
 @Suite struct QueryLifetimeTests {
   @Test("M11: a released query has nothing registered any more, anywhere")
   func released() {
-    let board = Board(["a", "b"])
+    let board = Workboard(["a", "b"])
     let project = Project("p")
     board.projects = [project]
     let scope = boardScope(board)
@@ -39,7 +39,7 @@ import Testing
 
   @Test("M11: a stopped query keeps its rows and tells nobody")
   func stopped() {
-    let board = Board(["a", "b"])
+    let board = Workboard(["a", "b"])
     let scope = boardScope(board)
     let live = scope.query(Chore.self).sorted(by: \.title).live()
     let follower = RowFollower(live)
@@ -54,7 +54,7 @@ import Testing
 
   @Test("M11: observers are held weakly, tokens cancel, and a query does not keep itself alive")
   func observers() {
-    let board = Board(["a"])
+    let board = Workboard(["a"])
     let scope = boardScope(board)
     weak var weakLive: LiveQuery<Chore>?
     var calls = 0
@@ -79,7 +79,7 @@ import Testing
 
   @Test("M11: a query may be released by its own observer")
   func releasedByObserver() {
-    let board = Board(["a"])
+    let board = Workboard(["a"])
     let scope = boardScope(board)
     var live: LiveQuery<Chore>? = board.query(\.chores).live()
     var calls = 0
@@ -98,7 +98,7 @@ import Testing
 
   @Test("M11: a query keeps neither its scope nor the owner of its collection alive")
   func source() {
-    weak var weakBoard: Board?
+    weak var weakBoard: Workboard?
     weak var weakScope: Scope?
     weak var weakChore: Chore?
     let ticker = Ticker.manual()
@@ -106,7 +106,7 @@ import Testing
     var list: LiveQuery<Chore>?
     var loose: Chore?
     do {
-      let board = Board(["b", "a"])
+      let board = Workboard(["b", "a"])
       let scope = Scope(name: "S", root: board, ticker: ticker)
       all = scope.query(Chore.self).sorted(by: \.title).live()
       list = board.query(\.chores).filter { $0.priority < 5 }.live()
@@ -136,7 +136,7 @@ import Testing
 
   @Test("M11: a model that has left is let go with the tick")
   func departed() {
-    let board = Board(["a", "b"])
+    let board = Workboard(["a", "b"])
     let scope = boardScope(board)
     let live = scope.query(Chore.self).sorted(by: \.title).live()
     let list = board.query(\.chores).live()
@@ -159,7 +159,7 @@ import Testing
 
   @Test("M11: a collection in no scope is followed, and goes on when it comes into one")
   func withoutScope() {
-    let board = Board(["a"])
+    let board = Workboard(["a"])
     let ticker = Ticker.manual()
     board.ensureRecord().ownTicker = ticker
     let live = board.query(\.chores).sorted(by: \.title).live()
@@ -179,7 +179,7 @@ import Testing
 
   @Test("M11: what was written before the query was made is no update of it")
   func earlierChanges() {
-    let board = Board(["a", "b"])
+    let board = Workboard(["a", "b"])
     let scope = boardScope(board)
     board.chores[0].observeChange(board, \.title) { _ in }
     board.chores[0].title = "c"
@@ -197,7 +197,7 @@ import Testing
       func modelEntered(_ model: ModelObject) { came += 1 }
       func modelLeft(_ model: ModelObject) { went += 1 }
     }
-    let board = Board(["a"])
+    let board = Workboard(["a"])
     let scope = boardScope(board)
     let one = Counter()
     scope.addMembershipObserver(one)
