@@ -7,6 +7,9 @@ import Testing
 @TestDomain
 #endif
 @Suite struct QueryForestTests {
+  #if ON_ACTOR
+  @TestDomain
+  #endif
   private final class World {
     let board = Workboard()
     let scope: Scope
