@@ -10,9 +10,11 @@ let settings: [SwiftSetting] = [
 /// What is about manual tickers, about no isolation domain in particular, or about misuse.
 let manualOnly = [
   "Model/MisuseTests.swift", "Model/ModelArrayTests.swift", "Model/PropertyOptionsTests.swift",
-  "Model/SchemaTests.swift", "Model/StepCompositionTests.swift",
-  "Scope/CollectionMergeTests.swift", "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift",
-  "Signals/ActorTickerTests.swift", "Signals/TickerTests.swift",
+  "Model/SchemaComparisonTests.swift", "Model/SchemaTests.swift",
+  "Model/StepCompositionTests.swift", "Queries/OrderTreeTests.swift",
+  "Queries/QueryCostTests.swift", "Scope/CollectionMergeTests.swift",
+  "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift", "Signals/ActorTickerTests.swift",
+  "Signals/TickerTests.swift",
 ]
 
 let package = Package(

@@ -77,7 +77,21 @@ final class SnapshotGraph: Sendable {
       }
       next += 1
     }
+    relink(models)
     return result
+  }
+
+  /// Weak references lead to the copies of their targets.
+  private func relink(_ models: [Int: ModelObject]) {
+    var targets: [UUID: ModelObject]?
+    for (place, model) in models {
+      for step in nodes[place].plan.steps where step.isWeak {
+        let known =
+          targets ?? Dictionary(uniqueKeysWithValues: models.map { (nodes[$0].uuid, $1) })
+        targets = known
+        step.source.relink(at: model.storage(of: step.property)) { known[$0] }
+      }
+    }
   }
 
   /// Makes a model with the plain values of the node, and what `init()` gives it else.

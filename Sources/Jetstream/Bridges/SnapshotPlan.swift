@@ -6,6 +6,8 @@ final class SnapshotPlan: Sendable {
     let property: ModelSchema.Property
     let source: any SnapshotSource.Type
     let isShareable: Bool
+    /// Whether it refers to a model that it does not hold.
+    let isWeak: Bool
   }
 
   let schema: ModelSchema
@@ -36,7 +38,9 @@ final class SnapshotPlan: Sendable {
       guard let source = property.access as? any SnapshotSource.Type else {
         preconditionFailure("\(schema.wireName).\(property.name) cannot be part of a snapshot.")
       }
-      return Step(property: property, source: source, isShareable: source.isShareable)
+      return Step(
+        property: property, source: source, isShareable: source.isShareable,
+        isWeak: property.kind == .plain && source.isWeak)
     }
   }
 

@@ -84,12 +84,22 @@ func isShareable<Value>(_ type: Value.Type) -> Bool {
 protocol SnapshotSource: SendableMetatype {
   /// Whether values can be held as they are.
   static var isShareable: Bool { get }
+  /// Whether it is a reference that does not hold its target.
+  static var isWeak: Bool { get }
   /// The plain value at `address`.
   static func shared(at address: UnsafeRawPointer) -> SharedValue
   /// Stores a plain value, without notifying.
   static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer)
   /// Whether `read` gives what is stored at `address`, whatever that is.
   static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool
+  /// Lets a reference that does not hold its target lead to what `find` gives for its UUID.
+  static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?)
+}
+
+extension SnapshotSource {
+  static var isWeak: Bool { false }
+
+  static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?) {}
 }
 
 /// Sound for the reasons given at `StoredProperty`: type and offset come from the class's own
@@ -128,12 +138,13 @@ extension Property: SnapshotSource {
   }
 }
 
-/// A snapshot keeps the UUID of what a weak reference leads to.
+/// Kept as the UUID of the target. Sound for the same reasons.
 extension WeakReference: SnapshotSource {
+  static var isWeak: Bool { true }
   static var isShareable: Bool { false }
 
   static func shared(at address: UnsafeRawPointer) -> SharedValue {
-    SharedValue(address.assumingMemoryBound(to: WeakReference.self).pointee.link)
+    preconditionFailure("A weak reference is not shared between isolation domains.")
   }
 
   static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer) {
@@ -141,8 +152,13 @@ extension WeakReference: SnapshotSource {
     address.assumingMemoryBound(to: WeakReference.self).pointee.link = link
   }
 
-  /// What is read is never what is stored.
   static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool { false }
+
+  static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?) {
+    let reference = address.assumingMemoryBound(to: WeakReference.self)
+    guard let uuid = reference.pointee.link.uuid, let target = find(uuid) as? Target else { return }
+    reference.pointee.link = WeakLink(target)
+  }
 }
 
 /// Values of any property type that a getter which does more than hand out a property would change:

@@ -9,12 +9,12 @@ class Plank: ModelObject {
 }
 
 /// Adopts the protocol below a class that does not.
-class Board: Plank, Observable {
+class Panel: Plank, Observable {
   @Property var width = 1
   @Property(.local) var isMarked = false
   @Property var tags: [String] = []
-  @Property var next: Board?
-  @Property var boards: ModelArray<Board> = []
+  @Property var next: Panel?
+  @Property var boards: ModelArray<Panel> = []
 
   var area: Int { length * width }
   var chainArea: Int { area + (next?.chainArea ?? 0) }
@@ -27,7 +27,7 @@ class Board: Plank, Observable {
 }
 
 /// Inherits the protocol.
-final class Shelf: Board {
+final class Shelf: Panel {
   @Property var load = 0.0
 }
 
@@ -57,7 +57,7 @@ final class TrackingCount: Sendable {
 @Suite struct ObservationBridgeTests {
   @Test("a tracking is called once, for the properties that it has read")
   func perProperty() {
-    let board = Board()
+    let board = Panel()
     let count = TrackingCount()
     count.track { board.width }
     board.tags = ["a"]
@@ -88,8 +88,8 @@ final class TrackingCount: Sendable {
   }
 
   @Test("every kind of write is reported") func writes() {
-    let board = Board()
-    let other = Board()
+    let board = Panel()
+    let other = Panel()
     let writes: [(String, () -> Void)] = [
       ("assignment", { board.width += 1 }),
       ("in place", { board.tags.append("a") }),
@@ -97,7 +97,7 @@ final class TrackingCount: Sendable {
       ("reference", { board.next = other }),
       ("collection in place", { board.boards.append(other) }),
       ("collection replaced", { board.boards = [] }),
-      ("collection by inout", { board.boards = [other, Board()] }),
+      ("collection by inout", { board.boards = [other, Panel()] }),
       ("collection moved", { board.boards.move(from: 0, to: 1) }),
       ("detach", { other.detach() }),
     ]
@@ -112,9 +112,9 @@ final class TrackingCount: Sendable {
   }
 
   @Test("writes by fragments are reported, attached and captured") func fragments() {
-    let board = Board()
+    let board = Panel()
     let scope = manualScope(board)
-    let other = Board()
+    let other = Panel()
     let id = board.uuid
     let values: [JSONObject] = [
       ["width": 7], ["length": 8], ["tags": ["x"]], ["next": .string(other.uuid.wireText)],
@@ -125,7 +125,7 @@ final class TrackingCount: Sendable {
     for properties in values {
       let count = TrackingCount()
       count.track { (board.width, board.length, board.tags, board.next, board.boards.isEmpty) }
-      let fragment = SyncFragment(.change, uuid: id, className: "Board", properties: properties)
+      let fragment = SyncFragment(.change, uuid: id, className: "Panel", properties: properties)
       let isSame = properties["boards"] == .array([.string(other.uuid.wireText)])
       #expect(scope.apply([fragment]).isComplete)
       #expect(count.value == (isSame ? 0 : 1), "\(properties)")
@@ -135,7 +135,7 @@ final class TrackingCount: Sendable {
 
   @Test("a property whose first write in the tick was told tells the next one too")
   func everyWrite() {
-    let board = Board()
+    let board = Panel()
     let scope = manualScope(board)
     let listener = Listener()
     board.observeChange(listener, \.width) { $0.called() }
@@ -150,8 +150,8 @@ final class TrackingCount: Sendable {
   }
 
   @Test("computed properties are tracked through what they read, across models") func computed() {
-    let first = Board()
-    let second = Board()
+    let first = Panel()
+    let second = Panel()
     first.next = second
     for write in [
       { first.length = 2 }, { second.width = 3 }, { second.length = 4 }, { first.next = nil },
@@ -168,7 +168,7 @@ final class TrackingCount: Sendable {
   }
 
   @Test("nested trackings are both called") func nested() {
-    let board = Board()
+    let board = Panel()
     let outer = TrackingCount()
     let inner = TrackingCount()
     outer.track {
@@ -189,7 +189,7 @@ final class TrackingCount: Sendable {
 
   @Test("a getter evaluated for a composite observer is tracked, and the observer follows it too")
   func composite() {
-    let board = Board()
+    let board = Panel()
     let scope = manualScope(board)
     let listener = Listener()
     let count = TrackingCount()
@@ -203,7 +203,7 @@ final class TrackingCount: Sendable {
   }
 
   @Test("onChange can read and write the property") func exclusivity() {
-    let board = Board()
+    let board = Panel()
     nonisolated(unsafe) let captured = board
     let seen = Mutex<[[String]]>([])
     func track() {
@@ -226,29 +226,29 @@ final class TrackingCount: Sendable {
       _ = board.boards
     } onChange: {
       if captured.boards.count == 1 { collections.add() }
-      captured.boards.append(Board())
+      captured.boards.append(Panel())
     }
-    board.boards.append(Board())
+    board.boards.append(Panel())
     #expect(collections.value == 1)
     #expect(board.boards.count == 2)
   }
 
   @Test("a tracking keeps no model alive, and a model that goes lets go of it") func lifetime() {
-    weak var weakBoard: Board?
+    weak var weakPanel: Panel?
     weak var weakCount: TrackingCount?
     do {
-      let board = Board()
+      let board = Panel()
       let count = TrackingCount()
       count.track { board.width }
-      weakBoard = board
+      weakPanel = board
       weakCount = count
     }
-    #expect(weakBoard == nil)
+    #expect(weakPanel == nil)
     #expect(weakCount == nil)
   }
 
   @Test("a class that does not adopt the protocol is left alone") func others() {
-    _ = Board()
+    _ = Panel()
     let plank = Plank()
     let count = TrackingCount()
     count.track { plank.length }
@@ -256,6 +256,6 @@ final class TrackingCount: Sendable {
     plank.length = 2
     #expect(count.value == 0)
     #expect(plank.schema.isObservable == false)
-    #expect(Board().schema.isObservable && Shelf().schema.isObservable && Peg().schema.isObservable)
+    #expect(Panel().schema.isObservable && Shelf().schema.isObservable && Peg().schema.isObservable)
   }
 }

@@ -42,6 +42,7 @@ class Sheet: ModelObject {
   @Property var stamp = Stamp()
   @Property var stamps: [String: [Stamp]] = [:]
   @Property(.local) var isOpen = false
+  @WeakReference var related: Sheet?
   @Property var cover: Sheet?
   @Property var sheets: ModelArray<Sheet> = []
 
@@ -194,6 +195,24 @@ private func full() -> Sheet {
     #expect(copy.snapshot().hashValue == frozen.hashValue)
     // Cut what would keep itself alive.
     for sheet in [top, below, copy, copy.sheets[0]] { sheet.sheets = [] }
+  }
+
+  @Test("weak references lead to what is in the snapshot, and to nothing else") func weak() {
+    let sheet = full()
+    let outside = Sheet()
+    sheet.cover = full()
+    sheet.related = sheet.cover
+    sheet.cover!.related = outside
+    let frozen = sheet.snapshot()
+    #expect(frozen.related?.uuid == sheet.cover!.uuid)
+    #expect(frozen.cover?.related == nil)
+    #expect(frozen.graph.nodes.count == 2)
+    let copy = frozen.makeModel()
+    #expect(copy.related === copy.cover)
+    #expect(copy.snapshot() == frozen)
+    let duplicate = frozen.makeModel(keepingUUIDs: false)
+    #expect(duplicate.related === duplicate.cover)
+    withExtendedLifetime(outside) {}
   }
 
   @Test("a long chain is copied, compared and made without recursion") func chain() {

@@ -27,6 +27,9 @@ enum ObservationKind: String, CaseIterable {
 }
 
 /// A root with one model, which has a child.
+#if ON_ACTOR
+@TestDomain
+#endif
 final class ObservationWorld {
   let root = Node("root")
   let model = Node("model")

@@ -41,6 +41,9 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   }
 }
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct WeakReferenceTests {
   private let board = Whiteboard()
   private let item = Item()

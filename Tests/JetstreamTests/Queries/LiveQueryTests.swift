@@ -3,6 +3,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct LiveQueryTests {
   let board = Workboard(["d", "b", "a", "c"])
   let scope: Scope

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct LiveSectionsTests {
   let board = Workboard(["a", "b", "c", "d", "e"])
   let scope: Scope

@@ -43,7 +43,9 @@ final class Workboard: ModelObject {
   }
 }
 
-func boardScope(_ board: Workboard) -> Scope { manualScope(board, models: [Errand.self]) }
+func boardScope(_ board: Workboard, isolation: (any Actor)? = #isolation) -> Scope {
+  manualScope(board, models: [Errand.self], isolation: isolation)
+}
 
 /// Follows a query by its updates alone, and checks each of them.
 final class RowFollower<Model: ModelObject> {

@@ -3,7 +3,13 @@ import Testing
 @testable import Jetstream
 
 /// Queries of all kinds over one forest that is changed at random.
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct QueryForestTests {
+  #if ON_ACTOR
+  @TestDomain
+  #endif
   private final class World {
     let board = Workboard()
     let scope: Scope

@@ -2,6 +2,9 @@ import Testing
 
 @testable import Jetstream
 
+#if ON_ACTOR
+@TestDomain
+#endif
 @Suite struct QueryLifetimeTests {
   @Test("M11: a released query has nothing registered any more, anywhere")
   func released() {
