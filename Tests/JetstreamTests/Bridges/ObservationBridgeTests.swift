@@ -54,7 +54,7 @@ final class TrackingCount: Sendable {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ObservationBridgeTests {
+@Suite(.paced) struct ObservationBridgeTests {
   @Test("a tracking is called once, for the properties that it has read")
   func perProperty() {
     let board = Panel()

@@ -22,7 +22,7 @@ extension Scope {
   while !condition() { await Task.yield() }
 }
 
-@TestDomain @Suite struct ValueSequenceTests {
+@TestDomain @Suite(.paced) struct ValueSequenceTests {
   @Test("the value there is comes first, then one for each tick", arguments: Ticking.allCases)
   func perTick(_ ticking: Ticking) async {
     let shape = Shape()
@@ -155,7 +155,7 @@ extension Scope {
   }
 }
 
-@TestDomain @Suite struct DifferenceSequenceTests {
+@TestDomain @Suite(.paced) struct DifferenceSequenceTests {
   @Test("a difference for each tick; a slow loop gets them as one", arguments: Ticking.allCases)
   func differences(_ ticking: Ticking) async {
     let canvas = Canvas()
@@ -245,7 +245,7 @@ extension Scope {
   }
 }
 
-@TestDomain @Suite struct ChangeSetSequenceTests {
+@TestDomain @Suite(.paced) struct ChangeSetSequenceTests {
   @Test("every change set comes, in order", arguments: Ticking.allCases)
   func all(_ ticking: Ticking) async {
     let shape = Shape()

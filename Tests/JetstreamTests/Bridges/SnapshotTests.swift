@@ -105,7 +105,7 @@ private func full() -> Sheet {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct SnapshotTests {
+@Suite(.paced) struct SnapshotTests {
   @Test("every value is the same, bit for bit, in another isolation domain") func values() async {
     let sheet = full()
     let id = sheet.id

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Writing JSON")
+@Suite("Writing JSON", .paced)
 struct CanonicalJSONTests {
   @Test(
     "Numbers have one text each",

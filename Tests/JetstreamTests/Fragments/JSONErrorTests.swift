@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Refusing JSON")
+@Suite("Refusing JSON", .paced)
 struct JSONErrorTests {
   @Test(
     "Malformed text is refused where it breaks",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("JSON objects")
+@Suite("JSON objects", .paced)
 struct JSONObjectTests {
   @Test("A new key goes to the end, a known one stays where it is")
   func order() {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Reading JSON")
+@Suite("Reading JSON", .paced)
 struct JSONParsingTests {
   @Test(
     "Every kind of value is read",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Sync fragments")
+@Suite("Sync fragments", .paced)
 struct SyncFragmentTests {
   let uuid = UUID(uuidString: "4D01CD3B-AE1A-429C-AE75-4C211B0ADEFA")!
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Dates towards old servers")
+@Suite("Dates towards old servers", .paced)
 struct DateFormTests {
   final class Meeting: ModelObject {
     @Property var start = Date(timeIntervalSince1970: 0)

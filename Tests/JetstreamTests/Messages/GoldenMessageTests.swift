@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Golden messages")
+@Suite("Golden messages", .paced)
 struct GoldenMessageTests {
   @Test(
     "A message on file is read and written again, byte for byte",

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Refusing messages")
+@Suite("Refusing messages", .paced)
 struct MessageErrorTests {
   @Test(
     "A bad field is named with its message",

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Messages")
+@Suite("Messages", .paced)
 struct MessageTests {
   let uuid = UUID(wireText: "4d01cd3b-ae1a-429c-ae75-4c211b0adefa")!
 
@@ -113,7 +113,7 @@ struct MessageTests {
   }
 }
 
-@Suite("Frames")
+@Suite("Frames", .paced)
 struct FrameTests {
   private func frame(_ text: String) throws -> [Result<Message, MessageError>] {
     try Message.decodeFrame(Array(text.utf8))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Reliable channel")
+@Suite("Reliable channel", .paced)
 struct ReliableChannelTests {
   private let sync = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: []))
 

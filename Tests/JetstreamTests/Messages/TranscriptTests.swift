@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("A conversation with the original server")
+@Suite("A conversation with the original server", .paced)
 struct TranscriptTests {
   @Test(
     "Every frame reads as the original peers read it, and server frames are written alike",

@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct CallbackTests {
+@Suite(.paced) struct CallbackTests {
   let world: ObservationWorld
   let listener = Listener()
 

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct CollectionObservationTests {
+@Suite(.paced) struct CollectionObservationTests {
   let node = Node("root")
   let scope: Scope
   let listener = Listener()

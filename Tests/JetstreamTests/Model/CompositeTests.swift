@@ -23,7 +23,7 @@ private final class Person: ModelObject {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct CompositeTests {
+@Suite(.paced) struct CompositeTests {
   private let person = Person()
   private let scope: Scope
   private let listener = Listener()

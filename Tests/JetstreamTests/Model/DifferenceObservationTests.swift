@@ -24,7 +24,7 @@ private final class Mirror {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct DifferenceObservationTests {
+@Suite(.paced) struct DifferenceObservationTests {
   let root = Node("root")
   let scope: Scope
   let listener = Listener()
@@ -188,7 +188,7 @@ private final class Mirror {
 
   @Test(
     "R017: a second array, kept through differences alone, equals the property at each tick",
-    arguments: [UInt64](1...12))
+    arguments: seeds(1...12))
   func mirrors(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let mirror = Mirror(root.items)

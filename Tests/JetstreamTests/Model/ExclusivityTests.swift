@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ExclusivityTests {
+@Suite(.paced) struct ExclusivityTests {
   let a = Node("a")
   let b = Node("b")
   let root = Node("root")

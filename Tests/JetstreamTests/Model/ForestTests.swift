@@ -30,7 +30,7 @@ private final class Tree: ModelObject {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ForestTests {
+@Suite(.paced) struct ForestTests {
   @Test(
     "J034, J037, J051: random changes of a forest keep links, membership and look-up right",
     arguments: [UInt64](1...8))

@@ -21,7 +21,7 @@ private final class Account: ModelObject {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ImmediateObservationTests {
+@Suite(.paced) struct ImmediateObservationTests {
   private let account = Account()
   private let scope: Scope
   private let listener = Listener()

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct LifecycleTests {
+@Suite(.paced) struct LifecycleTests {
   let root = Node("root")
   let scope: Scope
   let listener = Listener()

@@ -14,7 +14,7 @@ private func text(_ result: ExitTest.Result?) -> String {
   String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
-@Suite struct MisuseTests {
+@Suite(.paced) struct MisuseTests {
   @Test("a generic class without a wire name traps with a sentence")
   func genericName() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {

@@ -25,7 +25,7 @@ extension ModelArray {
   fileprivate func check() { list.storage?.checkInvariants() }
 }
 
-@Suite struct ModelArrayTests {
+@Suite(.paced) struct ModelArrayTests {
   @Test(
     "R017: random edits behave as those of an array, and the events lead to the new content",
     arguments: [UInt64](1...12))
@@ -171,7 +171,7 @@ extension ModelArray {
   }
 }
 
-@Suite struct ListDifferenceTests {
+@Suite(.paced) struct ListDifferenceTests {
   @Test(
     "D13: the steps lead from one list to the other, moving as few as can be",
     arguments: [UInt64](20...25))

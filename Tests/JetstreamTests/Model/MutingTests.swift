@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct MutingTests {
+@Suite(.paced) struct MutingTests {
   let world: ObservationWorld
   let listener = Listener()
 

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ObservationTests {
+@Suite(.paced) struct ObservationTests {
   let canvas = Canvas()
   let shape = Shape()
   let scope: Scope

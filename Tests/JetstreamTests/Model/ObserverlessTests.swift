@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ObserverlessTests {
+@Suite(.paced) struct ObserverlessTests {
   let world: ObservationWorld
   let listener = Listener()
 

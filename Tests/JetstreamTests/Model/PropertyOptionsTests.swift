@@ -88,7 +88,7 @@ private func text(_ result: ExitTest.Result?) -> String {
   String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
 
-@Suite struct PropertyOptionsTests {
+@Suite(.paced) struct PropertyOptionsTests {
   @Test("options are merged, of two that contradict each other the later counts")
   func merging() {
     let options: PropertyOptions = [.wireName("a"), .minSyncInterval(.seconds(1)), .wireName("b")]

@@ -22,7 +22,7 @@ private final class Derived: Base {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct PropertyTests {
+@Suite(.paced) struct PropertyTests {
   @Test("J001: only @Property members are properties and go into fragments")
   func onlyObserved() {
     let model = Mixed()

@@ -93,7 +93,7 @@ private enum Reordered {
   }
 }
 
-@Suite struct SchemaComparisonTests {
+@Suite(.paced) struct SchemaComparisonTests {
   @Test("the fingerprint is the same in every process, on every platform and in every version")
   func golden() {
     let fingerprint = ModelSchema.of(First.Thing.self).fingerprint

@@ -129,7 +129,7 @@ private final class Wide: ModelObject {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct SchemaTests {
+@Suite(.paced) struct SchemaTests {
   /// Writes to every property from outside, by offset, and reads through the accessors.
   private func check(_ model: ModelObject) {
     let scope = manualScope(model)

@@ -48,7 +48,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
   }
 }
 
-@Suite struct StepCompositionTests {
+@Suite(.paced) struct StepCompositionTests {
   let nodes = "abcdefgh".map { Node(String($0)) }
 
   @Test("R017: what is added and removed again leaves nothing")

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct TokenTests {
+@Suite(.paced) struct TokenTests {
   let canvas = Canvas()
   let shape = Shape()
   let scope: Scope

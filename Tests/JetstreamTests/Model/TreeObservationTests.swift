@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct TreeObservationTests {
+@Suite(.paced) struct TreeObservationTests {
   let root = Node("root")
   let scope: Scope
   let listener = Listener()

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct TreePathTests {
+@Suite(.paced) struct TreePathTests {
   let canvas = Canvas()
   let scope: Scope
   let listener = Listener()
@@ -174,7 +174,7 @@ import Testing
 
   @Test(
     "R016, Y036: any changes of a forest call exactly the paths that lead to them",
-    arguments: [UInt64](1...10))
+    arguments: seeds(1...10))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let root = Node("root")

@@ -89,7 +89,7 @@ private func text(_ result: ExitTest.Result?) -> String {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ValueKindTests {
+@Suite(.paced) struct ValueKindTests {
   @Test("A007: URLs, bytes, dictionaries and Codable values survive the way through bytes")
   func roundTrip() throws {
     let source = Kinds()

@@ -67,7 +67,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ValueTests {
+@Suite(.paced) struct ValueTests {
   @Test("J002: every integer keeps its smallest and largest value and zero")
   func integers() throws {
     let source = Scalars()

@@ -44,7 +44,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct WeakReferenceTests {
+@Suite(.paced) struct WeakReferenceTests {
   private let board = Whiteboard()
   private let item = Item()
   private let arrow = Arrow()
@@ -294,7 +294,10 @@ extension Arrow {
   fileprivate var stateInWords: String { words($target) }
 }
 
-@Suite struct WeakReferenceSnapshotTests {
+#if ON_ACTOR
+@TestDomain
+#endif
+@Suite(.paced) struct WeakReferenceSnapshotTests {
   @Test("a snapshot keeps the UUID, names it on the wire as the model does, and does not follow it")
   func snapshot() {
     let board = Whiteboard()

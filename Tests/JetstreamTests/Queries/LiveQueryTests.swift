@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct LiveQueryTests {
+@Suite(.paced) struct LiveQueryTests {
   let board = Workboard(["d", "b", "a", "c"])
   let scope: Scope
   var chores: [Chore] { Array(board.chores) }

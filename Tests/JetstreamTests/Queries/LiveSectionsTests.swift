@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct LiveSectionsTests {
+@Suite(.paced) struct LiveSectionsTests {
   let board = Workboard(["a", "b", "c", "d", "e"])
   let scope: Scope
   let home = Project("home")

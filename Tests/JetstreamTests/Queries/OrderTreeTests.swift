@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite struct OrderTreeTests {
+@Suite(.paced) struct OrderTreeTests {
   @Test(
     "M11: random insertions and removals agree with an array, and the tree stays balanced",
     arguments: [UInt64](1...6))

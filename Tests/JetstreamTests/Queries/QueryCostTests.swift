@@ -20,7 +20,7 @@ private struct CountedKey: Comparable {
   }
 }
 
-@Suite struct QueryCostTests {
+@Suite(.paced) struct QueryCostTests {
   @Test("M11: closures run once for each row that has changed, and for no other")
   func evaluations() {
     let board = Workboard((0..<500).map { "t\($0)" })

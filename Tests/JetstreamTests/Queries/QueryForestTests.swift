@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct QueryForestTests {
+@Suite(.paced) struct QueryForestTests {
   #if ON_ACTOR
   @TestDomain
   #endif
@@ -122,7 +122,7 @@ import Testing
 
   @Test(
     "M11: after each tick the rows are those of a fresh query, and updates lead there",
-    arguments: [UInt64](1...6))
+    arguments: seeds(1...6))
   func random(seed: UInt64) {
     let world = World(seed: seed)
     let (board, scope) = (world.board, world.scope)
@@ -194,7 +194,7 @@ import Testing
   }
 
   @Test(
-    "M11: a replica's queries follow what comes from elsewhere", arguments: [UInt64](20...23))
+    "M11: a replica's queries follow what comes from elsewhere", arguments: seeds(20...23))
   func replica(seed: UInt64) throws {
     let world = World(seed: seed)
     let copy = boardScope(Workboard(uuid: world.board.uuid))

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct QueryLifetimeTests {
+@Suite(.paced) struct QueryLifetimeTests {
   @Test("M11: a released query has nothing registered any more, anywhere")
   func released() {
     let board = Workboard(["a", "b"])

@@ -87,7 +87,7 @@ private final class Mirror {
   }
 }
 
-@Suite(.serialized) struct EditingTraceTests {
+@Suite(.serialized, .paced) struct EditingTraceTests {
   @Test(
     "a real editing history, one model a character: differences alone keep up a second array",
     .enabled(if: EditingTrace.isThere, "the editing history is not beside the project"))

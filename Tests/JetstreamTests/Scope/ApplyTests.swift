@@ -16,7 +16,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ApplyTests {
+@Suite(.paced) struct ApplyTests {
   let root = Node("root")
   let scope: Scope
   let listener = Listener()
@@ -207,7 +207,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct FullStateTests {
+@Suite(.paced) struct FullStateTests {
   let root = Node("root")
   let scope: Scope
   let listener = Listener()

@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct CollectTests {
+@Suite(.paced) struct CollectTests {
   let root = Node("root")
   let child = Node("child")
   let scope: Scope

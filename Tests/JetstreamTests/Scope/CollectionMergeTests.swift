@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite struct CollectionMergeTests {
+@Suite(.paced) struct CollectionMergeTests {
   private func merge(_ base: String, _ before: String, _ after: String) -> String {
     String(CollectionMerge.merge(base: Array(base), before: Array(before), after: Array(after)))
   }

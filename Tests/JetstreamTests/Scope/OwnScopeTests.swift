@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct OwnScopeTests {
+@Suite(.paced) struct OwnScopeTests {
   let root = Node("root")
   let top = Node("top")
   let child = Node("child")

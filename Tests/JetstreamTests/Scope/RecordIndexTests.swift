@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite struct RecordIndexTests {
+@Suite(.paced) struct RecordIndexTests {
   @Test(
     "the index finds what a dictionary finds, after any additions and removals",
     arguments: [UInt64](1...4))

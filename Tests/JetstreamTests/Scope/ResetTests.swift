@@ -4,7 +4,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite("Missing properties")
+@Suite("Missing properties", .paced)
 struct ResetTests {
   @Test("J065: they return to their defaults if asked for, and keep their values otherwise")
   func defaults() {

@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct RootTests {
+@Suite(.paced) struct RootTests {
   let root = Node("root")
   let top = Node("top")
   let child = Node("child")

@@ -6,7 +6,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct ScopeTests {
+@Suite(.paced) struct ScopeTests {
   @Test("J046: setting the root makes the tree belong to the scope, as new models")
   func setRoot() {
     let scope = Scope(name: "Late", ticker: testTicker())

@@ -40,7 +40,7 @@ private final class Bench {
   }
 }
 
-@Suite struct ThrottleTests {
+@Suite(.paced) struct ThrottleTests {
   private let bench = Bench()
   private var gauge: Gauge { bench.gauge }
   private var scope: Scope { bench.scope }

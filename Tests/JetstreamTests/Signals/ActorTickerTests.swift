@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite struct ActorTickerTests {
+@Suite(.paced) struct ActorTickerTests {
   @Test("the ticker of an actor is one and the same while somebody uses it")
   @MainActor func oneTickerAnActor() {
     let ticker = Ticker.on(MainActor.shared)

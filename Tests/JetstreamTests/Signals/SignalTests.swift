@@ -5,7 +5,7 @@ import Testing
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct SignalTests {
+@Suite(.paced) struct SignalTests {
   @Test("J042: listeners are called in order, each time")
   func order() {
     let signal = Signal<Int>()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite struct TickerTests {
+@Suite(.paced) struct TickerTests {
   let listener = Listener()
 
   @Test("J023: a tick delivers what was queued and never loops")

@@ -1,0 +1,53 @@
+import Testing
+
+/// Lets the suites that compute run one test at a time.
+///
+/// All tests of a run share a few threads, and each that only computes holds one of them to its end.
+/// Hundreds of these, started at once, would leave those that talk over real sockets beside them
+/// waiting for a thread until their connections time out.
+struct PacedTrait: SuiteTrait, TestTrait, TestScoping {
+  let isRecursive = true
+
+  @concurrent func provideScope(
+    for test: Test, testCase: Test.Case?,
+    performing function: @Sendable @concurrent () async throws -> Void
+  ) async throws {
+    guard testCase != nil else { return try await function() }
+    await Pace.shared.enter()
+    do {
+      try await function()
+    } catch {
+      await Pace.shared.leave()
+      throw error
+    }
+    await Pace.shared.leave()
+  }
+}
+
+extension Trait where Self == PacedTrait {
+  static var paced: PacedTrait { PacedTrait() }
+}
+
+private actor Pace {
+  static let shared = Pace()
+  private var isTaken = false
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private var next = 0
+
+  func enter() async {
+    if isTaken {
+      await withCheckedContinuation { waiting.append($0) }
+    } else {
+      isTaken = true
+    }
+  }
+
+  func leave() {
+    if next < waiting.count {
+      next += 1
+      waiting[next - 1].resume()
+    } else {
+      isTaken = false
+    }
+  }
+}
