@@ -5,8 +5,9 @@ import Foundation
 ///
 /// On Linux the real one waits on futexes inside a library that is not instrumented, so that under
 /// contention the sanitizer misses the lock and reports guarded accesses as races; a counter that
-/// two threads add to under a `Mutex` shows as much. It does understand the lock used here. Build with `--sanitize=thread -Xswiftc -DJETSTREAM_TSAN`.
-struct Mutex<Value: ~Copyable>: ~Copyable, Sendable {
+/// two threads add to under a `Mutex` shows as much. It does understand the lock used here. Such builds
+/// are made by `.ci/sanitize`.
+package struct SanitizerMutex<Value: ~Copyable>: ~Copyable, Sendable {
   /// Sendable because the value is only reached while the lock is held.
   private final class Box: @unchecked Sendable {
     let lock = NSLock()
@@ -25,11 +26,11 @@ struct Mutex<Value: ~Copyable>: ~Copyable, Sendable {
 
   private let box: Box
 
-  init(_ value: consuming sending Value) {
+  package init(_ value: consuming sending Value) {
     box = Box(value)
   }
 
-  borrowing func withLock<Result: ~Copyable, Failure: Error>(
+  package borrowing func withLock<Result: ~Copyable, Failure: Error>(
     _ body: (inout sending Value) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     // Sound for the same reason as the box: nothing else reaches the value until the unlock, and
@@ -40,4 +41,7 @@ struct Mutex<Value: ~Copyable>: ~Copyable, Sendable {
     return try body(&value.pointee)
   }
 }
+
+/// Goes before the one of the Synchronization module.
+typealias Mutex = SanitizerMutex
 #endif
