@@ -100,3 +100,36 @@ func writeAll(_ shapes: ContiguousArray<HandmadeShape>, _ value: Int) {
 func writeAll(_ shapes: ContiguousArray<ObservedShape>, _ value: Int) {
   for shape in shapes { shape.level = value }
 }
+
+/// Reads once some class of the process has adopted `Observable`: from then on getters ask whether it is
+/// theirs. Stands last, because that cannot be taken back.
+func bridgedRows() -> [Row] {
+  [
+    Row(
+      name: "read, another class has adopted Observable", unit: "ns", peerName: "plain class"
+    ) {
+      _ = BridgedShape().schema
+      let shapes = Thousand.of { Shape() }
+      let others = Thousand.of { PlainShape() }
+      return Probes(
+        ours: { perOperation { _ in readAll(shapes) } },
+        peer: { perOperation { _ in readAll(others) } })
+    },
+    Row(
+      name: "read a model that has adopted Observable", unit: "ns", peerName: "@Observable"
+    ) {
+      let shapes = Thousand.of { BridgedShape() }
+      let others = Thousand.of { ObservedShape() }
+      return Probes(
+        ours: { perOperation { _ in readAll(shapes) } },
+        peer: { perOperation { _ in readAll(others) } })
+    },
+  ]
+}
+
+@inline(never)
+private func readAll(_ shapes: ContiguousArray<BridgedShape>) {
+  var sum = 0
+  for shape in shapes { sum &+= shape.level }
+  Sink.take(sum)
+}

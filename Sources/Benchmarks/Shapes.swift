@@ -13,6 +13,12 @@ final class Shape: ModelObject {
   @Property var color = RGBAColor(rgba: 0x3366_99FF)
 }
 
+/// Ours, for SwiftUI.
+final class BridgedShape: ModelObject, Observable {
+  @Property var level = 0
+  @Property var x: Float = 0
+}
+
 /// What holds shapes.
 final class Canvas: ModelObject {
   @Property var shapes: ModelArray<Shape> = []

@@ -44,6 +44,10 @@ public protocol PropertyValue {
   static func _canHold(_ model: ModelObject) -> Bool
   /// Opens the value of this type at `address` for changes that are written down.
   static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease?
+  /// The value of this type at `address`, as JSON.
+  static func _json(at address: UnsafeRawPointer) -> JSONValue
+  /// Whether the value of this type at `address` is the one that the JSON describes.
+  static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
   /// Changes the list of the value of this type at `address` in place.
   static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
 }
@@ -151,6 +155,19 @@ extension PropertyValue {
   /// Plain values need no lease.
   @inlinable
   public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
+  // Required by the protocol so that each type has its own: what change sets are made with must not
+  // look its type up at run time. Sound because `Property` passes the address of a value of its type.
+  /// Reads the value and gives its JSON.
+  public static func _json(at address: UnsafeRawPointer) -> JSONValue {
+    address.assumingMemoryBound(to: Self.self).pointee.jsonValue
+  }
+  /// Reads both as values and compares them; models by their UUIDs.
+  public static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
+    let value = address.assumingMemoryBound(to: Self.self).pointee
+    if _storageKind != .plain { return value.jsonValue == json }
+    guard let other = decode(json) else { return false }
+    return isSame(other, value)
+  }
 }
 
 extension PropertyValue where Self: Equatable {

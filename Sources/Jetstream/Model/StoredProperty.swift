@@ -43,9 +43,8 @@ extension Property: StoredProperty {
     address.assumingMemoryBound(to: Property<Value>.self)
   }
 
-  static func json(at address: UnsafeRawPointer) -> JSONValue {
-    pointer(address).pointee.value.jsonValue
-  }
+  // The value is all that a property stores, so it has the property's address.
+  static func json(at address: UnsafeRawPointer) -> JSONValue { Value._json(at: address) }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
     Value._model(of: pointer(address).pointee.value)
@@ -63,9 +62,7 @@ extension Property: StoredProperty {
   }
 
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
-    let value = pointer(address).pointee.value
-    if Value._storageKind != .plain { return value.jsonValue == json }
-    return Value.decode(json).map { Value.isSame($0, value) } ?? false
+    Value._isSame(json, at: address)
   }
 
   static func wrap(_ list: ModelList) -> Any { Value._value(of: list) ?? [] }

@@ -65,6 +65,8 @@ extension Scope {
     var fragments: [SyncFragment] = []
     var bases: [UUID: JSONObject] = [:]
     holdBackUnshared()
+    fragments.reserveCapacity(entered.count + changed.count)
+    bases.reserveCapacity(changed.count)
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
