@@ -81,10 +81,13 @@ extension ModelObject {
       record.observers?.bridge?.didChange(index)
       if let signal = record.observers?.propertyChange, signal.hasListeners {
         let new = list(of: property)
-        signal.fire(
-          PropertyChange(
-            key: property.name, old: property.access.wrap(operations.undone(on: new)),
-            new: property.access.wrap(new)))
+        let old = operations.undone(on: new)
+        // Several steps may lead back to where they began.
+        if operations.count == 1 || !old.isSame(as: new) {
+          signal.fire(
+            PropertyChange(
+              key: property.name, old: property.access.wrap(old), new: property.access.wrap(new)))
+        }
       }
       if let signal = record.observers?.collectionChange, signal.hasListeners {
         for operation in operations { signal.fire(CollectionChange(property.name, operation)) }

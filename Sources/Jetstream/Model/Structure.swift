@@ -27,7 +27,10 @@ enum Structure {
     events.parentRemoved(record, parent, index)
     guard let scope = parent.scope, record.scope === scope else { return }
     record.scopedParents -= 1
-    if !scope.isRoot(record) { events.suspects.append(child) }
+    if !scope.isRoot(record) {
+      events.suspects.append(child)
+      scope.loosen(record)
+    }
   }
 
   /// Detaches what was unlinked and is not reached any more. While fragments are applied that waits
@@ -103,6 +106,7 @@ enum Structure {
             open.append(below)
           } else {
             suspects.append(below)
+            scope.loosen(below)
           }
         }
         open.reverse(from: bottom)

@@ -84,7 +84,10 @@ extension Scope {
 
   private func finish(_ writer: inout RemoteWriter, _ fragments: [SyncFragment]) -> ApplyReport {
     applying -= 1
-    if applying == 0 { settleSuspects() }
+    if applying == 0 {
+      settleSuspects()
+      findUnshared()
+    }
     writer.forgetOrphans(among: fragments)
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
     onRemoteSync.fire(fragments)

@@ -99,17 +99,45 @@ extension Scope {
 }
 
 extension Scope {
+  /// A model of the scope has lost a parent.
+  @inline(__always)
+  func loosen(_ record: ModelRecord) {
+    if hasLocalReferences { loosened.append(record) }
+  }
+
+  /// Finds the models that others have known, and that only local properties hold by now: towards
+  /// others these are gone, so they are new when a synced property holds them again.
+  func findUnshared() {
+    if loosened.isEmpty { return }
+    var reachability = Reachability(self, onlySynced: true)
+    var open = loosened
+    loosened = []
+    while let record = open.popLast() {
+      guard record.scope === self, !record.isNew, !isRoot(record),
+        reachability.unreached(from: record).contains(where: { $0 === record })
+      else { continue }
+      record.dropBases()
+      record.isNew = true
+      unshared.append(record)
+      record.forEachChild { child, _ in if let below = child.record { open.append(below) } }
+    }
+  }
+
   /// Takes models that only local properties hold out of what was collected. They count as new for
   /// as long as that lasts.
   private func holdBackUnshared() {
     guard hasLocalReferences else { return }
+    findUnshared()
     var reachability = Reachability(self, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
     let candidates = unshared + entered
     unshared = []
     entered = []
     func isHeldBack(_ record: ModelRecord) -> Bool {
-      if reachability.unreached(from: record).isEmpty { return false }
+      // Others above it may be among these although the model itself is reached another way.
+      guard reachability.unreached(from: record).contains(where: { $0 === record }) else {
+        return false
+      }
       if heldBack.insert(ObjectIdentifier(record)).inserted { unshared.append(record) }
       return true
     }

@@ -56,6 +56,8 @@ public final class Scope: TickClient {
   var changed: ContiguousArray<ModelRecord> = []
   /// New models that only local properties hold: others learn of them when a synced one does.
   var unshared: ContiguousArray<ModelRecord> = []
+  /// Models that have lost a parent and may be such models since, although others know them.
+  var loosened: ContiguousArray<ModelRecord> = []
   /// Whether there can be such models.
   private(set) var hasLocalReferences = false
   var isCollecting = false

@@ -1,0 +1,55 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// Any public change in any order, checked after each against a reference that shares nothing with the
+/// framework.
+///
+/// A seed leads to the same operations each time, with the same UUIDs, but for those of copies that
+/// get new ones and of change sets: nothing is chosen by them. `JETSTREAM_FOREST_SEEDS` says how many
+/// seeds are run besides the fixed ones; half of them are new each time, and printed.
+@Suite(.serialized) struct ForestAcceptanceTests {
+  /// Seeds that once found something stay.
+  static let fixedSeeds: [UInt64] = Array(1...12)
+
+  static var seeds: [UInt64] {
+    let text = ProcessInfo.processInfo.environment["JETSTREAM_FOREST_SEEDS"] ?? ""
+    guard let count = Int(text), count > 0 else { return fixedSeeds }
+    let fresh = (0..<count / 2).map { _ in UInt64.random(in: 1 << 20...UInt64.max >> 16) }
+    if !fresh.isEmpty { print("Fresh seeds of the forest: \(fresh)") }
+    return fixedSeeds + (0..<UInt64(count - count / 2)).map { 1000 + $0 } + fresh
+  }
+
+  @Test("J034, J037, J051: any change of a forest, in any order", arguments: seeds)
+  func forest(seed: UInt64) async {
+    _ = (Plant(), Bush())  // Makes the schemas, with their prototypes.
+    let before = Plant.alive.load(ordering: .relaxed)
+    var watchers: [ForestWatcher] = []
+    do {
+      let forest = Forest(seed: seed)
+      for _ in 0..<20 { forest.run(forest.observation()) }
+      for step in 0..<300 {
+        forest.run(forest.next())
+        if !forest.problems.isEmpty {
+          let problems = forest.problems.prefix(5).joined(separator: "\n")
+          let history = forest.history.suffix(10).joined(separator: "\n  ")
+          Issue.record(
+            "seed \(seed), step \(step): \(problems)\nafter\n  \(history)\n\(forest.map)")
+          break
+        }
+        if step.isMultiple(of: 50) { await Task.yield() }
+      }
+      #expect(forest.told > 50 || !forest.problems.isEmpty, "seed \(seed) told nobody")
+      let failed = !forest.problems.isEmpty
+      forest.release()
+      watchers = forest.watchers
+      forest.watchers = []
+      if failed { return }
+      #expect(forest.living.isEmpty, "still there: \(forest.living), seed \(seed)")
+    }
+    #expect(Plant.alive.load(ordering: .relaxed) == before, "models are left, seed \(seed)")
+    // The models are gone; what observed them holds nothing, and can be ended.
+    for watcher in watchers { watcher.cancel() }
+  }
+}
