@@ -1,8 +1,11 @@
 import Observation
-import Synchronization
 import Testing
 
 @testable import Jetstream
+
+#if !JETSTREAM_TSAN
+import Synchronization
+#endif
 
 class Plank: ModelObject {
   @Property var length = 0

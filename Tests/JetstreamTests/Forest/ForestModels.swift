@@ -1,7 +1,10 @@
 import Foundation
-import Synchronization
 
 @testable import Jetstream
+
+#if !JETSTREAM_TSAN
+import Synchronization
+#endif
 
 /// A value of the app's own.
 struct ForestSpot: CodableValue {

@@ -1,8 +1,11 @@
 import Foundation
-import Synchronization
 import Testing
 
 @testable import Jetstream
+
+#if !JETSTREAM_TSAN
+import Synchronization
+#endif
 
 private final class Part: ModelObject {
   @Property var number = 0
