@@ -7,30 +7,43 @@ struct FragmentValidator {
   protocol Memory {
     /// A model that has left the scope and that some session may still know.
     func departed(_ uuid: UUID) -> ModelObject?
+    /// Whether the addition of a model was rejected, and some session may not know that yet.
+    func wasRejected(_ uuid: UUID) -> Bool
   }
 
   /// A fragment that was accepted, for a model that exists or is being added.
   struct Accepted {
-    let schema: ModelSchema
+    /// Nil for a class that the scope does not know, as long as no known property refers to the model.
+    var schema: ModelSchema?
     /// Values that can be applied as they are.
     var properties: JSONObject
   }
 
-  private let scope: Scope
-  private let memory: any Memory
-  private let fragments: [SyncFragment]
+  let scope: Scope
+  let memory: any Memory
+  let fragments: [SyncFragment]
   private(set) var errors: [WireError?]
-  private(set) var accepted: [Accepted?]
+  var accepted: [Accepted?]
   /// The additions of models that the scope does not have, by UUID.
-  private var additions: [UUID: Int] = [:]
+  private(set) var additions: [UUID: Int] = [:]
+  let unknown: UnknownContent
+  /// The models that are part of the scope although no object stands for them.
+  let unknownModels: Set<UUID>
+  /// What will stand in for those of them that this submission has known properties refer to.
+  var standIns: [UUID: ModelSchema] = [:]
 
-  init(scope: Scope, memory: any Memory, fragments: [SyncFragment]) {
+  init(
+    scope: Scope, memory: any Memory, unknown: UnknownContent = .reject, fragments: [SyncFragment]
+  ) {
     self.scope = scope
     self.memory = memory
+    self.unknown = unknown
+    unknownModels = unknown == .keep ? scope.unknownModelUUIDs() : []
     self.fragments = fragments
     errors = Array(repeating: nil, count: fragments.count)
     accepted = Array(repeating: nil, count: fragments.count)
     checkModels()
+    if unknown == .keep { findStandIns() }
     checkValues()
     checkReferencesToRejected()
     checkParents()
@@ -48,17 +61,25 @@ struct FragmentValidator {
         if additions[fragment.uuid] != nil {
           reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
         } else if let known = scope.model(fragment.uuid) {
-          if known.schema.wireName == name {
+          if known.wireClassName == name {
             accepted[at] = Accepted(schema: known.schema, properties: JSONObject())
           } else {
             reject(
               at,
               "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
-                + "\(known.schema.wireName), not a \(name)")
+                + "\(known.wireClassName), not a \(name)")
           }
+        } else if let kept = keptModel(fragment.uuid), kept.className != name {
+          reject(
+            at,
+            "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
+              + "\(kept.className), not a \(name)")
         } else if let schema = scope.schema(named: name) {
           additions[fragment.uuid] = at
           accepted[at] = Accepted(schema: schema, properties: JSONObject())
+        } else if unknown == .keep {
+          additions[fragment.uuid] = at
+          accepted[at] = Accepted(schema: nil, properties: JSONObject())
         } else {
           reject(at, "No such class type '\(name)'")
         }
@@ -70,6 +91,9 @@ struct FragmentValidator {
         accepted[at] = Accepted(schema: model.schema, properties: JSONObject())
       } else if let added = additions[fragment.uuid], let addition = accepted[added] {
         accepted[at] = Accepted(schema: addition.schema, properties: JSONObject())
+      } else if let kept = keptModel(fragment.uuid) {
+        accepted[at] = Accepted(
+          schema: scope.schema(named: kept.className), properties: JSONObject())
       } else {
         reject(at, "ModelObject not found")
       }
@@ -78,11 +102,25 @@ struct FragmentValidator {
 
   private mutating func checkValues() {
     for (at, fragment) in fragments.enumerated() {
-      guard let schema = accepted[at]?.schema else { continue }
+      guard let entry = accepted[at] else { continue }
+      if unknown == .keep, let problem = sizeProblem(of: fragment, schema: entry.schema) {
+        reject(at, problem)
+        continue
+      }
       for (key, value) in fragment.properties {
-        guard let property = schema[wireName: key], property.isSynced else {
-          reject(at, "No property at '\(key)'")
-          break
+        let found = entry.schema?[wireName: key]
+        guard let property = found, property.isSynced else {
+          guard unknown == .keep else {
+            reject(at, "No property at '\(key)'")
+            break
+          }
+          // What is local here is nobody else's business.
+          if found == nil, let problem = rejectedReference(in: value, at: key) {
+            reject(at, problem)
+            break
+          }
+          if found == nil { accepted[at]!.properties[key] = value }
+          continue
         }
         // Old peers name every property in an addition, with null where they have no value.
         if fragment.kind == .add, value == .null { continue }
@@ -128,8 +166,10 @@ struct FragmentValidator {
     let target: ModelSchema
     if let model = scope.model(uuid) ?? memory.departed(uuid) {
       target = model.schema
-    } else if let at = additions[uuid], let addition = accepted[at] {
-      target = addition.schema
+    } else if let at = additions[uuid], let schema = accepted[at]?.schema {
+      target = schema
+    } else if let schema = keptSchema(uuid) {
+      target = schema
     } else {
       return "No such ModelObject '\(text)' at '\(property.wireName)'"
     }
@@ -179,17 +219,19 @@ struct FragmentValidator {
     var held: [UUID: [UUID]] = [:]
     for (key, value) in last {
       guard
-        let schema = scope.model(key.uuid)?.schema
-          ?? additions[key.uuid].flatMap({ accepted[$0]?.schema }),
-        let property = schema[wireName: key.name], property.isCollection || property.isReference
+        let uuids = references(
+          in: value, at: key.name,
+          scope.model(key.uuid)?.schema ?? additions[key.uuid].flatMap { accepted[$0]?.schema }
+            ?? keptSchema(key.uuid))
       else { continue }
-      let uuids = Self.uuids(in: value)
-      if scope.model(key.uuid) != nil {
+      if scope.model(key.uuid) != nil || unknownModels.contains(key.uuid) {
         open.append(contentsOf: uuids)
       } else {
         held[key.uuid, default: []].append(contentsOf: uuids)
       }
     }
+    // What was kept and counts stays held, unless it is let go here, which is not a mistake.
+    open.append(contentsOf: unknownModels)
     while let next = open.popLast() {
       if reached.insert(next).inserted { open.append(contentsOf: held[next] ?? []) }
     }
@@ -209,12 +251,7 @@ struct FragmentValidator {
   private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
     var result: [(String, UUID)] = []
     for (key, value) in entry.properties {
-      guard let property = entry.schema[wireName: key],
-        property.isCollection || property.isReference
-      else {
-        continue
-      }
-      for uuid in Self.uuids(in: value) { result.append((key, uuid)) }
+      for uuid in references(in: value, at: key, entry.schema) ?? [] { result.append((key, uuid)) }
     }
     return result
   }

@@ -29,13 +29,28 @@ extension ScopeHost {
   func broadcast(of effective: [SyncFragment]) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
     let revived = arrived.filter { $0.scope === scope && !added.contains($0.uuid) }
-    return revived.map(addition)
+    let returned = returned.filter { !added.contains($0) }.compactMap { scope.unknownModel($0) }
+    return revived.map(addition) + returned
       + effective.compactMap { fragment in
-        guard let model = scope.model(fragment.uuid) else { return nil }
-        return SyncFragment(
-          fragment.kind, uuid: fragment.uuid, className: model.schema.wireName,
-          properties: currentValues(of: fragment, in: model))
+        if let model = scope.model(fragment.uuid) {
+          return SyncFragment(
+            fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
+            properties: currentValues(of: fragment, in: model))
+        }
+        return unknown == .keep ? currentValues(ofUnknown: fragment) : nil
       }
+  }
+
+  /// A fragment about a model that no object stands for, with the values that count.
+  private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
+    guard let kept = scope.unknownModel(fragment.uuid) else { return nil }
+    let properties =
+      fragment.kind == .add
+      ? kept.properties
+      : JSONObject(
+        fragment.properties.compactMap { key, _ in kept.properties[key].map { (key, $0) } })
+    return SyncFragment(
+      fragment.kind, uuid: kept.uuid, className: kept.className, properties: properties)
   }
 
   /// Works out what the submitter has to be told: values that are not the ones it submitted, and,
@@ -49,13 +64,18 @@ extension ScopeHost {
       }
     }
     for fragment in submission.effective {
-      guard let model = scope.model(fragment.uuid) else { continue }
+      guard let model = scope.model(fragment.uuid) else {
+        correctUnknown(&correction, fragment, own, submitter)
+        continue
+      }
       for (key, value) in currentValues(of: fragment, in: model) {
-        guard let property = model.schema[wireName: key] else { continue }
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let isMissed = submitter.mayHaveMissed(name)
-        if !isMissed, let mine = own[name], property.areSame(mine, value) { continue }
+        if !isMissed, let mine = own[name] {
+          if mine == value || model.schema[wireName: key]?.areSame(mine, value) == true { continue }
+        }
         correction.set(key, to: value, of: model)
+        correction.doubt(doubtfulUnknown(value))
         correction.doubt(
           doubtfulModels(
             value, own: own[name], before: submission.before[name], isMissed: isMissed))
@@ -65,12 +85,33 @@ extension ScopeHost {
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
       correction.doubt(arrived.filter { $0.scope === scope && !added.contains($0.uuid) })
+      correction.doubt(returned.subtracting(added).compactMap { scope.unknownModel($0) })
     }
     if !submitter.rebases {
       restoreRejected(&correction, submission, submitter)
       restoreDropped(&correction, submission, submitter)
     }
     result.correction = correction.fragments
+  }
+
+  private func correctUnknown(
+    _ correction: inout Correction, _ fragment: SyncFragment, _ own: [PropertyKey: JSONValue],
+    _ submitter: Submitter
+  ) {
+    guard unknown == .keep, let now = currentValues(ofUnknown: fragment) else { return }
+    for (key, value) in now.properties {
+      let name = PropertyKey(uuid: fragment.uuid, name: key)
+      if !submitter.mayHaveMissed(name), own[name] == value { continue }
+      correction.set(key, to: value, of: now.uuid, className: now.className)
+      correction.doubt(doubtfulUnknown(value))
+      correction.doubt(doubtfulModels(value, own: own[name], before: nil, isMissed: false))
+    }
+  }
+
+  /// The same for models that no object stands for, with what they refer to.
+  private func doubtfulUnknown(_ value: JSONValue) -> [SyncFragment] {
+    guard unknown == .keep, scope.hasUnknownModels else { return [] }
+    return scope.unknownModels(referredToBy: value)
   }
 
   /// A client that does not rebase goes back from a rejected value to one that may be outdated, and
@@ -134,7 +175,7 @@ extension ScopeHost {
   }
 
   private func isStructural(_ fragment: SyncFragment) -> Bool {
-    guard let schema = scope.schema(named: fragment.className) else { return false }
+    guard let schema = scope.schema(of: fragment) else { return false }
     return fragment.properties.contains { key, _ in
       schema[wireName: key].map { $0.isCollection || $0.isReference } ?? false
     }
@@ -144,13 +185,14 @@ extension ScopeHost {
     if fragment.kind == .add { return model.currentProperties() }
     return JSONObject(
       fragment.properties.compactMap { key, _ in
-        model.schema[wireName: key].map { (key, model.currentJSON(of: $0)) }
+        (model.schema[wireName: key].map { model.currentJSON(of: $0) } ?? model.unknownValue(key))
+          .map { (key, $0) }
       })
   }
 
   private func addition(of model: ModelObject) -> SyncFragment {
     SyncFragment(
-      .add, uuid: model.uuid, className: model.schema.wireName,
+      .add, uuid: model.uuid, className: model.wireClassName,
       properties: model.currentProperties())
   }
 
@@ -164,15 +206,22 @@ extension ScopeHost {
     var fragments: [SyncFragment] { models + changes }
 
     mutating func set(_ key: String, to value: JSONValue, of model: ModelObject) {
-      let at = positions[model.uuid] ?? changes.count
+      set(key, to: value, of: model.uuid, className: model.wireClassName)
+    }
+
+    mutating func set(_ key: String, to value: JSONValue, of uuid: UUID, className: String) {
+      let at = positions[uuid] ?? changes.count
       if at == changes.count {
-        positions[model.uuid] = at
+        positions[uuid] = at
         changes.append(
-          SyncFragment(
-            .change, uuid: model.uuid, className: model.schema.wireName,
-            properties: JSONObject()))
+          SyncFragment(.change, uuid: uuid, className: className, properties: JSONObject()))
       }
       changes[at].properties[key] = value
+    }
+
+    /// The same for models that no object stands for.
+    mutating func doubt(_ kept: [SyncFragment]) {
+      for fragment in kept where known.insert(fragment.uuid).inserted { models.append(fragment) }
     }
 
     mutating func doubt(_ models: [ModelObject]) {

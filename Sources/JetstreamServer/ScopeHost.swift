@@ -33,6 +33,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   }
 
   let scope: Scope
+  /// What is done with properties and classes that the scope does not know.
+  var unknown: UnknownContent
   private(set) var sequence = 0
   /// Called with the server's own changes, after they were given a number.
   var onLocalChanges: ((_ fragments: [SyncFragment], _ newcomers: Set<UUID>) -> Void)?
@@ -40,12 +42,20 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
   private var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
   private(set) var arrived: [ModelObject] = []
+  /// Models that the last submission brought back into the scope without an object: some session may
+  /// not have them.
+  private(set) var returned: Set<UUID> = []
+  /// Models that have left the tree with the last submission.
+  private var leaving: Set<UUID> = []
+  /// Models whose addition was rejected: what refers to them was sent before that was known.
+  private var rejectedAdditions: [UUID: Int] = [:]
   /// Models that came back since the last set: some session may have them.
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
-  init(scope: Scope) {
+  init(scope: Scope, unknown: UnknownContent = .reject) {
     self.scope = scope
+    self.unknown = unknown
     scope.sealChanges()
     scope.addMembershipObserver(self)
     token = scope.onChanges.listen { [weak self] in self?.localChange($0) }
@@ -69,10 +79,14 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// A submission has its number before it is applied; the server's own changes get theirs after.
   func modelLeft(_ model: ModelObject) {
     departed[model.uuid] = (model, scope.isWritingRemotely ? sequence : sequence + 1)
+    if unknown == .keep { leaving.insert(model.uuid) }
   }
 
   /// Forgets what every session has seen.
   func forget(upTo horizon: Int) {
+    if !rejectedAdditions.isEmpty {
+      rejectedAdditions = rejectedAdditions.filter { $0.value > horizon }
+    }
     if !departed.isEmpty { departed = departed.filter { $0.value.sequence > horizon } }
     for (key, var history) in histories {
       history.forget(upTo: horizon)
@@ -85,8 +99,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private func localChange(_ set: ChangeSet) {
     sequence += 1
     for fragment in set.fragments where fragment.kind == .change {
+      let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties
-      where scope.schema(named: fragment.className)?[wireName: key]?.isCollection == true {
+      where schema?[wireName: key]?.isCollection == true {
         note(
           PropertyKey(uuid: fragment.uuid, name: key),
           from: set.bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
@@ -111,7 +126,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// Judges a submission, applies what is accepted, and says whom to tell what.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
     scope.sealChanges()
-    let check = FragmentValidator(scope: scope, memory: self, fragments: fragments)
+    let check = FragmentValidator(
+      scope: scope, memory: self, unknown: unknown, fragments: fragments)
+    if unknown == .keep { noteRejected(check) }
     if isAtomic, !check.isClean {
       var result = rejectAll(check)
       correct(
@@ -130,13 +147,25 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       applied.properties = entry.properties
       if let model = scope.model(fragment.uuid) {
         for (key, value) in entry.properties {
-          guard let property = entry.schema[wireName: key] else { continue }
           let name = PropertyKey(uuid: fragment.uuid, name: key)
+          guard let property = entry.schema?[wireName: key] else {
+            applied.properties[key] = unknownMerged(value, name, submitter, &before)
+            continue
+          }
           let current = model.currentJSON(of: property)
           before[name] = before[name] ?? current
           if property.isCollection {
             applied.properties[key] = merged(value, current, name, submitter)
           }
+        }
+      } else if let kept = check.keptModel(fragment.uuid) {
+        for (key, value) in entry.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          applied.properties[key] = unknownMerged(value, name, submitter, &before)
+        }
+        if fragment.kind == .add {
+          applied.properties = JSONObject(
+            (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
         }
       }
       effective.append(applied)
@@ -149,16 +178,17 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
     sequence += 1
     arrived = []
+    returned = []
+    leaving = []
     let report = scope.apply(effective, alsoKnown: { [self] in departed($0) })
     for (position, error) in report.errors {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
+    if unknown == .keep {
+      returned = scope.unknownModelUUIDs().subtracting(check.unknownModels).subtracting(leaving)
+    }
     for (name, old) in before {
-      guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name],
-        property.isCollection
-      else { continue }
-      let new = model.currentJSON(of: property)
-      guard new != old else { continue }
+      guard let new = collection(name), new != old else { continue }
       // Somebody else's value may have covered the submitter's own change before it was told of it.
       let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
       note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
@@ -177,6 +207,42 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
           error: error
             ?? .rejected("Rejected with its atomic set: \(first?.message ?? "another fragment")"))
       })
+  }
+
+  func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
+
+  private func noteRejected(_ check: FragmentValidator) {
+    for (at, fragment) in check.fragments.enumerated()
+    where fragment.kind == .add && scope.model(fragment.uuid) == nil
+      && !check.unknownModels.contains(fragment.uuid)
+    {
+      rejectedAdditions[fragment.uuid] = check.errors[at] == nil ? nil : sequence + 1
+    }
+  }
+
+  /// The value of a collection, or of an unknown property that looks like one.
+  private func collection(_ name: PropertyKey) -> JSONValue? {
+    guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
+    else { return scope.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
+    return property.isCollection ? model.currentJSON(of: property) : nil
+  }
+
+  /// Whether a value can be a collection of models: nothing but UUIDs, each once.
+  private static func isCollection(_ value: JSONValue) -> Bool {
+    guard case .array(let elements) = value else { return false }
+    let uuids = FragmentValidator.uuids(in: value)
+    return uuids.count == elements.count && Set(uuids).count == uuids.count
+  }
+
+  /// What an unknown property is set to: what looks like a collection before and after is merged.
+  private func unknownMerged(
+    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
+    _ before: inout [PropertyKey: JSONValue]
+  ) -> JSONValue {
+    guard let current = scope.unknownValue(name) else { return value }
+    before[name] = before[name] ?? current
+    guard Self.isCollection(current), Self.isCollection(value) else { return value }
+    return merged(value, current, name, submitter)
   }
 
   private func merged(

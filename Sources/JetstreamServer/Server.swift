@@ -28,7 +28,7 @@ public final class Server {
   public var authorize: (SessionInfo) -> WireError? = { _ in nil }
 
   /// Chooses the scope that a session gets for a name and parameters, or denies it with an error.
-  /// Unless this is set, the scopes given to ``host(_:)`` are found by their names.
+  /// Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
   public var chooseScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
@@ -99,9 +99,18 @@ public final class Server {
   }
 
   /// Offers `scope` to clients under its name. Its changes are collected from now on.
-  public func host(_ scope: Scope) {
+  ///
+  /// ```swift
+  /// server.host(scope, unknown: .keep)  // Clients may be newer than the server.
+  /// ```
+  ///
+  /// - Parameter unknown: what is done with properties and classes that the scope does not know.
+  ///   Unless told otherwise the server rejects them, so that nothing unchecked gets into the scope.
+  ///   What is kept is bounded by the largest message and by 256 unknown properties in each model;
+  ///   an array of UUIDs in it is merged like a collection of models.
+  public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     hosted[scope.name] = scope
-    engine.host(scope)
+    engine.host(scope, unknown: unknown)
   }
 
   /// How many sessions there are, connected or not.

@@ -88,9 +88,9 @@ package final class ServerEngine {
 
   /// Collects the local changes of `scope` from now on, so that they are ordered with those of the
   /// sessions that will fetch it.
-  package func host(_ scope: Scope) {
+  package func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     pinned.insert(ObjectIdentifier(scope))
-    _ = hostedScope(scope)
+    hostedScope(scope).unknown = unknown
   }
 
   // MARK: Connections

@@ -63,7 +63,10 @@ final class InMemoryWorld {
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
 
-  init(seed: UInt64 = 1, configuration: ServerEngine.Configuration = .init()) {
+  init(
+    seed: UInt64 = 1, configuration: ServerEngine.Configuration = .init(),
+    unknown: UnknownContent = .reject
+  ) {
     generator = SeededGenerator(seed: seed)
     scope = Scope(name: "Canvas", root: canvas, ticker: serverTicker)
     var tokens = 0
@@ -84,7 +87,7 @@ final class InMemoryWorld {
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }
-    server.host(scope)
+    server.host(scope, unknown: unknown)
   }
 
   private func perform(_ action: ServerEngine.Action) {
@@ -96,8 +99,12 @@ final class InMemoryWorld {
   }
 
   @discardableResult
-  func addClient(configuration: ClientEngine.Configuration = .init()) -> WorldClient {
-    let client = WorldClient(world: self, configuration: configuration, number: clients.count)
+  func addClient(
+    configuration: ClientEngine.Configuration = .init(), root: ModelObject = Canvas(),
+    models: [ModelObject.Type] = []
+  ) -> WorldClient {
+    let client = WorldClient(
+      world: self, configuration: configuration, number: clients.count, root: root, models: models)
     clients.append(client)
     peers.append(client)
     return client
@@ -196,7 +203,8 @@ final class WorldClient {
   let number: Int
   let ticker = Ticker.manual()
   let scope: Scope
-  let canvas = Canvas()
+  /// The root, unless the client was given one of another class.
+  var canvas: Canvas { scope.root as! Canvas }
   var events: [String] = []
   var rejections: [String] = []
   var wantsOnline = true
@@ -206,10 +214,13 @@ final class WorldClient {
   var sent: [[UInt8]] = []
   private(set) var engine: ClientEngine!
 
-  init(world: InMemoryWorld, configuration: ClientEngine.Configuration, number: Int) {
+  init(
+    world: InMemoryWorld, configuration: ClientEngine.Configuration, number: Int,
+    root: ModelObject, models: [ModelObject.Type]
+  ) {
     self.world = world
     self.number = number
-    scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+    scope = Scope(name: "Canvas", root: root, models: models, ticker: ticker)
     engine = ClientEngine(
       configuration: configuration, random: { 0.5 },
       perform: { [unowned self] in perform($0) }, report: { [unowned self] in note($0) })

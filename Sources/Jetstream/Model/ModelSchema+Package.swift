@@ -6,6 +6,11 @@ extension ModelSchema.Property {
   /// Whether the property is a reference to one model.
   package var isReference: Bool { kind == .reference }
 
+  /// The class of the models that a reference or a collection is declared to hold.
+  package var modelClass: ModelObject.Type? {
+    isCollection || isReference ? access.valueType._modelClass : nil
+  }
+
   /// Whether a plain property can take the JSON.
   package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
 

@@ -5,11 +5,15 @@ struct RemoteWriter {
   let scope: Scope
   /// Whether properties that a fragment does not name return to their defaults.
   var resetsMissing = false
-  private(set) var report = ApplyReport()
+  var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
-  private var created: [UUID: ModelObject] = [:]
+  var created: [UUID: ModelObject] = [:]
   /// Models that fragments refer to.
-  private var held: [UUID: ModelObject] = [:]
+  var held: [UUID: ModelObject] = [:]
+  /// Kept models that became objects, since a known property refers to them.
+  var materialised: [UUID] = []
+  /// Values that were kept and may refer to models that have left.
+  var unknownValues: [JSONValue] = []
   /// Those of them that a value refers to.
   private var referenced: Set<UUID> = []
 
@@ -24,42 +28,72 @@ struct RemoteWriter {
   /// Makes the models that are added, so that any fragment can refer to any other, and holds on to
   /// those that are referred to: one fragment may take a model out before the next puts it in again.
   mutating func prepare(_ fragments: [SyncFragment]) {
-    defer { for fragment in fragments { hold(fragment) } }
+    defer {
+      for fragment in fragments { hold(fragment) }
+      if scope.hasUnknownModels { materialise(for: fragments) }
+    }
     for (position, fragment) in fragments.enumerated() where fragment.kind == .add {
+      if let kept = scope.unknown?.fragments[fragment.uuid] {
+        scope.unknown?.update(by: fragment, resetsMissing: true)
+        if kept.className != fragment.className {
+          fail(position, .classMismatch(fragment.uuid, kept.className, fragment.className))
+          continue
+        }
+      }
       if let known = find(fragment.uuid) {
-        if known.schema.wireName != fragment.className {
-          fail(position, .classMismatch(fragment.uuid, known.schema.wireName, fragment.className))
+        if known.wireClassName != fragment.className {
+          fail(position, .classMismatch(fragment.uuid, known.wireClassName, fragment.className))
         }
       } else if let schema = scope.schema(named: fragment.className) {
-        let model = schema.modelClass.init()
-        let record = model.ensureRecord()
-        record.uuidIfMade = fragment.uuid
-        // It is not new to the others, and what observers do to it from here on is collected.
-        record.captureScope = scope
-        created[fragment.uuid] = model
+        make(schema, fragment.uuid)
       } else {
-        fail(position, .unknownClass(fragment.className, fragment.uuid))
+        scope.ensureUnknown().fragments[fragment.uuid] = fragment
+        report.kept.append((position, .unknownClass(fragment.className, fragment.uuid)))
       }
     }
   }
 
+  /// Makes a model that fragments add.
+  @discardableResult
+  mutating func make(_ schema: ModelSchema, _ uuid: UUID) -> ModelObject {
+    let model = schema.modelClass.init()
+    let record = model.ensureRecord()
+    record.uuidIfMade = uuid
+    // It is not new to the others, and what observers do to it from here on is collected.
+    record.captureScope = scope
+    created[uuid] = model
+    return model
+  }
+
   mutating func write(_ fragment: SyncFragment, at position: Int) {
+    let isKept = scope.unknown?.fragments[fragment.uuid] != nil
+    let errorCount = report.errors.count
+    if isKept {
+      scope.unknown?.update(by: fragment, resetsMissing: resetsMissing)
+      for (_, value) in fragment.properties { unknownValues.append(value) }
+    }
+    // An object that has left is kept up to date, as far as it can be.
+    defer { if isKept { report.errors.removeSubrange(errorCount...) } }
     guard let model = find(fragment.uuid) else {
-      if fragment.kind == .change {
+      if fragment.kind == .change, !isKept {
         fail(position, .unknownModel(fragment.className, fragment.uuid))
       }
       return
     }
     let schema = model.schema
-    if fragment.kind == .add, schema.wireName != fragment.className { return }
+    if fragment.kind == .add, model.wireClassName != fragment.className { return }
     for (key, value) in fragment.properties {
       guard let property = schema[wireName: key] else {
-        fail(position, .unknownProperty(schema.wireName, fragment.uuid, key))
+        model.ensureRecord().keepUnknown(key, value)
+        unknownValues.append(value)
+        let reason = ScopeError.unknownProperty(model.wireClassName, fragment.uuid, key)
+        report.kept.append((position, reason))
         continue
       }
       if property.isSynced { write(value, to: property, of: model, at: position) }
     }
     guard resetsMissing else { return }
+    model.record?.observers?.extras?.unknown?.keep(onlyIn: fragment.properties)
     for property in schema.properties
     where property.isSynced && fragment.properties[property.wireName] == nil
       && !property.makesModels
@@ -109,16 +143,26 @@ struct RemoteWriter {
 
   /// Reports additions that no fragment refers to, and lets go of models that found no place.
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
+    let materialised = keepMaterialised()
+    keepDeparted()
+    var lost: [(position: Int, fragment: SyncFragment)] = []
     for (position, fragment) in fragments.enumerated() {
       guard let model = created[fragment.uuid], let record = model.record,
         record.captureScope === scope, record.scope == nil,
-        scope.modelThatLeft(fragment.uuid) == nil
+        !materialised.contains(fragment.uuid), scope.modelThatLeft(fragment.uuid) == nil
       else { continue }
+      // Something unknown may refer to it. What is kept already has every value as it came.
+      if let unknown = scope.unknown, unknown.fragments[fragment.uuid] == nil {
+        unknown.keep(record)
+      }
       scope.forget(record)
       report.orphans.append(model)
-      if !referenced.contains(fragment.uuid) {
-        fail(position, .noParent(fragment.className, fragment.uuid))
-      }
+      if !referenced.contains(fragment.uuid) { lost.append((position, fragment)) }
+    }
+    if lost.isEmpty { return }
+    let live = scope.unknownModelUUIDs()
+    for (position, fragment) in lost where !live.contains(fragment.uuid) {
+      fail(position, .noParent(fragment.className, fragment.uuid))
     }
   }
 
@@ -139,7 +183,7 @@ struct RemoteWriter {
     held[uuid] = find(uuid)
   }
 
-  private func find(_ uuid: UUID) -> ModelObject? {
+  func find(_ uuid: UUID) -> ModelObject? {
     scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
   }
 

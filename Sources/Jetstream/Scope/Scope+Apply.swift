@@ -5,10 +5,15 @@ public struct ApplyReport {
   /// What did not fit, by the position of the fragment. Everything else was applied.
   public internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
 
+  /// What was kept although no class of the scope knows it, by the position of the fragment:
+  /// ``ScopeError/unknownProperty(_:_:_:)`` and ``ScopeError/unknownClass(_:_:)``. Nothing of it is
+  /// lost, so it is no error.
+  public internal(set) var kept: [(fragment: Int, reason: ScopeError)] = []
+
   /// Models that were added, but that nothing visible refers to.
   var orphans: [ModelObject] = []
 
-  /// Whether all was applied.
+  /// Whether all was applied or kept.
   public var isComplete: Bool { errors.isEmpty }
 }
 
@@ -19,9 +24,11 @@ extension Scope {
   /// They may refer to each other in any order. Observers fire as for local changes, but the changes
   /// do not come out of ``onChanges`` again. Where the scope has a local change of the same property
   /// that is not in a change set yet, that one stays visible, as the later one; collections are
-  /// merged. What does not fit is left out and reported, and the rest is applied.
+  /// merged. What does not fit is left out and reported, and the rest is applied. What the classes do
+  /// not know is kept and goes out again; see ``unknownProperties(of:)`` and ``unknownModels``.
   ///
-  /// With `resettingMissing`, properties that a fragment does not name return to their defaults.
+  /// With `resettingMissing`, properties that a fragment does not name return to their defaults, and
+  /// unknown ones are forgotten.
   @discardableResult
   public func apply(_ fragments: [SyncFragment], resettingMissing: Bool = false) -> ApplyReport {
     apply(fragments, resettingMissing: resettingMissing, alsoKnown: { _ in nil })
@@ -65,13 +72,14 @@ extension Scope {
     guard let first = fragments.first, first.uuid == rootUUID else {
       throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
     }
-    guard first.className == root.schema.wireName else {
-      throw .classMismatch(rootUUID, root.schema.wireName, first.className)
+    guard first.className == root.wireClassName else {
+      throw .classMismatch(rootUUID, root.wireClassName, first.className)
     }
     if let other = record(of: rootUUID), !isRoot(other) {
       throw .invalidState("its root \(rootUUID.wireText) is another model here.")
     }
     renameRoot(to: rootUUID)
+    unknown?.fragments = [:]
     applying += 1
     var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
@@ -89,6 +97,7 @@ extension Scope {
       findUnshared()
     }
     writer.forgetOrphans(among: fragments)
+    unknown?.pruneIfDue()
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
     onRemoteSync.fire(fragments)
     return writer.report
@@ -107,7 +116,7 @@ extension Scope {
   }
 
   /// Every model of the scope as a fragment: the root as a change, first, then what it holds in
-  /// depth-first order, each model once. Cost: O(n).
+  /// depth-first order, each model once, then ``unknownModels``. Cost: O(n).
   public func fullState() -> [SyncFragment] {
     guard let root = root?.record else { return [] }
     return root.subtreeFragments(first: .change)
@@ -140,23 +149,26 @@ extension Scope {
 
 extension ModelRecord {
   /// The model and all below it, depth first, each once: additions, but for the first if it is
-  /// asked to be a change.
+  /// asked to be a change. Behind them what their unknown properties refer to.
   func subtreeFragments(
     first: SyncFragment.Kind = .add, withHeldBack: Bool = true
   ) -> [SyncFragment] {
     var result: [SyncFragment] = []
     var visited: Set<ObjectIdentifier> = []
     var stack: ContiguousArray<ModelRecord> = [self]
+    var unknown: [JSONObject] = []
     while let record = stack.popLast() {
       guard visited.insert(ObjectIdentifier(record)).inserted else { continue }
       result.append(
         record.addFragment(result.isEmpty ? first : .add, withHeldBack: withHeldBack))
+      if let values = record.unknown?.properties { unknown.append(values) }
       let bottom = stack.count
       record.forEachChild { child, index in
         if record.schema.properties[index].isSynced { stack.append(child.ensureRecord()) }
       }
       stack.reverse(from: bottom)
     }
+    if let store = scope?.unknown { result += store.additions(reachableFrom: unknown) }
     return result
   }
 }

@@ -84,7 +84,7 @@ extension Scope {
       throttle.note(properties, of: record, at: now)
       fragments.append(
         SyncFragment(
-          .change, uuid: record.uuid, className: record.schema.wireName, properties: properties))
+          .change, uuid: record.uuid, className: record.wireClassName, properties: properties))
       bases[record.uuid] = before
     }
     let gone = takeLeft()
@@ -158,7 +158,7 @@ extension ModelRecord {
     _ kind: SyncFragment.Kind = .add, withHeldBack: Bool = true
   ) -> SyncFragment {
     SyncFragment(
-      kind, uuid: uuid, className: schema.wireName,
+      kind, uuid: uuid, className: wireClassName,
       properties: syncedProperties(withHeldBack: withHeldBack))
   }
 
@@ -179,6 +179,7 @@ extension ModelRecord {
       let shared = withHeldBack ? nil : heldBackBase(of: property)
       properties.append(newKey: property.wireName, shared ?? model.json(of: property))
     }
+    for (key, value) in unknownProperties { properties.append(newKey: key, value) }
     return properties
   }
 

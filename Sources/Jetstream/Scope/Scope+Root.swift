@@ -49,6 +49,7 @@ extension Scope {
     let hold = (heldRoot, ownHold)
     heldRoot = nil
     ownHold = nil
+    unknown = nil
     events.fire()
     withExtendedLifetime(hold) {}
     return model

@@ -63,6 +63,8 @@ public final class Scope: TickClient {
   var isCollecting = false
   /// Properties that change sets leave out for now.
   var throttle = SyncThrottle()
+  /// What the classes cannot hold; nil as long as nothing unknown has come.
+  var unknown: UnknownStore?
   /// Models that fragments have taken out of a property, while not all fragments are applied yet.
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
@@ -110,6 +112,7 @@ public final class Scope: TickClient {
       record.isKeptAsLeft = false
       if record.captureScope === self { forget(record) }
     }
+    unknown = nil
   }
 
   /// The number of models in the scope.
@@ -203,6 +206,7 @@ public final class Scope: TickClient {
       }
     }
     record.enteredScope(of: ticker)
+    if record.observers != nil || unknown != nil { unknownEnters(record) }
   }
 
   func leave(_ record: ModelRecord) {
@@ -213,6 +217,7 @@ public final class Scope: TickClient {
       membershipObservers.forEach { $0.modelLeft(model) }
     }
     record.scopedParents = 0
+    if let unknown { unknownLeaves(record, from: unknown) }
     if record.isNew || isWritingRemotely {
       forget(record)
     } else if let model = record.model {

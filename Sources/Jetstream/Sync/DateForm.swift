@@ -10,7 +10,7 @@ public enum DateForm: Sendable, Hashable {
 
   /// The fragment with its dates in this form.
   func applied(to fragment: SyncFragment, in scope: Scope) -> SyncFragment {
-    guard self == .iso8601, let schema = scope.schema(named: fragment.className) else {
+    guard self == .iso8601, let schema = scope.schema(of: fragment) else {
       return fragment
     }
     var result = fragment

@@ -19,16 +19,7 @@ struct Graveyard {
 
   mutating func insert(_ model: ModelObject) {
     let record = model.ensureRecord()
-    var values = record.syncedProperties()
-    for base in record.bases {
-      let property = record.schema.properties[base.index]
-      if case .json(let old) = base.value {
-        values[property.wireName] = old
-      } else {
-        values[property.wireName] = base.list(now: model.list(of: property))?.json
-      }
-    }
-    entries[record.uuid] = Entry(model: model, values: values)
+    entries[record.uuid] = Entry(model: model, values: record.confirmedProperties())
   }
 
   /// Others have changed the model.

@@ -56,9 +56,13 @@ extension Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
-    try scope.applyFullState(
+    if !pending.isEmpty {
+      for fragment in visible { graveyard.update(fragment.uuid, fragment.properties) }
+    }
+    let report = try scope.applyFullState(
       visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
     revived = [:]
+    if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -154,7 +158,7 @@ extension Replica {
     while !revived.isEmpty {
       let fragments = revived.compactMap { uuid, values in
         scope.model(uuid).map {
-          SyncFragment(.change, uuid: uuid, className: $0.schema.wireName, properties: values)
+          SyncFragment(.change, uuid: uuid, className: $0.wireClassName, properties: values)
         }
       }
       revived = [:]
@@ -163,7 +167,7 @@ extension Replica {
   }
 
   func isKnown(_ uuid: UUID) -> Bool {
-    scope.model(uuid) != nil || graveyard.find(uuid) != nil
+    scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
   }
 
   /// Sorts one remote fragment into the batch.

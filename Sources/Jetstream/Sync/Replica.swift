@@ -83,11 +83,12 @@ package final class Replica {
     nextNumber += 1
     for fragment in set.fragments where fragment.kind == .change {
       guard let before = set.bases[fragment.uuid] else { continue }
+      let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
         overlay.add(
           set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
           before: before[key] ?? .null,
-          isCollection: scope.isCollection(key, of: fragment.className))
+          isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }
     pending.append(Pending(number: number, set: set, messageIndex: nil))
@@ -140,10 +141,4 @@ extension Replica: MembershipObserver {
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
   package func modelLeft(_ model: ModelObject) { graveyard.insert(model) }
-}
-
-extension Scope {
-  func isCollection(_ key: String, of className: String) -> Bool {
-    schema(named: className)?[wireName: key]?.kind == .collection
-  }
 }

@@ -152,7 +152,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     scope.flush()
     #expect(listener.count == 1)
     #expect(
-      scope.apply([state(["color": 6])]).errors.map(\.error) == [
+      scope.apply([state(["color": 6])]).kept.map(\.reason) == [
         .unknownProperty("Renamed", model.uuid, "color")
       ])
     #expect(

@@ -1,5 +1,7 @@
 /// What only some ways of observing a model need. Made when the first of these is used.
 final class ObserverExtras {
+  /// What newer peers say of the model. Not observed: it stands here since it is as rare.
+  var unknown: UnknownValues?
   private struct WeakJournal { weak var journal: StepJournal? }
 
   /// The journals live as long as their observations.

@@ -1,0 +1,139 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("M10: what a server keeps that it does not know")
+struct UnknownSubmissionTests {
+  let world: InMemoryWorld
+  let peer: RawPeer
+  let shape = Shape()
+
+  init() {
+    world = InMemoryWorld(unknown: .keep)
+    world.canvas.shapes = [shape]
+    world.scope.flush()
+    peer = RawPeer.joined(world)
+  }
+
+  private func change(_ model: ModelObject, _ properties: JSONObject) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: model.uuid, className: model.schema.wireName, properties: properties)
+  }
+
+  private func errors(_ fragments: SyncFragment...) -> [String?] {
+    peer.submit(fragments).map { $0.error?.message }
+  }
+
+  private func text(_ uuid: UUID) -> JSONValue { .string(uuid.uuidString.lowercased()) }
+
+  @Test("M10: unless it is asked to keep, it rejects as ever")
+  func rejectsByDefault() {
+    let world = InMemoryWorld()
+    let peer = RawPeer.joined(world)
+    let (circle, root) = (UUID(), world.canvas.uuid)
+    let replies = peer.submit([
+      SyncFragment(.add, uuid: circle, className: "Circle", properties: [:]),
+      SyncFragment(
+        .change, uuid: root, className: "Canvas", properties: ["shapes": [text(circle)]]),
+      SyncFragment(.change, uuid: root, className: "Canvas", properties: ["title": "x"]),
+    ])
+    let messages = replies.map { $0.error?.message ?? "" }
+    #expect(messages[0].hasPrefix("No such class type 'Circle'"))
+    #expect(messages[1].hasPrefix("No such ModelObject"))
+    #expect(messages[2].hasPrefix("No property at 'title'"))
+    #expect(world.scope.unknownModels.isEmpty && world.canvas.shapes.isEmpty)
+    #expect(world.scope.unknownProperties(of: world.canvas).isEmpty)
+  }
+
+  @Test("M10: unknown properties are kept, null included, and told to those who come later")
+  func keepsAndRelays() {
+    let later = RawPeer.joined(world)
+    let properties: JSONObject = ["rotation": 90, "note": .null, "deep": ["a": [1, ["b": 2]]]]
+    #expect(errors(change(shape, properties)) == [nil])
+    later.take()
+    #expect(later.syncs.last?.fragments.map(\.properties) == [properties])
+    #expect(world.scope.unknownProperties(of: shape) == properties)
+    #expect(world.scope.unknownProperties(of: shape).keys == ["deep", "note", "rotation"])
+    #expect(errors(change(shape, ["rotation": .null])) == [nil])
+    #expect(world.scope.unknownProperties(of: shape)["rotation"] == .null)
+    let newcomer = RawPeer.joined(world)
+    let states = newcomer.messages.compactMap {
+      if case .scopeState(let state) = $0 { state.fragments } else { nil }
+    }
+    #expect(states.first?.first { $0.uuid == shape.uuid }?.properties["note"] == .null)
+  }
+
+  @Test("M10: known properties of a model of an unknown class are checked like any others")
+  func checksStandIns() {
+    let circle = UUID()
+    func add(_ properties: JSONObject) -> SyncFragment {
+      SyncFragment(.add, uuid: circle, className: "Circle", properties: properties)
+    }
+    let place = change(world.canvas, ["shapes": [text(shape.uuid), text(circle)]])
+    #expect(
+      errors(add(["x": "wide", "radius": 1]), place)[0]?.hasPrefix("Not valid type at 'x'") == true)
+    #expect(world.canvas.shapes.count == 1)
+    #expect(errors(add(["x": 5, "radius": "any"]), place) == [nil, nil])
+    #expect(world.canvas.shapes.last?.x == 5)
+    let wrong = SyncFragment(.change, uuid: circle, className: "Circle", properties: ["y": true])
+    #expect(errors(wrong)[0]?.hasPrefix("Not valid type at 'y'") == true)
+    let other = SyncFragment(.add, uuid: circle, className: "Square", properties: [:])
+    #expect(errors(other)[0]?.contains("it is a Circle, not a Square") == true)
+    #expect(errors(change(world.canvas, ["selected": text(world.canvas.uuid)]))[0] != nil)
+  }
+
+  @Test("M10: an unknown model that nothing refers to is rejected, also as a ring")
+  func unreferenced() {
+    let (a, b) = (UUID(), UUID())
+    func group(_ uuid: UUID, _ other: UUID) -> SyncFragment {
+      SyncFragment(.add, uuid: uuid, className: "Group", properties: ["groups": [text(other)]])
+    }
+    let replies = errors(group(a, b), group(b, a))
+    #expect(replies.allSatisfy { $0?.hasPrefix("No parents") == true })
+    #expect(errors(group(a, b), group(b, a), change(shape, ["group": text(a)])) == [nil, nil, nil])
+    #expect(world.scope.unknownModels.count == 2)
+    let change = SyncFragment(.change, uuid: b, className: "Group", properties: ["label": "b"])
+    #expect(errors(change) == [nil])
+    #expect(world.scope.unknownModels.contains { $0.properties["label"] == "b" })
+    #expect(errors(self.change(shape, ["group": .null])) == [nil])
+    #expect(world.scope.unknownModels.isEmpty)
+    #expect(errors(change)[0]?.hasPrefix("ModelObject not found") == true)
+  }
+
+  @Test("M10: what is too much or too deep is rejected, and the scope stays as it was")
+  func hostileSizes() {
+    let before = world.scope.canonicalJSON
+    let many = JSONObject((0..<300).map { ("key \($0)", JSONValue.double(1)) })
+    #expect(errors(change(shape, many))[0]?.hasPrefix("More than 256 unknown properties") == true)
+    let add = SyncFragment(.add, uuid: UUID(), className: "Group", properties: many)
+    #expect(errors(add)[0]?.hasPrefix("More than 256 unknown properties") == true)
+    #expect(world.scope.canonicalJSON == before)
+    for step in 0..<256 { #expect(errors(change(shape, ["key \(step)": 1])) == [nil]) }
+    #expect(errors(change(shape, ["one more": 1]))[0]?.hasPrefix("More than 256") == true)
+    #expect(errors(change(shape, ["key 7": 2])) == [nil])
+    let full = world.scope.canonicalJSON
+    let deep = String(repeating: "[", count: 100_000) + String(repeating: "]", count: 100_000)
+    let uuid = shape.uuid.uuidString
+    peer.send(
+      #"{"type":"ScopeSync","index":900,"scopeIndex":0,"fragments":[{"type":"change","uuid":"#
+        + #""\#(uuid)","clsName":"Shape","properties":{"key 7":\#(deep)}}]}"#)
+    #expect(peer.close?.code == 1007)
+    #expect(world.scope.canonicalJSON == full)
+  }
+
+  @Test("M10: a chain of unknown models as long as it may be is taken without recursion")
+  func longChain() {
+    let uuids = (0..<20_000).map { _ in UUID() }
+    var fragments = uuids.indices.map { at in
+      SyncFragment(
+        .add, uuid: uuids[at], className: "Circle",
+        properties: ["parts": at + 1 < uuids.count ? [text(uuids[at + 1])] : []])
+    }
+    fragments.append(change(shape, ["group": text(uuids[0])]))
+    #expect(peer.submit(fragments).allSatisfy { $0.error == nil })
+    #expect(world.scope.unknownModels.count == uuids.count)
+    #expect(errors(change(shape, ["parts": [text(uuids[0])]])) == [nil])
+    #expect(world.scope.unknownModels.isEmpty && world.scope.count == uuids.count + 2)
+  }
+}
