@@ -95,6 +95,8 @@ extension Scope {
     if applying == 0 {
       settleSuspects()
       findUnshared()
+      // What others did may be what leads to a model that only we have.
+      if !unshared.isEmpty { startCollecting() }
     }
     writer.forgetOrphans(among: fragments)
     unknown?.pruneIfDue()

@@ -61,7 +61,7 @@ extension Scope {
     defer {
       if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
     }
-    guard hasCollectedChanges else { return nil }
+    guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
     var bases: [UUID: JSONObject] = [:]
     holdBackUnshared()

@@ -442,7 +442,8 @@ final class Forest {
         // What does not fit an optional property makes it nil.
         reference.errors[scope, default: 0] += 1
         reference.edit(id) { $0.title = nil }
-      case .unknownReference, .wrongNumber, .wrongReference, .wrongList, .unknownProperty:
+      case .unknownProperty: break  // Kept with the model, which is no error.
+      case .unknownReference, .wrongNumber, .wrongReference, .wrongList:
         reference.errors[scope, default: 0] += 1
       }
     }

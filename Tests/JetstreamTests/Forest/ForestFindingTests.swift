@@ -3,7 +3,7 @@ import Testing
 @testable import Jetstream
 
 /// What the random changes of the forest have found, each as short as it gets.
-@Suite struct ForestFindingTests {
+@Suite(.paced) struct ForestFindingTests {
   @Test("J051: a change is sent of a model that local properties lead to as well")
   func changeBelowLocal() {
     let (root, local, shared) = (Plant(), Plant(), Plant())

@@ -39,7 +39,7 @@ private final class Badge: ModelObject {
 #if ON_ACTOR
 @TestDomain
 #endif
-@Suite struct UnknownTests {
+@Suite(.paced) struct UnknownTests {
   private let newRoot = NewItem()
   private let oldRoot: OldItem
   private let new: Scope
