@@ -72,7 +72,8 @@ final class ObservationBridge: Observable {
   // MARK: The gate
 
   /// Whether objects of `modelClass` are to be bridged. The first such class of the process opens the
-  /// gate for reads; until then the bridge costs nobody anything.
+  /// gate for reads. Until then the bridge costs nobody anything; from then on a read of any model looks
+  /// at the model's class.
   static func adopts(_ modelClass: ModelObject.Type) -> Bool {
     guard modelClass is any Observable.Type else { return false }
     _ = openGate
