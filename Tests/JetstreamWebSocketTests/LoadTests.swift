@@ -5,13 +5,10 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import Synchronization
 import Testing
 
 @testable import JetstreamWebSocket
-
-#if !JETSTREAM_TSAN
-import Synchronization
-#endif
 
 @Suite(.serialized) struct LoadTests {
   @Test func manyConnectionsEchoAtOnce() async throws {

@@ -1,10 +1,7 @@
 import Foundation
+import Synchronization
 
 @testable import Jetstream
-
-#if !JETSTREAM_TSAN
-import Synchronization
-#endif
 
 /// A value of the app's own.
 struct ForestSpot: CodableValue {
