@@ -3,7 +3,9 @@ import Testing
 
 @testable import Jetstream
 
-#if !JETSTREAM_TSAN
+#if JETSTREAM_TSAN
+import struct Synchronization.Atomic
+#else
 import Synchronization
 #endif
 
