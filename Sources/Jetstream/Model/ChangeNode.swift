@@ -116,10 +116,12 @@ struct ChangeChain {
     return first
   }
 
-  /// Lets go of the nodes one after the other: a long chain must not be released by recursion.
+  /// Lets go of the nodes one after the other: a long chain must not be released by recursion. Tokens
+  /// that somebody keeps hold nothing from here on.
   static func release(_ first: consuming ChangeNode?) {
     var next = consume first
     while let node = next {
+      node.forgetHandler()
       next = node.next
       node.next = nil
       node.previous = nil

@@ -41,6 +41,8 @@ final class ModelRecord {
   var observers: ModelObservers?
   /// Delivers while the model is in no scope.
   var ownTicker: Ticker?
+  /// The collections that are being changed in place.
+  @exclusivity(unchecked) var leases = OpenLeases()
 
   /// The value of a property as of the last change set.
   struct Base {
@@ -238,13 +240,16 @@ final class ModelRecord {
 
   // MARK: Children
 
-  /// Calls `body` with each child and the index of the property that holds it, in order.
+  /// Calls `body` with each child and the index of the property that holds it, in order. Of a collection
+  /// that is being changed these are the ones before the change, which are the ones that are linked.
   func forEachChild(_ body: (ModelObject, Int) -> Void) {
     guard let model, !schema.childProperties.isEmpty else { return }
     let address = UnsafeRawPointer(Unmanaged.passUnretained(model).toOpaque())
     for property in schema.childProperties {
       if property.kind == .collection {
-        property.access.list(at: address + property.offset).forEach { body($0, property.index) }
+        let before = leases.isEmpty ? nil : leases.content(before: property.index)
+        let list = before ?? property.access.list(at: address + property.offset)
+        list.forEach { body($0, property.index) }
       } else if let child = property.access.model(at: address + property.offset) {
         body(child, property.index)
       }
