@@ -163,9 +163,27 @@ final class ModelRecord {
 
   /// Has the next tick deliver what is dirty.
   func queue() {
-    guard !isQueued, !dirty.isEmpty, let ticker else { return }
+    guard !isQueued, !dirty.isEmpty else { return }
+    guard let ticker else {
+      // Observers that no ticker serves yet are told once one does. Where there are none, a later one
+      // is not told of what was before.
+      if !isObserved { dirty = PropertySet() }
+      return
+    }
     isQueued = true
     ticker.enqueue(self)
+  }
+
+  /// Whether somebody waits for changes of the model, or of a tree that it is in.
+  private var isObserved: Bool {
+    if !nodes.isEmpty || observers?.trees.isEmpty == false { return true }
+    guard TreeObservers.existOutsideOfScopes else { return false }
+    var found = false
+    TreeWalk.ancestors(of: self) { record in
+      if record.observers?.trees.isEmpty == false { found = true }
+      return !found
+    }
+    return found
   }
 
   /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of

@@ -104,6 +104,25 @@ import Testing
     #expect(told == ["first"])
     withExtendedLifetime((first, second)) {}
   }
+
+  @Test("J026: a tree observer is not told what happened before the model came into its tree")
+  func changedBeforeItCame() {
+    let (top, late) = (Plant(), Plant())
+    let scope = manualScope(top)
+    var told = 0
+    let token = top.observeTreeChange { told += 1 }
+    scope.releaseRoot()
+    _ = late.uuid  // Something is known about it from here on.
+    late.number = 1
+    top.left = late
+    scope.flush()
+    #expect(told == 1)
+    let other = manualScope(late)
+    other.flush()
+    scope.flush()
+    #expect(told == 1)
+    withExtendedLifetime((token, other)) {}
+  }
 }
 
 private final class FriendReader: ModelObject {
