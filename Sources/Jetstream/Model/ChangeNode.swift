@@ -6,7 +6,7 @@ class ChangeNode: ObservationToken {
   /// Whether every property counts; otherwise those in ``properties``.
   private let observesAll: Bool
   /// Set while the node waits for its turn in a tick.
-  final var isTriggered = false
+  @exclusivity(unchecked) final var isTriggered = false
   /// The properties whose changes count.
   final let properties: PropertySet
   /// The model that is waited for. Unowned: a record that goes clears it.

@@ -43,6 +43,21 @@ import Testing
     #expect(Set(added.map(\.uuid)) == [shared.uuid, below.uuid])
   }
 
+  @Test("J051: a model that comes back to a local property alone is added again")
+  func backInLocal() {
+    let (root, inner, shared) = (Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    inner.left = shared
+    root.items.append(inner)
+    scope.flush()
+    inner.detach()
+    root.picks.append(shared)
+    scope.flush()
+    let addition = scope.changeSets { root.items.append(shared) }
+    let added = addition.flatMap(\.fragments).filter { $0.kind == .add }
+    #expect(added.map(\.uuid) == [shared.uuid])
+  }
+
   @Test("J020: steps that lead back to where they began are no change of the property")
   func stepsThatCancelOut() {
     let (plant, child) = (Plant(), Plant())
