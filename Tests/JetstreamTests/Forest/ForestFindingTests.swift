@@ -138,6 +138,18 @@ import Testing
     #expect(told == 1)
     withExtendedLifetime((token, other)) {}
   }
+
+  @Test("R017: a tree in no scope may have two models with one UUID, and is copied as it is")
+  func twoWithOneUUID() throws {
+    let (top, first) = (Plant(), Plant())
+    let second = Plant(uuid: first.uuid)
+    top.items = [first, second]
+    top.friend = second
+    let copy = top.snapshot().makeModel() as Plant
+    #expect(copy.items.count == 2)
+    #expect(copy.items[0] !== copy.items[1])
+    #expect(copy.friend == nil || copy.items.contains(copy.friend!))
+  }
 }
 
 private final class FriendReader: ModelObject {
