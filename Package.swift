@@ -62,9 +62,13 @@ let package = Package(
       name: "ReflectionOffFixture", dependencies: ["Jetstream"],
       path: "Tests/Fixtures/ReflectionOff",
       swiftSettings: settings + [.unsafeFlags(["-Xfrontend", "-disable-reflection-metadata"])]),
+    // What the fuzzer and the tests feed with whatever bytes they can think of.
+    .target(
+      name: "FuzzTargets", dependencies: ["Jetstream"], path: "Tests/FuzzTargets",
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests",
-      dependencies: ["Jetstream", "MainActorFixture", "ReflectionOffFixture"],
+      dependencies: ["FuzzTargets", "Jetstream", "MainActorFixture", "ReflectionOffFixture"],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.
     .testTarget(
