@@ -80,3 +80,13 @@ let package = Package(
       swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]
 )
+
+// The fuzzer links with a library that only `-sanitize=fuzzer` brings: see `.ci/fuzz`.
+if Context.environment["JETSTREAM_FUZZ"] != nil {
+  package.targets += [
+    .target(name: "FuzzDriver", path: "Tests/Fuzz/Driver"),
+    .executableTarget(
+      name: "fuzz", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Tests/Fuzz/Command",
+      swiftSettings: settings),
+  ]
+}
