@@ -63,20 +63,21 @@ extension Scope {
     }
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
-    var bases: [UUID: JSONObject] = [:]
+    var replaced: [JSONObject] = []
     holdBackUnshared()
     fragments.reserveCapacity(entered.count + changed.count)
-    bases.reserveCapacity(changed.count)
+    replaced.reserveCapacity(entered.count + changed.count)
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
       let fragment = record.addFragment()
       throttle.note(fragment.properties, of: record, at: now)
       fragments.append(fragment)
+      replaced.append([:])
     }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
-      let (properties, before) = record.takeDifferences {
+      let (properties, before) = record.takeDifferences { [throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
       }
       if !record.bases.isEmpty { heldBack.append(record) }
@@ -85,16 +86,18 @@ extension Scope {
       fragments.append(
         SyncFragment(
           .change, uuid: record.uuid, className: record.wireClassName, properties: properties))
-      bases[record.uuid] = before
+      replaced.append(before)
     }
-    let gone = takeLeft()
-    for model in gone {
-      if let record = model.record, hasLeft(record) { forget(record) }
+    if !left.isEmpty {
+      let gone = takeLeft()
+      for model in gone {
+        if let record = model.record, hasLeft(record) { forget(record) }
+      }
+      withExtendedLifetime(gone) {}
     }
-    entered.removeAll()
-    changed = heldBack
-    withExtendedLifetime(gone) {}
-    return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
+    entered.clear()
+    if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
+    return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, replaced: replaced)
   }
 }
 
@@ -219,4 +222,11 @@ extension ModelRecord {
 extension ModelList {
   /// The UUIDs in order.
   var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
+}
+
+extension ContiguousArray {
+  /// Empties a queue that is filled again soon; the room of an exceptionally long one is given back.
+  mutating func clear() {
+    if capacity > 4096 { self = [] } else { removeAll(keepingCapacity: true) }
+  }
 }

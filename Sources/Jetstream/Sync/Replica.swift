@@ -81,8 +81,7 @@ package final class Replica {
   func localChange(_ set: ChangeSet) {
     let number = nextNumber
     nextNumber += 1
-    for fragment in set.fragments where fragment.kind == .change {
-      guard let before = set.bases[fragment.uuid] else { continue }
+    for (fragment, before) in zip(set.fragments, set.replaced) where fragment.kind == .change {
       let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
         overlay.add(
