@@ -19,6 +19,10 @@ public final class Scope: TickClient {
   public let ticker: Ticker
   /// How long changes are collected before they become a change set.
   public var changeInterval: Duration = .milliseconds(10)
+  /// Whether change sets carry the values of models that leave, so that they can be taken back in another
+  /// process or after the models are gone. That costs O(n) for n models that leave; an app that removes
+  /// much and never takes anything back can do without.
+  public var keepsRemovedModels = true
   /// Fires with each change set that was made of local changes.
   public let onChanges = Signal<ChangeSet>()
   /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
