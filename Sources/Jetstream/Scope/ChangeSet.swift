@@ -11,12 +11,21 @@ public struct ChangeSet: Sendable, Hashable {
   public let fragments: [SyncFragment]
   /// The values before the set, of every property that a change fragment names.
   public let bases: [UUID: JSONObject]
+  /// Who made the changes, if anybody has said so.
+  public let author: String?
+  /// What the changes were made for, in words, if anybody has said so.
+  public let message: String?
 
   /// Makes a change set; it gets an id of its own unless one is given.
-  public init(id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject]) {
+  public init(
+    id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject], author: String? = nil,
+    message: String? = nil
+  ) {
     self.id = id ?? .pooled()
     self.fragments = fragments
     self.bases = bases
+    self.author = author
+    self.message = message
   }
 
   /// The set with a model called `new` instead of `old`.
@@ -28,6 +37,7 @@ public struct ChangeSet: Sendable, Hashable {
       if fragment.uuid == old { fragment.uuid = new }
       return fragment
     }
-    return ChangeSet(id: id, fragments: fragments, bases: bases)
+    return ChangeSet(
+      id: id, fragments: fragments, bases: bases, author: author, message: message)
   }
 }
