@@ -26,6 +26,7 @@ let package = Package(
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "shapes", targets: ["shapes"]),
     .executable(name: "catalogue", targets: ["catalogue"]),
+    .executable(name: "jetstream", targets: ["JetstreamTool"]),
   ],
   targets: [
     .target(name: "CJetstream"),
@@ -38,6 +39,8 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+    .executableTarget(
+      name: "JetstreamTool", dependencies: ["Jetstream"], swiftSettings: settings),
     .executableTarget(
       name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       path: "Samples/Shapes", resources: [.embedInCode("Page")], swiftSettings: settings),
@@ -62,9 +65,14 @@ let package = Package(
       name: "ReflectionOffFixture", dependencies: ["Jetstream"],
       path: "Tests/Fixtures/ReflectionOff",
       swiftSettings: settings + [.unsafeFlags(["-Xfrontend", "-disable-reflection-metadata"])]),
+    .executableTarget(
+      name: "LogWriter", dependencies: ["Jetstream"], path: "Tests/Fixtures/LogWriter",
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests",
-      dependencies: ["Jetstream", "MainActorFixture", "ReflectionOffFixture"],
+      dependencies: [
+        "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture", "ReflectionOffFixture",
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.
     .testTarget(

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What restoring a scope has done.
-public struct LogRestoration {
+public struct LogRestoration: Sendable {
   /// The number of the last record.
   public internal(set) var sequence = 0
   /// What the snapshot that restoring began with stands for; nil if there was none.
@@ -12,6 +12,8 @@ public struct LogRestoration {
   public internal(set) var misfits: [(sequence: Int, error: ScopeError)] = []
   /// The records of other kinds, whole and in order.
   public internal(set) var others: [LogRecord] = []
+
+  init(snapshot: Int? = nil) { self.snapshot = snapshot }
 }
 
 /// Scopes and their logs.
@@ -30,16 +32,18 @@ extension FragmentLog {
   ///   applied until then stays.
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
+    if let result = try restoreWhatIsThere(into: scope) { return result }
+    try await self.snapshot(of: scope)
+    return LogRestoration(snapshot: 0)
+  }
+
+  /// The same without waiting. Nil, and nothing done, if the log is new.
+  package func restoreWhatIsThere(into scope: Scope) throws(LogError) -> LogRestoration? {
     var result = LogRestoration()
     let reader = LogReader(records.directory)
     let snapshot = try reader.snapshot()
-    if let snapshot {
-      try apply(snapshot, to: scope, &result)
-    } else if lastSequence == 0 {
-      try await self.snapshot(of: scope)
-      result.snapshot = 0
-      return result
-    }
+    if snapshot == nil, lastSequence == 0 { return nil }
+    if let snapshot { try apply(snapshot, to: scope, &result) }
     result.sequence = snapshot?.sequence ?? 0
     var cursor = try reader.read(from: result.sequence + 1)
     while let record = try cursor.next() {

@@ -36,6 +36,7 @@ public struct POSIXLogDirectory: LogDirectory {
     _ = try list()
   }
 
+  /// The names of all files.
   public func list() throws(LogFileError) -> [String] {
     guard let stream = opendir(path) else { throw LogFileError(.list, path, code: errno) }
     defer { closedir(stream) }
@@ -53,6 +54,7 @@ public struct POSIXLogDirectory: LogDirectory {
     return names
   }
 
+  /// Opens a file.
   public func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
     let flags =
       switch access {
@@ -63,18 +65,21 @@ public struct POSIXLogDirectory: LogDirectory {
     return try openFile(file, flags)
   }
 
+  /// Renames a file.
   public func rename(_ file: String, to other: String) throws(LogFileError) {
     guard
       renameat(AT_FDCWD, "\(path)/\(file)", AT_FDCWD, "\(path)/\(other)") == 0
     else { throw LogFileError(.rename, file, code: errno) }
   }
 
+  /// Removes a file.
   public func remove(_ file: String) throws(LogFileError) {
     guard unlink("\(path)/\(file)") == 0 else {
       throw LogFileError(.remove, file, code: errno)
     }
   }
 
+  /// Syncs the directory itself.
   public func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
 
   /// Locks by `flock`, which counts for the open file: a second one of the same process is refused as
