@@ -48,7 +48,13 @@ public struct LogCursor: Sendable {
         if scan?.isClosed == false, try open() { continue }
         throw .damaged(try readable(damage))
       }
-      guard try open() else { return nil }
+      if try open() { continue }
+      guard var last = scan else { return nil }
+      try last.reopen(directory)
+      let batch = try last.batch()
+      scan = last
+      guard let batch else { return nil }
+      ready = batch.reversed()
     }
     return nil
   }

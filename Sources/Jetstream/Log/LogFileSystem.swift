@@ -115,20 +115,24 @@ extension LogFile {
   func read(
     at offset: Int, _ count: Int, appendingTo bytes: inout [UInt8]
   ) throws(LogFileError) -> Int {
-    let start = bytes.count
-    bytes.append(contentsOf: repeatElement(0, count: count))
     var done = 0
-    while done < count {
-      let at = offset + done
-      let part = try bytes.withUnsafeMutableBufferPointer { buffer throws(LogFileError) in
-        let rest = UnsafeMutableRawBufferPointer(
-          UnsafeMutableBufferPointer(rebasing: buffer[(start + done)...]))
-        return try again { () throws(LogFileError) in try read(at: at, into: rest) }
+    var failure: LogFileError?
+    let part = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+      do throws(LogFileError) {
+        while done < count {
+          let rest = UnsafeMutableRawBufferPointer(
+            UnsafeMutableBufferPointer(rebasing: buffer[done...]))
+          let more = try again { () throws(LogFileError) in try read(at: offset + done, into: rest) }
+          if more == 0 { break }
+          done += more
+        }
+      } catch {
+        failure = error
       }
-      if part == 0 { break }
-      done += part
+      initialized = done
     }
-    bytes.removeLast(count - done)
+    if let failure { throw failure }
+    if bytes.isEmpty { bytes = part } else { bytes += part }
     return done
   }
 

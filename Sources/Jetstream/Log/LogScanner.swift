@@ -10,7 +10,8 @@ struct LogScanner {
   /// The offset of the buffer's first byte.
   private var bufferStart: Int
 
-  private static let chunk = 256 << 10
+  /// How much is read at once: little for a header, more and more for what follows.
+  private var chunk = 4 << 10
 
   enum Found {
     case line(LogLine, payload: [UInt8])
@@ -72,7 +73,8 @@ struct LogScanner {
     buffer.removeFirst(offset - bufferStart)
     bufferStart = offset
     let from = bufferStart + buffer.count
-    let count = min(max(Self.chunk, buffer.count), (end ?? .max) - from)
+    let count = min(max(chunk, buffer.count), (end ?? .max) - from)
+    chunk = min(chunk * 4, 256 << 10)
     guard count > 0 else { return false }
     return try file.read(at: from, count, appendingTo: &buffer) > 0
   }

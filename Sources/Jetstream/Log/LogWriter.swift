@@ -22,6 +22,9 @@ struct LogWriter {
   private(set) var last: Int
   /// True after a sync has failed: nobody knows what became of what was written since the last one.
   private var isUncertain = false
+  /// True while another segment has to begin before anything is written: an attempt to make it may have
+  /// got as far as its name.
+  private var isRolling = false
 
   /// Goes on in a segment of which `bytes` bytes, up to record `last`, are on stable storage.
   init(
@@ -53,7 +56,8 @@ struct LogWriter {
 
   /// Takes over lines that end with record `last`, and leaves room for others behind.
   mutating func take(_ lines: inout [UInt8], last: Int) {
-    self.last = last
+    self.last = max(last, self.last)
+    if lines.isEmpty { return }
     if unsynced.isEmpty {
       swap(&unsynced, &lines)
     } else {
@@ -62,12 +66,19 @@ struct LogWriter {
     lines.removeAll(keepingCapacity: lines.capacity <= 1 << 20)
   }
 
+  /// Takes over lines that end with record `last`, unless it has.
+  mutating func take(_ lines: [UInt8], last: Int) {
+    guard last > self.last else { return }
+    var lines = lines
+    take(&lines, last: last)
+  }
+
   /// Writes what has not been written. A part that an earlier call has written is written over: it is
   /// the same.
   mutating func write() throws(LogFileError) {
     if isUncertain { return try writeAgain() }
     guard writtenBytes < unsynced.count else { return }
-    if syncedBytes + writtenBytes >= segmentBytes { try roll() }
+    if isRolling || syncedBytes + writtenBytes >= segmentBytes { try roll() }
     let written = writtenBytes
     let offset = syncedBytes + written
     try unsynced.withUnsafeBufferPointer { [file] lines throws(LogFileError) in
@@ -102,6 +113,7 @@ struct LogWriter {
   mutating func roll() throws(LogFileError) {
     try sync()
     guard synced >= header.first else { return }
+    isRolling = true
     let after = SegmentHeader.Predecessor(first: header.first, bytes: syncedBytes)
     try use(SegmentHeader(log: header.log, first: synced + 1, after: after), [])
   }
@@ -129,6 +141,7 @@ struct LogWriter {
     self.file = file
     self.header = header
     syncedBytes = size
+    isRolling = false
   }
 
   /// Makes a segment, complete and under its name on stable storage.
@@ -144,6 +157,7 @@ struct LogWriter {
       try directory.rename(LogNames.newSegment, to: name)
     }
     try again { () throws(LogFileError) in try directory.sync() }
-    return (file, bytes.count)
+    // Under its name, which errors tell.
+    return (try directory.open(name, for: .writing), bytes.count)
   }
 }

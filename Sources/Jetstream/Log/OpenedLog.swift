@@ -35,8 +35,9 @@ struct OpenedLog {
       let end = try Self.findEnd(directory, catalog, base: snapshot ?? 0, damaged)
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
+      let start = try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
-        try Self.resume(directory, header, end, configuration)
+        try Self.resume(directory, header, end, rewritingFrom: start, configuration)
       }
     } else {
       report.isNew = true
@@ -52,6 +53,8 @@ struct OpenedLog {
     var last: Int
     var offset: Int
     var tornBytes: Int
+    /// The last record that is known to be on stable storage.
+    var synced: Int
   }
 
   /// Reads everything behind the snapshot.
@@ -70,6 +73,7 @@ struct OpenedLog {
     var last = base
     var offset = 0
     var tornBytes = 0
+    var synced = 0
     for position in start..<segments.count {
       let end = catalog.end(ofSegment: position)
       var scan = try SegmentScan(directory, first: segments[position].first, end: end)
@@ -91,15 +95,29 @@ struct OpenedLog {
       last = scan.next - 1
       offset = scan.offset
       tornBytes = scan.tornBytes
+      synced = max(scan.synced, scan.header.first - 1)
     }
-    return End(last: last, offset: offset, tornBytes: tornBytes)
+    return End(last: last, offset: offset, tornBytes: tornBytes, synced: synced)
   }
 
-  /// Cuts off the torn tail, clears up, and makes sure that what was found is on stable storage: it may
-  /// still be in the memory of the system only, left there by a process that was killed.
+  /// Where in the last segment the records begin that are not known to be on stable storage; nil if the
+  /// log was closed in order, so that all are.
+  private static func offset(
+    behind synced: Int, _ directory: any LogDirectory, _ header: SegmentHeader
+  ) throws(LogError) -> Int? {
+    if let mark = LogMark(directory), !mark.isOpen { return nil }
+    var scan = try SegmentScan(directory, first: header.first)
+    while scan.next <= synced, try scan.batch() != nil {}
+    return scan.offset
+  }
+
+  /// Cuts off the torn tail, clears up, and makes sure that what was found is on stable storage.
+  ///
+  /// What a process that was killed has left may be in the memory of the system only. If a sync had
+  /// failed, the system even takes it for written: so it is written again, byte for byte.
   private static func resume(
     _ directory: any LogDirectory, _ header: SegmentHeader, _ end: End,
-    _ configuration: LogConfiguration
+    rewritingFrom start: Int?, _ configuration: LogConfiguration
   ) throws(LogFileError) -> LogWriter {
     for name in [LogNames.newSegment, LogNames.newSnapshot] {
       do throws(LogFileError) {
@@ -111,6 +129,11 @@ struct OpenedLog {
     let file = try directory.open(LogNames.segment(header.first), for: .writing)
     if end.tornBytes > 0 {
       try again { () throws(LogFileError) in try file.truncate(to: end.offset) }
+    }
+    if let start, start < end.offset {
+      var lines: [UInt8] = []
+      _ = try file.read(at: start, end.offset - start, appendingTo: &lines)
+      try file.writeAll(lines, at: start)
     }
     try file.syncFully()
     try again { () throws(LogFileError) in try directory.sync() }

@@ -3,21 +3,34 @@ extension RecordLog {
   /// One attempt: writes all that waits, syncs it if that is due, and tells who waits.
   func commit() {
     let result = writer.withLock { writer in
-      let (isSyncDue, isRollDue) = state.withLock { state in
+      let work = state.withLock { state in
+        var work = Work(last: state.next - 1)
+        work.isSyncDue = state.wantsSync || configuration.durability == .everyChangeSet
         state.isScheduled = false
-        if !state.pending.isEmpty { writer.take(&state.pending, last: state.next - 1) }
-        state.heldBytes = writer.heldBytes
-        defer { state.wantsSync = false }
-        return (
-          state.wantsSync || configuration.durability == .everyChangeSet, state.wantsRoll
-        )
+        state.wantsSync = false
+        if let point = state.rollPoint {
+          work.isRollDue = true
+          work.rest = Array(state.pending[point.bytes...])
+          state.pending.removeLast(work.rest.count)
+          state.rollPoint = nil
+          writer.take(&state.pending, last: point.last)
+        } else {
+          writer.take(&state.pending, last: work.last)
+        }
+        state.heldBytes = writer.heldBytes + work.rest.count
+        return work
       }
       var failure: LogError?
       do throws(LogFileError) {
+        if work.isRollDue {
+          try writer.write()
+          try writer.roll()
+        }
+        writer.take(work.rest, last: work.last)
         try writer.write()
-        if isSyncDue { try writer.sync() }
-        if isRollDue { try writer.roll() }
+        if work.isSyncDue { try writer.sync() }
       } catch {
+        writer.take(work.rest, last: work.last)
         failure = .file(error)
       }
       return Attempt(
@@ -25,6 +38,16 @@ extension RecordLog {
         heldBytes: writer.heldBytes, isSynced: writer.isSynced)
     }
     settle(result)
+  }
+
+  /// What one attempt has to do besides writing.
+  private struct Work {
+    /// The last record of all.
+    let last: Int
+    var isSyncDue = false
+    /// Whether a segment has to end before the `rest`.
+    var isRollDue = false
+    var rest: [UInt8] = []
   }
 
   /// What came of an attempt.
@@ -44,7 +67,6 @@ extension RecordLog {
       state.synced = attempt.synced
       state.heldBytes = attempt.heldBytes
       state.failure = attempt.failure
-      if attempt.failure == nil { state.wantsRoll = false }
       let durable = self.durable(state)
       let (synced, hasFailed) = (attempt.synced, attempt.failure != nil)
       if !state.waiters.isEmpty {
@@ -98,7 +120,7 @@ extension RecordLog {
       if sequence <= reached, !andRoll, state.failure == nil { return (true, false) }
       state.waiters.append(Waiter(sequence: sequence, needsSync: needsSync, done: done))
       if needsSync { state.wantsSync = true }
-      if andRoll { state.wantsRoll = true }
+      if andRoll { state.rollPoint = (state.pending.count, state.next - 1) }
       let isDue = needsSync || state.failure != nil
       return (false, isDue && schedule(&state))
     }

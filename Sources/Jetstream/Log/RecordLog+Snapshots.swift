@@ -27,18 +27,19 @@ extension RecordLog {
 
   func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>,
-    state: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
+    state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
     precondition(
       sequence <= lastSequence, "A snapshot stands for records that have not been appended.")
+    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
     // What the snapshot stands for has to be durable before it is, and ends a segment.
     whenDurable(sequence, needsSync: true, andRoll: true) { result in
       if case .failure = result { return done(result) }
       self.snapshotQueue.run {
         done(
           Result { () throws(LogError) in
-            try self.writeSnapshot(sequence, kinds, state())
+            try self.writeSnapshot(sequence, kinds, makeState())
             try self.removeHistory(self.configuration.history)
           })
       }
@@ -56,6 +57,7 @@ extension RecordLog {
   func compact(
     keeping history: LogHistory, then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
+    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
     snapshotQueue.run {
       done(Result { () throws(LogError) in try self.removeHistory(history) })
     }
@@ -119,11 +121,18 @@ extension RecordLog {
     guard let base = try wholeSnapshot(files.snapshots.filter { $0 < wanted }) else { return }
     // One after the other, the oldest first and each on stable storage before the next: what a crash
     // leaves has no gaps.
-    for sequence in files.snapshots where sequence < base {
-      try remove(LogNames.snapshot(sequence))
-    }
-    for (first, next) in zip(files.segments, files.segments.dropFirst()) where next <= base + 1 {
-      try remove(LogNames.segment(first))
+    let segments = zip(files.segments, files.segments.dropFirst()).filter { $1 <= base + 1 }
+    let names =
+      files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
+      + segments.map { LogNames.segment($0.0) }
+    if names.isEmpty { return }
+    try reading { () throws(LogFileError) in
+      // An earlier removal may not have got that far.
+      try again { () throws(LogFileError) in try directory.sync() }
+      for name in names {
+        try directory.remove(name)
+        try again { () throws(LogFileError) in try directory.sync() }
+      }
     }
   }
 
@@ -138,12 +147,5 @@ extension RecordLog {
       }
     }
     return nil
-  }
-
-  private func remove(_ name: String) throws(LogError) {
-    try reading { () throws(LogFileError) in
-      try directory.remove(name)
-      try again { () throws(LogFileError) in try directory.sync() }
-    }
   }
 }

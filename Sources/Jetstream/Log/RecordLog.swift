@@ -47,7 +47,8 @@ public final class RecordLog: Sendable {
     var isTimerSet = false
     /// What the next commit has to do besides writing.
     var wantsSync = false
-    var wantsRoll = false
+    /// Where in what is pending a segment has to end: the bytes before it, and their last record.
+    var rollPoint: (bytes: Int, last: Int)?
     /// Why the last commit failed.
     var failure: LogError?
     /// Whether nothing more is accepted.
@@ -202,11 +203,14 @@ public final class RecordLog: Sendable {
         self.state.withLock { $0.isClosing = false }
         return done(result)
       }
-      self.state.withLock { $0.isClosed = true }
-      self.mark(isOpen: false, self.lastSequence)
-      self.lockFile.close()
-      self.wakeFollowers()
-      done(result)
+      // Behind every snapshot that is under way: nothing is touched once the lock is gone.
+      self.snapshotQueue.run {
+        self.state.withLock { $0.isClosed = true }
+        self.mark(isOpen: false, self.lastSequence)
+        self.lockFile.close()
+        self.wakeFollowers()
+        done(.success(()))
+      }
     }
   }
 }

@@ -4,6 +4,8 @@ struct SegmentScan {
   let header: SegmentHeader
   /// The number of the next record.
   private(set) var next: Int
+  /// The last record that a line says was on stable storage.
+  private(set) var synced = 0
   /// How many bytes behind the last complete batch are a torn tail, once the end has been reached.
   private(set) var tornBytes = 0
   private var scanner: LogScanner
@@ -26,6 +28,15 @@ struct SegmentScan {
     }
     scanner = LogScanner(file, name, end: end)
     header = try Self.readHeader(&scanner, first)
+  }
+
+  /// Goes on at the same place in the file that has the name now: whoever writes may have replaced one
+  /// without durable records by another that begins with the same lines.
+  mutating func reopen(_ directory: any LogDirectory) throws(LogError) {
+    var fresh = try SegmentScan(directory, first: header.first, end: scanner.end)
+    fresh.next = next
+    fresh.scanner.seek(to: offset)
+    self = fresh
   }
 
   private static func readHeader(
@@ -59,6 +70,7 @@ struct SegmentScan {
         guard expectedRest == nil || line.rest == expectedRest else {
           throw damage("it does not belong to the batch before it", at: offset, sequence)
         }
+        synced = max(synced, line.synced)
         records.append(LogRecord(sequence: sequence, kind: line.kind, payload: payload))
         if line.rest == 0 {
           next += records.count

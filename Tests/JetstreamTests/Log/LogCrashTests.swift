@@ -10,8 +10,8 @@ struct LogCrashTests {
   func crashes() throws {
     var totals = Totals()
     for seed in 1...count("JETSTREAM_LOG_SEEDS", default: 60) {
+      var run = try Run(seed: UInt64(seed))
       do {
-        var run = try Run(seed: UInt64(seed))
         try run.go()
         totals.crashes += run.totals.crashes
         totals.torn += run.totals.torn
@@ -19,6 +19,11 @@ struct LogCrashTests {
         totals.snapshots += run.totals.snapshots
       } catch {
         Issue.record("Seed \(seed): \(error)")
+        if let path = ProcessInfo.processInfo.environment["JETSTREAM_LOG_DUMP"] {
+          for (name, bytes) in run.disk.files {
+            try Data(bytes).write(to: URL(fileURLWithPath: "\(path)/\(seed)-\(name)"))
+          }
+        }
       }
     }
     print("\(totals)")

@@ -13,15 +13,17 @@ struct LogToolTests {
   private func makeLog(_ path: String) async throws {
     let log = try FragmentLog(path, configuration: .init(segmentBytes: 1000))
     for number in 1...30 {
+      if number == 21 {
+        try await log.records.snapshot(at: 20, standingFor: [.set]) {
+          [(.fragment, Array(#"{"a":1}"#.utf8))]
+        }
+      }
       let fragment = SyncFragment(
         .change, uuid: UUID(pair: 1, UInt64(number)), className: "Shape",
         properties: ["x": .integer(Int64(number))])
       try log.append(
         ChangeSet(id: UUID(pair: 0, UInt64(number)), fragments: [fragment], bases: [:]))
       try await log.sync()
-    }
-    try await log.records.snapshot(at: 20, standingFor: [.set]) {
-      [(.fragment, Array(#"{"a":1}"#.utf8))]
     }
     try await log.close()
   }
