@@ -1,29 +1,36 @@
 import Foundation
 import Jetstream
 
-let logSuite = Suite(name: "log", summary: "the fragment log, on the disk of the temporary folder") {
+let logSuite = Suite(name: "log", summary: "the fragment log, on the disk of the temporary folder")
+{
   [
     Row(
       name: "append a set, durable each", unit: "us", peerName: "plain write + fdatasync", rounds: 9
     ) {
-      appending(groupOf: 1, count: 200, isSynced: true)
+      appending(.single, groupOf: 1, count: 200)
     },
     Row(
-      name: "append a set, durable in groups of 100", unit: "us",
-      peerName: "plain write + fdatasync", bar: 1.25, rounds: 9
+      name: "append 100 sets as one, durable", unit: "us", peerName: "plain write + fdatasync",
+      bar: 1.25, rounds: 15
     ) {
-      appending(groupOf: 100, count: 10_000, isSynced: true)
+      appending(.batches, groupOf: 100, count: 10_000)
+    },
+    Row(
+      name: "append sets, 100 in flight, durable", unit: "us", peerName: "plain write + fdatasync",
+      bar: 1.25, rounds: 15
+    ) {
+      appending(.inFlight, groupOf: 100, count: 10_000)
     },
     Row(
       name: "append a set, not synced", unit: "us", peerName: "plain write of each", rounds: 9
     ) {
-      appending(groupOf: 1, count: 20_000, isSynced: false)
+      appending(.unsynced, groupOf: 1, count: 20_000)
     },
     Row(
-      name: "append a set, not synced, groups of 100", unit: "us",
-      peerName: "plain write of groups", rounds: 9
+      name: "append sets, not synced", unit: "us", peerName: "plain write of groups of 100",
+      rounds: 9
     ) {
-      appending(groupOf: 100, count: 100_000, isSynced: false)
+      appending(.unsynced, groupOf: 100, count: 100_000)
     },
     Row(name: "open a million sets, compacted", unit: "ms", rounds: 5) {
       let log = MillionSets.prepared
@@ -56,14 +63,25 @@ private func makeSet(_ number: Int) -> ChangeSet {
     ], bases: [uuid: ["x": 1, "y": 2]])
 }
 
-/// Microseconds a set, beside plain calls that write the very same bytes.
-private func appending(groupOf size: Int, count: Int, isSynced: Bool) -> Probes {
+/// How sets are appended.
+private enum Appending {
+  /// Each is waited for.
+  case single
+  /// As batches, each of which is waited for.
+  case batches
+  /// One by one; each waits for the one that came a hundred before.
+  case inFlight
+  case unsynced
+}
+
+/// Microseconds a set, beside plain calls that write just as many bytes.
+private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probes {
   let folder = Folder()
+  let isSynced = way != .unsynced
   let sets = (0..<count).map(makeSet)
   let log = try! FragmentLog(
     folder.path + "/log",
-    configuration: LogConfiguration(
-      durability: isSynced ? .everyChangeSet : .none, segmentBytes: 1 << 30))
+    configuration: LogConfiguration(durability: isSynced ? .everyChangeSet : .none))
   // What a set becomes in the file: about a hundred bytes around its JSON.
   var lines: [[UInt8]] = []
   for start in stride(from: 0, to: count, by: size) {
@@ -82,12 +100,24 @@ private func appending(groupOf size: Int, count: Int, isSynced: Bool) -> Probes 
       round += 1
       let fresh = sets.map { ChangeSet(fragments: $0.fragments, bases: $0.bases) }
       let time = nanoseconds {
-        var receipt: LogReceipt?
-        for (place, set) in fresh.enumerated() {
-          receipt = try! log.append(set)
-          if (place + 1) % size == 0, isSynced { try! receipt!.wait() }
+        var receipts: [LogReceipt] = []
+        receipts.reserveCapacity(count)
+        switch way {
+        case .batches:
+          for start in stride(from: 0, to: count, by: size) {
+            try! log.append(Array(fresh[start..<(start + size)])).wait()
+          }
+        case .single: for set in fresh { try! log.append(set).wait() }
+        case .inFlight:
+          for (place, set) in fresh.enumerated() {
+            receipts.append(try! log.append(set))
+            if place >= size { try! receipts[place - size].wait() }
+          }
+          try! receipts[count - 1].wait()
+        case .unsynced:
+          for set in fresh { receipts.append(try! log.append(set)) }
+          try! receipts[count - 1].wait()
         }
-        try! receipt!.wait()
       }
       return time / Double(count) / 1000
     },
@@ -130,7 +160,9 @@ private final class Folder {
   let path = FileManager.default.temporaryDirectory
     .appendingPathComponent("jetstream-benchmark-\(UUID().uuidString)").path
 
-  init() { try! FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
+  init() {
+    try! FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 }

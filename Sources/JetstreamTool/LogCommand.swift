@@ -77,7 +77,8 @@ enum LogCommand {
       Console.line("snapshots at \(result.snapshots.map(String.init).joined(separator: ", "))")
     }
     if result.abandonedBytes > 0 {
-      Console.line("\(counted(result.abandonedBytes, "byte")) were written twice after a failed sync")
+      Console.line(
+        "\(counted(result.abandonedBytes, "byte")) were written twice after a failed sync")
     }
     if result.tornBytes > 0 {
       Console.line(

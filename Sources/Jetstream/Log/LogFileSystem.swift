@@ -122,7 +122,8 @@ extension LogFile {
         while done < count {
           let rest = UnsafeMutableRawBufferPointer(
             UnsafeMutableBufferPointer(rebasing: buffer[done...]))
-          let more = try again { () throws(LogFileError) in try read(at: offset + done, into: rest) }
+          let more = try again { () throws(LogFileError) in try read(at: offset + done, into: rest)
+          }
           if more == 0 { break }
           done += more
         }

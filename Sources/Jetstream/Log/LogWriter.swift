@@ -51,8 +51,11 @@ struct LogWriter {
   /// Whether everything that was handed over is on stable storage.
   var isSynced: Bool { synced == last }
 
-  /// How many bytes are in memory, since they are not on stable storage.
-  var heldBytes: Int { unsynced.count }
+  /// How many bytes wait to be written, or to be written again.
+  var waitingBytes: Int { isUncertain ? unsynced.count : unsynced.count - writtenBytes }
+
+  /// The most that is written without a sync, whoever asks for one: it is held in memory until then.
+  private static let maxUnsynced = 16 << 20
 
   /// Takes over lines that end with record `last`, and leaves room for others behind.
   mutating func take(_ lines: inout [UInt8], last: Int) {
@@ -79,6 +82,7 @@ struct LogWriter {
     if isUncertain { return try writeAgain() }
     guard writtenBytes < unsynced.count else { return }
     if isRolling || syncedBytes + writtenBytes >= segmentBytes { try roll() }
+    if writtenBytes >= Self.maxUnsynced { try sync() }
     let written = writtenBytes
     let offset = syncedBytes + written
     try unsynced.withUnsafeBufferPointer { [file] lines throws(LogFileError) in

@@ -17,7 +17,7 @@ extension RecordLog {
         } else {
           writer.take(&state.pending, last: work.last)
         }
-        state.heldBytes = writer.heldBytes + work.rest.count
+        state.unwrittenBytes = writer.waitingBytes + work.rest.count
         return work
       }
       var failure: LogError?
@@ -35,7 +35,7 @@ extension RecordLog {
       }
       return Attempt(
         failure: failure, written: writer.written, synced: writer.synced,
-        heldBytes: writer.heldBytes, isSynced: writer.isSynced)
+        unwrittenBytes: writer.waitingBytes, isSynced: writer.isSynced)
     }
     settle(result)
   }
@@ -55,7 +55,7 @@ extension RecordLog {
     let failure: LogError?
     let written: Int
     let synced: Int
-    let heldBytes: Int
+    let unwrittenBytes: Int
     let isSynced: Bool
   }
 
@@ -65,7 +65,7 @@ extension RecordLog {
       let before = self.durable(state)
       state.written = attempt.written
       state.synced = attempt.synced
-      state.heldBytes = attempt.heldBytes
+      state.unwrittenBytes = attempt.unwrittenBytes
       state.failure = attempt.failure
       let durable = self.durable(state)
       let (synced, hasFailed) = (attempt.synced, attempt.failure != nil)

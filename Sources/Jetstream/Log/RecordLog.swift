@@ -38,8 +38,8 @@ public final class RecordLog: Sendable {
     var next: Int
     /// Lines that nobody has begun to write.
     var pending: [UInt8] = []
-    /// How many bytes the writer holds.
-    var heldBytes = 0
+    /// How many bytes the writer has not written.
+    var unwrittenBytes = 0
     var written: Int
     var synced: Int
     /// Whether a commit waits in the queue.
@@ -157,7 +157,7 @@ public final class RecordLog: Sendable {
     }
     let (sequence, isFirst) = try state.withLock { state throws(LogError) in
       guard !state.isClosing else { throw .closed }
-      let waiting = state.pending.count + state.heldBytes
+      let waiting = state.pending.count + state.unwrittenBytes
       guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
         throw .backlog(waiting)
       }

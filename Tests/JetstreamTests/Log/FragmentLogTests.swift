@@ -114,7 +114,9 @@ struct FragmentLogTests {
     scope.flush()
     simulated.drain()
     #expect(simulated.log.durableSequence == 41)
-    let titles = try LogReader(disk).all().map { try ChangeSet($0).fragments[0].properties["title"] }
+    let titles = try LogReader(disk).all().map {
+      try ChangeSet($0).fragments[0].properties["title"]
+    }
     #expect(titles == (1...40).map { .string("Title \($0)") } + ["Last"])
   }
 
@@ -172,8 +174,9 @@ struct FragmentLogTests {
       var fragments: [SyncFragment] = []
       var bases: [UUID: JSONObject] = [:]
       for _ in 0..<Int(random.next() % 5) {
-        guard case .object(let properties) = JSONValue.object(
-          ["a": random.json(depth: 2), "b": random.json(depth: 1)])
+        guard
+          case .object(let properties) = JSONValue.object(
+            ["a": random.json(depth: 2), "b": random.json(depth: 1)])
         else { continue }
         let uuid = UUID(pair: random.next(), random.next())
         let kind: SyncFragment.Kind = random.next().isMultiple(of: 2) ? .add : .change

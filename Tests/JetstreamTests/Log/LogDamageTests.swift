@@ -147,25 +147,39 @@ struct LogDamageTests {
     }
     let setting = count("JETSTREAM_LOG_FLIPS", default: 150)
     let isAll = ProcessInfo.processInfo.environment["JETSTREAM_LOG_FLIPS"] == "all"
+    let firsts = files.keys.compactMap { LogNames.first(ofSegment: $0) }.sorted()
+    let catalog = try LogCatalog(whole)
     var random = SeededGenerator(seed: 5)
     var torn = 0
     var checked = 0
     for number in 0..<(isAll ? bytes.count : setting) {
       let (name, position) = isAll ? bytes[number] : bytes.randomElement(using: &random)!
-      let masks = isAll ? [1, 0x20, UInt8.random(in: 1...255, using: &random)] : [1 << UInt8(number % 8)]
-      for mask in masks {
-        checked += 1
-        let original = files[name]![position]
-        let disk = SimulatedDisk()
-        var changed = files
-        changed[name]![position] ^= mask
-        disk.files = changed
-        let verification = try LogReader(disk).verify()
-        if verification.tornBytes > 0 { torn += 1 }
-        #expect(
-          !verification.isWhole || verification.tornBytes > 0,
-          "\(name), byte \(position): \(original) ^ \(mask) goes unnoticed.")
+      let mask =
+        number.isMultiple(of: 2)
+        ? 1 << UInt8(number / 2 % 8) : UInt8.random(in: 1...255, using: &random)
+      let disk = SimulatedDisk()
+      var changed = files
+      changed[name]![position] ^= mask
+      disk.files = changed
+      checked += 1
+      if isAll, position > 300, let first = LogNames.first(ofSegment: name) {
+        // What checking everything does with this segment; the others are as they were.
+        let end = catalog.end(ofSegment: firsts.firstIndex(of: first)!)
+        var scan = try SegmentScan(disk, first: first, end: end)
+        do throws(LogError) {
+          while try scan.batch() != nil {}
+          if scan.tornBytes > 0 { torn += 1 }
+          #expect(scan.tornBytes > 0, "\(name), byte \(position) ^ \(mask) goes unnoticed.")
+        } catch {
+          guard case .damaged = error else { throw error }
+        }
+        continue
       }
+      let verification = try LogReader(disk).verify()
+      if verification.tornBytes > 0 { torn += 1 }
+      #expect(
+        !verification.isWhole || verification.tornBytes > 0,
+        "\(name), byte \(position) ^ \(mask) goes unnoticed.")
     }
     print("\(files.count) files, \(bytes.count) bytes: \(checked) changes, \(torn) a torn tail")
     #expect(checked > 0 && torn * 20 <= checked)

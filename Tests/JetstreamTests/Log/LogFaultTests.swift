@@ -35,8 +35,10 @@ struct LogFaultTests {
     let durable = log.log.durableSequence
     #expect((20..<30).contains(durable))
     let full = LogError.file(LogFileError(.write, LogNames.segment(1), code: ENOSPC))
-    #expect({ if case .file(let error)? = log.log.failure { error.code == ENOSPC } else { false } }())
-    #expect("\(full)" == "The file system failed: write log-000000000001.jsonl: No space left on device.")
+    #expect(
+      { if case .file(let error)? = log.log.failure { error.code == ENOSPC } else { false } }())
+    #expect(
+      "\(full)" == "The file system failed: write log-000000000001.jsonl: No space left on device.")
     #expect(boxes.count { if case .failure? = $0.result { true } else { false } } >= 60 - durable)
     // What is read meanwhile is whole.
     #expect(numbers(try LogReader(disk).all()).prefix(durable) == Array(1...durable)[...])
@@ -159,5 +161,64 @@ struct LogFaultTests {
       #expect(throws: LogError.self) { try SimulatedLog(disk) }
     }
     #expect(try SimulatedLog(disk).log.lastSequence == 3)
+  }
+
+  @Test("What a process left behind that was killed after a failed sync is written again")
+  func failedSyncAndKill() throws {
+    for seed in 1...20 as ClosedRange<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      let log = try SimulatedLog(disk)
+      try log.write(1...5)
+      disk.inject([.sync(EIO)])
+      try log.write(6...9)
+      disk.kill()
+      // The records are to be read, and the system takes them for written.
+      let again = try SimulatedLog(disk)
+      #expect(again.log.durableSequence == 9)
+      disk.crash()
+      #expect(numbers(try LogReader(disk).all()) == Array(1...9), "seed \(seed)")
+    }
+  }
+
+  @Test("A segment that could not be begun is begun before anything else is written")
+  func failedRoll() throws {
+    for fault in [SimulatedDisk.Fault.open(EIO), .rename(EIO), .syncDirectory(EIO), .write(EIO)] {
+      for seed in 1...10 as ClosedRange<UInt64> {
+        let disk = SimulatedDisk(seed: seed)
+        let log = try SimulatedLog(disk)
+        try log.write(1...3)
+        disk.inject([fault])
+        // The snapshot needs no new segment.
+        try log.snapshot()
+        #expect(log.log.failure != nil)
+        try log.write(4...6)
+        #expect(log.log.failure == nil)
+        try log.snapshot()
+        try log.write(7...9)
+        disk.crash()
+        #expect(numbers(try LogReader(disk).all()) == Array(1...9), "\(fault), seed \(seed)")
+        #expect(try LogReader(disk).verify().isWhole)
+      }
+    }
+  }
+
+  @Test("Files go one after the other, also when the directory could not be synced in between")
+  func failedRemoval() throws {
+    for seed in 1...40 as ClosedRange<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      let log = try SimulatedLog(disk, .init(segmentBytes: 300))
+      for number in 1...12 { try log.write(number...number) }
+      try log.snapshot()
+      // The first sync is before all removals.
+      disk.inject([.syncDirectory(EINTR), .syncDirectory(EIO)])
+      for _ in 0..<3 {
+        log.log.compact(keeping: .nothing) { _ in }
+        log.drain()
+        disk.inject([.syncDirectory(EIO)])
+      }
+      disk.crash()
+      #expect(try LogReader(disk).verify().isWhole, "seed \(seed)")
+      #expect(try SimulatedLog(disk).log.lastSequence == 12, "seed \(seed)")
+    }
   }
 }

@@ -79,7 +79,9 @@ struct LogKillTests {
     // Each edit is one set with two parts.
     #expect(restored.sequence == journal.count)
     #expect(journal.entries.last?.number ?? 0 == journal.count)
-    #expect(journal.entries.map(\.number).suffix(2) == [journal.count - 1, journal.count].suffix(journal.entries.count)[...])
+    #expect(
+      journal.entries.map(\.number).suffix(2)
+        == [journal.count - 1, journal.count].suffix(journal.entries.count)[...])
     try await log.close()
     return journal.count
   }

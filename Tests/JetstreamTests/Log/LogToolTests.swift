@@ -5,8 +5,9 @@ import Testing
 
 @Suite("The command jetstream log", .serialized)
 struct LogToolTests {
-  private func run(_ arguments: String...) throws -> (lines: [String], errors: String, status: Int32)
-  {
+  private func run(_ arguments: String...) throws -> (
+    lines: [String], errors: String, status: Int32
+  ) {
     try LogProcess("jetstream", arguments).finish()
   }
 
