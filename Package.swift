@@ -27,6 +27,7 @@ let package = Package(
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "shapes", targets: ["shapes"]),
     .executable(name: "catalogue", targets: ["catalogue"]),
+    .executable(name: "jetstream", targets: ["JetstreamTool"]),
   ],
   targets: [
     .target(name: "CJetstream"),
@@ -39,6 +40,8 @@ let package = Package(
       swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+    .executableTarget(
+      name: "JetstreamTool", dependencies: ["Jetstream"], swiftSettings: settings),
     .executableTarget(
       name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       path: "Samples/Shapes", resources: [.embedInCode("Page")], swiftSettings: settings),
@@ -67,9 +70,15 @@ let package = Package(
     .target(
       name: "FuzzTargets", dependencies: ["Jetstream"], path: "Tests/FuzzTargets",
       swiftSettings: settings),
+    .executableTarget(
+      name: "LogWriter", dependencies: ["Jetstream"], path: "Tests/Fixtures/LogWriter",
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests",
-      dependencies: ["FuzzTargets", "Jetstream", "MainActorFixture", "ReflectionOffFixture"],
+      dependencies: [
+        "FuzzTargets", "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture",
+        "ReflectionOffFixture",
+      ],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.
     .testTarget(

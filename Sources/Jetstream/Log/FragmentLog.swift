@@ -1,0 +1,109 @@
+import Foundation
+import Synchronization
+
+/// The change sets of a scope on disk, so that a new process begins where the last one stopped.
+///
+/// ```swift
+/// let log = try FragmentLog(path)
+/// try await log.restore(into: scope)
+/// log.keep(scope) { error in show(error) }
+/// ```
+///
+/// Each set is one line of JSON that people can read. Appending does not wait for the disk; a
+/// ``LogReceipt`` tells when a set is durable. What the log promises, and the format, is in
+/// <doc:FragmentLog>. The layer below, ``records``, takes records of other kinds as well.
+///
+/// The log can be used from any isolation domain; what takes a scope has to be called in that scope's.
+public final class FragmentLog: Sendable {
+  /// The records, of which each set is one.
+  public let records: RecordLog
+  /// The sets appended last, so that none gets in twice.
+  private let recent = Mutex(RecentSets())
+
+  /// Opens the log in the directory at `path`, which is made if it is not there.
+  ///
+  /// - Throws: as ``RecordLog/init(_:configuration:)-(String,_)`` does.
+  public init(
+    _ path: String, configuration: LogConfiguration = LogConfiguration()
+  ) throws(LogError) {
+    records = try RecordLog(path, configuration: configuration)
+  }
+
+  /// Uses a log that is open.
+  public init(_ records: RecordLog) { self.records = records }
+
+  /// The number of the last record; 0 if there is none.
+  public var lastSequence: Int { records.lastSequence }
+
+  /// Appends a change set. It is encoded here and written elsewhere.
+  ///
+  /// Appending a set again that was appended shortly before, or that is not durable yet, does nothing and
+  /// gives the same receipt: so it is safe to repeat whatever has failed.
+  ///
+  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing
+  ///   was appended. What the disk has to say comes with the receipt.
+  @discardableResult
+  public func append(_ set: ChangeSet) throws(LogError) -> LogReceipt {
+    var payload: [UInt8] = []
+    set.write(to: &payload)
+    return try recent.withLock { recent throws(LogError) in
+      if let sequence = recent.sequence(of: set.id) {
+        return LogReceipt(log: records, sequence: sequence)
+      }
+      let receipt = try records.append(.set, payload)
+      recent.add(set.id, receipt.sequence, durable: records.durableSequence)
+      return receipt
+    }
+  }
+
+  /// Appends several sets that stand or fall together; the receipt is that of the last one.
+  @discardableResult
+  public func append(_ sets: [ChangeSet]) throws(LogError) -> LogReceipt {
+    let payloads = sets.map { set in
+      var payload: [UInt8] = []
+      set.write(to: &payload)
+      return (kind: LogKind.set, payload: payload)
+    }
+    return try recent.withLock { recent throws(LogError) in
+      if let last = sets.last, let sequence = recent.sequence(of: last.id) {
+        return LogReceipt(log: records, sequence: sequence)
+      }
+      let receipt = try records.append(payloads)
+      let first = receipt.sequence - sets.count + 1
+      for (place, set) in sets.enumerated() {
+        recent.add(set.id, first + place, durable: records.durableSequence)
+      }
+      return receipt
+    }
+  }
+
+  /// Brings all that was appended to stable storage. After a failure, this is how to try again.
+  public func sync() async throws(LogError) { try await records.sync() }
+
+  /// Brings all that was appended to stable storage and lets go of the directory.
+  public func close() async throws(LogError) { try await records.close() }
+}
+
+/// Which sets were appended last: all that are not durable, and up to a thousand more.
+private struct RecentSets {
+  private var sequences: [UUID: Int] = [:]
+  private var order: [UUID] = []
+  /// How many entries at the beginning of `order` are out of date.
+  private var forgotten = 0
+
+  func sequence(of id: UUID) -> Int? { sequences[id] }
+
+  mutating func add(_ id: UUID, _ sequence: Int, durable: Int) {
+    sequences[id] = sequence
+    order.append(id)
+    while order.count - forgotten > 1000, let oldest = sequences[order[forgotten]],
+      oldest <= durable
+    {
+      sequences[order[forgotten]] = nil
+      forgotten += 1
+    }
+    guard forgotten > 1000 else { return }
+    order.removeFirst(forgotten)
+    forgotten = 0
+  }
+}

@@ -1,0 +1,109 @@
+/// Reads the records of a log one after the other, over all segments.
+///
+/// At the end it gives nil, and can be asked again when there may be more. It can be used beside
+/// whoever writes, in this process or another one.
+public struct LogCursor: Sendable {
+  private let directory: any LogDirectory
+  /// The number of the next record.
+  public private(set) var sequence: Int
+  /// How many bytes at the end of the log belong to records that are incomplete, as far as the cursor
+  /// has come: it counts once ``next()`` has given nil.
+  public var tornBytes: Int { scan?.tornBytes ?? 0 }
+
+  private var scan: SegmentScan?
+  /// What is left of the batch that was read last, the next one last.
+  private var ready: [LogRecord] = []
+
+  init(_ directory: any LogDirectory, from sequence: Int) {
+    self.directory = directory
+    self.sequence = sequence
+  }
+
+  /// The next record, or nil if there is none yet.
+  ///
+  /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it;
+  ///   ``LogError/notKept(_:kept:)`` if the log no longer has the record or begins later.
+  public mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
+
+  /// The next record, unless its number is above `limit`.
+  mutating func next(upTo limit: Int) throws(LogError) -> LogRecord? {
+    while sequence <= limit {
+      if let record = ready.popLast() {
+        sequence = record.sequence + 1
+        return record
+      }
+      guard scan != nil else {
+        guard try open() else { return nil }
+        continue
+      }
+      do throws(LogError) {
+        if let batch = try scan?.batch() {
+          ready = batch.reversed()
+          ready.removeLast(ready.reversed().prefix { $0.sequence < sequence }.count)
+          continue
+        }
+      } catch {
+        guard case .damaged(let damage) = error else { throw error }
+        // A segment that was followed meanwhile may have been cut off there.
+        if scan?.isClosed == false, try open() { continue }
+        throw .damaged(try readable(damage))
+      }
+      if try open() { continue }
+      guard var last = scan else { return nil }
+      try last.reopen(directory)
+      let batch = try last.batch()
+      scan = last
+      guard let batch else { return nil }
+      ready = batch.reversed()
+    }
+    return nil
+  }
+
+  /// Goes to the segment that the next record is in. False if the log has none behind the last one read.
+  private mutating func open() throws(LogError) -> Bool {
+    var attempts = 0
+    while true {
+      let names = try LogFiles(directory)
+      guard let position = names.segments.lastIndex(where: { $0 <= sequence }) else {
+        guard let first = names.segments.first else { return false }
+        throw .notKept(sequence, kept: first...max(first, sequence))
+      }
+      let first = names.segments[position]
+      let follows = position + 1 < names.segments.count
+      if let scan, scan.header.first == first, scan.isClosed || !follows {
+        guard scan.isClosed else { return false }
+        throw .damaged(
+          try readable(
+            LogDamage(
+              "the records between it and the next segment are missing", file: scan.name,
+              offset: scan.offset, sequence: sequence)))
+      }
+      do throws(LogError) {
+        var end: Int?
+        if follows {
+          let next = try SegmentScan(directory, first: names.segments[position + 1]).header
+          guard next.after?.first == first else {
+            throw .damaged(
+              LogDamage(
+                "the segment before it is missing", file: LogNames.segment(next.first), offset: 0,
+                sequence: sequence))
+          }
+          end = next.after?.bytes
+        }
+        scan = try SegmentScan(directory, first: first, end: end)
+        return true
+      } catch .file(let error) where error.code == POSIXLogDirectory.notFound && attempts < 3 {
+        // It was compacted away, or replaced, between the two calls.
+        attempts += 1
+      }
+    }
+  }
+
+  private func readable(_ damage: LogDamage) throws(LogError) -> LogDamage {
+    var damage = damage
+    let first = try LogFiles(directory).segments.first ?? 1
+    let last = scan.map { $0.next - 1 } ?? sequence - 1
+    damage.readable = first <= last ? first...last : nil
+    return damage
+  }
+}

@@ -1,0 +1,77 @@
+/// Why a log could not be opened, read or written.
+public enum LogError: Error, Sendable, Hashable {
+  /// The log is damaged: something that was complete is not as it was written, or is not there.
+  case damaged(LogDamage)
+  /// Somebody else, in this process or another one, has opened the log in this directory for writing.
+  case inUse(String)
+  /// The file system refused something. While writing, everything that is not durable stays in memory,
+  /// in order, and the next attempt begins with it: nothing needs to be, or may be, appended again.
+  case file(LogFileError)
+  /// The record is not kept any more, or not there yet; the numbers of those that are.
+  case notKept(Int, kept: ClosedRange<Int>?)
+  /// A file was made by a newer version of the format: its name, and the version.
+  case newerVersion(String, Int)
+  /// So many bytes wait to be written that no more are accepted. Nothing of the append was.
+  case backlog(Int)
+  /// A payload is longer than a record may be.
+  case tooLong(Int)
+  /// The log has been closed.
+  case closed
+  /// A record is whole, but not what its kind says it is: its number, and what is wrong.
+  case unreadable(Int, String)
+}
+
+/// A place where a log is damaged, and what can still be read.
+public struct LogDamage: Sendable, Hashable {
+  /// The file.
+  public var file: String
+  /// The number of bytes of the file before the place.
+  public var offset: Int
+  /// The number of the first record that cannot be read.
+  public var sequence: Int
+  /// What is wrong there, as half a sentence.
+  public var problem: String
+  /// The numbers of the records before the place that can be read; nil if there are none.
+  public var readable: ClosedRange<Int>?
+
+  init(
+    _ problem: String, file: String, offset: Int, sequence: Int,
+    readable: ClosedRange<Int>? = nil
+  ) {
+    self.file = file
+    self.offset = offset
+    self.sequence = sequence
+    self.problem = problem
+    self.readable = readable
+  }
+}
+
+extension LogDamage: CustomStringConvertible {
+  /// The place, the problem and what can be read, in one sentence.
+  public var description: String {
+    let rest =
+      readable.map { "records \($0.lowerBound) to \($0.upperBound) can be read" }
+      ?? "no record before it can be read"
+    return "\(file), byte \(offset), record \(sequence): \(problem); \(rest)"
+  }
+}
+
+extension LogError: CustomStringConvertible {
+  /// What is wrong, in words.
+  public var description: String {
+    switch self {
+    case .damaged(let damage): "The log is damaged: \(damage)."
+    case .inUse(let directory): "The log in \(directory) is open for writing already."
+    case .file(let error): "The file system failed: \(error)."
+    case .notKept(let sequence, let kept?):
+      "Record \(sequence) is not in the log, which has \(kept.lowerBound) to \(kept.upperBound)."
+    case .notKept(let sequence, nil): "Record \(sequence) is not in the log, which has none."
+    case .newerVersion(let file, let version):
+      "\(file) has version \(version) of the format, which is newer than this program."
+    case .backlog(let bytes): "\(bytes) bytes wait to be written: the log accepts no more."
+    case .tooLong(let bytes): "\(bytes) bytes are too long for one record."
+    case .closed: "The log is closed."
+    case .unreadable(let sequence, let problem): "Record \(sequence) cannot be read: \(problem)."
+    }
+  }
+}

@@ -1,0 +1,143 @@
+import Foundation
+
+/// The first line of a segment: to which log it belongs, and where the segment before it ends.
+///
+/// What stands in that segment behind its end does not count. It was written before a sync failed, and
+/// was written again, to this segment.
+struct SegmentHeader: Hashable {
+  /// The version of the format that this code writes and reads.
+  static let format = 1
+
+  struct Predecessor: Hashable {
+    /// The number of its first record.
+    var first: Int
+    /// How many of its bytes count.
+    var bytes: Int
+  }
+
+  var log: UUID
+  var first: Int
+  /// Nil in the first segment of a log.
+  var after: Predecessor?
+
+  var line: [UInt8] {
+    var object: JSONObject = [
+      "format": .integer(Int64(Self.format)), "log": .string(log.wireText),
+    ]
+    if let after {
+      object["after"] = [
+        "first": .integer(Int64(after.first)), "bytes": .integer(Int64(after.bytes)),
+      ]
+    }
+    var payload: [UInt8] = []
+    JSONValue.object(object).write(to: &payload)
+    var line: [UInt8] = []
+    LogLine.append(
+      sequence: first - 1, kind: .segment, synced: first - 1, payload: payload, to: &line)
+    return line
+  }
+
+  /// Reads the header of the segment whose name says that it begins with `first`.
+  init(_ line: LogLine, _ payload: [UInt8], first: Int, file: String) throws(LogError) {
+    func wrong(_ problem: String) -> LogError {
+      .damaged(LogDamage(problem, file: file, offset: 0, sequence: first))
+    }
+    guard line.kind == .segment else {
+      throw wrong("it does not begin with the header of a segment")
+    }
+    let header = try HeaderPayload(payload, file: file, sequence: first)
+    guard line.sequence == first - 1 else {
+      throw wrong("it has the name of another segment")
+    }
+    self.first = first
+    log = header.log
+    if let after = header.object["after"] {
+      guard case .object(let object) = after, let first = object.count("first"),
+        let bytes = object.count("bytes")
+      else { throw wrong("its header is incomplete") }
+      self.after = Predecessor(first: first, bytes: bytes)
+    }
+  }
+
+  init(log: UUID, first: Int, after: Predecessor?) {
+    self.log = log
+    self.first = first
+    self.after = after
+  }
+}
+
+/// The first line of a snapshot. All lines of a snapshot are one batch.
+struct SnapshotHeader: Hashable {
+  var log: UUID
+  var sequence: Int
+  /// How many lines of state follow; the others are records that are kept.
+  var stateCount: Int
+
+  /// The line, with `rest` lines to follow.
+  func line(rest: Int) -> [UInt8] {
+    let object: JSONObject = [
+      "format": .integer(Int64(SegmentHeader.format)), "log": .string(log.wireText),
+      "state": .integer(Int64(stateCount)),
+    ]
+    var payload: [UInt8] = []
+    JSONValue.object(object).write(to: &payload)
+    var line: [UInt8] = []
+    LogLine.append(
+      sequence: sequence, kind: .snapshot, rest: rest, synced: sequence, payload: payload,
+      to: &line)
+    return line
+  }
+
+  init(_ line: LogLine, _ payload: [UInt8], sequence: Int, file: String) throws(LogError) {
+    func wrong(_ problem: String) -> LogError {
+      .damaged(LogDamage(problem, file: file, offset: 0, sequence: sequence))
+    }
+    guard line.kind == .snapshot else {
+      throw wrong("it does not begin with the header of a snapshot")
+    }
+    let header = try HeaderPayload(payload, file: file, sequence: sequence)
+    guard line.sequence == sequence else { throw wrong("it has the name of another snapshot") }
+    guard let stateCount = header.object.count("state"), stateCount <= line.rest else {
+      throw wrong("its header is incomplete")
+    }
+    self.log = header.log
+    self.sequence = sequence
+    self.stateCount = stateCount
+  }
+
+  init(log: UUID, sequence: Int, stateCount: Int) {
+    self.log = log
+    self.sequence = sequence
+    self.stateCount = stateCount
+  }
+}
+
+/// What both headers have.
+private struct HeaderPayload {
+  let object: JSONObject
+  let log: UUID
+
+  init(_ payload: [UInt8], file: String, sequence: Int) throws(LogError) {
+    guard case .object(let object)? = try? JSONValue(parsing: payload),
+      let format = object.count("format")
+    else {
+      throw .damaged(
+        LogDamage("its header is no header", file: file, offset: 0, sequence: sequence))
+    }
+    guard format <= SegmentHeader.format else { throw .newerVersion(file, format) }
+    guard case .string(let text)? = object["log"], let log = UUID(wireText: text) else {
+      throw .damaged(
+        LogDamage("its header names no log", file: file, offset: 0, sequence: sequence))
+    }
+    self.object = object
+    self.log = log
+  }
+}
+
+extension JSONObject {
+  /// The whole number at a key, unless it is negative.
+  fileprivate func count(_ key: String) -> Int? {
+    guard case .integer(let number)? = self[key], number >= 0 else { return nil }
+    return Int(number)
+  }
+}

@@ -1,0 +1,194 @@
+/// One line of a file of a log:
+///
+///     {"seq":7,"kind":"set","rest":0,"synced":6,"len":24,"crc":"0a1b2c3d","data":{...}}
+///
+/// The checksum covers the whole line except its own eight digits; what stands behind them, apart from
+/// the payload, is the same in every line. There is exactly one way to write a line, and reading accepts
+/// no other.
+struct LogLine {
+  /// The number of the record.
+  var sequence: Int
+  var kind: LogKind
+  /// How many lines of the same batch follow: they stand or fall together.
+  var rest: Int
+  /// Every record up to this number was on stable storage before the line was written.
+  var synced: Int
+  /// Where the payload is among the bytes that were read.
+  var payload: Range<Int>
+  /// Where the line ends there, behind its line feed.
+  var end: Int
+
+  /// What reading found.
+  enum Outcome {
+    case line(LogLine)
+    /// The bytes are the beginning of a line, as far as one can tell.
+    case unfinished
+    /// The bytes are no line.
+    case wrong(String)
+  }
+
+  /// The longest payload.
+  static let maxPayload = 64 << 20
+
+  /// Appends a line.
+  static func append(
+    sequence: Int, kind: LogKind, rest: Int = 0, synced: Int, payload: UnsafeBufferPointer<UInt8>,
+    to bytes: inout [UInt8]
+  ) {
+    let start = bytes.count
+    bytes.append(contentsOf: #"{"seq":"#.utf8)
+    append(sequence, to: &bytes)
+    bytes.append(contentsOf: #","kind":""#.utf8)
+    bytes.append(contentsOf: kind.rawValue.utf8)
+    bytes.append(contentsOf: #"","rest":"#.utf8)
+    append(rest, to: &bytes)
+    bytes.append(contentsOf: #","synced":"#.utf8)
+    append(synced, to: &bytes)
+    bytes.append(contentsOf: #","len":"#.utf8)
+    append(payload.count, to: &bytes)
+    bytes.append(contentsOf: #","crc":""#.utf8)
+    let before = bytes.withUnsafeBufferPointer {
+      LogChecksum.of(UnsafeBufferPointer(rebasing: $0[start...]))
+    }
+    append(checksum: LogChecksum.extend(before, by: payload), to: &bytes)
+    bytes.append(contentsOf: #"","data":"#.utf8)
+    bytes.append(contentsOf: payload)
+    bytes.append(UInt8(ascii: "}"))
+    bytes.append(UInt8(ascii: "\n"))
+  }
+
+  /// Appends a line.
+  static func append(
+    sequence: Int, kind: LogKind, rest: Int = 0, synced: Int, payload: [UInt8],
+    to bytes: inout [UInt8]
+  ) {
+    payload.withUnsafeBufferPointer {
+      append(sequence: sequence, kind: kind, rest: rest, synced: synced, payload: $0, to: &bytes)
+    }
+  }
+
+  /// Appends eight digits.
+  static func append(checksum: UInt32, to bytes: inout [UInt8]) {
+    for shift in stride(from: 28, through: 0, by: -4) {
+      bytes.append(JSONScan.hexDigit(UInt8(truncatingIfNeeded: checksum >> UInt32(shift)) & 15))
+    }
+  }
+
+  private static func append(_ number: Int, to bytes: inout [UInt8]) {
+    var divisor = 1
+    while number / divisor >= 10 { divisor *= 10 }
+    while divisor > 0 {
+      bytes.append(UInt8(ascii: "0") + UInt8(number / divisor % 10))
+      divisor /= 10
+    }
+  }
+}
+
+extension LogLine {
+  /// Reads the line that begins at `start`.
+  static func read(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Outcome {
+    var reader = LineReader(bytes: bytes, position: start)
+    let sequence = reader.number(after: #"{"seq":"#)
+    let kind = reader.kind(after: #","kind":""#)
+    let rest = reader.number(after: #"","rest":"#)
+    let synced = reader.number(after: #","synced":"#)
+    let length = reader.number(after: #","len":"#)
+    reader.skip(#","crc":""#)
+    let covered = UnsafeBufferPointer(rebasing: bytes[start..<reader.position])
+    let checksum = reader.checksum()
+    reader.skip(#"","data":"#)
+    if reader.isWrong { return .wrong("it does not begin like a record") }
+    if reader.isAtEnd { return .unfinished }
+    guard length <= maxPayload else { return .wrong("it is longer than a record may be") }
+    let payload = reader.position..<(reader.position + length)
+    guard payload.upperBound + 2 <= bytes.count else { return .unfinished }
+    guard bytes[payload.upperBound] == UInt8(ascii: "}"),
+      bytes[payload.upperBound + 1] == UInt8(ascii: "\n")
+    else { return .wrong("it does not end where its length says") }
+    let found = LogChecksum.extend(
+      LogChecksum.of(covered), by: UnsafeBufferPointer(rebasing: bytes[payload]))
+    guard found == checksum else { return .wrong("its checksum is wrong") }
+    return .line(
+      LogLine(
+        sequence: sequence, kind: kind, rest: rest, synced: synced, payload: payload,
+        end: payload.upperBound + 2))
+  }
+}
+
+/// Reads the parts of a line. Once something is wrong, or the bytes are at their end, it stays so.
+private struct LineReader {
+  let bytes: UnsafeBufferPointer<UInt8>
+  var position: Int
+  var isWrong = false
+  var isAtEnd = false
+
+  init(bytes: UnsafeBufferPointer<UInt8>, position: Int) {
+    self.bytes = bytes
+    self.position = position
+  }
+
+  /// The next byte, unless reading is over.
+  private mutating func peek() -> UInt8? {
+    if isWrong || isAtEnd { return nil }
+    guard position < bytes.count else {
+      isAtEnd = true
+      return nil
+    }
+    return bytes[position]
+  }
+
+  mutating func skip(_ text: StaticString) {
+    for offset in 0..<text.utf8CodeUnitCount {
+      guard let byte = peek() else { return }
+      guard byte == text.utf8Start[offset] else {
+        isWrong = true
+        return
+      }
+      position += 1
+    }
+  }
+
+  /// A number without sign or leading zeros.
+  mutating func number(after text: StaticString) -> Int {
+    skip(text)
+    var number = 0
+    var digits = 0
+    while let byte = peek() {
+      let digit = byte &- UInt8(ascii: "0")
+      if digit > 9 { break }
+      if digits == 18 || (digits == 1 && number == 0) {
+        isWrong = true
+        return 0
+      }
+      number = number * 10 + Int(digit)
+      digits += 1
+      position += 1
+    }
+    if digits == 0, !isAtEnd { isWrong = true }
+    return number
+  }
+
+  mutating func kind(after text: StaticString) -> LogKind {
+    skip(text)
+    let start = position
+    while let byte = peek(), LogKind.isAllowed(byte) { position += 1 }
+    let name = bytes[start..<position]
+    if name.isEmpty || name.count > 32, !isAtEnd { isWrong = true }
+    return LogKind(unchecked: String(decoding: name, as: UTF8.self))
+  }
+
+  mutating func checksum() -> UInt32 {
+    var checksum: UInt32 = 0
+    for _ in 0..<8 {
+      guard let byte = peek() else { return 0 }
+      // Capital letters are no digits here.
+      guard let value = JSONScan.hexValue(byte), JSONScan.hexDigit(value) == byte else {
+        isWrong = true
+        return 0
+      }
+      checksum = checksum << 4 | UInt32(value)
+      position += 1
+    }
+    return checksum
+  }
+}

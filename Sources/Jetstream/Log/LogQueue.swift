@@ -1,0 +1,22 @@
+import Dispatch
+
+/// Where a log does its writing: one piece of work after the other, in order.
+protocol LogQueue: Sendable {
+  func run(_ work: @escaping @Sendable () -> Void)
+  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void)
+}
+
+/// A serial dispatch queue.
+struct DispatchLogQueue: LogQueue {
+  private let queue: DispatchQueue
+
+  init(_ label: String) { queue = DispatchQueue(label: label, qos: .userInitiated) }
+
+  func run(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+
+  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    let (seconds, attoseconds) = delay.components
+    let nanoseconds = Double(seconds) * 1e9 + Double(attoseconds) / 1e9
+    queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds)), execute: work)
+  }
+}

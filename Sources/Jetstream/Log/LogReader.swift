@@ -1,0 +1,51 @@
+/// Reads a log, also while another process writes it. It changes nothing and takes no lock.
+///
+/// ```swift
+/// let reader = try LogReader(path)
+/// var records = reader.read(from: 1)
+/// while let record = try records.next() { print(record.sequence, record.kind.rawValue) }
+/// ```
+public struct LogReader: Sendable {
+  let directory: any LogDirectory
+
+  /// Reads the log in a directory.
+  public init(_ directory: any LogDirectory) { self.directory = directory }
+
+  /// Reads the log in the directory at `path`.
+  ///
+  /// - Throws: ``LogError/file(_:)`` if there is none.
+  public init(_ path: String) throws(LogError) {
+    directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(existing: path) }
+  }
+
+  /// The number of the first record that is kept; nil if there is no log yet.
+  public func firstSequence() throws(LogError) -> Int? {
+    try LogFiles(directory).segments.first
+  }
+
+  /// The records from one on; from the first one kept unless a number is given.
+  ///
+  /// It gives everything that is whole in the files, also what is not on stable storage yet.
+  public func read(from sequence: Int? = nil) throws(LogError) -> LogCursor {
+    if let sequence { return LogCursor(directory, from: sequence) }
+    return LogCursor(directory, from: try firstSequence() ?? 1)
+  }
+
+  /// The newest snapshot that is whole, or the newest of those that stand for no record above
+  /// `sequence`; nil if there is none. A damaged one is passed over.
+  public func snapshot(upTo sequence: Int = .max) throws(LogError) -> LogSnapshot? {
+    let names = try LogFiles(directory)
+    let log = try names.segments.last.map { first throws(LogError) in
+      try SegmentScan(directory, first: first).header.log
+    }
+    for number in names.snapshots.reversed() where number <= sequence {
+      do throws(LogError) {
+        var file = try SnapshotFile(directory, number, of: log)
+        return try file.content()
+      } catch {
+        guard case .damaged = error else { throw error }
+      }
+    }
+    return nil
+  }
+}

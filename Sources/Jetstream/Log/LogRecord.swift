@@ -1,0 +1,73 @@
+/// What a record of a log is about, by a name of one to 32 lower-case letters, digits and hyphens.
+///
+/// Kinds are open: a log keeps what it does not know. Those of Jetstream are ``set`` and ``fragment``;
+/// ``segment`` and ``snapshot`` begin the files.
+public struct LogKind: RawRepresentable, Sendable, Hashable {
+  /// The name.
+  public let rawValue: String
+
+  /// A kind with a name that it can have; nil otherwise.
+  public init?(rawValue: String) {
+    guard (1...32).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(Self.isAllowed) else {
+      return nil
+    }
+    self.rawValue = rawValue
+  }
+
+  /// A kind whose name stands in the source.
+  public init(_ name: StaticString) {
+    guard let kind = LogKind(rawValue: name.description) else {
+      preconditionFailure(
+        "\(name) cannot be the kind of a record: it takes 1 to 32 lower-case letters, digits and "
+          + "hyphens.")
+    }
+    self = kind
+  }
+
+  init(unchecked rawValue: String) { self.rawValue = rawValue }
+
+  static func isAllowed(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+
+  /// A ``ChangeSet``.
+  public static let set = LogKind(unchecked: "set")
+  /// A ``SyncFragment``: in a snapshot, a model with all its values, the root first.
+  public static let fragment = LogKind(unchecked: "fragment")
+  /// The first line of a segment.
+  static let segment = LogKind(unchecked: "segment")
+  /// The first line of a snapshot.
+  static let snapshot = LogKind(unchecked: "snapshot")
+}
+
+/// One record of a log.
+public struct LogRecord: Sendable, Hashable {
+  /// Its number. The first record of a log has 1, and there are no gaps.
+  public let sequence: Int
+  /// What it is about.
+  public let kind: LogKind
+  /// The UTF-8 of one JSON value, without line breaks.
+  public let payload: [UInt8]
+
+  init(sequence: Int, kind: LogKind, payload: [UInt8]) {
+    self.sequence = sequence
+    self.kind = kind
+    self.payload = payload
+  }
+}
+
+/// The content of a snapshot: what the records up to a number amount to.
+public struct LogSnapshot: Sendable, Hashable {
+  /// The number of the last record that the snapshot stands for; 0 for what was there before the first.
+  public let sequence: Int
+  /// The state, as whoever made the snapshot has put it down. Each has the snapshot's own number.
+  public let state: [LogRecord]
+  /// Earlier records that the state does not stand for, such as those of kinds that whoever made it did
+  /// not know: just as they were, in order.
+  public let kept: [LogRecord]
+}

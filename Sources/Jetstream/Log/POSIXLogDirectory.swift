@@ -1,0 +1,222 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+import Synchronization
+
+/// A directory of the system, reached by POSIX calls.
+public struct POSIXLogDirectory: LogDirectory {
+  /// The path.
+  public let path: String
+
+  /// The path.
+  public var name: String { path }
+
+  static let interrupted = EINTR
+  static let noSpace = ENOSPC
+  static let notFound = ENOENT
+
+  /// Uses a directory that is there.
+  public init(existing path: String) throws(LogFileError) {
+    self.path = path
+    _ = try list()
+  }
+
+  /// Uses a directory, which is made if it is not there; the one above it must be.
+  public init(_ path: String) throws(LogFileError) {
+    self.path = path
+    if mkdir(path, 0o777) == 0 {
+      try Self.syncDirectory(at: path + "/..")
+    } else if errno != EEXIST {
+      throw LogFileError(.open, path, code: errno)
+    }
+    _ = try list()
+  }
+
+  /// The names of all files.
+  public func list() throws(LogFileError) -> [String] {
+    guard let stream = opendir(path) else { throw LogFileError(.list, path, code: errno) }
+    defer { closedir(stream) }
+    var names: [String] = []
+    while true {
+      errno = 0
+      guard let entry = readdir(stream) else { break }
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        // The name is a tuple of characters with a zero behind the last one.
+        pointer.withMemoryRebound(to: CChar.self, capacity: 1) { String(cString: $0) }
+      }
+      if name != ".", name != ".." { names.append(name) }
+    }
+    guard errno == 0 else { throw LogFileError(.list, path, code: errno) }
+    return names
+  }
+
+  /// Opens a file.
+  public func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
+    let flags =
+      switch access {
+      case .reading: O_RDONLY
+      case .writing: O_RDWR
+      case .creating: O_RDWR | O_CREAT | O_TRUNC
+      }
+    return try openFile(file, flags)
+  }
+
+  /// Renames a file.
+  public func rename(_ file: String, to other: String) throws(LogFileError) {
+    guard
+      renameat(AT_FDCWD, "\(path)/\(file)", AT_FDCWD, "\(path)/\(other)") == 0
+    else { throw LogFileError(.rename, file, code: errno) }
+  }
+
+  /// Removes a file.
+  public func remove(_ file: String) throws(LogFileError) {
+    guard unlink("\(path)/\(file)") == 0 else {
+      throw LogFileError(.remove, file, code: errno)
+    }
+  }
+
+  /// Syncs the directory itself.
+  public func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
+
+  /// Locks by `flock`, which counts for the open file: a second one of the same process is refused as
+  /// well. Where a network file system makes a lock of the process of it, ``held`` refuses that one.
+  public func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
+    let opened = try openFile(file, O_RDWR | O_CREAT)
+    guard let identity = opened.identity else { throw LogFileError(.lock, file, code: errno) }
+    guard Self.held.withLock({ $0.insert(identity).inserted }) else {
+      return nil
+    }
+    while flock(opened.descriptor, LOCK_EX | LOCK_NB) != 0 {
+      let code = errno
+      if code == EINTR { continue }
+      Self.held.withLock { _ = $0.remove(identity) }
+      if code == EWOULDBLOCK { return nil }
+      throw LogFileError(.lock, file, code: code)
+    }
+    opened.heldLock.withLock { $0 = identity }
+    return opened
+  }
+
+  /// The files that this process has locked.
+  fileprivate static let held = Mutex<Set<POSIXLogFile.Identity>>([])
+
+  private func openFile(_ file: String, _ flags: Int32) throws(LogFileError) -> POSIXLogFile {
+    let descriptor = try again { () throws(LogFileError) in
+      #if canImport(Darwin)
+      let result = Darwin.open("\(path)/\(file)", flags | O_CLOEXEC, 0o666)
+      #elseif canImport(Musl)
+      let result = Musl.open("\(path)/\(file)", flags | O_CLOEXEC, 0o666)
+      #else
+      let result = Glibc.open("\(path)/\(file)", flags | O_CLOEXEC, 0o666)
+      #endif
+      guard result >= 0 else { throw LogFileError(.open, file, code: errno) }
+      return result
+    }
+    return POSIXLogFile(file, descriptor)
+  }
+
+  private static func syncDirectory(at path: String) throws(LogFileError) {
+    let directory = try POSIXLogDirectory(unchecked: path).openFile(".", O_RDONLY | O_DIRECTORY)
+    try again { () throws(LogFileError) in
+      guard fsync(directory.descriptor) == 0 else { throw LogFileError(.sync, path, code: errno) }
+    }
+  }
+
+  private init(unchecked path: String) { self.path = path }
+}
+
+/// A file by its descriptor.
+private final class POSIXLogFile: LogFile {
+  struct Identity: Hashable {
+    let device: UInt64
+    let number: UInt64
+  }
+
+  private let name: String
+  /// -1 once the file is closed.
+  private let open: Atomic<Int32>
+  /// Set in the file that a lock was taken by.
+  let heldLock = Mutex<Identity?>(nil)
+
+  init(_ name: String, _ descriptor: Int32) {
+    self.name = name
+    open = Atomic(descriptor)
+  }
+
+  deinit { close() }
+
+  var descriptor: Int32 { open.load(ordering: .relaxed) }
+
+  var identity: Identity? {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { return nil }
+    return Identity(
+      device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+  }
+
+  func size() throws(LogFileError) -> Int {
+    var status = stat()
+    guard fstat(descriptor, &status) == 0 else { throw LogFileError(.read, name, code: errno) }
+    return Int(status.st_size)
+  }
+
+  func read(
+    at offset: Int, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(LogFileError) -> Int {
+    let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
+    guard count >= 0 else { throw LogFileError(.read, name, code: errno) }
+    return count
+  }
+
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) -> Int {
+    let count = pwrite(descriptor, bytes.baseAddress, bytes.count, off_t(offset))
+    guard count >= 0 else { throw LogFileError(.write, name, code: errno) }
+    return count
+  }
+
+  func truncate(to size: Int) throws(LogFileError) {
+    guard ftruncate(descriptor, off_t(size)) == 0 else {
+      throw LogFileError(.truncate, name, code: errno)
+    }
+  }
+
+  func sync() throws(LogFileError) {
+    #if canImport(Darwin)
+    // A plain fsync leaves the bytes in the drive's cache.
+    if fcntl(descriptor, F_FULLFSYNC) == 0 { return }
+    let result = fsync(descriptor)
+    #else
+    let result = fdatasync(descriptor)
+    #endif
+    guard result == 0 else { throw LogFileError(.sync, name, code: errno) }
+  }
+
+  func close() {
+    let descriptor = open.exchange(-1, ordering: .relaxed)
+    guard descriptor >= 0 else { return }
+    let identity = heldLock.withLock { lock in
+      defer { lock = nil }
+      return lock
+    }
+    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well.
+    #if canImport(Darwin)
+    _ = Darwin.close(descriptor)
+    #elseif canImport(Musl)
+    _ = Musl.close(descriptor)
+    #else
+    _ = Glibc.close(descriptor)
+    #endif
+    if let identity { POSIXLogDirectory.held.withLock { _ = $0.remove(identity) } }
+  }
+}
+
+extension LogFileError: CustomStringConvertible {
+  /// For instance "write log-000000000001.jsonl: No space left on device".
+  public var description: String {
+    "\(operation.rawValue) \(file): \(String(cString: strerror(code)))"
+  }
+}

@@ -1,0 +1,151 @@
+import Foundation
+
+/// Snapshots, and removing what they make superfluous.
+extension RecordLog {
+  /// Writes a snapshot: what all records up to `sequence` amount to. Then removes what
+  /// ``LogConfiguration/history`` does not ask for.
+  ///
+  /// Appending goes on meanwhile. The snapshot counts once it is complete and on stable storage; until
+  /// then, and if anything fails, the log is as it was.
+  ///
+  /// - Parameters:
+  ///   - sequence: the last record that the state contains; it must have been appended, and there must be
+  ///     no snapshot of later ones.
+  ///   - kinds: the kinds of records that the state stands for. Those of other kinds are kept, in the
+  ///     snapshot itself; see ``LogSnapshot/kept``.
+  ///   - state: makes the state, on a queue of the log.
+  public func snapshot(
+    at sequence: Int, standingFor kinds: Set<LogKind>,
+    state: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])]
+  ) async throws(LogError) {
+    try await withCheckedContinuation { continuation in
+      snapshot(at: sequence, standingFor: kinds, state: state) {
+        continuation.resume(returning: $0)
+      }
+    }.get()
+  }
+
+  func snapshot(
+    at sequence: Int, standingFor kinds: Set<LogKind>,
+    state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
+    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
+    precondition(
+      sequence <= lastSequence, "A snapshot stands for records that have not been appended.")
+    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
+    // What the snapshot stands for has to be durable before it is, and ends a segment.
+    whenDurable(sequence, needsSync: true, andRoll: true) { result in
+      if case .failure = result { return done(result) }
+      self.snapshotQueue.run {
+        done(
+          Result { () throws(LogError) in
+            try self.writeSnapshot(sequence, kinds, makeState())
+            try self.removeHistory(self.configuration.history)
+          })
+      }
+    }
+  }
+
+  /// Removes what is not to be kept; nothing but what a snapshot stands for. Segments go as a whole, so
+  /// somewhat more may stay than is asked for.
+  public func compact(keeping history: LogHistory) async throws(LogError) {
+    try await withCheckedContinuation { continuation in
+      compact(keeping: history) { continuation.resume(returning: $0) }
+    }.get()
+  }
+
+  func compact(
+    keeping history: LogHistory, then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
+    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
+    snapshotQueue.run {
+      done(Result { () throws(LogError) in try self.removeHistory(history) })
+    }
+  }
+
+  // MARK: On the queue of snapshots
+
+  private func writeSnapshot(
+    _ sequence: Int, _ kinds: Set<LogKind>, _ state: [(kind: LogKind, payload: [UInt8])]
+  ) throws(LogError) {
+    let kept = try recordsToKeep(upTo: sequence, except: kinds)
+    let records = state.map { LogRecord(sequence: sequence, kind: $0.kind, payload: $0.payload) }
+    var rest = records.count + kept.count
+    let header = SnapshotHeader(log: log, sequence: sequence, stateCount: records.count)
+    try reading { () throws(LogFileError) in
+      let file = try directory.open(LogNames.newSnapshot, for: .creating)
+      var lines = header.line(rest: rest)
+      var offset = 0
+      for record in [records, kept].joined() {
+        rest -= 1
+        LogLine.append(
+          sequence: record.sequence, kind: record.kind, rest: rest, synced: sequence,
+          payload: record.payload, to: &lines)
+        guard lines.count >= 1 << 20 else { continue }
+        try file.writeAll(lines, at: offset)
+        offset += lines.count
+        lines.removeAll(keepingCapacity: true)
+      }
+      try file.writeAll(lines, at: offset)
+      try file.syncFully()
+      try again { () throws(LogFileError) in
+        try directory.rename(LogNames.newSnapshot, to: LogNames.snapshot(sequence))
+      }
+      try again { () throws(LogFileError) in try directory.sync() }
+    }
+  }
+
+  /// The records that a snapshot has to carry along: those that the one before it carries, and those
+  /// since.
+  private func recordsToKeep(
+    upTo sequence: Int, except kinds: Set<LogKind>
+  ) throws(LogError) -> [LogRecord] {
+    var kept: [LogRecord] = []
+    let before = try LogReader(directory).snapshot(upTo: sequence)
+    if let before { kept = before.kept.filter { !kinds.contains($0.kind) } }
+    var cursor = LogCursor(directory, from: (before?.sequence ?? 0) + 1)
+    while let record = try cursor.next(upTo: sequence) {
+      if !kinds.contains(record.kind) { kept.append(record) }
+    }
+    return kept
+  }
+
+  private func removeHistory(_ history: LogHistory) throws(LogError) {
+    let wanted: Int
+    switch history {
+    case .all: return
+    case .last(let count): wanted = lastSequence - max(count, 0) + 1
+    case .nothing: wanted = .max
+    }
+    let files = try LogFiles(directory)
+    guard let base = try wholeSnapshot(files.snapshots.filter { $0 < wanted }) else { return }
+    // One after the other, the oldest first and each on stable storage before the next: what a crash
+    // leaves has no gaps.
+    let segments = zip(files.segments, files.segments.dropFirst()).filter { $1 <= base + 1 }
+    let names =
+      files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
+      + segments.map { LogNames.segment($0.0) }
+    if names.isEmpty { return }
+    try reading { () throws(LogFileError) in
+      // An earlier removal may not have got that far.
+      try again { () throws(LogFileError) in try directory.sync() }
+      for name in names {
+        try directory.remove(name)
+        try again { () throws(LogFileError) in try directory.sync() }
+      }
+    }
+  }
+
+  private func wholeSnapshot(_ sequences: [Int]) throws(LogError) -> Int? {
+    for sequence in sequences.reversed() {
+      do throws(LogError) {
+        var file = try SnapshotFile(directory, sequence, of: log)
+        try file.check()
+        return sequence
+      } catch {
+        guard case .damaged = error else { throw error }
+      }
+    }
+    return nil
+  }
+}

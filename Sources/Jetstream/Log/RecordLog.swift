@@ -1,0 +1,216 @@
+import Foundation
+import Synchronization
+
+/// An append-only log of records on disk, in segments that people can read: one line of JSON each.
+///
+/// ```swift
+/// let log = try RecordLog(directory)
+/// let receipt = try log.append(.init("note"), Array(#"{"text":"hello"}"#.utf8))
+/// try await receipt.durable()
+/// ```
+///
+/// The log knows nothing of what the records mean; ``FragmentLog`` is the one for change sets. Records are
+/// numbered from 1 on without gaps. Appending costs no more than encoding a line: writing and syncing go on
+/// elsewhere, and a ``LogReceipt`` tells when a record is durable. Order is kept, and a batch is on disk
+/// as a whole or not at all. See <doc:FragmentLog> for the format and for what is guaranteed.
+///
+/// It can be used from any isolation domain. Nobody else can open it for writing meanwhile.
+public final class RecordLog: Sendable {
+  /// What opening has found.
+  public let opening: LogOpening
+  /// How the log works.
+  public let configuration: LogConfiguration
+  let directory: any LogDirectory
+  /// Where segments are written.
+  let queue: any LogQueue
+  /// Where snapshots are written and old files removed.
+  let snapshotQueue: any LogQueue
+  let log: UUID
+  private let lockFile: any LogFile
+
+  // Two locks. `writer` is only ever taken on `queue`, and held while the disk works. `state` is taken by
+  // everybody, for as long as a line takes to encode, also while `writer` is held; never the other way.
+  let writer: Mutex<LogWriter>
+  let state: Mutex<State>
+
+  struct State {
+    /// The number that the next record gets.
+    var next: Int
+    /// Lines that nobody has begun to write.
+    var pending: [UInt8] = []
+    /// How many bytes the writer has not written.
+    var unwrittenBytes = 0
+    var written: Int
+    var synced: Int
+    /// Whether a commit waits in the queue.
+    var isScheduled = false
+    var isTimerSet = false
+    /// What the next commit has to do besides writing.
+    var wantsSync = false
+    /// Where in what is pending a segment has to end: the bytes before it, and their last record.
+    var rollPoint: (bytes: Int, last: Int)?
+    /// Why the last commit failed.
+    var failure: LogError?
+    /// Whether nothing more is accepted.
+    var isClosing = false
+    var isClosed = false
+    var waiters: [Waiter] = []
+    var followers: [Int: CheckedContinuation<Void, Never>] = [:]
+    var nextFollower = 0
+  }
+
+  /// Somebody who wants to know when a record is durable.
+  struct Waiter {
+    let sequence: Int
+    /// Whether nothing but stable storage will do.
+    let needsSync: Bool
+    let done: @Sendable (Result<Void, LogError>) -> Void
+  }
+
+  /// Opens the log in the directory at `path`, which is made if it is not there.
+  ///
+  /// Cost: reading the newest snapshot and what follows it.
+  ///
+  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
+  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
+  ///   up to the damage.
+  public convenience init(
+    _ path: String, configuration: LogConfiguration = LogConfiguration()
+  ) throws(LogError) {
+    let directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(path) }
+    try self.init(directory, configuration: configuration)
+  }
+
+  /// Opens the log in a directory of whatever kind.
+  public convenience init(
+    _ directory: any LogDirectory, configuration: LogConfiguration = LogConfiguration()
+  ) throws(LogError) {
+    try self.init(
+      directory, configuration: configuration, queue: DispatchLogQueue("jetstream.log"),
+      snapshotQueue: DispatchLogQueue("jetstream.log.snapshots"))
+  }
+
+  init(
+    _ directory: any LogDirectory, configuration: LogConfiguration, queue: any LogQueue,
+    snapshotQueue: any LogQueue
+  ) throws(LogError) {
+    let opened = try OpenedLog(directory, configuration)
+    self.directory = directory
+    self.configuration = configuration
+    self.queue = queue
+    self.snapshotQueue = snapshotQueue
+    opening = opened.report
+    log = opened.writer.header.log
+    lockFile = opened.lockFile
+    let last = opened.writer.last
+    writer = Mutex(opened.writer)
+    state = Mutex(State(next: last + 1, written: last, synced: last))
+    mark(isOpen: true, last)
+  }
+
+  /// The number of the last record that was appended; 0 if there is none.
+  public var lastSequence: Int { state.withLock { $0.next - 1 } }
+
+  /// The number of the last record that is durable, in the sense of the configuration.
+  public var durableSequence: Int { state.withLock { durable($0) } }
+
+  /// Why the log could not write when it last tried; nil while all is well.
+  public var failure: LogError? { state.withLock { $0.failure } }
+
+  func durable(_ state: State) -> Int {
+    configuration.durability == .none ? state.written : state.synced
+  }
+
+  /// Tells readers of other processes; only followers heed it.
+  func mark(isOpen: Bool, _ durable: Int) {
+    try? lockFile.writeAll(LogMark(isOpen: isOpen, durable: durable).line, at: 0)
+  }
+
+  // MARK: Appending
+
+  /// Appends a record.
+  ///
+  /// The payload has to be one JSON value without line breaks or other control characters, as
+  /// ``JSONValue/write(to:)`` gives; only the latter is checked.
+  ///
+  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing
+  ///   was appended. Otherwise the record has its number for good: if the disk fails, the receipt says so,
+  ///   and the record stays in memory until a later attempt succeeds. It must not be appended again.
+  @discardableResult
+  public func append(_ kind: LogKind, _ payload: [UInt8]) throws(LogError) -> LogReceipt {
+    try append([(kind, payload)])
+  }
+
+  /// Appends several records that stand or fall together: after a crash all of them are there or none.
+  /// The receipt is that of the last one.
+  @discardableResult
+  public func append(_ records: [(kind: LogKind, payload: [UInt8])]) throws(LogError) -> LogReceipt
+  {
+    precondition(!records.isEmpty, "A batch of records is empty.")
+    var size = 0
+    for (_, payload) in records {
+      precondition(
+        !payload.isEmpty && !payload.contains { $0 < 0x20 },
+        "The payload of a record has to be JSON without control characters.")
+      guard payload.count <= LogLine.maxPayload else { throw .tooLong(payload.count) }
+      size += payload.count
+    }
+    let (sequence, isFirst) = try state.withLock { state throws(LogError) in
+      guard !state.isClosing else { throw .closed }
+      let waiting = state.pending.count + state.unwrittenBytes
+      guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
+        throw .backlog(waiting)
+      }
+      for (place, (kind, payload)) in records.enumerated() {
+        LogLine.append(
+          sequence: state.next, kind: kind, rest: records.count - 1 - place, synced: state.synced,
+          payload: payload, to: &state.pending)
+        state.next += 1
+      }
+      return (state.next - 1, schedule(&state))
+    }
+    if isFirst { queue.run { self.commit() } }
+    return LogReceipt(log: self, sequence: sequence)
+  }
+
+  /// Notes that a commit is due; true if it has to be put into the queue.
+  func schedule(_ state: inout State) -> Bool {
+    if state.isScheduled { return false }
+    state.isScheduled = true
+    return true
+  }
+
+  // MARK: Closing
+
+  /// Brings everything to stable storage and lets go of the directory. Nothing can be appended any more.
+  ///
+  /// - Throws: ``LogError/file(_:)`` if that fails; then the log stays open, and closing it can be tried
+  ///   again. Dropping the last reference closes it as well, without an error.
+  public func close() async throws(LogError) {
+    try await withCheckedContinuation { continuation in
+      close { continuation.resume(returning: $0) }
+    }.get()
+  }
+
+  func close(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+    let wasClosed = state.withLock { state in
+      state.isClosing = true
+      return state.isClosed
+    }
+    if wasClosed { return done(.success(())) }
+    whenSynced { result in
+      if case .failure = result {
+        self.state.withLock { $0.isClosing = false }
+        return done(result)
+      }
+      // Behind every snapshot that is under way: nothing is touched once the lock is gone.
+      self.snapshotQueue.run {
+        self.state.withLock { $0.isClosed = true }
+        self.mark(isOpen: false, self.lastSequence)
+        self.lockFile.close()
+        self.wakeFollowers()
+        done(.success(()))
+      }
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import Foundation
+
+extension ChangeSet {
+  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; `author`, `message` and `undo` may
+  /// be missing.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  public init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard let id = UUID(wireText: try object.fragmentString("id")) else {
+      throw .invalid(field: "id", problem: "should be a UUID")
+    }
+    guard let fragments = object["fragments"] else { throw .missing(field: "fragments") }
+    self.init(
+      id: id, fragments: try Self.fragments(fragments, "fragments"),
+      undo: try object["undo"].map { json throws(FragmentError) in try Self.fragments(json, "undo") }
+        ?? [],
+      author: try object.optionalString("author"), message: try object.optionalString("message"))
+  }
+
+  private static func fragments(
+    _ json: JSONValue, _ field: String
+  ) throws(FragmentError) -> [SyncFragment] {
+    guard case .array(let elements) = json else {
+      throw .invalid(field: field, problem: "should be an array")
+    }
+    var fragments: [SyncFragment] = []
+    fragments.reserveCapacity(elements.count)
+    for (place, element) in elements.enumerated() {
+      do throws(FragmentError) {
+        fragments.append(try SyncFragment(json: element))
+      } catch {
+        throw .invalid(field: field, problem: "element \(place): \(error)")
+      }
+    }
+    return fragments
+  }
+
+  /// The change set as JSON, in the order `id`, `author`, `message`, `fragments`, `undo`; what it does not
+  /// have is left out.
+  public var json: JSONValue {
+    var object: JSONObject = ["id": .string(id.wireText)]
+    if let author { object["author"] = .string(author) }
+    if let message { object["message"] = .string(message) }
+    object["fragments"] = .array(fragments.map(\.json))
+    if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
+    return .object(object)
+  }
+
+  /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
+  public func write(to bytes: inout [UInt8]) {
+    bytes.append(written: { output in
+      output.append(fixed: #"{"id":""#)
+      id.writeWireText(to: &output)
+      output.append("\"")
+      if let author {
+        output.append(fixed: #","author":"#)
+        JSONWriter.write(author, to: &output)
+      }
+      if let message {
+        output.append(fixed: #","message":"#)
+        JSONWriter.write(message, to: &output)
+      }
+      Self.write(fragments, after: #","fragments":["#, to: &output)
+      if !undo.isEmpty { Self.write(undo, after: #","undo":["#, to: &output) }
+      output.append("}")
+    })
+  }
+
+  private static func write(
+    _ fragments: [SyncFragment], after opening: StaticString, to output: inout JSONOutput
+  ) {
+    output.append(fixed: opening)
+    for (place, fragment) in fragments.enumerated() {
+      if place > 0 { output.append(",") }
+      fragment.write(to: &output)
+    }
+    output.append("]")
+  }
+}
+
+extension JSONObject {
+  /// The string at a key that may be missing or null.
+  fileprivate func optionalString(_ field: String) throws(FragmentError) -> String? {
+    switch self[field] {
+    case nil, .null?: return nil
+    case .string(let text)?: return text
+    default: throw .invalid(field: field, problem: "should be a string")
+    }
+  }
+}

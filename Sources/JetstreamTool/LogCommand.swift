@@ -1,0 +1,165 @@
+import Foundation
+import Jetstream
+
+/// `jetstream log`.
+enum LogCommand {
+  typealias Status = JetstreamTool.Status
+
+  static let usage = """
+    usage: jetstream log <verify|tail|dump> [options] DIRECTORY
+
+    Reads a fragment log, also while a program writes it. It changes nothing.
+
+    verify  reads everything, snapshots as well, and tells what is damaged and where
+      --json            the result as one line of JSON
+
+    tail    prints the last records, one a line: number, tab, kind, tab, JSON
+      -n N              so many (default 10)
+      -f, --follow      goes on with each record that becomes durable
+
+    dump    prints records the same way
+      --from N          begins with record N (default: the first that is kept)
+      --to N            ends with record N
+      --kind KIND       only records of a kind, such as set
+      --snapshot        prints the newest snapshot instead, with --to the newest up to N
+
+    exit status: 0 all is well, 1 the log is damaged, 2 wrong usage, 3 it cannot be read
+    """
+
+  static func run(_ arguments: [String]) async -> Status {
+    let options: LogOptions
+    do {
+      options = try LogOptions(arguments)
+    } catch {
+      Console.error("jetstream log: \(error.text)\n\n\(usage)")
+      return .usage
+    }
+    if options.isHelp {
+      print(usage)
+      return .success
+    }
+    do {
+      let reader = try LogReader(options.directory)
+      guard try reader.firstSequence() != nil else {
+        Console.error("jetstream log: there is no log in \(options.directory).")
+        return .failed
+      }
+      switch options.action {
+      case .verify: return try verify(reader, options)
+      case .tail: try await tail(reader, options)
+      case .dump: try dump(reader, options)
+      }
+      return .success
+    } catch .damaged(let damage) {
+      Console.error("jetstream log: \(LogError.damaged(damage))")
+      return .damaged
+    } catch {
+      Console.error("jetstream log: \(error)")
+      return .failed
+    }
+  }
+
+  // MARK: Actions
+
+  private static func verify(
+    _ reader: LogReader, _ options: LogOptions
+  ) throws(LogError) -> Status {
+    let result = try reader.verify()
+    let unreadable = try unreadableRecords(reader)
+    let isWhole = result.isWhole && unreadable.isEmpty
+    if options.isJSON {
+      Console.line(json(result, unreadable).text)
+      return isWhole ? .success : .damaged
+    }
+    let records = result.records.map { "records \($0.lowerBound) to \($0.upperBound)" }
+    Console.line("\(records ?? "no records"), in \(counted(result.segments, "segment"))")
+    if !result.snapshots.isEmpty {
+      Console.line("snapshots at \(result.snapshots.map(String.init).joined(separator: ", "))")
+    }
+    if result.abandonedBytes > 0 {
+      Console.line(
+        "\(counted(result.abandonedBytes, "byte")) were written twice after a failed sync")
+    }
+    if result.tornBytes > 0 {
+      Console.line(
+        "torn tail: \(counted(result.tornBytes, "byte")) of an incomplete record at the end")
+    }
+    for damage in result.damage { Console.line("damaged: \(damage)") }
+    for text in unreadable { Console.line("unreadable: \(text)") }
+    Console.line(isWhole ? "ok" : "damaged")
+    return isWhole ? .success : .damaged
+  }
+
+  /// Records that are as they were written, but hold no change set, although they should.
+  private static func unreadableRecords(_ reader: LogReader) throws(LogError) -> [String] {
+    var result: [String] = []
+    var cursor = try reader.read()
+    do throws(LogError) {
+      while result.count < 100, let record = try cursor.next() {
+        guard record.kind == .set else { continue }
+        do throws(LogError) {
+          _ = try ChangeSet(record)
+        } catch {
+          result.append("\(error)")
+        }
+      }
+    } catch {
+      // Reported by the check itself.
+      guard case .damaged = error else { throw error }
+    }
+    return result
+  }
+
+  private static func json(_ result: LogVerification, _ unreadable: [String]) -> JSONValue {
+    func number(_ number: Int?) -> JSONValue { number.map { .integer(Int64($0)) } ?? .null }
+    return [
+      "whole": .bool(result.isWhole && unreadable.isEmpty),
+      "first": number(result.records?.lowerBound), "last": number(result.records?.upperBound),
+      "segments": number(result.segments), "snapshots": .array(result.snapshots.map(number)),
+      "tornBytes": number(result.tornBytes), "abandonedBytes": number(result.abandonedBytes),
+      "damage": .array(
+        result.damage.map { damage in
+          [
+            "file": .string(damage.file), "offset": number(damage.offset),
+            "sequence": number(damage.sequence), "problem": .string(damage.problem),
+          ]
+        }),
+      "unreadable": .array(unreadable.map { .string($0) }),
+    ]
+  }
+
+  private static func counted(_ count: Int, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+  }
+
+  private static func tail(_ reader: LogReader, _ options: LogOptions) async throws(LogError) {
+    var last: [LogRecord] = []
+    var cursor = try reader.read()
+    while let record = try cursor.next() {
+      last.append(record)
+      if last.count > options.count { last.removeFirst() }
+    }
+    for record in last { show(record) }
+    guard options.follows else { return }
+    var following = reader.follow(from: cursor.sequence).makeAsyncIterator()
+    while let record = try await following.next() { show(record) }
+  }
+
+  private static func dump(_ reader: LogReader, _ options: LogOptions) throws(LogError) {
+    if options.wantsSnapshot {
+      guard let snapshot = try reader.snapshot(upTo: options.last) else {
+        throw .notKept(options.last == .max ? 0 : options.last, kept: nil)
+      }
+      for record in snapshot.state + snapshot.kept { show(record) }
+      return
+    }
+    var cursor = try reader.read(from: options.first)
+    while cursor.sequence <= options.last, let record = try cursor.next() {
+      if options.kind == nil || options.kind == record.kind.rawValue { show(record) }
+    }
+  }
+
+  private static func show(_ record: LogRecord) {
+    Console.line(Array("\(record.sequence)\t\(record.kind.rawValue)\t".utf8) + record.payload)
+  }
+}

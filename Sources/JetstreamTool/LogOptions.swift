@@ -1,0 +1,65 @@
+/// What the command line of `jetstream log` asks for.
+struct LogOptions {
+  enum Action: String {
+    case verify, tail, dump
+  }
+
+  /// A command line that makes no sense, in words.
+  struct Problem: Error {
+    let text: String
+  }
+
+  var action = Action.verify
+  var directory = ""
+  var isHelp = false
+  var isJSON = false
+  var follows = false
+  var count = 10
+  var first: Int?
+  var last = Int.max
+  var kind: String?
+  var wantsSnapshot = false
+
+  init(_ arguments: [String]) throws(Problem) {
+    if arguments.contains("--help") || arguments.contains("-h") {
+      isHelp = true
+      return
+    }
+    guard let name = arguments.first else { throw Problem(text: "it needs verify, tail or dump.") }
+    guard let action = Action(rawValue: name) else {
+      throw Problem(text: "there is no \"\(name)\"; there are verify, tail and dump.")
+    }
+    self.action = action
+    var directory: String?
+    var rest = arguments.dropFirst()
+    while let argument = rest.popFirst() {
+      switch (action, argument) {
+      case (.verify, "--json"): isJSON = true
+      case (.tail, "-f"), (.tail, "--follow"): follows = true
+      case (.tail, "-n"): count = try Self.number(argument, rest.popFirst(), least: 0)
+      case (.dump, "--from"): first = try Self.number(argument, rest.popFirst(), least: 1)
+      case (.dump, "--to"): last = try Self.number(argument, rest.popFirst(), least: 0)
+      case (.dump, "--kind"):
+        guard let text = rest.popFirst() else { throw Problem(text: "--kind needs a kind.") }
+        kind = text
+      case (.dump, "--snapshot"): wantsSnapshot = true
+      case (_, let option) where option.hasPrefix("-"):
+        throw Problem(text: "\(name) has no option \(option).")
+      case (_, let path):
+        guard directory == nil else { throw Problem(text: "there is more than one directory.") }
+        directory = path
+      }
+    }
+    guard let directory else { throw Problem(text: "\(name) needs the directory of a log.") }
+    self.directory = directory
+  }
+
+  private static func number(
+    _ option: String, _ text: String?, least: Int
+  ) throws(Problem) -> Int {
+    guard let number = text.flatMap({ Int($0) }), number >= least else {
+      throw Problem(text: "\(option) needs a number of at least \(least).")
+    }
+    return number
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+@Suite("The command jetstream log", .serialized)
+struct LogToolTests {
+  private func run(_ arguments: String...) throws -> (
+    lines: [String], errors: String, status: Int32
+  ) {
+    try LogProcess("jetstream", arguments).finish()
+  }
+
+  private func makeLog(_ path: String) async throws {
+    let log = try FragmentLog(path, configuration: .init(segmentBytes: 1000))
+    for number in 1...30 {
+      if number == 21 {
+        try await log.records.snapshot(at: 20, standingFor: [.set]) {
+          [(.fragment, Array(#"{"a":1}"#.utf8))]
+        }
+      }
+      let fragment = SyncFragment(
+        .change, uuid: UUID(pair: 1, UInt64(number)), className: "Shape",
+        properties: ["x": .integer(Int64(number))])
+      try log.append(
+        ChangeSet(id: UUID(pair: 0, UInt64(number)), fragments: [fragment], bases: [:]))
+      try await log.sync()
+    }
+    try await log.close()
+  }
+
+  @Test("It verifies, dumps and tails")
+  func good() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let verified = try run("log", "verify", directory.path)
+    #expect(verified.status == 0 && verified.errors.isEmpty)
+    #expect(verified.lines.first?.hasPrefix("records 1 to 30, in ") == true)
+    #expect(verified.lines.contains("snapshots at 20") && verified.lines.last == "ok")
+    let json = try run("log", "verify", "--json", directory.path)
+    guard case .object(let object) = try JSONValue(parsing: json.lines.joined()) else {
+      Issue.record("no object: \(json)")
+      return
+    }
+    #expect(object["whole"] == true && object["last"] == 30 && object["tornBytes"] == 0)
+    let dump = try run("log", "dump", "--from", "3", "--to", "5", directory.path)
+    #expect(dump.status == 0 && dump.lines.count == 3)
+    #expect(dump.lines[0].hasPrefix("3\tset\t{\"id\":\"00000000-0000-0000-0000-000000000003\""))
+    #expect(try run("log", "dump", "--kind", "other", directory.path).lines.isEmpty)
+    let snapshot = try run("log", "dump", "--snapshot", directory.path)
+    #expect(snapshot.lines == ["20\tfragment\t{\"a\":1}"])
+    let tail = try run("log", "tail", "-n", "2", directory.path)
+    #expect(tail.lines.map { $0.prefix(3) } == ["29\t", "30\t"])
+  }
+
+  @Test("It goes on with what comes")
+  func follow() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let process = try LogProcess("jetstream", ["log", "tail", "-n", "1", "-f", directory.path])
+    defer { process.kill() }
+    #expect(process.line()?.hasPrefix("30\tset\t") == true)
+    let log = try FragmentLog(directory.path)
+    try log.append(ChangeSet(fragments: [], bases: [:]))
+    try await log.sync()
+    #expect(process.line()?.hasPrefix("31\tset\t") == true)
+    process.kill()
+    _ = process.finish()
+    try await log.close()
+  }
+
+  @Test("A damaged log is told apart from a torn tail, by place and by status")
+  func damaged() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let last = try #require(try LogFiles(POSIXLogDirectory(directory.path)).segments.last)
+    let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
+    let bytes = try Data(contentsOf: file)
+    try bytes.dropLast(5).write(to: file)
+    let torn = try run("log", "verify", directory.path)
+    #expect(torn.status == 0 && torn.lines.contains { $0.hasPrefix("torn tail: ") })
+    var changed = bytes
+    changed[changed.count - 20] ^= 1
+    try changed.write(to: file)
+    let damaged = try run("log", "verify", directory.path)
+    #expect(damaged.status == 1 && damaged.lines.last == "damaged")
+    #expect(damaged.lines.contains { $0.contains("record 30: its checksum is wrong") })
+    let dump = try run("log", "dump", directory.path)
+    #expect(dump.status == 1 && dump.lines.count == 29)
+    #expect(dump.errors.contains("record 30"))
+  }
+
+  @Test("Wrong usage says what is wrong and how it is right")
+  func usage() throws {
+    let help = try run("log", "--help")
+    #expect(help.status == 0 && help.lines.first?.hasPrefix("usage: jetstream log") == true)
+    #expect(try run("--help").status == 0)
+    for (arguments, problem) in [
+      (["log"], "needs verify, tail or dump"), (["log", "verify"], "needs the directory"),
+      (["log", "look", "x"], "there is no \"look\""), (["serve"], "there is no command \"serve\""),
+      (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
+      (["log", "dump", "--json", "x"], "dump has no option --json"),
+    ] {
+      let result = try LogProcess("jetstream", arguments).finish()
+      #expect(result.status == 2 && result.errors.contains(problem), "\(arguments)")
+    }
+    let nowhere = try run("log", "verify", "/nowhere/at/all")
+    #expect(nowhere.status == 3 && nowhere.errors.contains("No such file or directory"))
+    let empty = try TemporaryDirectory()
+    let none = try run("log", "tail", empty.path)
+    #expect(none.status == 3 && none.errors.contains("there is no log"))
+  }
+}
