@@ -13,7 +13,8 @@ let manualOnly = [
   "Model/SchemaComparisonTests.swift", "Model/SchemaTests.swift",
   "Model/StepCompositionTests.swift", "Queries/OrderTreeTests.swift",
   "Queries/QueryCostTests.swift", "Scope/CollectionMergeTests.swift",
-  "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift", "Signals/ActorTickerTests.swift",
+  "Scope/CollectionEditTests.swift", "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift",
+  "Signals/ActorTickerTests.swift",
   "Signals/TickerTests.swift",
 ]
 
