@@ -49,8 +49,8 @@ extension JSONParser {
     }
   }
 
-  /// Reads a fragment that has the four fields, in any order and nothing else, as everybody writes
-  /// them. Nil for all others, with the position somewhere in them.
+  /// Reads a fragment that has the four fields, perhaps operations, and nothing else, in any order.
+  /// Nil for all others, with the position somewhere in them.
   ///
   /// What it throws is what reading the value would throw: everything before that place is in order.
   @inline(__always)
@@ -60,6 +60,7 @@ extension JSONParser {
     var uuid: UUID?
     var className: String?
     var properties: JSONObject?
+    var operations: PropertyOperations?
     repeat {
       position += 1
       skipWhiteSpace()
@@ -81,6 +82,11 @@ extension JSONParser {
       } else if properties == nil, take(#""properties""#) {
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         properties = try object(depth: depth + 1)
+      } else if operations == nil, take(#""operations""#) {
+        guard takeColon() else { return nil }
+        let json = try value(depth: depth)
+        operations = try? PropertyOperations(json: json)
+        guard operations != nil else { return nil }
       } else {
         return nil
       }
@@ -90,7 +96,12 @@ extension JSONParser {
       return nil
     }
     position += 1
-    return SyncFragment(kind, uuid: uuid, className: className, properties: properties)
+    guard let operations else {
+      return SyncFragment(kind, uuid: uuid, className: className, properties: properties)
+    }
+    guard kind == .change else { return nil }
+    return SyncFragment(
+      kind, uuid: uuid, className: className, properties: properties, operations: operations)
   }
 
   /// Goes past a fixed text if it comes next.
