@@ -5,8 +5,9 @@ extension FuzzTarget {
   static let fragments = FuzzTarget(
     "fragments",
     seeds: [
-      "[\(change),\(add)]", "[\(add),\(odd),\(change)]", change, " \(add) ", odd,
-      "[\(change),\(change),{}]", "[\(operations)]", #"[{"type":"change"},null,1]"#, "[]",
+      "[\(change),\(add)]", "[\(add),\(odd),\(change)]", edit, "[\(edit),\(add)]", change,
+      " \(add) ", odd,
+      "[\(change),\(change),{}]", #"[{"type":"change"},null,1]"#, "[]",
     ],
     words: fragmentWords
   ) { bytes in
@@ -36,16 +37,15 @@ extension FuzzTarget {
   static let change =
     #"{"type":"change","uuid":"4d01cd3b-ae1a-429c-ae75-4c211b0adefa","clsName":"Shape","#
     + #""properties":{"x":0.37,"y":999.5,"width":10,"color":2654435761}}"#
+  static let edit =
+    #"{"type":"change","uuid":"4d01cd3b-ae1a-429c-ae75-4c211b0adefa","clsName":"Shape","#
+    + #""properties":{},"operations":{"parts":[{"insert":"4d01cd3b-ae1a-429c-ae75-4c211b0adefa","#
+    + #""after":["4d01cd3b-ae1a-429c-ae75-4c211b0adefa"]},{"move":"#
+    + #""4d01cd3b-ae1a-429c-ae75-4c211b0adefa","after":[]},{"remove":"#
+    + #""4d01cd3b-ae1a-429c-ae75-4c211b0adefa"}],"n":[{"add":-7}]}}"#
   static let add =
     #"{"properties":{"name":"é","list":["4d01cd3b",null]},"clsName":"A name of many letters","#
     + #""uuid":"4D01CD3B-AE1A-429C-AE75-4C211B0ADEFA","type":"add"}"#
-  static let operations =
-    #"{"type":"change","uuid":"0a000000-0000-4000-8000-000000000001","clsName":"List","#
-    + #""properties":{},"operations":{"items":[{"insert":"0a000000-0000-4000-8000-000000000001"},"#
-    + #"{"move":"0a000000-0000-4000-8000-000000000001","after":[]},"#
-    + #"{"insert":"0a000000-0000-4000-8000-000000000001","#
-    + #""after":["0b000000-0000-4000-8000-000000000002"]},"#
-    + #"{"remove":"0a000000-0000-4000-8000-000000000001"}],"likes":[{"add":2},{"add":-1}]}}"#
   /// With an escape, a field more and white space.
   static let odd =
     #" { "type" : "\u0061dd", "uuid" : "4d01cd3b-ae1a-429c-ae75-4c211b0adefa", "future":[{}], "#
@@ -53,8 +53,7 @@ extension FuzzTarget {
 
   static let fragmentWords =
     jsonWords + [
-      change, add, #""operations":{"a":[{"add":1}]}"#, #""operations":"#, #""after":["#,
-      #"{"remove":"0a000000-0000-4000-8000-000000000001"}"#, #""type":"add","#,
+      change, add, edit, #""operations":"#, #"[{"add":1}]"#, #""after":[]"#, #""type":"add","#,
       #""type":"change","#, #""type":"#, #""uuid":"#,
       #""clsName":"Shape""#, #""clsName":"#, #""properties":{}"#, #""properties":"#,
       #""4d01cd3b-ae1a-429c-ae75-4c211b0adefa""#,

@@ -49,8 +49,8 @@ extension JSONParser {
     }
   }
 
-  /// Reads a fragment that has the four fields, perhaps operations, and nothing else, in any order.
-  /// Nil for all others, with the position somewhere in them.
+  /// Reads a fragment that has the four fields, and operations perhaps, in any order and nothing else,
+  /// as everybody writes them. Nil for all others, with the position somewhere in them.
   ///
   /// What it throws is what reading the value would throw: everything before that place is in order.
   @inline(__always)
@@ -83,10 +83,10 @@ extension JSONParser {
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         properties = try object(depth: depth + 1)
       } else if operations == nil, take(#""operations""#) {
-        guard takeColon() else { return nil }
-        let json = try value(depth: depth)
-        operations = try? PropertyOperations(json: json)
-        guard operations != nil else { return nil }
+        guard takeColon(), next == UInt8(ascii: "{") else { return nil }
+        let read = try object(depth: depth + 1)
+        guard let known = try? PropertyOperations(json: .object(read)) else { return nil }
+        operations = known
       } else {
         return nil
       }
@@ -95,13 +95,11 @@ extension JSONParser {
     guard next == UInt8(ascii: "}"), let kind, let uuid, let className, let properties else {
       return nil
     }
+    if operations != nil, kind == .add { return nil }
     position += 1
-    guard let operations else {
-      return SyncFragment(kind, uuid: uuid, className: className, properties: properties)
-    }
-    guard kind == .change else { return nil }
     return SyncFragment(
-      kind, uuid: uuid, className: className, properties: properties, operations: operations)
+      kind, uuid: uuid, className: className, properties: properties,
+      operations: operations ?? [:])
   }
 
   /// Goes past a fixed text if it comes next.

@@ -23,7 +23,7 @@ struct PropertyOperationTests {
       "likes": [.add(2), .add(-9_223_372_036_854_775_807)],
     ])
     let url = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .appending(path: "Golden/Fragment-operations.json")
+      .appending(path: "Golden/Fragments/operations.json")
     let golden = try JSONValue(parsing: Data(contentsOf: url))
     #expect(fragment.json == golden)
     #expect(try SyncFragment(json: golden) == fragment)
