@@ -74,7 +74,7 @@ public struct Property<Value: PropertyValue> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, Property<Value>>
   ) -> Value {
     @inline(__always) get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].value

@@ -91,7 +91,7 @@ public struct WeakReference<Target: ModelObject> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, WeakReference<Target>>
   ) -> Target? {
     get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].link.target(of: owner)
@@ -115,7 +115,7 @@ public struct WeakReference<Target: ModelObject> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, WeakReference<Target>>
   ) -> State {
     get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].link.state(of: owner)
