@@ -70,7 +70,7 @@ public final class Scope: TickClient {
   /// Whether there can be such models.
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
   @exclusivity(unchecked) var isCollecting = false
-  @exclusivity(unchecked) private(set) lazy var seat = TickSeat(self)
+  private(set) lazy var seat = TickSeat(self)
   /// Properties that change sets leave out for now.
   @exclusivity(unchecked) var throttle = SyncThrottle()
   /// What the classes cannot hold; nil as long as nothing unknown has come.
