@@ -1,0 +1,82 @@
+import Foundation
+
+@testable import Jetstream
+
+/// Comparing what observers were told in a tick with the reference.
+extension Forest {
+  /// After a tick: everybody who is told once in it.
+  func checkDelivery() {
+    var above: [Int: Set<Int>] = [:]
+    for watcher in watchers {
+      let log = watcher.log
+      defer {
+        log.told = []
+        log.mistakes = []
+      }
+      told += log.told.count
+      for mistake in log.mistakes { fail("\(watcher.name): \(mistake)") }
+      guard reference.nodes[watcher.node] != nil, !watcher.isOver else {
+        expect(log.told.isEmpty, "\(watcher.name) is over and was told \(log.told)")
+        continue
+      }
+      let now = watcher.value(reference)
+      let differs = watcher.last != now
+      let isMuted = muted.contains { $0 === watcher }
+      let old = watcher.last
+      watcher.last = now
+      if isMuted {
+        expect(log.told.isEmpty, "\(watcher.name) is left out and was told \(log.told)")
+        if case .difference(let key) = watcher.kind {
+          log.rows = reference.nodes[watcher.node]!.list(key)
+        }
+        continue
+      }
+      var expected: [String] = []
+      var mayAlso: [String] = []
+      switch watcher.kind {
+      case .change(let keys):
+        let dirty = (reference.dirty[watcher.node] ?? [:])
+          .filter { keys.isEmpty || keys.contains($0.key) }
+        if dirty.values.contains(where: { $0 > watcher.since }) { expected = ["change"] }
+        // A model remembers one moment for all of its changes: who came after the change of its own
+        // property and before that of another one is told.
+        if !dirty.isEmpty, isDirty(watcher.node, since: watcher.since) { mayAlso = ["change"] }
+        if maybe.contains(watcher.node) { mayAlso = ["change"] }
+      case .numberValue, .listValue, .referenceValue, .totalValue:
+        if differs { expected = ["\(old) -> \(now)"] }
+      case .total: if differs { expected = ["total"] }
+      case .difference(let key):
+        if differs { expected = ["difference"] }
+        let content = reference.nodes[watcher.node]!.list(key)
+        expect(log.rows == content, "\(watcher.name) has \(log.rows) instead of \(content)")
+        log.rows = content
+      case .tree:
+        let below = above[watcher.node] ?? reference.reach(watcher.node)
+        above[watcher.node] = below
+        if below.contains(where: { isDirty($0, since: watcher.since) }) { expected = ["tree"] }
+        if !below.isDisjoint(with: maybe) { mayAlso = ["tree"] }
+      case .treeAt(let key):
+        let own = reference.dirty[watcher.node]?[key.rawValue]
+        if let own, own > watcher.since { expected = ["tree"] }
+        for child in reference.nodes[watcher.node]!.list(key) {
+          let below = reference.reach(child)
+          if below.contains(where: { isDirty($0, since: watcher.since) }) { expected = ["tree"] }
+          if !below.isDisjoint(with: maybe) { mayAlso = ["tree"] }
+        }
+        // As for property observers.
+        if own != nil, isDirty(watcher.node, since: watcher.since) { mayAlso = ["tree"] }
+        if maybe.contains(watcher.node) { mayAlso = ["tree"] }
+      default: break
+      }
+      expect(
+        log.told == expected || (expected.isEmpty && log.told == mayAlso),
+        "\(watcher.name) was told \(log.told) in a tick instead of \(expected)")
+    }
+    reference.dirty = [:]
+    maybe = []
+  }
+
+  func isDirty(_ id: Int, since moment: Int) -> Bool {
+    reference.dirty[id]?.values.contains { $0 > moment } ?? false
+  }
+}
