@@ -86,8 +86,12 @@ final class SnapshotGraph: Sendable {
     var targets: [UUID: ModelObject]?
     for (place, model) in models {
       for step in nodes[place].plan.steps where step.isWeak {
+        // A tree in no scope may have one UUID twice: the first counts, as in a scope.
         let known =
-          targets ?? Dictionary(uniqueKeysWithValues: models.map { (nodes[$0].uuid, $1) })
+          targets
+          ?? Dictionary(
+            models.sorted { $0.key < $1.key }.map { (nodes[$0].uuid, $1) },
+            uniquingKeysWith: { first, _ in first })
         targets = known
         step.source.relink(at: model.storage(of: step.property)) { known[$0] }
       }

@@ -155,9 +155,9 @@ open class ModelObject: Hashable {
     }
   }
 
-  /// Lets go of the children of a model that is being deallocated, without recursion: the outermost
+  /// Lets go of the children of a model that is being deallocated, or that nobody can reach, without recursion: the outermost
   /// of nested deallocations takes all that is below, one by one.
-  private func releaseChildren(_ record: ModelRecord) {
+  final func releaseChildren(_ record: ModelRecord) {
     var children: ContiguousArray<ModelObject> = []
     record.forEachChild { child, index in
       _ = child.record?.parents.remove(.init(parent: record, index: index))

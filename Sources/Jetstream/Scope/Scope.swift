@@ -204,7 +204,7 @@ public final class Scope: TickClient {
       record.captureScope = self
       // The scope that it has left keeps it, but from here on this one may have to as well.
       record.isKeptAsLeft = false
-      record.isNew = !isWritingRemotely
+      record.isNew = !isWritingRemotely || (applying > 0 && isLocalAddition(record))
       if record.isNew {
         entered.append(record)
         startCollecting()
@@ -212,6 +212,15 @@ public final class Scope: TickClient {
     }
     record.enteredScope(of: ticker)
     if record.observers != nil || unknown != nil { unknownEnters(record) }
+  }
+
+  /// Whether the model stands in a property that was changed here and not told yet: so others do not
+  /// know it, although what they did brings it into the scope.
+  private func isLocalAddition(_ record: ModelRecord) -> Bool {
+    record.parents.all.contains {
+      $0.parent.captureScope === self
+        && ($0.parent.isNew || $0.parent.captured.contains($0.index))
+    }
   }
 
   func leave(_ record: ModelRecord) {

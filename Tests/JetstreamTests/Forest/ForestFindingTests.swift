@@ -1,3 +1,5 @@
+import Foundation
+import Synchronization
 import Testing
 
 @testable import Jetstream
@@ -58,6 +60,97 @@ import Testing
     #expect(added.map(\.uuid) == [shared.uuid])
   }
 
+  @Test("J051: what was put into a model that was away is added when others bring the model back")
+  func newBelowReturned() {
+    let (root, away, new, below) = (Plant(), Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    root.items.append(away)
+    scope.flush()
+    away.detach()
+    new.left = below
+    away.items.append(new)
+    scope.apply([change(of: root, ["others": [.string(away.uuid.wireText)]])])
+    #expect(below.scope === scope)
+    let added = scope.changeSets {}.flatMap(\.fragments).filter { $0.kind == .add }
+    #expect(Set(added.map(\.uuid)) == [new.uuid, below.uuid])
+  }
+
+  @Test("J051: others bring a model back, but not what was taken out of it before it left")
+  func takenOutBeforeReturn() {
+    let (root, away, gone) = (Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    root.items.append(away)
+    away.items.append(gone)
+    scope.apply([change(of: root, ["what": true])])  // Something unknown is kept from here on.
+    scope.flush()
+    let other = Scope(name: "Other", ticker: .manual())
+    gone.makeRoot(of: other)
+    root.items = []
+    scope.apply([change(of: root, ["left": .string(away.uuid.wireText)])])
+    #expect(root.left === away && away.items.isEmpty)
+    #expect(scope.count == 2)
+  }
+
+  @Test("J051: what others add below a model that only a local property holds is shared with it")
+  func additionBelowUnshared() throws {
+    let (root, picked) = (Plant(), Plant())
+    let scope = manualScope(root)
+    root.items.append(picked)
+    root.picks.append(picked)
+    scope.flush()
+    root.items = []
+    scope.apply([change(of: picked, ["number": 1])])
+    let uuid = UUID()
+    scope.apply([
+      SyncFragment(.add, uuid: uuid, className: "Plant", properties: [:]),
+      change(of: picked, ["items": [.string(uuid.wireText)]]),
+    ])
+    scope.flush()
+    let sets = scope.changeSets { root.items.append(picked) }
+    let added = sets.flatMap(\.fragments).filter { $0.kind == .add }
+    #expect(Set(added.map(\.uuid)) == [picked.uuid, uuid])
+  }
+
+  @Test("J051: models that others add and that only hold each other are let go")
+  func orphansInACircle() {
+    let root = Plant()
+    let scope = manualScope(root)
+    let before = Plant.alive.load(ordering: .relaxed)
+    let (a, b) = (UUID(), UUID())
+    let report = scope.apply([
+      SyncFragment(
+        .add, uuid: a, className: "Plant", properties: ["left": .string(b.wireText)]),
+      SyncFragment(
+        .add, uuid: b, className: "Plant",
+        properties: ["items": [.string(a.wireText), .string(root.uuid.wireText)]]),
+    ])
+    #expect(report.isComplete)
+    withExtendedLifetime(report) {}
+    #expect(root.parents.isEmpty)
+    #expect(Plant.alive.load(ordering: .relaxed) == before)
+  }
+
+  @Test("J020: an observer of refusals may change the collection that has refused")
+  func changeInRefusal() {
+    let (root, kept, other) = (Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    let second = manualScope(other)
+    var told: [String] = []
+    scope.onError.listen { _ in root.items = [] }
+    root.signals.onPropertyChange.listen {
+      told.append(
+        "\(($0.old as! ModelArray<Plant>).count) -> \(($0.new as! ModelArray<Plant>).count)")
+    }
+    root.items = [kept, other]
+    #expect(root.items.isEmpty && kept.scope == nil)
+    #expect(told.sorted() == ["0 -> 1", "1 -> 0"])
+    withExtendedLifetime(second) {}
+  }
+
+  private func change(of model: Plant, _ properties: JSONObject) -> SyncFragment {
+    SyncFragment(.change, uuid: model.uuid, className: "Plant", properties: properties)
+  }
+
   @Test("J020: steps that lead back to where they began are no change of the property")
   func stepsThatCancelOut() {
     let (plant, child) = (Plant(), Plant())
@@ -85,6 +178,17 @@ import Testing
     #expect(child.parents.count == 1)
     #expect(child.record?.scopedParents == 1)
     inner.right = nil
+  }
+
+  @Test("J017: a tree in no scope that has one UUID twice can be copied")
+  func copyOfTwins() {
+    let (top, first) = (Plant(), Plant())
+    let second = first.snapshot().makeModel()
+    top.items = [first, second]
+    top.friend = second
+    let copy = top.snapshot().makeModel()
+    #expect(copy.items.map(\.uuid) == [first.uuid, first.uuid])
+    #expect(copy.friend === copy.items.first)
   }
 
   @Test("J041: a token keeps nothing of a model that is gone")
