@@ -29,6 +29,12 @@ extension Forest {
     checkNodes()
     checkScopes()
     for watcher in watchers { checkImmediate(watcher) }
+    for event in reference.events {
+      switch event {
+      case .attached(let id, _), .detached(let id, _): came.insert(id)
+      default: break
+      }
+    }
     watchers.removeAll { $0.isOver && !muted.contains($0) && $0.hasBeenQuiet() }
     if isForetold {
       let expected = reference.errors
@@ -43,7 +49,12 @@ extension Forest {
 
   private func checkNodes() {
     let parents = reference.parents
-    expect(Set(order) == Set(reference.nodes.keys), "there are other nodes than foretold")
+    expect(
+      Set(order) == Set(reference.nodes.keys),
+      "there are other nodes than foretold: "
+        + Set(order).symmetricDifference(reference.nodes.keys).map {
+          "\($0) \(plants[$0]?.uuid.uuidString ?? "-")"
+        }.joined(separator: ", "))
     for id in order {
       guard let expected = reference.nodes[id] else { continue }
       let plant = plants[id]!

@@ -8,14 +8,19 @@ extension Forest {
     let log = watcher.log
     defer {
       log.events = []
+      log.values = []
       log.mistakes = []
     }
-    told += log.events.count
+    told += log.events.count + log.values.count
     for mistake in log.mistakes { fail("\(watcher.name): \(mistake)") }
-    guard reference.nodes[watcher.node] != nil, !watcher.isOver else {
-      return expect(log.events.isEmpty, "\(watcher.name) is over and was told \(log.events)")
+    guard watcher.isAnchored(in: reference), !watcher.isOver else {
+      return expect(
+        log.events.isEmpty && log.values.isEmpty,
+        "\(watcher.name) is over and was told \(log.events) \(log.values)")
     }
     let isMuted = muted.contains { $0 === watcher }
+    if case .rows = watcher.kind { return }
+    if case .compositeAtOnce = watcher.kind { return checkValues(watcher, isMuted) }
     let content = ListKey.allCases.filter(watcher.isToldSteps)
     if isMuted {
       expect(log.events.isEmpty, "\(watcher.name) is left out and was told \(log.events)")
@@ -44,6 +49,26 @@ extension Forest {
     } else {
       checkChain(watcher)
     }
+  }
+
+  /// An observer of a composite is told each value once, on the way from the last one to this one.
+  private func checkValues(_ watcher: ForestWatcher, _ isMuted: Bool) {
+    let values = watcher.log.values
+    let now = watcher.value(reference)
+    defer { watcher.last = now }
+    if isMuted {
+      return expect(values.isEmpty, "\(watcher.name) is left out and was told \(values)")
+    }
+    var last = watcher.last
+    for (old, new) in values {
+      expect("\(old)" == last && old != new, "\(watcher.name) was told \(values) after \(last)")
+      last = "\(new)"
+    }
+    expect(last == now, "\(watcher.name) was told \(values), where it is \(now)")
+    let changes = reference.events.count
+    expect(
+      !isForetold || values.count <= changes,
+      "\(watcher.name) was told \(values) by \(changes) events")
   }
 
   /// Where the steps between are not foretold, what was told has to lead from the state before to the

@@ -11,14 +11,16 @@ extension Forest {
       let log = watcher.log
       defer {
         log.told = []
+        log.updated = []
         log.mistakes = []
       }
       told += log.told.count
       for mistake in log.mistakes { fail("\(watcher.name): \(mistake)") }
-      guard reference.nodes[watcher.node] != nil, !watcher.isOver else {
+      guard watcher.isAnchored(in: reference), !watcher.isOver else {
         expect(log.told.isEmpty, "\(watcher.name) is over and was told \(log.told)")
         continue
       }
+      if case .compositeAtOnce = watcher.kind { continue }
       let now = watcher.value(reference)
       let differs = watcher.last != now
       let isMuted = muted.contains { $0 === watcher }
@@ -26,8 +28,10 @@ extension Forest {
       watcher.last = now
       if isMuted {
         expect(log.told.isEmpty, "\(watcher.name) is left out and was told \(log.told)")
-        if case .difference(let key) = watcher.kind {
-          log.rows = reference.nodes[watcher.node]!.list(key)
+        switch watcher.kind {
+        case .difference(let key): log.rows = reference.nodes[watcher.node]!.list(key)
+        case .rows(let query): log.rows = query.rows(reference, watcher.node)
+        default: break
         }
         continue
       }
@@ -42,19 +46,23 @@ extension Forest {
         // property and before that of another one is told.
         if !dirty.isEmpty, isDirty(watcher.node, since: watcher.since) { mayAlso = ["change"] }
         if maybe.contains(watcher.node) { mayAlso = ["change"] }
-      case .numberValue, .listValue, .referenceValue, .totalValue:
+      case .numberValue, .listValue, .referenceValue, .compositeValue:
         if differs { expected = ["\(old) -> \(now)"] }
-      case .total: if differs { expected = ["total"] }
+      case .composite: if differs { expected = ["value"] }
       case .difference(let key):
         if differs { expected = ["difference"] }
         let content = reference.nodes[watcher.node]!.list(key)
         expect(log.rows == content, "\(watcher.name) has \(log.rows) instead of \(content)")
         log.rows = content
-      case .tree:
+      case .tree, .treeSignal:
         let below = above[watcher.node] ?? reference.reach(watcher.node)
         above[watcher.node] = below
         if below.contains(where: { isDirty($0, since: watcher.since) }) { expected = ["tree"] }
         if !below.isDisjoint(with: maybe) { mayAlso = ["tree"] }
+        // Who listens after others hears what these waited for.
+        if case .treeSignal = watcher.kind, below.contains(where: { isDirty($0, since: 0) }) {
+          mayAlso = ["tree"]
+        }
       case .treeAt(let key):
         let own = reference.dirty[watcher.node]?[key.rawValue]
         if let own, own > watcher.since { expected = ["tree"] }
@@ -66,6 +74,9 @@ extension Forest {
         // As for property observers.
         if own != nil, isDirty(watcher.node, since: watcher.since) { mayAlso = ["tree"] }
         if maybe.contains(watcher.node) { mayAlso = ["tree"] }
+      case .rows(let query):
+        (expected, mayAlso) = (differs ? ["difference"] : [], ["difference"])
+        checkRows(watcher, query)
       default: break
       }
       expect(
@@ -74,6 +85,27 @@ extension Forest {
     }
     reference.dirty = [:]
     maybe = []
+    came = []
+  }
+
+  /// The rows of a query, and which of them it has shown again.
+  private func checkRows(_ watcher: ForestWatcher, _ query: ForestQuery) {
+    let (log, rows) = (watcher.log, query.rows(reference, watcher.node))
+    let actual = watcher.live!.rows.map(id)
+    expect(actual == rows, "\(watcher.name) has \(actual) instead of \(rows)")
+    expect(log.rows == rows, "\(watcher.name) was led to \(log.rows) instead of \(rows)")
+    log.rows = rows
+    for (place, row) in rows.enumerated() {
+      expect(
+        watcher.live!.index(of: plants[row]!) == place, "\(watcher.name) does not find #\(row)")
+    }
+    for row in log.updated where !maybe.contains(row) {
+      let about = reference.reach(row)
+      expect(
+        about.contains(where: { isDirty($0, since: 0) || came.contains($0) }),
+        "\(watcher.name) has shown #\(row) again, which is as it was")
+    }
+    expect(Set(log.updated).count == log.updated.count, "\(watcher.name) has shown one twice")
   }
 
   func isDirty(_ id: Int, since moment: Int) -> Bool {

@@ -45,6 +45,10 @@ extension Forest {
       let other =
         a == b
         ? ListKey.allCases.filter { $0 != key }[random(2)] : ListKey.allCases[random(3)]
+      // The inner change ends while the outer one is open: who is called then must not read what the
+      // outer one changes, which is Swift's own rule.
+      let isRead = watchers.contains { !$0.isOver && $0.readsItemsAtOnce }
+      if key == .items, isRead { return other == .items ? .flush : .swapLists(b, other, a, key) }
       return .swapLists(a, key, b, other)
     case 61..<63: return .friend(someNode(), chance(75) ? anyNode() : nil)
     case 63..<66: return .detach(someNode())
@@ -164,7 +168,8 @@ extension Forest {
   private func randomKind() -> ForestWatcher.Kind {
     let key = ListKey.allCases[random(3)]
     let reference = ReferenceKey.allCases[random(2)]
-    return switch random(20) {
+    let composite = CompositeKey.allCases[random(3)]
+    return switch random(26) {
     case 0: .anyProperty
     case 1: .number
     case 2: .list(key)
@@ -181,8 +186,13 @@ extension Forest {
     case 15: .difference(key)
     case 16: .tree
     case 17: .treeAt(key)
-    case 18: .total
-    default: .totalValue
+    case 18: .composite(composite)
+    case 19: .compositeValue(composite)
+    case 20, 21: .compositeAtOnce(composite)
+    case 22: .treeSignal
+    case 23: .rows([.all(random(2)), .numbered(random(2)), .byTotal(random(2))][random(3)])
+    case 24: .rows(.numbered(0))
+    default: .rows(chance(50) ? .odd(key) : .byNumber(key))
     }
   }
 }

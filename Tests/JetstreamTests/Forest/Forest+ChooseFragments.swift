@@ -6,9 +6,10 @@ import Foundation
 extension Forest {
   func randomFragments() -> ForestOperation {
     let scope = random(2)
-    guard let root = reference.roots[scope] else { return .flush }
-    // What another replica can know: what nobody holds but by a local property never went there.
-    let shared = reference.reach(root, onlySynced: true).sorted()
+    // What another replica can know: what nobody holds but by a local property never went there, nor
+    // has what is new.
+    let shared = order.filter { reference.isKnown($0, in: scope) }
+    if reference.roots[scope] == nil || shared.isEmpty || chance(20) { return .flush }
     var new: [(id: Int, uuid: UUID, isBush: Bool)] = []
     for _ in 0..<random(3) { new.append((newNumber(), anyUUID(), chance(50))) }
     let known = shared + new.map(\.id)
@@ -22,10 +23,6 @@ extension Forest {
       func add(_ key: String, _ value: ForestOperation.Value) {
         if values.updateValue(value, forKey: key) == nil { keys.append(key) }
       }
-      // Added models that hold each other, and that nothing else holds, would stay for good.
-      let known =
-        id > (new.first?.id ?? .max) - 1
-        ? known.filter { $0 != id && ($0 > id || shared.contains($0)) } : known
       func any() -> Int { known[random(known.count)] }
       for _ in 0...random(3) {
         let list = ListKey.allCases[random(3)]

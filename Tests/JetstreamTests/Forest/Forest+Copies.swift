@@ -24,7 +24,9 @@ extension Forest {
     }
     // What scopes and observers keep for the next change set or tick is let go of.
     flush()
-    for watcher in watchers where gone.contains(watcher.node) { watcher.forget() }
+    var after = reference
+    after.drop(gone)
+    for watcher in watchers where !watcher.isAnchored(in: after) { watcher.forget() }
     let doomed = gone.sorted().map { Sight(plant: plants[$0], id: $0) }
     order.removeAll(where: gone.contains)
     for node in gone { plants[node] = nil }

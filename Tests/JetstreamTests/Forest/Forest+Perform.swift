@@ -69,14 +69,21 @@ extension Forest {
     case .applyState: performState()
     case .takeFragments(let number):
       let fragments = scope(number).takeFragments()
-      if number == 0, let report = replica?.apply(fragments), !report.isComplete {
-        fail("the replica refused \(report.errors)")
+      noteHeat(fragments, of: number)
+      reference.collect(number, holdingBack: reference.holdsBack)
+      if number == 0 {
+        applyToReplica(fragments)
+        keeper.forgetGone()
       }
     case .flush: flush()
     case .advance(let time):
       ticker.advance(by: .milliseconds(time))
+      for number in places.keys.sorted() where places[number]!.scope?.isCollecting == false {
+        reference.collect(number, holdingBack: reference.holdsBack)
+        if number == 0 { keeper.forgetGone() }
+      }
       checkDelivery()
-      if !scope(0).hasCollectedChanges { compareReplica() }
+      if !scope(0).hasCollectedChanges, !scope(0).isCollecting { compareReplica() }
     case .muted(let watchers, let inner):
       scope(0).withoutNotifying(watchers.flatMap(\.tokens)) {
         checkStep()
@@ -92,7 +99,7 @@ extension Forest {
     case .cancel(let watcher): watcher.cancel()
     case .releaseEar(let watcher): watcher.releaseEar()
     case .removeObservers(let watcher):
-      if let ear = watcher.ear { plants[watcher.node]!.removeObservers(ear) }
+      if let ear = watcher.ear { plants[watcher.node]?.removeObservers(ear) }
       watcher.cancel()
     case .create(let id, let uuid, let isBush): make(id, uuid, isBush: isBush)
     case .drop(let id): performDrop(id)
@@ -113,7 +120,8 @@ extension Forest {
     // Of two models with one UUID the first to come stays. Which one that is in a series of steps is not
     // told by the list that they lead to.
     var uuids: Set<UUID> = []
-    let isAmbiguous = new.contains { !uuids.insert(reference.nodes[$0]!.uuid).inserted }
+    let tree = new.reduce(into: Set<Int>()) { $0.formUnion(reference.reach($1)) }
+    let isAmbiguous = tree.contains { !uuids.insert(reference.nodes[$0]!.uuid).inserted }
     switch isAmbiguous ? .assigned : way {
     case .inPlace: plant.change(key, change)
     case .assigned: plant[key] = ModelArray(new.map { plants[$0]! })

@@ -6,9 +6,60 @@ import Foundation
 extension Forest {
   func flush() {
     checkStep()
-    for number in places.keys.sorted() { places[number]!.scope?.flush() }
+    for number in places.keys.sorted() {
+      guard let scope = places[number]!.scope else { continue }
+      scope.flush()
+      reference.collect(number)
+    }
+    keeper.forgetGone()
     checkDelivery()
     compareReplica(isFlushed: true)
+  }
+
+  /// Looks at a change set, and gives it to the replica.
+  func hear(_ set: ChangeSet, of number: Int) {
+    noteHeat(set.fragments, of: number)
+    if number == 0 {
+      checkBases(set)
+      applyToReplica(set.fragments)
+    }
+  }
+
+  /// What the set says that it replaces is what the replica has.
+  private func checkBases(_ set: ChangeSet) {
+    guard let replica else { return }
+    let bases = set.bases
+    for fragment in set.fragments where fragment.kind == .change {
+      guard let model = replica.model(fragment.uuid) ?? keeper.find(fragment.uuid) else {
+        fail("the others do not know what is changed: \(fragment)")
+        continue
+      }
+      for (key, value) in fragment.properties {
+        let old = model.schema[wireName: key].map(model.json(of:))
+        let base = bases[fragment.uuid]?[key]
+        expect(base == old, "the base of \(key) is \(text(base)) instead of \(text(old))")
+        expect(value != old, "\(key) was \(text(old)) before")
+      }
+    }
+  }
+
+  private func text(_ json: JSONValue?) -> String { json?.canonicalText ?? "nothing" }
+
+  func applyToReplica(_ fragments: [SyncFragment]) {
+    // Fragments of both sides that crossed may name what is gone on the other.
+    let known: (UUID) -> ModelObject? = { [keeper] in keeper.find($0) }
+    guard let report = replica?.apply(fragments, alsoKnown: known) else { return }
+    if !report.isComplete { fail("the replica refused \(report.errors) of \(fragments)") }
+  }
+
+  /// Remembers for how long no heat of a node may be told.
+  func noteHeat(_ fragments: [SyncFragment], of number: Int) {
+    for fragment in fragments where fragment.properties["heat"] != nil {
+      heated[number, default: [:]][fragment.uuid] = ticker.now + .milliseconds(40)
+      for (id, node) in reference.nodes where node.uuid == fragment.uuid {
+        reference.bases[id]?["heat"] = nil
+      }
+    }
   }
 
   /// The replica equals the scope: after a flush altogether, else but for what is held back.
@@ -97,11 +148,38 @@ extension Plant {
 /// Knows all models that have ever been in the replica, so that cycles of them can be broken.
 final class ReplicaKeeper: MembershipObserver {
   var models: [ModelObject] = []
-  func modelEntered(_ model: ModelObject) { models.append(model) }
+  private var byUUID: [UUID: ModelObject] = [:]
+
+  func find(_ uuid: UUID) -> ModelObject? { byUUID[uuid] }
+
+  /// Both sides are settled: nothing that is under way names what is gone.
+  func forgetGone() { byUUID = byUUID.filter { $0.value.scope != nil } }
+
+  func modelEntered(_ model: ModelObject) {
+    models.append(model)
+    byUUID[model.uuid] = model
+  }
+
   func modelLeft(_ model: ModelObject) {}
 
   func release() {
     for model in models { (model as? Plant)?.letGo() }
     models = []
+    byUUID = [:]
   }
+}
+
+/// Finds the models that have ever been in one of the scopes, while they are there.
+final class Visitors: MembershipObserver {
+  private struct Visitor { weak var plant: Plant? }
+
+  private var visitors: [UUID: Visitor] = [:]
+
+  func modelEntered(_ model: ModelObject) {
+    visitors[model.uuid] = Visitor(plant: model as? Plant)
+  }
+
+  func modelLeft(_ model: ModelObject) {}
+
+  func plant(_ uuid: UUID) -> Plant? { visitors[uuid]?.plant }
 }

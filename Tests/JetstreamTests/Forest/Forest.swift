@@ -30,20 +30,29 @@ final class Forest {
   var history: [String] = []
   /// Who has maybe changed since the last tick: a value that has returned may be told, and need not.
   var maybe: Set<Int> = []
+  /// Who has come into a scope or left one since the last tick.
+  var came: Set<Int> = []
   /// What observers may have to be told of changes that were not foretold step by step.
   var isForetold = true
   var muted: [ForestWatcher] = []
   var replica: Scope?
   var replicaRoot: Int?
+  /// Until when each model's heat is held back, by scope.
+  var heated: [Int: [UUID: Duration]] = [:]
   var keeper = ReplicaKeeper()
   var saved: (root: Int, fragments: [SyncFragment], canonical: String)?
   /// Counts what was checked, so that a run that checks nothing is noticed.
   var told = 0
   var fixed: [Scope] = []
+  let visitors = Visitors()
   var sights: [ObjectIdentifier: Sight] = [:]
   var planned: [UUID: Int] = [:]
   private var lastNumber = 0
   var lastScope = 1
+
+  /// How many steps are told of a failure; `JETSTREAM_FOREST_HISTORY` asks for more.
+  static let historyLength =
+    ProcessInfo.processInfo.environment["JETSTREAM_FOREST_HISTORY"].flatMap { Int($0) } ?? 10
 
   static let unknownUUID = UUID(uuidString: "ffffffff-0000-4000-8000-000000000000")!
 
@@ -54,17 +63,17 @@ final class Forest {
       let scope = Scope(
         name: "\(number)", root: plants[order[number]], models: [Bush.self], ticker: ticker)
       fixed.append(scope)
+      scope.addMembershipObserver(visitors)
       watch(scope, number)
       reference.members[number] = []
       reference.setRoot(number, order[number])
     }
     reference.events = []
-    previous = reference
-    scope(0).onChanges.listen { [unowned self] set in
-      if let report = replica?.apply(set.fragments), !report.isComplete {
-        problems.append("the replica refused \(report.errors) of \(set.fragments)")
-      }
+    for number in 0..<2 { reference.collect(number) }
+    reference.holdsBack = { [unowned self] uuid in
+      heated.values.contains { $0[uuid].map { $0 > ticker.now } ?? false }
     }
+    previous = reference
   }
 
   // MARK: Names
@@ -107,6 +116,7 @@ final class Forest {
 
   func watch(_ scope: Scope, _ number: Int) {
     places[number] = Place(scope: scope)
+    scope.onChanges.listen { [unowned self] set in hear(set, of: number) }
     scope.onError.listen { [unowned self] _ in errors[number, default: 0] += 1 }
   }
 

@@ -40,7 +40,7 @@ import Testing
         forest.run(forest.next())
         if !forest.problems.isEmpty {
           let problems = forest.problems.prefix(5).joined(separator: "\n")
-          let history = forest.history.suffix(10).joined(separator: "\n  ")
+          let history = forest.history.suffix(Forest.historyLength).joined(separator: "\n  ")
           Issue.record(
             "seed \(seed), step \(step): \(problems)\nafter\n  \(history)\n\(forest.map)")
           break

@@ -12,6 +12,10 @@ final class ForestLog {
   var content: [ListKey: [Int]] = [:]
   /// What coalesced observers were told.
   var told: [String] = []
+  /// What observers of a composite were told at once.
+  var values: [(old: Int, new: Int)] = []
+  /// Which rows a query has shown again.
+  var updated: [Int] = []
   /// What an observer of differences has made of them.
   var rows: [Int] = []
   var mistakes: [String] = []
@@ -57,6 +61,15 @@ final class ForestLog {
       } else {
         mistakes.append("\(model) moved from \(from) to \(to) in \(list)")
       }
+    }
+  }
+
+  func update(_ update: LiveUpdate<Plant>) {
+    difference(update.difference)
+    updated += update.updated.map { rows[$0] }
+    let (deleted, inserted) = (update.deleted.count, update.inserted.count)
+    if update.difference.count != deleted + inserted + 2 * update.moved.count {
+      mistakes.append("the batch update is not the difference")
     }
   }
 

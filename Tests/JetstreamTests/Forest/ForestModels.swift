@@ -37,6 +37,12 @@ class Plant: ModelObject {
 
   /// A composite over the model and what it holds.
   var total: Int { items.reduce(number + (left?.number ?? 0)) { $0 + $1.number } }
+
+  /// One that reads the one or the other.
+  var chosen: Int { (number.isMultiple(of: 2) ? left : right)?.number ?? -1 }
+
+  /// One that reads a composite of others.
+  var deep: Int { items.reduce(0) { $0 + $1.total } }
 }
 
 /// A plant with something more, and with a reference to its own class only.
@@ -46,6 +52,8 @@ final class Bush: Plant {
 }
 
 enum ReferenceKey: String, CaseIterable { case left, right, crown }
+
+enum CompositeKey: CaseIterable { case total, chosen, deep }
 
 enum ListKey: String, CaseIterable { case items, others, picks }
 
@@ -133,6 +141,14 @@ extension Plant {
 
   static func path(_ key: ReferenceKey) -> KeyPath<Plant, Plant?> {
     key == .left ? \.left : \.right
+  }
+
+  static func path(_ key: CompositeKey) -> KeyPath<Plant, Int> {
+    switch key {
+    case .total: \.total
+    case .chosen: \.chosen
+    case .deep: \.deep
+    }
   }
 
   static func path(_ key: ListKey) -> KeyPath<Plant, ModelArray<Plant>> {

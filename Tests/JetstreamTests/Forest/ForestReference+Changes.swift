@@ -17,7 +17,7 @@ extension ForestReference {
     let old = nodes[id]!.references[key]
     if old == child { return }
     if let child, let scope = scope(of: id), !canEnter(child, scope) {
-      errors[scope, default: 0] += 1
+      refuse(scope)
       return
     }
     nodes[id]!.references[key] = child
@@ -36,7 +36,7 @@ extension ForestReference {
       if old.contains(child) {
         new.append(child)
       } else if let scope = scope(of: id), !canEnter(child, scope) {
-        errors[scope, default: 0] += 1
+        refuse(scope)
       } else {
         // What comes in has an effect on what may come in behind it.
         if let scope = scope(of: id) { members[scope]!.formUnion(fresh(child)) }
@@ -45,6 +45,7 @@ extension ForestReference {
       }
     }
     if new == old { return }
+    keepBase(id, key.rawValue, old)
     nodes[id]!.lists[key] = new
     note(id, key.rawValue, text(old), text(new))
     for child in entering { events.append(.added(child, to: id, key.rawValue)) }
@@ -78,9 +79,13 @@ extension ForestReference {
       errors[scope, default: 0] += 1
       return
     }
+    if node == nil { collect(scope, holdingBack: holdsBack) }
     roots[scope] = node
     settle()
-    if node == nil, owned.remove(scope) != nil { members[scope] = nil }
+    if node == nil, owned.remove(scope) != nil {
+      members[scope] = nil
+      forgetScope(scope)
+    }
   }
 
   /// Takes a node out of properties that hold it.
@@ -127,7 +132,9 @@ extension ForestReference {
         roots[scope] = nil
         owned.remove(scope)
         members[scope] = nil
+        forgetScope(scope)
       }
+      forget(id)
       nodes[id] = nil
       dirty[id] = nil
     }
@@ -139,13 +146,14 @@ extension ForestReference {
   // MARK: Inside
 
   mutating func note(_ id: Int, _ key: String, _ old: String, _ new: String) {
+    keepBase(id, key)
     clock += 1
     dirty[id, default: [:]][key] = clock
     events.append(.property(id, key, old: old, new: new))
   }
 
   /// Finds out who is in which scope now.
-  mutating func settle(entering: [Int] = [], at parent: Int? = nil) {
+  mutating func settle(entering: [Int] = [], at parent: Int? = nil, remotely: Bool = false) {
     let before = told
     for (scope, root) in roots where scope != applying { members[scope] = reach(root) }
     for scope in members.keys where roots[scope] == nil { members[scope] = [] }
@@ -154,8 +162,17 @@ extension ForestReference {
     }
     for scope in Set(before.keys).union(members.keys).sorted() {
       let (old, new) = (before[scope] ?? [], members[scope] ?? [])
-      for node in new.subtracting(old).sorted() { events.append(.attached(node, scope)) }
-      for node in old.subtracting(new).sorted() { events.append(.detached(node, scope)) }
+      for node in old.subtracting(new).sorted() {
+        leave(node, scope, remotely: remotely)
+        events.append(.detached(node, scope))
+      }
+    }
+    for scope in Set(before.keys).union(members.keys).sorted() {
+      let (old, new) = (before[scope] ?? [], members[scope] ?? [])
+      for node in new.subtracting(old).sorted() {
+        enter(node, scope)
+        events.append(.attached(node, scope))
+      }
     }
     told = members
   }
@@ -163,19 +180,36 @@ extension ForestReference {
   /// The members that the last events led to.
 
   /// Begins to apply fragments to a scope.
-  mutating func beginApplying(_ scope: Int) { applying = scope }
+  mutating func beginApplying(_ scope: Int, creating created: Set<Int>) {
+    applying = scope
+    self.created = created
+    refusals = 0
+  }
 
   mutating func endApplying() {
+    let scope = applying!
     applying = nil
-    settle()
+    settle(remotely: true)
+    findUnshared(scope)
+    created = []
+  }
+
+  private mutating func refuse(_ scope: Int) {
+    errors[scope, default: 0] += 1
+    if scope == applying { refusals += 1 }
   }
 
   /// Takes what was read from the models for the truth: after changes that nobody foretold.
   mutating func adopt(_ nodes: [Int: Node], roots: [Int: Int]) {
+    let (known, base) = (capture, bases)
     self.nodes = nodes
     self.roots = roots
     members = members.filter { roots[$0.key] != nil || $0.key < 2 }
-    settle()
+    settle(remotely: true)
+    // All this came from the others.
+    for id in members[0] ?? [] where known[id] != 0 { fresh.remove(id) }
+    bases = base.filter { capture[$0.key] != nil }
+    findUnshared(0)
     events = []
   }
 

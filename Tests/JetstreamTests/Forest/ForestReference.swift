@@ -50,6 +50,20 @@ struct ForestReference {
   var dirty: [Int: [String: Int]] = [:]
   var clock = 0
 
+  // What waits to become a change set; see ForestReference+Pending.
+  /// Which scope collects the changes of each node.
+  var capture: [Int: Int] = [:]
+  /// Who is new to the others.
+  var fresh: Set<Int> = []
+  /// Which properties were changed, and what collections were for the others.
+  var bases: [Int: [String: [Int]]] = [:]
+  /// The nodes that come with the fragments that are being applied.
+  var created: Set<Int> = []
+  /// How much was refused while fragments were applied.
+  var refusals = 0
+  /// Whether a change set leaves out the heat of a node.
+  var holdsBack: (UUID) -> Bool = { _ in false }
+
   /// The members that the last events led to.
   var told: [Int: Set<Int>] = [:]
 
@@ -109,6 +123,20 @@ struct ForestReference {
     let node = nodes[id]!
     return node.plain.number + (node.references[.left].map { nodes[$0]!.plain.number } ?? 0)
       + node.list(.items).reduce(0) { $0 + nodes[$1]!.plain.number }
+  }
+
+  func chosen(_ id: Int) -> Int {
+    let node = nodes[id]!
+    let child = node.references[node.plain.number.isMultiple(of: 2) ? .left : .right]
+    return child.map { nodes[$0]!.plain.number } ?? -1
+  }
+
+  func value(_ id: Int, _ key: CompositeKey) -> Int {
+    switch key {
+    case .total: total(id)
+    case .chosen: chosen(id)
+    case .deep: nodes[id]!.list(.items).reduce(0) { $0 + total($1) }
+    }
   }
 
   func value(_ id: Int, _ key: String) -> String {

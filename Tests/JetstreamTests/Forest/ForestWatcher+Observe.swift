@@ -81,11 +81,23 @@ extension ForestWatcher {
     case .tree: return [plant.observeTreeChange(ear) { _ in log.told.append("tree") }]
     case .treeAt(let key):
       return [plant.observeTreeChange(ear, path: key.rawValue) { _ in log.told.append("tree") }]
-    case .total: return [plant.observeChange(ear, \.total) { _ in log.told.append("total") }]
-    case .totalValue:
+    case .treeSignal:
+      return [plant.signals.onTreeChange.listen(ear) { _, _ in log.told.append("tree") }]
+    case .composite(let key):
+      return [plant.observeChange(ear, Plant.path(key)) { _ in log.told.append("value") }]
+    case .compositeValue(let key):
       return [
-        plant.observeChange(ear, \.total) { _, old, new in log.told.append("\(old) -> \(new)") }
+        plant.observeChange(ear, Plant.path(key)) { _, old, new in
+          log.told.append("\(old) -> \(new)")
+        }
       ]
+    case .compositeAtOnce(let key):
+      return [
+        plant.observeChangeImmediately(ear, Plant.path(key)) { _, old, new in
+          log.values.append((old, new))
+        }
+      ]
+    case .rows: return [live!.observe(ear) { log.update($1) }]
     }
   }
 
@@ -162,9 +174,18 @@ extension ForestWatcher {
     case .tree: return [plant.observeTreeChange { log.told.append("tree") }]
     case .treeAt(let key):
       return [plant.observeTreeChange(path: key.rawValue) { log.told.append("tree") }]
-    case .total: return [plant.observeChange(\.total) { log.told.append("total") }]
-    case .totalValue:
-      return [plant.observeChange(\.total) { old, new in log.told.append("\(old) -> \(new)") }]
+    case .treeSignal: return [plant.signals.onTreeChange.listen { log.told.append("tree") }]
+    case .composite(let key):
+      return [plant.observeChange(Plant.path(key)) { log.told.append("value") }]
+    case .compositeValue(let key):
+      return [
+        plant.observeChange(Plant.path(key)) { old, new in log.told.append("\(old) -> \(new)") }
+      ]
+    case .compositeAtOnce(let key):
+      return [
+        plant.observeChangeImmediately(Plant.path(key)) { log.values.append(($0, $1)) }
+      ]
+    case .rows: return [live!.observe { log.update($0) }]
     }
   }
 }

@@ -14,6 +14,7 @@ final class ForestWatcher {
     case typedSteps(ListKey)
     case parents
     case membership
+    case compositeAtOnce(CompositeKey)
     // Once a tick.
     case change([String])
     case numberValue
@@ -22,14 +23,18 @@ final class ForestWatcher {
     case difference(ListKey)
     case tree
     case treeAt(ListKey)
-    case total
-    case totalValue
+    case treeSignal
+    case composite(CompositeKey)
+    case compositeValue(CompositeKey)
+    case rows(ForestQuery)
   }
 
   let node: Int
   let kind: Kind
   let log: ForestLog
   private(set) var ear: ForestEar?
+  /// What a query keeps up to date.
+  private(set) var live: LiveQuery<Plant>?
   private let isFree: Bool
   private(set) var tokens: [ObservationToken] = []
   private(set) var isOver = false
@@ -49,6 +54,7 @@ final class ForestWatcher {
     let ear = ForestEar()
     if !isFree { self.ear = ear }
     let plant = forest.plants[node]!
+    if case .rows(let query) = kind { live = query.live(plant, in: forest) }
     tokens = isFree ? observeFreely(plant) : observe(plant, ear)
     reset(forest.reference)
   }
@@ -58,6 +64,7 @@ final class ForestWatcher {
     for key in ListKey.allCases { log.content[key] = reference.nodes[node]!.list(key) }
     switch kind {
     case .difference(let key): log.rows = reference.nodes[node]!.list(key)
+    case .rows(let query): log.rows = query.rows(reference, node)
     default: break
     }
     last = value(reference)
@@ -69,28 +76,45 @@ final class ForestWatcher {
     case .listValue(let key): reference.value(node, key.rawValue)
     case .referenceValue(let key): reference.value(node, key.rawValue)
     case .difference(let key): reference.value(node, key.rawValue)
-    case .total, .totalValue: "\(reference.total(node))"
+    case .composite(let key), .compositeValue(let key), .compositeAtOnce(let key):
+      "\(reference.value(node, key))"
+    case .rows(let query): "\(query.rows(reference, node))"
     default: ""
     }
   }
 
   func cancel() {
     for token in tokens { token.cancel() }
+    live = nil
     isOver = true
   }
 
   func releaseEar() {
     guard !isFree else { return cancel() }
     ear = nil
+    live = nil
     isOver = true
   }
 
   /// The node is gone.
-  func forget() { isOver = true }
+  func forget() {
+    live = nil
+    isOver = true
+  }
+
+  /// Whether what it observes is still there.
+  func isAnchored(in reference: ForestReference) -> Bool {
+    if case .rows(let query) = kind, query.scope != nil { return true }
+    return reference.nodes[node] != nil
+  }
 }
 
 extension ForestWatcher: Equatable {
   static func == (a: ForestWatcher, b: ForestWatcher) -> Bool { a === b }
+
+  var readsItemsAtOnce: Bool {
+    if case .compositeAtOnce(let key) = kind { key != .chosen } else { false }
+  }
 
   var name: String { "the observer of #\(node) (\(kind))" }
 
