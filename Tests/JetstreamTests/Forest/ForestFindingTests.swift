@@ -75,6 +75,22 @@ import Testing
     #expect(Set(added.map(\.uuid)) == [new.uuid, below.uuid])
   }
 
+  @Test(
+    "J051: what a local property of a model holds is still new when others bring the model back")
+  func localBelowReturned() {
+    let (root, away, picked) = (Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    root.items.append(away)
+    away.picks.append(picked)
+    scope.flush()
+    away.detach()
+    scope.apply([change(of: root, ["others": [.string(away.uuid.wireText)]])])
+    scope.flush()
+    #expect(picked.scope === scope)
+    let added = scope.changeSets { root.left = picked }.flatMap(\.fragments)
+    #expect(added.filter { $0.kind == .add }.map(\.uuid) == [picked.uuid])
+  }
+
   @Test("J051: others bring a model back, but not what was taken out of it before it left")
   func takenOutBeforeReturn() {
     let (root, away, gone) = (Plant(), Plant(), Plant())
