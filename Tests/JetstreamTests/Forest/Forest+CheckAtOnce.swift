@@ -14,6 +14,7 @@ extension Forest {
     told += log.events.count + log.values.count
     for mistake in log.mistakes { fail("\(watcher.name): \(mistake)") }
     guard watcher.isAnchored(in: reference), !watcher.isOver else {
+      if watcher.isCutOff, isNested { return checkPart(watcher) }
       return expect(
         log.events.isEmpty && log.values.isEmpty,
         "\(watcher.name) is over and was told \(log.events) \(log.values)")
@@ -28,6 +29,7 @@ extension Forest {
       return
     }
     for key in content {
+      if isNested { log.content[key] = reference.nodes[watcher.node]!.list(key) }
       let expected = reference.nodes[watcher.node]!.list(key)
       expect(
         log.content[key] ?? [] == expected,
@@ -38,9 +40,11 @@ extension Forest {
     func words(_ events: [ForestEvent]) -> [String] {
       switch watcher.kind {
       case .anyProperty, .parents: events.map(\.description).sorted()
-      default: events.map(\.description)
+      default:
+        isNested ? events.map(\.description).sorted() : events.map(\.description)
       }
     }
+    if watcher.isNewborn { return checkPart(watcher) }
     if isForetold {
       let expected = words(reference.events.filter(watcher.isTold))
       expect(
@@ -48,6 +52,16 @@ extension Forest {
         "\(watcher.name) was told \(words(log.events)) instead of \(expected)")
     } else {
       checkChain(watcher)
+    }
+  }
+
+  /// Who came or went within a step is told a part of what happened in it.
+  private func checkPart(_ watcher: ForestWatcher) {
+    var open = reference.events.filter(watcher.isTold)
+    for event in watcher.log.events {
+      let place = open.firstIndex(of: event)
+      expect(place != nil, "\(watcher.name) came or went, and was told \(event)")
+      if let place { open.remove(at: place) }
     }
   }
 

@@ -30,7 +30,7 @@ extension Forest {
   }
 
   func next() -> ForestOperation {
-    switch random(130) {
+    switch random(138) {
     case 0..<14: return .plain(someNode(), randomEdit())
     case 14..<26: return randomReference()
     case 26..<29:
@@ -65,7 +65,7 @@ extension Forest {
     case 82: return .saveState
     case 83..<85: return .applyState
     case 85..<87: return .takeFragments(random(2))
-    case 87..<90: return .flush
+    case 87..<90: return chance(60) ? .flushArmed : .flush
     case 90..<100: return .advance([0, 5, 10, 10, 20, 50][random(6)])
     case 100..<103:
       let live = watchers.filter { !$0.isOver }
@@ -84,7 +84,8 @@ extension Forest {
     case 119..<122:
       guard order.count < 24 else { return .drop(anyNode()) }
       return .create(newNumber(), anyUUID(), isBush: chance(50))
-    case 122..<128: return order.count > 14 ? .drop(anyNode()) : .detach(anyNode())
+    case 122..<130: return randomWithin()
+    case 130..<136: return order.count > 14 ? .drop(anyNode()) : .detach(anyNode())
     default:
       let id = anyNode()
       guard order.count < 24,
@@ -135,7 +136,7 @@ extension Forest {
     return .list(id, key, edits, way)
   }
 
-  private func randomEdit(of list: [Int]) -> ListEdit {
+  func randomEdit(of list: [Int]) -> ListEdit {
     let count = list.count
     func some(_ limit: Int) -> [Int] { (0..<random(limit)).map { _ in anyNode() } }
     switch random(count == 0 ? 6 : 15) {

@@ -68,7 +68,9 @@ extension Forest {
     }
     if !lost.isEmpty {
       // Who came and went at once, in a circle, stays as long as nobody breaks that.
+      let logs = watchers.map { ($0.log, $0.log.events) }
       for id in lost { visitors.plant(uuids[id]!)?.letGo() }
+      for (log, events) in logs { log.events = events }
       // Queries and observers of differences hold what has come and gone until the next tick.
       ticker.deliverToObservers()
       adoptNew()

@@ -7,12 +7,12 @@ extension Forest {
   func perform(_ operation: ForestOperation) {
     switch operation {
     case .plain(let id, let edit):
-      edit.perform(on: plants[id]!)
       let isBush = reference.nodes[id]!.isBush
       reference.edit(id) { edit.perform(on: &$0, isBush: isBush) }
+      edit.perform(on: plants[id]!)
     case .reference(let id, let key, let child):
-      plants[id]![key] = child.map { plants[$0]! }
       reference.assign(id, key, child)
+      plants[id]![key] = child.map { plants[$0]! }
     case .swapReferences(let a, let key, let b, let other):
       plants[a]!.change(key) { first in plants[b]!.change(other) { swap(&first, &$0) } }
       // The access that began last ends first.
@@ -27,9 +27,10 @@ extension Forest {
       let (first, second) = (reference.nodes[a]!.list(key), reference.nodes[b]!.list(other))
       reference.assign(b, other, first)
       reference.assign(a, key, second)
+    case .within(let access, let inner): performWithin(access, inner)
     case .friend(let id, let friend):
-      plants[id]!.friend = friend.map { plants[$0]! }
       reference.assignFriend(id, friend, uuid: friend.map { reference.nodes[$0]!.uuid })
+      plants[id]!.friend = friend.map { plants[$0]! }
     case .detach(let id):
       plants[id]!.detach()
       reference.remove(id, from: reference.parents[id] ?? [])
@@ -76,6 +77,7 @@ extension Forest {
         keeper.forgetGone()
       }
     case .flush: flush()
+    case .flushArmed: flushArmed()
     case .advance(let time):
       ticker.advance(by: .milliseconds(time))
       for number in places.keys.sorted() where places[number]!.scope?.isCollecting == false {
@@ -95,10 +97,16 @@ extension Forest {
       checkDelivery()
       muted = []
     case .observe(let id, let kind, let isFree):
-      watchers.append(ForestWatcher(kind, at: id, in: self, isFree: isFree))
-    case .cancel(let watcher): watcher.cancel()
+      let watcher = ForestWatcher(kind, at: id, in: self, isFree: isFree)
+      watcher.log.isWriter = chance(25)
+      watcher.isNewborn = isArmed
+      watchers.append(watcher)
+    case .cancel(let watcher):
+      watcher.isCutOff = isArmed
+      watcher.cancel()
     case .releaseEar(let watcher): watcher.releaseEar()
     case .removeObservers(let watcher):
+      watcher.isCutOff = isArmed
       if let ear = watcher.ear { plants[watcher.node]?.removeObservers(ear) }
       watcher.cancel()
     case .create(let id, let uuid, let isBush): make(id, uuid, isBush: isBush)
@@ -122,6 +130,9 @@ extension Forest {
     var uuids: Set<UUID> = []
     let tree = new.reduce(into: Set<Int>()) { $0.formUnion(reference.reach($1)) }
     let isAmbiguous = tree.contains { !uuids.insert(reference.nodes[$0]!.uuid).inserted }
+    // Steps that lead back to where they began are steps all the same to coalesced observers.
+    if new == old || edits.count > 1 { maybe.insert(id) }
+    reference.assign(id, key, new)
     switch isAmbiguous ? .assigned : way {
     case .inPlace: plant.change(key, change)
     case .assigned: plant[key] = ModelArray(new.map { plants[$0]! })
@@ -130,8 +141,5 @@ extension Forest {
       change(&copy)
       plant[key] = copy
     }
-    // Steps that lead back to where they began are steps all the same to coalesced observers.
-    if new == old || edits.count > 1 { maybe.insert(id) }
-    reference.assign(id, key, new)
   }
 }

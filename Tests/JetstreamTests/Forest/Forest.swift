@@ -35,6 +35,12 @@ final class Forest {
   /// What observers may have to be told of changes that were not foretold step by step.
   var isForetold = true
   var muted: [ForestWatcher] = []
+  // Observers that write; see Forest+Writers.
+  var isArmed = false
+  var writesLeft = 0
+  /// Whether an observer has written since the last check.
+  var isNested = false
+  var wrote = false
   var replica: Scope?
   var replicaRoot: Int?
   /// Until when each model's heat is held back, by scope.
@@ -159,8 +165,9 @@ final class Forest {
   /// Does something, to the models and to the reference, and checks what has come of it.
   func run(_ operation: ForestOperation) {
     history.append(operation.description)
-    perform(operation)
+    if operation.isElementary { performArmed(operation) } else { perform(operation) }
     checkStep()
+    endWriting()
     followRoot()
   }
 

@@ -19,16 +19,33 @@ final class ForestLog {
   /// What an observer of differences has made of them.
   var rows: [Int] = []
   var mistakes: [String] = []
+  /// Whether whoever is told changes something.
+  var isWriter = false
   unowned let forest: Forest
 
   init(_ forest: Forest) { self.forest = forest }
+
+  func note(_ event: ForestEvent) {
+    events.append(event)
+    forest.called(self)
+  }
+
+  func tell(_ text: String) {
+    told.append(text)
+    forest.called(self)
+  }
+
+  func value(_ old: Int, _ new: Int) {
+    values.append((old, new))
+    forest.called(self)
+  }
 
   func property(_ id: Int, _ change: PropertyChange) {
     property(id, change.key, change.old, change.new)
   }
 
   func property(_ id: Int, _ key: String, _ old: Any, _ new: Any) {
-    events.append(.property(id, key, old: forest.text(old), new: forest.text(new)))
+    note(.property(id, key, old: forest.text(old), new: forest.text(new)))
   }
 
   func step(_ change: CollectionChange) {
@@ -40,6 +57,8 @@ final class ForestLog {
   }
 
   func step(_ key: ListKey, _ kind: CollectionChange.Kind, _ model: Int) {
+    defer { forest.called(self) }
+    if forest.isNested { return }
     var list = content[key] ?? []
     defer { content[key] = list }
     switch kind {
@@ -84,7 +103,7 @@ final class ForestLog {
           offset: offset, element: forest.id(of: plant), associatedWith: other)
       }
     }
-    told.append("difference")
+    defer { tell("difference") }
     if let numbers = CollectionDifference(changes), let rows = rows.applying(numbers) {
       self.rows = rows
     } else {

@@ -35,6 +35,7 @@ indirect enum ForestOperation {
   case swapReferences(Int, ReferenceKey, Int, ReferenceKey)
   case list(Int, ListKey, [ListEdit], Way)
   case swapLists(Int, ListKey, Int, ListKey)
+  case within(ForestAccess, ForestOperation)
   case friend(Int, Int?)
   case detach(Int)
   case makeRoot(Int, of: Int)
@@ -47,6 +48,7 @@ indirect enum ForestOperation {
   case applyState
   case takeFragments(Int)
   case flush
+  case flushArmed
   case advance(Int)
   case muted([ForestWatcher], ForestOperation)
   case observe(Int, ForestWatcher.Kind, isFree: Bool)
@@ -58,6 +60,16 @@ indirect enum ForestOperation {
   case copy(Int, keepingUUIDs: Bool)
 }
 
+extension ForestOperation {
+  /// Whether it has one effect, of which observers are told when all is done.
+  var isElementary: Bool {
+    switch self {
+    case .plain, .reference, .list, .friend: true
+    default: false
+    }
+  }
+}
+
 extension ForestOperation: CustomStringConvertible {
   var description: String {
     switch self {
@@ -67,6 +79,7 @@ extension ForestOperation: CustomStringConvertible {
     case .swapReferences(let a, let key, let b, let other): "swap(\(a).\(key), \(b).\(other))"
     case .list(let id, let key, let edits, let way): "\(id).\(key) \(way): \(edits)"
     case .swapLists(let a, let key, let b, let other): "swap(\(a).\(key), \(b).\(other))"
+    case .within(let access, let inner): "within \(access): \(inner)"
     case .friend(let id, let friend): "\(id).friend = \(friend.map { "#\($0)" } ?? "nil")"
     case .detach(let id): "\(id).detach()"
     case .makeRoot(let id, let scope): "\(id).makeRoot(of: scope \(scope))"
@@ -81,6 +94,7 @@ extension ForestOperation: CustomStringConvertible {
     case .applyState: "apply the saved state"
     case .takeFragments(let scope): "scope \(scope).takeFragments()"
     case .flush: "flush"
+    case .flushArmed: "flush with observers that write"
     case .advance(let time): "advance \(time) ms"
     case .muted(let watchers, let operation):
       "without \(watchers.map { "\($0.node) \($0.kind)" }): \(operation)"

@@ -44,57 +44,57 @@ extension ForestWatcher {
     case .parents:
       return [
         plant.observeAddedToParent(ear) { _, parent, key in
-          log.events.append(.added(id, to: log.forest.id(of: parent), key))
+          log.note(.added(id, to: log.forest.id(of: parent), key))
         },
         plant.observeRemovedFromParent(ear) { _, parent, key in
-          log.events.append(.removed(id, from: log.forest.id(of: parent), key))
+          log.note(.removed(id, from: log.forest.id(of: parent), key))
         },
       ]
     case .membership:
       return [
-        plant.observeAttach(ear) { log.events.append(.attached(id, log.forest.number(of: $1))) },
-        plant.observeDetach(ear) { log.events.append(.detached(id, log.forest.number(of: $1))) },
+        plant.observeAttach(ear) { log.note(.attached(id, log.forest.number(of: $1))) },
+        plant.observeDetach(ear) { log.note(.detached(id, log.forest.number(of: $1))) },
       ]
     case .change(let keys):
-      if keys.isEmpty { return [plant.observeChange(ear) { _ in log.told.append("change") }] }
-      return [plant.observeChange(ear, keys: keys) { _ in log.told.append("change") }]
+      if keys.isEmpty { return [plant.observeChange(ear) { _ in log.tell("change") }] }
+      return [plant.observeChange(ear, keys: keys) { _ in log.tell("change") }]
     case .numberValue:
       return [
         plant.observeChange(ear, \.number) { _, old, new in
-          log.told.append("\(old) -> \(new)")
+          log.tell("\(old) -> \(new)")
         }
       ]
     case .listValue(let key):
       return [
         plant.observeChange(ear, Plant.path(key)) { _, old, new in
-          log.told.append("\(log.forest.text(old)) -> \(log.forest.text(new))")
+          log.tell("\(log.forest.text(old)) -> \(log.forest.text(new))")
         }
       ]
     case .referenceValue(let key):
       return [
         plant.observeChange(ear, Plant.path(key)) { _, old, new in
-          log.told.append("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
+          log.tell("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
         }
       ]
     case .difference(let key):
       return [plant.observeDifference(ear, Plant.path(key)) { log.difference($1) }]
-    case .tree: return [plant.observeTreeChange(ear) { _ in log.told.append("tree") }]
+    case .tree: return [plant.observeTreeChange(ear) { _ in log.tell("tree") }]
     case .treeAt(let key):
-      return [plant.observeTreeChange(ear, path: key.rawValue) { _ in log.told.append("tree") }]
+      return [plant.observeTreeChange(ear, path: key.rawValue) { _ in log.tell("tree") }]
     case .treeSignal:
-      return [plant.signals.onTreeChange.listen(ear) { _, _ in log.told.append("tree") }]
+      return [plant.signals.onTreeChange.listen(ear) { _, _ in log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(ear, Plant.path(key)) { _ in log.told.append("value") }]
+      return [plant.observeChange(ear, Plant.path(key)) { _ in log.tell("value") }]
     case .compositeValue(let key):
       return [
         plant.observeChange(ear, Plant.path(key)) { _, old, new in
-          log.told.append("\(old) -> \(new)")
+          log.tell("\(old) -> \(new)")
         }
       ]
     case .compositeAtOnce(let key):
       return [
         plant.observeChangeImmediately(ear, Plant.path(key)) { _, old, new in
-          log.values.append((old, new))
+          log.value(old, new)
         }
       ]
     case .rows: return [live!.observe(ear) { log.update($1) }]
@@ -141,49 +141,49 @@ extension ForestWatcher {
     case .parents:
       return [
         plant.observeAddedToParent { parent, key in
-          log.events.append(.added(id, to: log.forest.id(of: parent), key))
+          log.note(.added(id, to: log.forest.id(of: parent), key))
         },
         plant.observeRemovedFromParent { parent, key in
-          log.events.append(.removed(id, from: log.forest.id(of: parent), key))
+          log.note(.removed(id, from: log.forest.id(of: parent), key))
         },
       ]
     case .membership:
       return [
-        plant.observeAttach { log.events.append(.attached(id, log.forest.number(of: $0))) },
-        plant.observeDetach { log.events.append(.detached(id, log.forest.number(of: $0))) },
+        plant.observeAttach { log.note(.attached(id, log.forest.number(of: $0))) },
+        plant.observeDetach { log.note(.detached(id, log.forest.number(of: $0))) },
       ]
     case .change(let keys):
-      if keys.isEmpty { return [plant.observeChange { log.told.append("change") }] }
-      return [plant.observeChange(keys: keys) { log.told.append("change") }]
+      if keys.isEmpty { return [plant.observeChange { log.tell("change") }] }
+      return [plant.observeChange(keys: keys) { log.tell("change") }]
     case .numberValue:
-      return [plant.observeChange(\.number) { log.told.append("\($0) -> \($1)") }]
+      return [plant.observeChange(\.number) { log.tell("\($0) -> \($1)") }]
     case .listValue(let key):
       return [
         plant.observeChange(Plant.path(key)) { old, new in
-          log.told.append("\(log.forest.text(old)) -> \(log.forest.text(new))")
+          log.tell("\(log.forest.text(old)) -> \(log.forest.text(new))")
         }
       ]
     case .referenceValue(let key):
       return [
         plant.observeChange(Plant.path(key)) { old, new in
-          log.told.append("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
+          log.tell("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
         }
       ]
     case .difference(let key):
       return [plant.observeDifference(Plant.path(key)) { log.difference($0) }]
-    case .tree: return [plant.observeTreeChange { log.told.append("tree") }]
+    case .tree: return [plant.observeTreeChange { log.tell("tree") }]
     case .treeAt(let key):
-      return [plant.observeTreeChange(path: key.rawValue) { log.told.append("tree") }]
-    case .treeSignal: return [plant.signals.onTreeChange.listen { log.told.append("tree") }]
+      return [plant.observeTreeChange(path: key.rawValue) { log.tell("tree") }]
+    case .treeSignal: return [plant.signals.onTreeChange.listen { log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(Plant.path(key)) { log.told.append("value") }]
+      return [plant.observeChange(Plant.path(key)) { log.tell("value") }]
     case .compositeValue(let key):
       return [
-        plant.observeChange(Plant.path(key)) { old, new in log.told.append("\(old) -> \(new)") }
+        plant.observeChange(Plant.path(key)) { old, new in log.tell("\(old) -> \(new)") }
       ]
     case .compositeAtOnce(let key):
       return [
-        plant.observeChangeImmediately(Plant.path(key)) { log.values.append(($0, $1)) }
+        plant.observeChangeImmediately(Plant.path(key)) { log.value($0, $1) }
       ]
     case .rows: return [live!.observe { log.update($0) }]
     }

@@ -42,6 +42,10 @@ final class ForestWatcher {
   let since: Int
   /// For how many steps it was watched since it ended.
   var quietSteps = 0
+  /// Whether it was made by an observer within the last step.
+  var isNewborn = false
+  /// Whether it was ended by an observer within the last step.
+  var isCutOff = false
   /// The value that it was told last.
   var last = ""
 
