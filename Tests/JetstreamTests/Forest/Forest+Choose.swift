@@ -59,6 +59,7 @@ extension Forest {
       let scope = scopes[random(scopes.count)]
       // Most of the time the scopes are to have their roots.
       if scope < 2, chance(50) { return .flush }
+      if scope < 2, chance(25) { return .dropScope(scope) }
       return chance(50) ? .releaseRoot(scope) : .leaveScope(reference.roots[scope]!)
     case 71..<73: return .setRoot(random(2), anyNode())
     case 73..<82: return randomFragments()
@@ -66,7 +67,7 @@ extension Forest {
     case 83..<85: return .applyState
     case 85..<87: return .takeFragments(random(2))
     case 87..<90: return chance(60) ? .flushArmed : .flush
-    case 90..<100: return .advance([0, 5, 10, 10, 20, 50][random(6)])
+    case 90..<100: return .advance([0, 5, 10, 10, 20, 50, 70][random(7)])
     case 100..<103:
       let live = watchers.filter { !$0.isOver }
       let muted = live.filter { _ in chance(50) }

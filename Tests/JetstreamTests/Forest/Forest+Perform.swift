@@ -62,6 +62,7 @@ extension Forest {
       } else {
         reference.setRoot(number, id)
       }
+    case .dropScope(let number): performDropScope(number)
     case .apply(let number, let fragments): performApply(number, fragments)
     case .saveState:
       flush()
@@ -70,6 +71,7 @@ extension Forest {
     case .applyState: performState()
     case .takeFragments(let number):
       let fragments = scope(number).takeFragments()
+      checkHeat(fragments, of: number)
       noteHeat(fragments, of: number)
       reference.collect(number, holdingBack: reference.holdsBack)
       if number == 0 {
@@ -85,6 +87,10 @@ extension Forest {
         if number == 0 { keeper.forgetGone() }
       }
       checkDelivery()
+      if time >= 60 {
+        expect(!scope(0).hasCollectedChanges, "something is held back for more than its interval")
+        compareReplica(isFlushed: true)
+      }
       if !scope(0).hasCollectedChanges, !scope(0).isCollecting { compareReplica() }
     case .muted(let watchers, let inner):
       scope(0).withoutNotifying(watchers.flatMap(\.tokens)) {

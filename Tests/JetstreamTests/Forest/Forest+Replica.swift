@@ -8,7 +8,9 @@ extension Forest {
     checkStep()
     for number in places.keys.sorted() {
       guard let scope = places[number]!.scope else { continue }
+      isFlushing = true
       scope.flush()
+      isFlushing = false
       reference.collect(number)
     }
     keeper.forgetGone()
@@ -18,6 +20,7 @@ extension Forest {
 
   /// Looks at a change set, and gives it to the replica.
   func hear(_ set: ChangeSet, of number: Int) {
+    checkHeat(set.fragments, of: number)
     noteHeat(set.fragments, of: number)
     if number == 0 {
       checkBases(set)
@@ -50,6 +53,15 @@ extension Forest {
     let known: (UUID) -> ModelObject? = { [keeper] in keeper.find($0) }
     guard let report = replica?.apply(fragments, alsoKnown: known) else { return }
     if !report.isComplete { fail("the replica refused \(report.errors) of \(fragments)") }
+  }
+
+  /// Nobody is told of another heat before the interval has passed, but by a flush.
+  func checkHeat(_ fragments: [SyncFragment], of number: Int) {
+    if isFlushing { return }
+    for fragment in fragments where fragment.kind == .change && fragment.properties["heat"] != nil {
+      let end = heated[number]?[fragment.uuid] ?? .zero
+      expect(end <= ticker.now, "the heat is told at \(ticker.now), before \(end)")
+    }
   }
 
   /// Remembers for how long no heat of a node may be told.

@@ -33,7 +33,9 @@ extension Forest {
     let before = maybe
     reference.dirty = [:]
     maybe = []
+    isFlushing = true
     arm { scope(0).flush() }
+    isFlushing = false
     let after = maybe
     maybe = before
     checkDelivery(at: start)

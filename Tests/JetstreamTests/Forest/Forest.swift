@@ -6,7 +6,14 @@ import Foundation
 final class Forest {
   struct Sight {
     weak var plant: Plant?
+    weak var record: ModelRecord?
     let id: Int
+
+    init(plant: Plant?, id: Int) {
+      self.plant = plant
+      record = plant?.record
+      self.id = id
+    }
   }
 
   /// Scopes of models' own are held by these.
@@ -51,6 +58,9 @@ final class Forest {
   var told = 0
   var fixed: [Scope] = []
   let visitors = Visitors()
+  var feeds: [Feed] = []
+  /// Whether a flush goes on, which holds nothing back.
+  var isFlushing = false
   var sights: [ObjectIdentifier: Sight] = [:]
   var planned: [UUID: Int] = [:]
   private var lastNumber = 0
@@ -66,12 +76,7 @@ final class Forest {
     generator = SeededGenerator(seed: seed)
     for _ in 0..<20 { make(newNumber(), anyUUID(), isBush: chance(40)) }
     for number in 0..<2 {
-      let scope = Scope(
-        name: "\(number)", root: plants[order[number]], models: [Bush.self], ticker: ticker)
-      fixed.append(scope)
-      scope.addMembershipObserver(visitors)
-      watch(scope, number)
-      reference.members[number] = []
+      fixed.append(makeScope(number, root: plants[order[number]]))
       reference.setRoot(number, order[number])
     }
     reference.events = []
@@ -128,6 +133,7 @@ final class Forest {
 
   func make(_ id: Int, _ uuid: UUID, isBush: Bool) {
     let plant = isBush ? Bush(uuid: uuid) : Plant(uuid: uuid)
+    plant.ensureRecord()
     sights[ObjectIdentifier(plant)] = Sight(plant: plant, id: id)
     adopt(plant, id)
     reference.nodes[id] = .init(isBush: isBush, uuid: uuid)

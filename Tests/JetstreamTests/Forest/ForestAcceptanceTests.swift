@@ -33,6 +33,9 @@ import Testing
     _ = (Plant(), Bush())  // Makes the schemas, with their prototypes.
     let before = Plant.alive.load(ordering: .relaxed)
     var watchers: [ForestWatcher] = []
+    var feeds: [Forest.Feed] = []
+    var records: [Weak<ModelRecord>] = []
+    weak var ticker: Ticker?
     do {
       let forest = Forest(seed: seed)
       for _ in 0..<20 { forest.run(forest.observation()) }
@@ -52,11 +55,32 @@ import Testing
       forest.release()
       watchers = forest.watchers
       forest.watchers = []
+      feeds = forest.feeds
+      records = forest.sights.values.map { Weak($0.record) }
+      ticker = forest.ticker
+      #expect(forest.ticker.isIdle, "something waits for a tick, seed \(seed)")
       if failed { return }
       #expect(forest.living.isEmpty, "still there: \(forest.living), seed \(seed)")
     }
     #expect(Plant.alive.load(ordering: .relaxed) == before, "models are left, seed \(seed)")
     // The models are gone; what observed them holds nothing, and can be ended.
-    for watcher in watchers { watcher.cancel() }
+    let tokens = watchers.flatMap(\.tokens).map(Weak.init)
+    let logs = watchers.map { Weak($0.log) }
+    for watcher in watchers where seed.isMultiple(of: 2) { watcher.cancel() }
+    for feed in feeds {
+      let mistake = await feed.mistake()
+      #expect(mistake == nil, "seed \(seed)")
+    }
+    watchers = []
+    feeds = []
+    #expect(tokens.allSatisfy { $0.object == nil }, "a token is left, seed \(seed)")
+    #expect(logs.allSatisfy { $0.object == nil }, "a callback is left, seed \(seed)")
+    #expect(records.allSatisfy { $0.object == nil }, "a record is left, seed \(seed)")
+    #expect(ticker == nil, "the ticker is left, seed \(seed)")
   }
+}
+
+private struct Weak<Object: AnyObject> {
+  weak var object: Object?
+  init(_ object: Object?) { self.object = object }
 }

@@ -43,6 +43,7 @@ indirect enum ForestOperation {
   case leaveScope(Int)
   case releaseRoot(Int)
   case setRoot(Int, Int)
+  case dropScope(Int)
   case apply(Int, [Fragment])
   case saveState
   case applyState
@@ -86,6 +87,7 @@ extension ForestOperation: CustomStringConvertible {
     case .ownScope(let id): "\(id).isScopeRoot = true"
     case .leaveScope(let id): "\(id).isScopeRoot = false"
     case .releaseRoot(let scope): "scope \(scope).releaseRoot()"
+    case .dropScope(let scope): "drop scope \(scope)"
     case .setRoot(let scope, let id): "scope \(scope).root = #\(id)"
     case .apply(let scope, let fragments):
       "scope \(scope).apply: "
