@@ -3,14 +3,25 @@ import Foundation
 /// What happened to a scope in one interval: added models with all their values, changed models with
 /// the values that differ. Everything else follows from these.
 ///
+/// Of a collection, and of a counter, the set says what was done to it, as operations; so what a change
+/// costs does not depend on how much there is.
+///
 /// A value that can be stored, sent and applied elsewhere.
 public struct ChangeSet: Sendable, Hashable {
   /// Tells change sets apart.
   public let id: UUID
   /// Additions in the order in which the models came, then changes in the order in which they began.
   public let fragments: [SyncFragment]
-  /// The values that each fragment replaces, in the order of the fragments; none for an addition.
-  let replaced: [JSONObject]
+  /// What each fragment replaces, in the order of the fragments; nothing for an addition.
+  let replaced: [Replaced]
+
+  /// Values and operations that take the properties of one model from one state to another.
+  struct Replaced: Sendable, Hashable {
+    var values = JSONObject()
+    var operations = PropertyOperations()
+
+    var isEmpty: Bool { values.isEmpty && operations.isEmpty }
+  }
 
   /// Makes a change set; it gets an id of its own unless one is given.
   ///
@@ -18,21 +29,23 @@ public struct ChangeSet: Sendable, Hashable {
   public init(id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject]) {
     self.init(
       id: id, fragments: fragments,
-      replaced: fragments.map { $0.kind == .change ? bases[$0.uuid] ?? [:] : [:] })
+      replaced: fragments.map {
+        $0.kind == .change ? Replaced(values: bases[$0.uuid] ?? [:]) : Replaced()
+      })
   }
 
-  init(id: UUID? = nil, fragments: [SyncFragment], replaced: [JSONObject]) {
+  init(id: UUID? = nil, fragments: [SyncFragment], replaced: [Replaced]) {
     self.id = id ?? .pooled()
     self.fragments = fragments
     self.replaced = replaced
   }
 
-  /// The values before the set, of every property that a change fragment names. Cost: O(n) in the
-  /// fragments.
+  /// The values before the set, of every property whose value a change fragment names. Cost: O(n) in
+  /// the fragments.
   public var bases: [UUID: JSONObject] {
     var bases: [UUID: JSONObject] = [:]
     for (fragment, before) in zip(fragments, replaced) where fragment.kind == .change {
-      bases[fragment.uuid] = before
+      bases[fragment.uuid] = before.values
     }
     return bases
   }
@@ -42,6 +55,7 @@ public struct ChangeSet: Sendable, Hashable {
     let fragments = fragments.map { fragment in
       var fragment = fragment
       if fragment.uuid == old { fragment.uuid = new }
+      fragment.operations = fragment.operations.renaming(old, to: new)
       return fragment
     }
     return ChangeSet(id: id, fragments: fragments, replaced: replaced)

@@ -21,6 +21,10 @@ public final class Scope: TickClient {
   public var changeInterval: Duration = .milliseconds(10)
   /// Fires with each change set that was made of local changes.
   public let onChanges = Signal<ChangeSet>()
+  /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
+  /// values of collections and counters instead. Costs O(n) in the size of a changed collection while
+  /// somebody listens, and nothing else.
+  package let onWholeChanges = Signal<ChangeSet>()
   /// Fires after remote fragments were applied, once for each call.
   public let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when something was refused: a model that belongs to another scope, a fragment that does
@@ -70,7 +74,7 @@ public final class Scope: TickClient {
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
   var applying = 0
-  @exclusivity(unchecked) var sealed: [ChangeSet] = []
+  @exclusivity(unchecked) var sealed: [CollectedChanges] = []
 
   /// Makes a scope and attaches `root` with all that it holds.
   ///

@@ -64,7 +64,7 @@ package final class Replica {
     self.scope = scope
     self.params = params
     scope.sealChanges()
-    token = scope.onChanges.listen { [weak self] set in self?.localChange(set) }
+    token = scope.onWholeChanges.listen { [weak self] set in self?.localChange(set) }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
@@ -86,7 +86,7 @@ package final class Replica {
       for (key, value) in fragment.properties {
         overlay.add(
           set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
-          before: before[key] ?? .null,
+          before: before.values[key] ?? .null,
           isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }
