@@ -97,7 +97,8 @@ extension Forest {
   }
 
   private func randomEdit() -> PlainEdit {
-    switch random(14) {
+    switch random(16) {
+    case 14, 15: .count(random(7) - 3)
     case 0: .number(random(5))
     case 1: .addNumber(random(3))
     case 2: .title([nil, "a", "b"][random(3)])

@@ -34,7 +34,14 @@ extension Forest {
         // What only this side knows cannot come from the others.
         content = content.filter(known.contains)
         switch random(onlyPlain ? 5 : 16) {
-        case 0: add("number", .number(random(5)))
+        case 0:
+          if chance(50) {
+            add("number", .number(random(5)))
+          } else {
+            // Only what is there can be added to.
+            let isAddition = shared.contains(id) && chance(70)
+            add("count", isAddition ? .addCount(random(5)) : .count(random(9)))
+          }
         case 1: add("title", .title(chance(70) ? "t\(random(3))" : nil))
         case 2: add("heat", .heat(random(5)))
         case 3: add("note", .note(random(5)))

@@ -12,12 +12,16 @@ extension Forest {
       reference.nodes[id] = .init(isBush: isBush, uuid: uuid)
     }
     let written = fragments.map { fragment in
-      let properties = JSONObject(fragment.values.map { $0.json { uuids[$0]! } })
+      var values = fragment.values
+      var operations = PropertyOperations()
+      for case .addCount(let delta) in values { operations["count"] = [.add(Int64(delta))] }
+      values.removeAll { if case .addCount = $0 { true } else { false } }
+      let properties = JSONObject(values.map { $0.json { uuids[$0]! } })
       return switch fragment.target {
       case .known(let id):
         SyncFragment(
           .change, uuid: uuids[id]!, className: reference.nodes[id]!.isBush ? "Bush" : "Plant",
-          properties: properties)
+          properties: properties, operations: operations)
       case .new(_, let uuid, let isBush):
         SyncFragment(
           .add, uuid: uuid, className: isBush ? "Bush" : "Plant", properties: properties)
@@ -108,6 +112,8 @@ extension Forest {
       case .number(let number): if !isHidden("number") { reference.edit(id) { $0.number = number } }
       case .title(let title): if !isHidden("title") { reference.edit(id) { $0.title = title } }
       case .heat(let heat): if !isHidden("heat") { reference.edit(id) { $0.heat = heat } }
+      case .count(let count): if !isHidden("count") { reference.edit(id) { $0.count = count } }
+      case .addCount(let delta): reference.edit(id) { $0.count += delta }
       case .note, .list(.picks, _), .unknownElement(.picks, _), .wrongList(.picks): break
       case .reference(let key, let child):
         if let child { referenced.insert(child) }
@@ -189,6 +195,7 @@ extension ForestOperation.Value {
     case .number(let value): ("number", .integer(Int64(value)))
     case .title(let value): ("title", value.map { .string($0) } ?? .null)
     case .heat(let value): ("heat", .integer(Int64(value)))
+    case .count(let value), .addCount(let value): ("count", .integer(Int64(value)))
     case .note(let value): ("note", .integer(Int64(value)))
     case .reference(let key, let child): (key.rawValue, child.map(text) ?? .null)
     case .list(let key, let list): (key.rawValue, .array(list.map(text)))

@@ -32,7 +32,7 @@ extension Forest {
   private func checkBases(_ set: ChangeSet) {
     guard let replica else { return }
     let bases = set.bases
-    for fragment in set.fragments where fragment.kind == .change {
+    for (fragment, replaced) in zip(set.fragments, set.replaced) where fragment.kind == .change {
       guard let model = replica.model(fragment.uuid) ?? keeper.find(fragment.uuid) else {
         fail("the others do not know what is changed: \(fragment)")
         continue
@@ -42,6 +42,13 @@ extension Forest {
         let base = bases[fragment.uuid]?[key]
         expect(base == old, "the base of \(key) is \(text(base)) instead of \(text(old))")
         expect(value != old, "\(key) was \(text(old)) before")
+      }
+      for (key, operations) in fragment.operations.map({ ($0.key, $0.operations) }) {
+        let old = model.schema[wireName: key].map(model.json(of:))
+        let new = PropertyOperation.apply(operations, to: old)
+        let back = PropertyOperation.apply(replaced.operations[key], to: new)
+        expect(new != old, "\(operations) leave \(key) as it was")
+        expect(back == old, "taking back \(operations) leaves \(text(back)) of \(text(old))")
       }
     }
   }

@@ -15,6 +15,7 @@ enum PlainEdit {
   case moveSpot(Int)
   case note(Int)
   case heat(Int)
+  case count(Int)
   case height(Int)
   /// Sets every value to what it is.
   case same
@@ -37,6 +38,7 @@ enum PlainEdit {
     case .moveSpot(let value): plant.spot.x += value
     case .note(let value): plant.note = value
     case .heat(let value): plant.heat = value
+    case .count(let value): plant.count += value
     case .height(let value): (plant as? Bush)?.height = value
     case .same:
       let old = plant.plain
@@ -47,6 +49,7 @@ enum PlainEdit {
       plant.spot = old.spot
       plant.note += 0
       plant.heat = old.heat
+      plant.count = old.count
       (plant as? Bush)?.height = old.height
     }
   }
@@ -64,6 +67,7 @@ enum PlainEdit {
     case .moveSpot(let value): values.spot.x += value
     case .note(let value): values.note = value
     case .heat(let value): values.heat = value
+    case .count(let value): values.count += value
     case .height(let value): if isBush { values.height = value }
     }
   }

@@ -210,6 +210,25 @@ import Testing
     withExtendedLifetime(token) {}
   }
 
+  @Test("J023: a composite that is changed back and forth within a tick is not missed")
+  func changedBackAndForth() {
+    let plant = Plant()
+    let scope = manualScope(plant)
+    var told: [String] = []
+    var seen: [Int] = []
+    // Before the observers of the composite are called it is back, and then it is not any more.
+    plant.observeChange(keys: ["title"]) { plant.number = 0 }
+    plant.observeChange(\.total) { told.append("\($0) -> \($1)") }
+    plant.observeChange(\.total) { seen.append(plant.total) }
+    plant.observeChange(\.total) { plant.number = 1 }
+    plant.title = "a"
+    plant.number = 1
+    scope.flush()
+    #expect(told.isEmpty && seen == [0])
+    scope.flush()
+    #expect(told == ["0 -> 1"] && seen == [0, 1])
+  }
+
   @Test("J041: a composite's model that goes while a tick delivers is not called")
   func goneWhileDelivering() {
     let read = Plant()

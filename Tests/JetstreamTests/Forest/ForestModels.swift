@@ -21,6 +21,7 @@ class Plant: ModelObject {
   @Property var spot = ForestSpot()
   @Property(.local) var note = 0
   @Property(.minSyncInterval(.milliseconds(40))) var heat = 0
+  @Property(.counter) var count = 0
   @Property var left: Plant?
   @Property var right: Plant?
   @Property var items: ModelArray<Plant> = []
@@ -66,6 +67,7 @@ struct PlainValues: Equatable {
   var spot = ForestSpot()
   var note = 0
   var heat = 0
+  var count = 0
   var height = 0
 
   /// The values by the names of their properties, as texts.
@@ -74,7 +76,7 @@ struct PlainValues: Equatable {
       ("number", "\(number)"), ("title", title ?? "nil"), ("counts", "\(counts)"),
       ("sizes", "\(sizes.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" })"),
       ("spot", "\(spot.x),\(spot.y)"), ("note", "\(note)"), ("heat", "\(heat)"),
-      ("height", "\(height)"),
+      ("count", "\(count)"), ("height", "\(height)"),
     ]
   }
 }
@@ -83,7 +85,7 @@ extension Plant {
   var plain: PlainValues {
     PlainValues(
       number: number, title: title, counts: counts, sizes: sizes, spot: spot, note: note,
-      heat: heat, height: (self as? Bush)?.height ?? 0)
+      heat: heat, count: count, height: (self as? Bush)?.height ?? 0)
   }
 
   /// Reads or writes a reference; what does not fit its class is a mistake of the test.

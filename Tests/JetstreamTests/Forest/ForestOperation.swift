@@ -12,6 +12,9 @@ indirect enum ForestOperation {
     case title(String?)
     case heat(Int)
     case note(Int)
+    case count(Int)
+    /// What was added, as an operation.
+    case addCount(Int)
     case reference(ReferenceKey, Int?)
     case list(ListKey, [Int])
     case friend(Int)
