@@ -107,11 +107,17 @@ open class ModelObject: Hashable {
   // MARK: Access by property
 
   final func json(of property: ModelSchema.Property) -> JSONValue {
-    property.access.json(at: address + property.offset)
+    contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
   }
 
+  /// The content of a collection. Of one that is being changed in place that is the content before.
   final func list(of property: ModelSchema.Property) -> ModelList {
-    property.access.list(at: address + property.offset)
+    contentBefore(property) ?? property.access.list(at: address + property.offset)
+  }
+
+  private func contentBefore(_ property: ModelSchema.Property) -> ModelList? {
+    guard let record, !record.leases.isEmpty else { return nil }
+    return record.leases.content(before: property.index)
   }
 
   /// Whether the property's value is the one that `json` describes.

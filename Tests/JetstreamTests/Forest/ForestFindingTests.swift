@@ -196,6 +196,36 @@ import Testing
     inner.right = nil
   }
 
+  @Test("J037: a model whose collection is being changed may leave its scope, and be told of")
+  func leavesWhileChanged() {
+    let (root, owner, first, second) = (Plant(), Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    root.left = owner
+    owner.items = [first]
+    scope.apply([change(of: root, ["what": true])])  // Something unknown is kept from here on.
+    scope.flush()
+    owner.items.append(second)
+    owner.change(.items) {
+      $0.removeAll()
+      owner.detach()
+    }
+    #expect(owner.scope == nil && owner.items.isEmpty)
+    root.left = owner
+    scope.flush()
+    var inner: [ChangeSet] = []
+    let outer = scope.changeSets {
+      owner.change(.items) {
+        $0.append(first)
+        inner = scope.changeSets {}
+        $0.append(second)
+      }
+    }
+    // What is not done yet is not told.
+    #expect(inner.isEmpty)
+    let change = outer.flatMap(\.fragments).last
+    #expect(change?.operations["items"].compactMap(\.model) == [first.uuid, second.uuid])
+  }
+
   @Test("J041: a token keeps nothing of a model that is gone")
   func tokenOfGoneModel() {
     weak var gone: Plant?
