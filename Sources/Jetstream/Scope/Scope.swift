@@ -198,7 +198,8 @@ public final class Scope: TickClient {
 
   /// Collects what admitting a model means: it is new, unless it comes from the others or has only
   /// been away since the last change set.
-  func enter(_ record: ModelRecord) {
+  /// What is `below` a model that comes as well was not named by whoever brings that one.
+  func enter(_ record: ModelRecord, below: Bool = false) {
     if !membershipObservers.isEmpty, let model = record.model {
       membershipObservers.forEach { $0.modelEntered(model) }
     }
@@ -210,7 +211,7 @@ public final class Scope: TickClient {
       record.captureScope = self
       // The scope that it has left keeps it, but from here on this one may have to as well.
       record.isKeptAsLeft = false
-      record.isNew = !isWritingRemotely
+      record.isNew = !isWritingRemotely || (below && applying > 0 && isLocalAddition(record))
       if record.isNew {
         entered.append(record)
         startCollecting()
@@ -218,6 +219,15 @@ public final class Scope: TickClient {
     }
     record.enteredScope(of: ticker)
     if record.observers != nil || unknown != nil { unknownEnters(record) }
+  }
+
+  /// Whether the model stands only in properties that are local, or that were changed here and not
+  /// told yet: so others do not know it, although what they did brings it into the scope.
+  private func isLocalAddition(_ record: ModelRecord) -> Bool {
+    record.parents.all.allSatisfy {
+      $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
+        || $0.parent.captured.contains($0.index)
+    }
   }
 
   func leave(_ record: ModelRecord) {
