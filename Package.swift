@@ -13,7 +13,8 @@ let manualOnly = [
   "Model/SchemaComparisonTests.swift", "Model/SchemaTests.swift",
   "Model/StepCompositionTests.swift", "Queries/OrderTreeTests.swift",
   "Queries/QueryCostTests.swift", "Scope/CollectionMergeTests.swift",
-  "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift", "Signals/ActorTickerTests.swift",
+  "Scope/CollectionEditTests.swift", "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift",
+  "Signals/ActorTickerTests.swift",
   "Signals/TickerTests.swift",
 ]
 
@@ -68,10 +69,15 @@ let package = Package(
     .executableTarget(
       name: "LogWriter", dependencies: ["Jetstream"], path: "Tests/Fixtures/LogWriter",
       swiftSettings: settings),
+    // What the fuzzer and the tests feed with whatever bytes they can think of.
+    .target(
+      name: "FuzzTargets", dependencies: ["Jetstream"], path: "Tests/FuzzTargets",
+      swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests",
       dependencies: [
-        "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture", "ReflectionOffFixture",
+        "FuzzTargets", "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture",
+        "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.
@@ -84,3 +90,13 @@ let package = Package(
       swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]
 )
+
+// The fuzzer links with a library that only `-sanitize=fuzzer` brings: see `.ci/fuzz`.
+if Context.environment["JETSTREAM_FUZZ"] != nil {
+  package.targets += [
+    .target(name: "FuzzDriver", path: "Tests/Fuzz/Driver"),
+    .executableTarget(
+      name: "fuzz", dependencies: ["FuzzDriver", "FuzzTargets"], path: "Tests/Fuzz/Command",
+      swiftSettings: settings),
+  ]
+}

@@ -6,42 +6,50 @@ let fragmentSuite = Suite(
 ) {
   [
     Row(
-      name: "encode a fragment", unit: "ns", peerName: "JSONEncoder, concrete struct", bar: 0.1
+      name: "encode a fragment, of 100,000", unit: "ns", peerName: "JSONEncoder, concrete struct",
+      bar: 0.1
     ) {
       let encoder = JSONEncoder()
-      let ours = Samples.fragments
       let peers = Samples.wireShapes
       return Probes(
-        ours: {
-          perFragment {
-            var bytes: [UInt8] = [UInt8(ascii: "[")]
-            for (place, fragment) in ours.enumerated() {
-              if place > 0 { bytes.append(UInt8(ascii: ",")) }
-              fragment.write(to: &bytes)
-            }
-            bytes.append(UInt8(ascii: "]"))
-            Sink.take(bytes.count)
-          }
-        },
+        ours: Samples.encoding(),
         peer: { perFragment { Sink.take(try! encoder.encode(peers).count) } })
     },
     Row(
-      name: "decode a fragment", unit: "ns", peerName: "JSONDecoder, concrete struct", bar: 0.1
+      name: "encode a fragment, of 100,000", unit: "ns", peerName: "JSONSerialization, dictionaries"
+    ) {
+      let peers = try! JSONSerialization.jsonObject(with: Samples.data)
+      return Probes(
+        ours: Samples.encoding(),
+        peer: {
+          perFragment { Sink.take(try! JSONSerialization.data(withJSONObject: peers).count) }
+        })
+    },
+    Row(
+      name: "decode a fragment, of 100,000", unit: "ns", peerName: "JSONDecoder, concrete struct",
+      bar: 0.1
     ) {
       let data = Samples.data
-      let bytes = [UInt8](data)
       let decoder = JSONDecoder()
       return Probes(
-        ours: {
-          perFragment {
-            let fragments = Samples.fragments(of: bytes)
-            Sink.take(fragments[fragments.count / 2].properties.count)
-          }
-        },
+        ours: Samples.decoding(),
         peer: {
           perFragment {
             let shapes = try! decoder.decode([WireShape].self, from: data)
             Sink.take(Int(shapes[shapes.count / 2].properties.width))
+          }
+        })
+    },
+    Row(
+      name: "decode a fragment, of 100,000", unit: "ns", peerName: "JSONSerialization, dictionaries"
+    ) {
+      let data = Samples.data
+      return Probes(
+        ours: Samples.decoding(),
+        peer: {
+          perFragment {
+            let shapes = try! JSONSerialization.jsonObject(with: data) as! [Any]
+            Sink.take(shapes.count)
           }
         })
     },
@@ -60,9 +68,9 @@ let fragmentSuite = Suite(
   ]
 }
 
+/// Nanoseconds for each of the fragments that `body` goes through.
 private func perFragment(_ body: () -> Void) -> Double {
-  let passes = 5
-  return nanoseconds { for _ in 0..<passes { body() } } / Double(passes * Samples.count)
+  nanoseconds(body) / Double(Samples.count)
 }
 
 /// A fragment as somebody without Jetstream would declare it.
@@ -82,21 +90,21 @@ private struct WireShape: Codable {
   var properties: Properties
 }
 
-/// A thousand fragments, with coordinates that have fractions, as dragging gives them.
+/// Many changes, with coordinates that have fractions, as dragging gives them.
 private enum Samples {
-  static let count = 1000
+  static let count = 100_000
 
   static let wireShapes: [WireShape] = (0..<count).map { place in
-    WireShape(
-      type: .add, uuid: UUID(), clsName: "Shape",
-      properties: .init(
-        x: Float(place) * 0.37, y: 1000 - Float(place) * 0.11, width: Float(place % 90) + 10,
-        color: UInt32(truncatingIfNeeded: place &* 2_654_435_761)))
+    let step = Float(place % 1000)
+    let properties = WireShape.Properties(
+      x: step * 0.37, y: 1000 - step * 0.11, width: Float(place % 90) + 10,
+      color: UInt32(truncatingIfNeeded: place &* 2_654_435_761))
+    return WireShape(type: .change, uuid: UUID(), clsName: "Shape", properties: properties)
   }
 
   static let fragments = wireShapes.map { shape in
     SyncFragment(
-      .add, uuid: shape.uuid, className: shape.clsName,
+      .change, uuid: shape.uuid, className: shape.clsName,
       properties: [
         "x": .float(shape.properties.x), "y": .float(shape.properties.y),
         "width": .float(shape.properties.width), "color": .integer(Int64(shape.properties.color)),
@@ -106,9 +114,31 @@ private enum Samples {
   /// The array of all fragments, which both sides read.
   static var data: Data { try! JSONEncoder().encode(wireShapes) }
 
-  static func fragments(of bytes: [UInt8]) -> [SyncFragment] {
-    guard case .array(let values) = try! JSONValue(parsing: bytes) else { return [] }
-    return values.map { try! SyncFragment(json: $0) }
+  /// Writes them as one array.
+  static func encoding() -> Probe {
+    let fragments = fragments
+    return {
+      perFragment {
+        var bytes: [UInt8] = [UInt8(ascii: "[")]
+        for (place, fragment) in fragments.enumerated() {
+          if place > 0 { bytes.append(UInt8(ascii: ",")) }
+          fragment.write(to: &bytes)
+        }
+        bytes.append(UInt8(ascii: "]"))
+        Sink.take(bytes.count)
+      }
+    }
+  }
+
+  /// Reads the array.
+  static func decoding() -> Probe {
+    let bytes = [UInt8](data)
+    return {
+      perFragment {
+        let fragments = try! SyncFragment.array(parsing: bytes)
+        Sink.take(fragments[fragments.count / 2].properties.count)
+      }
+    }
   }
 }
 
@@ -149,7 +179,7 @@ private final class RemoteChanges {
     turn = 1 - turn
     let time = nanoseconds {
       for message in messages[turn] {
-        let report = scope.apply(Samples.fragments(of: message))
+        let report = scope.apply(try! SyncFragment.array(parsing: message))
         precondition(report.isComplete, "A change does not fit.")
       }
     }

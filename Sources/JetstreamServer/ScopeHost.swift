@@ -58,7 +58,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     self.unknown = unknown
     scope.sealChanges()
     scope.addMembershipObserver(self)
-    token = scope.onChanges.listen { [weak self] in self?.localChange($0) }
+    token = scope.onWholeChanges.listen { [weak self] in self?.localChange($0) }
   }
 
   func end() {
@@ -98,13 +98,14 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   private func localChange(_ set: ChangeSet) {
     sequence += 1
+    let bases = set.bases
     for fragment in set.fragments where fragment.kind == .change {
       let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties
       where schema?[wireName: key]?.isCollection == true {
         note(
           PropertyKey(uuid: fragment.uuid, name: key),
-          from: set.bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
+          from: bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
       }
     }
     onLocalChanges?(set.fragments, newcomers(among: set.fragments))

@@ -73,7 +73,7 @@ final class ObservationBridge: Observable {
 
   /// Whether objects of `modelClass` are to be bridged. The first such class of the process opens the
   /// gate for reads. Until then the bridge costs nobody anything; from then on a read of any model looks
-  /// at the model's class.
+  /// at ``ModelObject/isBridged``.
   static func adopts(_ modelClass: ModelObject.Type) -> Bool {
     guard modelClass is any Observable.Type else { return false }
     _ = openGate
@@ -86,11 +86,14 @@ final class ObservationBridge: Observable {
 extension ModelObject {
   /// A property was read while the gate was open.
   final func bridgeRead(at offset: Int) {
-    let schema = schema
-    guard schema.isObservable else { return }
-    let observers = ensureRecord().ensureObservers()
-    let bridge = observers.bridge ?? ObservationBridge()
-    observers.bridge = bridge
-    bridge.didRead(schema.index(atOffset: offset))
+    let record = ensureRecord()
+    let bridge = record.observers?.bridge ?? makeBridge(record)
+    bridge.didRead(record.schema.index(atOffset: offset))
+  }
+
+  private final func makeBridge(_ record: ModelRecord) -> ObservationBridge {
+    let made = ObservationBridge()
+    record.ensureObservers().bridge = made
+    return made
   }
 }

@@ -77,17 +77,20 @@ final class SnapshotGraph: Sendable {
       }
       next += 1
     }
-    relink(models)
+    relink(order.map { ($0, models[$0]!) })
     return result
   }
 
-  /// Weak references lead to the copies of their targets.
-  private func relink(_ models: [Int: ModelObject]) {
+  /// Weak references lead to the copies of their targets; of two with one UUID, which a tree in no
+  /// scope may have, to that of the first.
+  private func relink(_ models: [(place: Int, model: ModelObject)]) {
     var targets: [UUID: ModelObject]?
     for (place, model) in models {
       for step in nodes[place].plan.steps where step.isWeak {
         let known =
-          targets ?? Dictionary(uniqueKeysWithValues: models.map { (nodes[$0].uuid, $1) })
+          targets
+          ?? Dictionary(
+            models.map { (nodes[$0].uuid, $1) }, uniquingKeysWith: { first, _ in first })
         targets = known
         step.source.relink(at: model.storage(of: step.property)) { known[$0] }
       }

@@ -10,16 +10,31 @@ public struct JSONObject: Sendable {
   /// One member.
   public typealias Element = (key: String, value: JSONValue)
 
+  /// One member as it is kept. Unlike a tuple, a structure is released by code that knows its type.
+  struct Member {
+    var key: String
+    var value: JSONValue
+  }
+
   /// All members in order.
-  private(set) var members: [Element] = []
+  private(set) var members: [Member] = []
 
   /// Where each key stands; nil as long as there are fewer than `indexedCount` members.
   private var positions: [String: Int]?
 
-  private static let indexedCount = 16
+  /// From this number of members on, keys are looked up by their hash.
+  static let indexedCount = 16
 
   /// Makes an object without members.
   public init() {}
+
+  /// Makes an object of members that are known to have different keys. `positions` may say where each
+  /// stands, if that is known already and there are many.
+  init(unique members: [Member], positions: [String: Int]?) {
+    self.members = members
+    guard members.count >= Self.indexedCount else { return }
+    if let positions { self.positions = positions } else { reindex() }
+  }
 
   /// Makes an object of pairs; of two equal keys the later value stands at the earlier place.
   public init(_ pairs: some Sequence<(String, JSONValue)>) {
@@ -50,10 +65,6 @@ public struct JSONObject: Sendable {
     members.reserveCapacity(count)
   }
 
-  /// Whether the object has a key.
-  @inline(__always)
-  func contains(key: String) -> Bool { position(of: key) != nil }
-
   @inline(__always)
   private func position(of key: String) -> Int? {
     guard members.count < Self.indexedCount else { return positions?[key] }
@@ -66,8 +77,10 @@ public struct JSONObject: Sendable {
   @inline(__always)
   mutating func append(newKey key: consuming String, _ value: consuming JSONValue) {
     let position = members.count
-    guard position >= Self.indexedCount - 1 else { return members.append((key, value)) }
-    members.append((copy key, value))
+    guard position >= Self.indexedCount - 1 else {
+      return members.append(Member(key: key, value: value))
+    }
+    members.append(Member(key: copy key, value: value))
     if position >= Self.indexedCount { positions?[key] = position } else { reindex() }
   }
 
@@ -98,7 +111,10 @@ extension JSONObject: RandomAccessCollection {
   public var endIndex: Int { members.count }
 
   /// The member at a place.
-  public subscript(position: Int) -> Element { members[position] }
+  public subscript(position: Int) -> Element {
+    let member = members[position]
+    return (member.key, member.value)
+  }
 }
 
 extension JSONObject: Hashable {
@@ -119,10 +135,10 @@ extension JSONObject: Hashable {
   /// Feeds the members to `hasher` in a way that does not depend on their order.
   public func hash(into hasher: inout Hasher) {
     var sum = 0
-    for (key, value) in members {
+    for member in members {
       var memberHasher = Hasher()
-      memberHasher.combine(key)
-      memberHasher.combine(value)
+      memberHasher.combine(member.key)
+      memberHasher.combine(member.value)
       sum ^= memberHasher.finalize()
     }
     hasher.combine(members.count)

@@ -1,61 +1,53 @@
 extension JSONParser {
-  /// What the digits of a number say: `magnitude * 10^exponent`, unless it was too long to count.
-  private struct Decimal {
-    var magnitude: UInt64 = 0
-    var exponent = 0
-    var isExact = true
-
-    /// Takes one more digit.
-    @inline(__always)
-    mutating func take(_ digit: UInt8) {
-      let (product, overflow) = magnitude.multipliedReportingOverflow(by: 10)
-      let (sum, carry) = product.addingReportingOverflow(UInt64(digit))
-      if overflow || carry { isExact = false } else { magnitude = sum }
-    }
-  }
-
   /// Reads a number whose first byte, a digit or a minus sign, is the next byte.
   mutating func number() throws(JSONError) -> JSONValue {
     let start = position
     let isNegative = next == UInt8(ascii: "-")
     if isNegative { position += 1 }
     var decimal = Decimal()
-    if next == UInt8(ascii: "0") {
-      position += 1
-      guard digit == nil else { throw failure(.invalidNumber) }
-    } else {
-      try digits { decimal.take($0) }
+    let first = position
+    try digits(of: &decimal)
+    guard position - first == 1 || bytes[first] != UInt8(ascii: "0") else {
+      position = first + 1
+      throw failure(.invalidNumber)
     }
-    let isFraction = next == UInt8(ascii: ".")
-    if isFraction {
-      position += 1
-      let first = position
-      try digits { decimal.take($0) }
-      decimal.exponent = first - position
-    }
-    let isScaled = next | 0x20 == UInt8(ascii: "e")
-    if isScaled { decimal.exponent += try exponent() }
-    guard isFraction || isScaled else {
+    let mark = next
+    guard mark == UInt8(ascii: ".") || mark | 0x20 == UInt8(ascii: "e") else {
       return try whole(decimal, isNegative: isNegative, from: start)
     }
+    if mark == UInt8(ascii: ".") {
+      position += 1
+      let point = position
+      try digits(of: &decimal)
+      decimal.exponent = point - position
+    }
+    if next | 0x20 == UInt8(ascii: "e") { decimal.exponent += try exponent() }
     return .double(try double(decimal, isNegative: isNegative, from: start))
   }
 
-  private var digit: UInt8? {
-    @inline(__always) get {
-      let value = next &- UInt8(ascii: "0")
-      return value < 10 ? value : nil
-    }
+  /// What the digits of a number say, `magnitude * 10^exponent`, as long as there are not too many.
+  private struct Decimal {
+    var magnitude: UInt64 = 0
+    var exponent = 0
+    var digits = 0
   }
 
-  /// Hands on one digit or more.
+  /// Reads one digit or more.
   @inline(__always)
-  private mutating func digits(_ take: (UInt8) -> Void) throws(JSONError) {
-    guard digit != nil else { throw failure(.invalidNumber) }
-    while let digit {
-      take(digit)
-      position += 1
+  private mutating func digits(of decimal: inout Decimal) throws(JSONError) {
+    let first = position
+    var place = first
+    var magnitude = decimal.magnitude
+    while place < bytes.count {
+      let digit = bytes[place] &- UInt8(ascii: "0")
+      guard digit < 10 else { break }
+      magnitude = magnitude &* 10 &+ UInt64(digit)
+      place += 1
     }
+    position = place
+    guard place > first else { throw failure(.invalidNumber) }
+    decimal.magnitude = magnitude
+    decimal.digits += place - first
   }
 
   /// Reads `e`, a sign and digits. Beyond a million the exact value makes no difference.
@@ -63,42 +55,58 @@ extension JSONParser {
     position += 1
     let isNegative = next == UInt8(ascii: "-")
     if isNegative || next == UInt8(ascii: "+") { position += 1 }
+    let first = position
     var exponent = 0
-    try digits { if exponent < 1_000_000 { exponent = exponent * 10 + Int($0) } }
+    while case let digit = next &- UInt8(ascii: "0"), digit < 10 {
+      if exponent < 1_000_000 { exponent = exponent * 10 + Int(digit) }
+      position += 1
+    }
+    guard position > first else { throw failure(.invalidNumber) }
     return isNegative ? -exponent : exponent
   }
 
+  @inline(__always)
   private func whole(
     _ decimal: Decimal, isNegative: Bool, from start: Int
   ) throws(JSONError) -> JSONValue {
-    if decimal.isExact {
-      if !isNegative {
-        return Int64(exactly: decimal.magnitude).map { .integer($0) }
-          ?? .unsigned(decimal.magnitude)
-      }
-      if decimal.magnitude <= Int64.min.magnitude {
-        return .integer(Int64(truncatingIfNeeded: 0 &- decimal.magnitude))
-      }
+    if decimal.digits <= 18 {
+      let magnitude = Int64(truncatingIfNeeded: decimal.magnitude)
+      return .integer(isNegative ? -magnitude : magnitude)
     }
-    return .double(try double(decimal, isNegative: isNegative, from: start))
+    if decimal.digits <= 20 {
+      let text = String(decoding: bytes[start..<position], as: UTF8.self)
+      if let value = Int64(text) { return .integer(value) }
+      if let value = UInt64(text) { return .unsigned(value) }
+    }
+    return .double(try Self.longDouble(bytes, from: start, to: position))
   }
 
   /// The nearest double. A product or quotient of two exactly known doubles is rounded once, so
   /// short numbers need no general algorithm.
+  @inline(__always)
   private func double(
     _ decimal: Decimal, isNegative: Bool, from start: Int
   ) throws(JSONError) -> Double {
-    if decimal.isExact, decimal.magnitude == 0 { return isNegative ? -0.0 : 0 }
-    if decimal.isExact, decimal.magnitude < 1 << 53, abs(decimal.exponent) <= 22 {
-      let magnitude = Double(decimal.magnitude)
-      let value =
-        decimal.exponent < 0
+    // Nineteen digits always fit the magnitude.
+    guard decimal.digits <= 19, decimal.magnitude < 1 << 53,
+      abs(decimal.exponent) <= 22 || decimal.magnitude == 0
+    else { return try Self.longDouble(bytes, from: start, to: position) }
+    let magnitude = Double(decimal.magnitude)
+    let value =
+      decimal.magnitude == 0
+      ? 0
+      : decimal.exponent < 0
         ? magnitude / Self.powersOfTen[-decimal.exponent]
         : magnitude * Self.powersOfTen[decimal.exponent]
-      return isNegative ? -value : value
-    }
-    let text = String(
-      decoding: UnsafeBufferPointer(rebasing: bytes[start..<position]), as: UTF8.self)
+    return isNegative ? -value : value
+  }
+
+  /// The nearest double to any text that is a number.
+  @inline(never)
+  private static func longDouble(
+    _ bytes: UnsafeBufferPointer<UInt8>, from start: Int, to end: Int
+  ) throws(JSONError) -> Double {
+    let text = String(decoding: bytes[start..<end], as: UTF8.self)
     guard let value = Double(text) else { throw JSONError(.invalidNumber, at: start) }
     guard value.isFinite else { throw JSONError(.numberOutOfRange, at: start) }
     return value

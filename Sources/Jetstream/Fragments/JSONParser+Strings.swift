@@ -11,6 +11,19 @@ extension JSONParser {
     return string
   }
 
+  /// Reads a string that is likely to occur again: the key of an object, or the name of a class. Its
+  /// opening quote is the next byte. For the bit see ``JSONKeys``.
+  @inline(__always)
+  mutating func key() throws(JSONError) -> (string: String, bit: UInt64) {
+    let start = position + 1
+    let end = JSONScan.plainEnd(bytes, from: start)
+    guard end < bytes.count, bytes[end] == UInt8(ascii: "\""), end - start <= JSONKeys.maxLength,
+      let key = keys.string(bytes, from: start, to: end)
+    else { return (try string(), 0) }
+    position = end + 1
+    return key
+  }
+
   /// Goes on with a string that has an escape, or an error, at the position.
   private mutating func escapedString(from start: Int) throws(JSONError) -> String {
     var content = Array(bytes[start..<position])
@@ -59,9 +72,11 @@ extension JSONParser {
     let unit = try hexUnit()
     if let scalar = Unicode.Scalar(unit) { return scalar }
     guard unit < 0xDC00 else { throw JSONError(.loneSurrogate, at: start) }
-    guard next == UInt8(ascii: "\\"), position + 1 < bytes.count,
-      bytes[position + 1] == UInt8(ascii: "u")
-    else { throw JSONError(.loneSurrogate, at: start) }
+    if next == UInt8(ascii: "\\"), position + 1 == bytes.count { position += 1 }
+    guard position < bytes.count else { throw failure() }
+    guard next == UInt8(ascii: "\\"), bytes[position + 1] == UInt8(ascii: "u") else {
+      throw JSONError(.loneSurrogate, at: start)
+    }
     position += 2
     let low = try hexUnit()
     guard (0xDC00..<0xE000).contains(low) else { throw JSONError(.loneSurrogate, at: start) }

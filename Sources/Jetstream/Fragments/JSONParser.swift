@@ -2,29 +2,57 @@
 ///
 /// Recursive descent, with the depth bounded by ``JSONLimits/maxDepth``. A byte of zero stands for
 /// the end of the text while looking ahead: nothing outside a string begins with it.
-struct JSONParser {
+struct JSONParser: ~Copyable {
   let bytes: UnsafeBufferPointer<UInt8>
-  private let maxDepth: Int
-
-  /// How many members the last object had at each depth: the next one there is likely alike.
-  private var memberCounts = [Int](repeating: 4, count: 16)
+  let maxDepth: Int
 
   /// The number of bytes read so far.
   var position = 0
+
+  /// The strings of keys and names.
+  var keys = JSONKeys()
+
+  /// The members and the elements of what is being read, inner ones after outer ones.
+  private var members = JSONStack<JSONObject.Member>()
+  private var elements = JSONStack<JSONValue>()
 
   /// Reads the whole of `bytes` as one value.
   static func parse(
     _ bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits
   ) -> Result<JSONValue, JSONError> {
+    parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in try parser.value(depth: 0) }
+  }
+
+  /// Reads the whole of `bytes` as what `read` takes from it, with white space around.
+  static func parse<Content>(
+    inPlace bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits,
+    _ read: (inout JSONParser) throws(JSONError) -> Content
+  ) -> Result<Content, JSONError> {
     guard bytes.count <= limits.maxBytes else {
       return .failure(JSONError(.tooLong, at: Swift.max(limits.maxBytes, 0)))
     }
     var parser = JSONParser(bytes, maxDepth: Swift.min(limits.maxDepth, 256))
     do throws(JSONError) {
-      return .success(try parser.document())
+      let content = try read(&parser)
+      parser.skipWhiteSpace()
+      guard parser.position == bytes.count else { throw parser.failure(.trailingCharacters) }
+      return .success(content)
     } catch {
       return .failure(error)
     }
+  }
+
+  /// Reads the whole of `bytes`, which are copied if they do not stand in one piece.
+  static func parse<Content>(
+    _ bytes: some Collection<UInt8>, limits: JSONLimits,
+    _ read: (inout JSONParser) throws(JSONError) -> Content
+  ) -> Result<Content, JSONError> {
+    let inPlace = bytes.withContiguousStorageIfAvailable { bytes in
+      parse(inPlace: bytes, limits: limits, read)
+    }
+    if let inPlace { return inPlace }
+    let copy = Array(bytes)
+    return copy.withUnsafeBufferPointer { parse(inPlace: $0, limits: limits, read) }
   }
 
   private init(_ bytes: UnsafeBufferPointer<UInt8>, maxDepth: Int) {
@@ -42,16 +70,9 @@ struct JSONParser {
     JSONError(position < bytes.count ? reason : .unexpectedEnd, at: position)
   }
 
-  private mutating func document() throws(JSONError) -> JSONValue {
-    let value = try value(depth: 0)
-    skipWhiteSpace()
-    guard position == bytes.count else { throw failure(.trailingCharacters) }
-    return value
-  }
-
   @inline(__always)
-  private mutating func skipWhiteSpace() {
-    while position < bytes.count {
+  mutating func skipWhiteSpace() {
+    while position < bytes.count, bytes[position] <= 0x20 {
       switch bytes[position] {
       case 0x20, 0x0A, 0x0D, 0x09: position += 1
       default: return
@@ -59,7 +80,8 @@ struct JSONParser {
     }
   }
 
-  private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+  /// Reads any value, which stands inside of `depth` arrays and objects.
+  mutating func value(depth: Int) throws(JSONError) -> JSONValue {
     skipWhiteSpace()
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
@@ -87,56 +109,121 @@ struct JSONParser {
   }
 
   private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
+    let start = elements.count
+    try eachElement(depth: depth) { parser throws(JSONError) in
+      let element = try parser.value(depth: depth)
+      parser.elements.push(element)
+    }
+    return elements.pop(from: start)
+  }
+
+  /// Reads an array whose opening bracket is the next byte; `read` takes one element each time.
+  @inline(__always)
+  mutating func eachElement(
+    depth: Int, _ read: (inout JSONParser) throws(JSONError) -> Void
+  ) throws(JSONError) {
     guard depth <= maxDepth else { throw failure(.tooDeep) }
     position += 1
     skipWhiteSpace()
     if next == UInt8(ascii: "]") {
       position += 1
-      return []
+      return
     }
-    var elements: [JSONValue] = []
     while true {
-      elements.append(try value(depth: depth))
+      try read(&self)
       skipWhiteSpace()
       switch next {
       case UInt8(ascii: ","): position += 1
       case UInt8(ascii: "]"):
         position += 1
-        return elements
+        return
       default: throw failure()
       }
     }
   }
 
-  private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+  /// Reads an object whose opening brace is the next byte.
+  mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+    try object(depth: depth) { parser, _ throws(JSONError) in try parser.value(depth: depth) }
+  }
+
+  /// Reads an object whose opening brace is the next byte; `read` takes the value of each key.
+  @inline(__always)
+  mutating func object(
+    depth: Int, _ read: (inout JSONParser, String) throws(JSONError) -> JSONValue
+  ) throws(JSONError) -> JSONObject {
     guard depth <= maxDepth else { throw failure(.tooDeep) }
-    var object = JSONObject()
     position += 1
     skipWhiteSpace()
     if next == UInt8(ascii: "}") {
       position += 1
-      return object
+      return JSONObject()
     }
-    object.reserveCapacity(memberCounts[depth & 15])
+    let first = members.count
+    var seen = SeenKeys(evictions: keys.evictions)
     while true {
       skipWhiteSpace()
       guard next == UInt8(ascii: "\"") else { throw failure() }
       let start = position
-      let key = try string()
+      let (key, bit) = try key()
       skipWhiteSpace()
       guard next == UInt8(ascii: ":") else { throw failure() }
       position += 1
-      guard !object.contains(key: key) else { throw JSONError(.duplicateKey(key), at: start) }
-      object.append(newKey: key, try value(depth: depth))
+      guard isNew(key, bit, since: first, &seen) else {
+        throw JSONError(.duplicateKey(key), at: start)
+      }
+      let value = try read(&self, key)
+      members.push(JSONObject.Member(key: key, value: value))
       skipWhiteSpace()
       switch next {
       case UInt8(ascii: ","): position += 1
       case UInt8(ascii: "}"):
         position += 1
-        memberCounts[depth & 15] = Swift.min(object.count, 32)
-        return object
+        return JSONObject(unique: members.pop(from: first), positions: seen.positions)
       default: throw failure()
       }
+    }
+  }
+}
+
+// MARK: Duplicate keys
+
+extension JSONParser {
+  /// Which keys an object had so far.
+  private struct SeenKeys {
+    /// The bits of all of them, as long as that is enough to know.
+    var bits: UInt64 = 0
+    var isByBits = true
+    let evictions: Int
+    /// Where each stands, from the moment on when this is how they are looked up.
+    var positions: [String: Int]?
+  }
+
+  /// Whether the object whose first member stands at `first` does not have a key yet.
+  @inline(__always)
+  private func isNew(
+    _ key: String, _ bit: UInt64, since first: Int, _ seen: inout SeenKeys
+  ) -> Bool {
+    if seen.isByBits, bit != 0, keys.evictions == seen.evictions {
+      guard seen.bits & bit == 0 else { return false }
+      seen.bits |= bit
+      return true
+    }
+    return isNewByText(key, since: first, &seen)
+  }
+
+  @inline(never)
+  private func isNewByText(_ key: String, since first: Int, _ seen: inout SeenKeys) -> Bool {
+    seen.isByBits = false
+    return members.withElements(from: first) { members in
+      if members.count < JSONObject.indexedCount { return !members.contains { $0.key == key } }
+      if seen.positions == nil {
+        var positions: [String: Int] = [:]
+        positions.reserveCapacity(members.count * 2)
+        for (position, member) in members.enumerated() { positions[member.key] = position }
+        seen.positions = positions
+      }
+      return seen.positions!.updateValue(members.count, forKey: key) == nil
     }
   }
 }

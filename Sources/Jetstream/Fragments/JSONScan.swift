@@ -30,6 +30,22 @@ enum JSONScan {
     (word &- ones) & ~word & highBits
   }
 
+  /// The four bytes that eight hexadecimal digits of either case stand for, or nil if one of the
+  /// characters is not such a digit. The first digit is the lowest byte of `digits`, the first byte
+  /// the lowest of the result.
+  @inline(__always)
+  static func hexBytes(_ digits: UInt64) -> UInt32? {
+    let isLetter = digits >> 6 & ones
+    let nibbles = (digits & (ones &* 0x0F)) &+ isLetter &* 9
+    // Only digits give themselves when they are written again, in the case that they came in.
+    let isAboveNine = (nibbles &+ (ones &* 0x76)) >> 7 & ones
+    let written = nibbles &+ (ones &* 0x30) &+ isAboveNine &* 0x27
+    guard written == digits | isLetter << 5, nibbles & (ones &* 0xF0) == 0 else { return nil }
+    let pairs = (nibbles << 4 | nibbles >> 8) & 0x00FF_00FF_00FF_00FF
+    let words = (pairs | pairs >> 8) & 0x0000_FFFF_0000_FFFF
+    return UInt32(truncatingIfNeeded: words | words >> 16)
+  }
+
   /// The value of a hexadecimal digit of either case, or nil for any other byte.
   @inline(__always)
   static func hexValue(_ byte: UInt8) -> UInt8? {

@@ -48,13 +48,9 @@ extension JSONValue {
   public init(
     parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(JSONError) {
-    let inPlace = bytes.withContiguousStorageIfAvailable { JSONParser.parse($0, limits: limits) }
-    if let inPlace {
-      self = try inPlace.get()
-    } else {
-      let copy = Array(bytes)
-      self = try copy.withUnsafeBufferPointer { JSONParser.parse($0, limits: limits) }.get()
-    }
+    self = try JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
+      try parser.value(depth: 0)
+    }.get()
   }
 
   /// Reads one JSON text that is already a string.

@@ -31,12 +31,12 @@ enum JSONWriter {
       sorted && !isSorted(object)
       ? object.members.sorted { precedes($0.key, $1.key) } : object.members
     var isFirst = true
-    for (key, value) in members {
+    for member in members {
       if !isFirst { output.append(",") }
       isFirst = false
-      write(key, to: &output)
+      write(member.key, to: &output)
       output.append(":")
-      write(value, sorted: sorted, to: &output)
+      write(member.value, sorted: sorted, to: &output)
     }
     output.append("}")
   }

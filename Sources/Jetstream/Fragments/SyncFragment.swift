@@ -3,7 +3,8 @@ import Foundation
 /// What happened to one model: it was added, or some of its properties changed.
 ///
 /// A fragment is plain data. It travels and is stored as
-/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`.
+/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`, with `operations` behind the
+/// properties if there are any.
 ///
 /// Nothing says "removed": a model is gone when no property refers to it any more.
 public struct SyncFragment: Sendable, Hashable {
@@ -27,15 +28,24 @@ public struct SyncFragment: Sendable, Hashable {
   /// The values by property name. They are not checked against any class here.
   public var properties: JSONObject
 
+  /// What was done to properties whose new values are not named: to collections and counters, in a
+  /// change. Peers of the first version of the protocol do not know operations; they are sent values.
+  public var operations: PropertyOperations
+
   /// Makes a fragment.
-  public init(_ kind: Kind, uuid: UUID, className: String, properties: JSONObject) {
+  public init(
+    _ kind: Kind, uuid: UUID, className: String, properties: JSONObject,
+    operations: PropertyOperations = [:]
+  ) {
     self.kind = kind
     self.uuid = uuid
     self.className = className
     self.properties = properties
+    self.operations = operations
   }
 
-  /// Reads a fragment. All four fields are required, for changes too; other keys are ignored.
+  /// Reads a fragment. All four fields are required, for changes too, `operations` are not; other keys
+  /// are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -53,14 +63,23 @@ public struct SyncFragment: Sendable, Hashable {
       throw .invalid(field: "properties", problem: "should be an object")
     }
     self.init(kind, uuid: uuid, className: className, properties: properties)
+    if let operations = object["operations"] {
+      guard kind == .change else {
+        throw .invalid(field: "operations", problem: "should not be in an addition")
+      }
+      self.operations = try PropertyOperations(json: operations)
+    }
   }
 
-  /// The fragment as JSON, with its keys in the order `type`, `uuid`, `clsName`, `properties`.
+  /// The fragment as JSON, with its keys in the order `type`, `uuid`, `clsName`, `properties`,
+  /// `operations`.
   public var json: JSONValue {
-    [
+    var object: JSONObject = [
       "type": .string(kind.rawValue), "uuid": .string(uuid.wireText),
       "clsName": .string(className), "properties": .object(properties),
     ]
+    if !operations.isEmpty { object.append(newKey: "operations", operations.json) }
+    return .object(object)
   }
 
   /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
@@ -79,6 +98,10 @@ public struct SyncFragment: Sendable, Hashable {
     JSONWriter.write(className, to: &output)
     output.append(fixed: #","properties":"#)
     JSONWriter.write(properties, sorted: false, to: &output)
+    if !operations.isEmpty {
+      output.append(fixed: ",\"operations\":")
+      operations.write(to: &output)
+    }
     output.append("}")
   }
 }

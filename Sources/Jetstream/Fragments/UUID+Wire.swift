@@ -5,29 +5,30 @@ extension UUID {
   /// places. Anything else gives nil.
   package init?(wireText text: String) {
     var text = text
-    let halves: (high: UInt64, low: UInt64)? = text.withUTF8 { characters in
-      guard characters.count == 36, characters[8] == UInt8(ascii: "-"),
-        characters[13] == UInt8(ascii: "-"), characters[18] == UInt8(ascii: "-"),
-        characters[23] == UInt8(ascii: "-")
-      else { return nil }
-      // Without branches: whether a digit is a letter cannot be predicted.
-      var invalid: UInt8 = 0
-      func number(_ range: Range<Int>) -> UInt64 {
-        var number: UInt64 = 0
-        for position in range {
-          let digit = characters[position] &- UInt8(ascii: "0")
-          let letter = (characters[position] | 0x20) &- UInt8(ascii: "a")
-          invalid |= (digit < 10 ? 0 : 1) & (letter < 6 ? 0 : 1)
-          number = number << 4 | UInt64((digit < 10 ? digit : letter &+ 10) & 15)
-        }
-        return number
-      }
-      let high = number(0..<8) << 32 | number(9..<13) << 16 | number(14..<18)
-      let low = number(19..<23) << 48 | number(24..<36)
-      return invalid == 0 ? (high, low) : nil
+    guard let uuid = text.withUTF8({ UUID(wireBytes: UnsafeRawBufferPointer($0)) }) else {
+      return nil
     }
-    guard let halves else { return nil }
-    let bytes = (halves.high.bigEndian, halves.low.bigEndian)
+    self = uuid
+  }
+
+  /// Reads the UTF-8 of such text.
+  init?(wireBytes text: UnsafeRawBufferPointer) {
+    let dash = UInt8(ascii: "-")
+    guard text.count == 36, text[8] == dash, text[13] == dash, text[18] == dash, text[23] == dash
+    else { return nil }
+    func four(_ offset: Int) -> UInt64 {
+      UInt64(UInt32(littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt32.self)))
+    }
+    func eight(_ offset: Int) -> UInt64 {
+      UInt64(littleEndian: text.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+    }
+    guard let first = JSONScan.hexBytes(eight(0)),
+      let second = JSONScan.hexBytes(four(9) | four(14) << 32),
+      let third = JSONScan.hexBytes(four(19) | four(24) << 32),
+      let fourth = JSONScan.hexBytes(eight(28))
+    else { return nil }
+    let bytes = (first.littleEndian, second.littleEndian, third.littleEndian, fourth.littleEndian)
+    // Both are sixteen bytes without padding.
     self.init(uuid: unsafeBitCast(bytes, to: uuid_t.self))
   }
 

@@ -6,7 +6,7 @@ class ChangeNode: ObservationToken {
   /// Whether every property counts; otherwise those in ``properties``.
   private let observesAll: Bool
   /// Set while the node waits for its turn in a tick.
-  final var isTriggered = false
+  @exclusivity(unchecked) final var isTriggered = false
   /// The properties whose changes count.
   final let properties: PropertySet
   /// The model that is waited for. Unowned: a record that goes clears it.
@@ -116,10 +116,12 @@ struct ChangeChain {
     return first
   }
 
-  /// Lets go of the nodes one after the other: a long chain must not be released by recursion.
+  /// Lets go of the nodes one after the other: a long chain must not be released by recursion. Tokens
+  /// that somebody keeps hold nothing from here on.
   static func release(_ first: consuming ChangeNode?) {
     var next = consume first
     while let node = next {
+      node.forgetHandler()
       next = node.next
       node.next = nil
       node.previous = nil

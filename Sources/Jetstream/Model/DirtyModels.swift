@@ -19,16 +19,15 @@ struct DirtyModels {
 
   /// Empties the queue: what observers change from here on is queued anew, for the next tick.
   mutating func take() -> Work {
-    let queued = records
-    records = []
     var work: Work = []
-    work.reserveCapacity(queued.count)
+    work.reserveCapacity(records.count)
     // A model that has changed its scope may stand in the queues of two tickers.
-    for record in queued where !record.dirty.isEmpty {
+    for record in records where !record.dirty.isEmpty {
       work.append((record, record.dirty))
       record.dirty = PropertySet()
       record.isQueued = false
     }
+    records.clear()
     return work
   }
 

@@ -50,6 +50,10 @@ extension BidirectionalCollection<ListOperation> {
 /// Opened by the property's `_modify` accessor before it yields, closed after. Not used directly.
 public final class ListLease {
   var operations: [ListOperation] = []
+  /// Which property of its model is being changed.
+  fileprivate var index = 0
+  /// Another one that is open on the same model.
+  fileprivate var next: ListLease?
   private unowned(unsafe) var storage: ModelList.Storage?
   private var remains: ContiguousArray<ModelObject> = []
 
@@ -68,17 +72,64 @@ public final class ListLease {
     storage = nil
   }
 
+  /// The content when the lease was opened. Cost: O(n).
+  fileprivate var before: ModelList { operations.undone(on: reached) }
+
+  /// The leased content as it is now, wherever it stands.
+  private var reached: ModelList {
+    storage.map { ModelList($0.chunks.joined()) } ?? ModelList(remains)
+  }
+
   /// Ends the lease and gives the steps that lead from the content before to `list`.
   ///
   /// Normally these are the steps that were written down. Where the whole list was replaced, they
   /// are computed. Cost: O(1) and O(n log n).
   func close(on list: ModelList) -> [ListOperation] {
     let leased = storage
-    storage = nil
     if let leased, leased.lease === self { leased.lease = nil }
-    if let leased, list.storage === leased { return operations }
-    let reached = leased.map { ModelList($0.chunks.joined()) } ?? ModelList(remains)
-    return ListDifference.operations(from: operations.undone(on: reached), to: list)
+    if leased == nil || list.storage !== leased {
+      operations = ListDifference.operations(from: before, to: list)
+    }
+    storage = nil
+    return operations
+  }
+}
+
+/// The collections of one model that are being changed in place. Until such a change has ended, what
+/// it brings is not linked and what it takes is not unlinked: whoever looks at the tree meanwhile, since
+/// another property is changed within the change, has to see the content before.
+struct OpenLeases {
+  private var first: ListLease?
+
+  var isEmpty: Bool { first == nil }
+
+  /// The lease of property `index` is open from now on.
+  mutating func add(_ lease: ListLease, of index: Int) {
+    lease.index = index
+    lease.next = first
+    first = lease
+  }
+
+  /// The lease ends, or was never added.
+  mutating func remove(_ lease: ListLease) {
+    if first === lease {
+      first = lease.next
+    } else {
+      var place = first
+      while let current = place, current.next !== lease { place = current.next }
+      place?.next = lease.next
+    }
+    lease.next = nil
+  }
+
+  /// The content of property `index` before the change that is under way; nil if none is.
+  func content(before index: Int) -> ModelList? {
+    var place = first
+    while let lease = place {
+      if lease.index == index { return lease.before }
+      place = lease.next
+    }
+    return nil
   }
 }
 

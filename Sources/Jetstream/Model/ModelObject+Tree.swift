@@ -122,7 +122,9 @@ private struct Holder {
     for holder in holders {
       let (parent, property) = (holder.parent, holder.property)
       if property.kind == .collection {
-        property.access.remove(model, from: parent, at: property.offset)
+        property.access.edit(parent, at: property.offset) { list in
+          if let position = list.index(of: model) { list.remove(at: position) }
+        }
       } else if parent.child(of: property) === model {
         _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
       }

@@ -27,10 +27,18 @@ extension ModelObject {
     }
   }
 
+  /// A collection is being changed in place from now on.
+  @usableFromInline
+  final func willModifyCollection(at offset: Int, lease: ListLease) {
+    let record = ensureRecord()
+    record.leases.add(lease, of: record.schema.index(atOffset: offset))
+  }
+
   @usableFromInline
   final func didModifyCollection<Value: PropertyValue>(
     at offset: Int, lease: ListLease, value: Value
   ) {
+    record?.leases.remove(lease)
     guard let list = Value._list(of: value) else { return }
     let operations = lease.close(on: list)
     if operations.isEmpty { return }

@@ -19,17 +19,21 @@ import Foundation
 ///
 /// A class that also adopts `Observable` of the Observation module is followed by SwiftUI and by
 /// `withObservationTracking`, property by property, inherited ones included. Each of its objects that
-/// is read has a registrar then, as with `@Observable`. The first such class of a process makes
-/// reading properties of all model classes dearer by a call.
+/// is read has a registrar then, as with `@Observable`. Objects of other classes have none, and reading
+/// them costs a look at a flag more once there is such a class in the process.
 open class ModelObject: Hashable {
   /// Only ever read or replaced as a whole, so there is no access to it that another one could meet.
   @exclusivity(unchecked) @usableFromInline final var record: ModelRecord?
 
+  /// Whether the class adopts `Observable`, so that reads have to be told to its registrar. Set once,
+  /// when the model is made.
+  @exclusivity(unchecked) @usableFromInline final var isBridged = false
+
   /// Makes a model with the default values.
   public required init() {
-    let schema = ModelSchema.shared(for: self)
-    guard let schema, !schema.childProperties.isEmpty else { return }
-    adoptInitialChildren(schema)
+    guard let schema = ModelSchema.shared(for: self) else { return }
+    if schema.isObservable { isBridged = true }
+    if !schema.childProperties.isEmpty { adoptInitialChildren(schema) }
   }
 
   /// Makes a model with the default values and a UUID that is known already.
@@ -174,12 +178,21 @@ open class ModelObject: Hashable {
   /// not retain the object around each read. True: notes are only added.
   @usableFromInline @_effects(releasenone)
   final func propertyIsRead(at offset: Int) {
-    switch ThreadTracker.current {
-    case .reads(let tracker): tracker.note(self, index: schema.index(atOffset: offset))
-    case .recorder: return
-    case .teardown, nil: break
+    if jetstream_gate() != 0 {
+      switch ThreadTracker.current {
+      case .reads(let tracker): tracker.note(self, index: schema.index(atOffset: offset))
+      case .recorder: return
+      case .teardown, nil: break
+      }
     }
-    bridgeRead(at: offset)
+    if isBridged { bridgeRead(at: offset) }
+  }
+
+  /// Whether anybody might want to know of a read. The gate is open also while there is a class that
+  /// adopts `Observable`; what others pay for that is a look at ``isBridged``.
+  @inlinable @inline(__always)
+  final var readsAreNoted: Bool {
+    jetstream_read_gate() != 0 && (isBridged || jetstream_gate() != 0)
   }
 }
 

@@ -41,6 +41,8 @@ final class ModelRecord {
   var observers: ModelObservers?
   /// Delivers while the model is in no scope.
   var ownTicker: Ticker?
+  /// The collections that are being changed in place.
+  @exclusivity(unchecked) var leases = OpenLeases()
 
   /// The value of a property as of the last change set.
   struct Base {
@@ -161,9 +163,27 @@ final class ModelRecord {
 
   /// Has the next tick deliver what is dirty.
   func queue() {
-    guard !isQueued, !dirty.isEmpty, let ticker else { return }
+    guard !isQueued, !dirty.isEmpty else { return }
+    guard let ticker else {
+      // Observers that no ticker serves yet are told once one does. Where there are none, a later one
+      // is not told of what was before.
+      if !isObserved { dirty = PropertySet() }
+      return
+    }
     isQueued = true
     ticker.enqueue(self)
+  }
+
+  /// Whether somebody waits for changes of the model, or of a tree that it is in.
+  private var isObserved: Bool {
+    if !nodes.isEmpty || observers?.trees.isEmpty == false { return true }
+    guard TreeObservers.existOutsideOfScopes else { return false }
+    var found = false
+    TreeWalk.ancestors(of: self) { record in
+      if record.observers?.trees.isEmpty == false { found = true }
+      return !found
+    }
+    return found
   }
 
   /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of
@@ -238,13 +258,16 @@ final class ModelRecord {
 
   // MARK: Children
 
-  /// Calls `body` with each child and the index of the property that holds it, in order.
+  /// Calls `body` with each child and the index of the property that holds it, in order. Of a collection
+  /// that is being changed these are the ones before the change, which are the ones that are linked.
   func forEachChild(_ body: (ModelObject, Int) -> Void) {
     guard let model, !schema.childProperties.isEmpty else { return }
     let address = UnsafeRawPointer(Unmanaged.passUnretained(model).toOpaque())
     for property in schema.childProperties {
       if property.kind == .collection {
-        property.access.list(at: address + property.offset).forEach { body($0, property.index) }
+        let before = leases.isEmpty ? nil : leases.content(before: property.index)
+        let list = before ?? property.access.list(at: address + property.offset)
+        list.forEach { body($0, property.index) }
       } else if let child = property.access.model(at: address + property.offset) {
         body(child, property.index)
       }

@@ -45,6 +45,9 @@ extension ModelSchema.Property {
     }
     compare(isSynced ? "synced" : "local", other.isSynced ? "synced" : "local")
     compare(interval, other.interval)
+    compare(
+      options.isCounter ? "sent as what was added" : "sent as its value",
+      other.options.isCounter ? "sent as what was added" : "sent as its value")
     if makesModels != other.makesModels {
       lines.append(
         makesModels ? "begins with models, began without." : "begins without models, began with.")

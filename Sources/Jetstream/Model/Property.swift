@@ -12,7 +12,9 @@ import CJetstream
 /// The value is stored inline in the object. Reading costs little more than reading a plain stored
 /// property. Writing an equal value does nothing at all. Changing a value in place (`+=`,
 /// `append`, an inout argument) notifies once, after the change has ended; for an array or a
-/// dictionary of plain values that costs O(n), because the old value is kept for the comparison.
+/// dictionary of plain values that costs O(n), because the old value is kept for the comparison, except
+/// in a model that is in no tree, has no observer and was not asked for its UUID.
+/// Until the change has ended, whoever reads the property gets the old value.
 /// A ``ModelArray`` changed in place writes its steps down instead.
 @propertyWrapper
 @frozen
@@ -72,63 +74,68 @@ public struct Property<Value: PropertyValue> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, Property<Value>>
   ) -> Value {
     @inline(__always) get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].value
     }
-    @inline(__always) set {
-      switch Value._storageKind {
-      case .plain:
-        guard let record = owner.record else {
-          owner[keyPath: storageKeyPath].value = newValue
-          return
-        }
-        let old = owner[keyPath: storageKeyPath].value
-        if Value.isSame(old, newValue) { return }
-        owner[keyPath: storageKeyPath].value = newValue
-        let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
-        if !record.isNoted(at: slot) { record.didWrite(at: slot, old: old, new: newValue) }
-      case .model, .reference:
-        let old = owner[keyPath: storageKeyPath].value
-        if Value.isSame(old, newValue) { return }
-        owner[keyPath: storageKeyPath].value = newValue
-        owner.didReplaceReference(
-          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
-      case .collection:
-        let old = owner[keyPath: storageKeyPath].value
-        if Value.isSame(old, newValue) { return }
-        owner[keyPath: storageKeyPath].value = newValue
-        owner.didReplaceCollection(
-          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
-      }
-    }
+    @inline(__always) set { assign(newValue, to: owner, storageKeyPath) }
     @inline(__always) _modify {
       if Value._storageKind == .collection {
         let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
         let lease = withUnsafeMutablePointer(to: &owner[keyPath: storageKeyPath].value) {
           Value._openLease(at: UnsafeMutableRawPointer($0))
         }
+        owner.willModifyCollection(at: slot, lease: lease!)
         defer {
           owner.didModifyCollection(
             at: slot, lease: lease!, value: owner[keyPath: storageKeyPath].value)
         }
         yield &owner[keyPath: storageKeyPath].value
-      } else {
-        let old = owner[keyPath: storageKeyPath].value
-        defer {
-          let new = owner[keyPath: storageKeyPath].value
-          if !Value.isSame(old, new) {
-            let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
-            if Value._storageKind == .plain {
-              owner.record?.didWrite(at: slot, old: old, new: new)
-            } else {
-              owner.didReplaceReference(at: slot, old: old, new: new)
-            }
-          }
-        }
+      } else if Value._storageKind == .plain, owner.record == nil {
         yield &owner[keyPath: storageKeyPath].value
+      } else {
+        // A copy is lent, so that the property can be read while this change goes on: by observers
+        // of another property that is changed at once, as with `swap(&a.x, &b.x)`.
+        let lent = owner[keyPath: storageKeyPath].value
+        var new = lent
+        defer {
+          if !Value.isSame(lent, new) { assign(new, to: owner, storageKeyPath) }
+        }
+        yield &new
       }
+    }
+  }
+
+  /// Stores a value, and notifies if it differs from the one that is there.
+  @inlinable @inline(__always)
+  static func assign<Owner: ModelObject>(
+    _ newValue: Value, to owner: Owner,
+    _ storageKeyPath: ReferenceWritableKeyPath<Owner, Property<Value>>
+  ) {
+    switch Value._storageKind {
+    case .plain:
+      guard let record = owner.record else {
+        owner[keyPath: storageKeyPath].value = newValue
+        return
+      }
+      let old = owner[keyPath: storageKeyPath].value
+      if Value.isSame(old, newValue) { return }
+      owner[keyPath: storageKeyPath].value = newValue
+      let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
+      if !record.isNoted(at: slot) { record.didWrite(at: slot, old: old, new: newValue) }
+    case .model, .reference:
+      let old = owner[keyPath: storageKeyPath].value
+      if Value.isSame(old, newValue) { return }
+      owner[keyPath: storageKeyPath].value = newValue
+      owner.didReplaceReference(
+        at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+    case .collection:
+      let old = owner[keyPath: storageKeyPath].value
+      if Value.isSame(old, newValue) { return }
+      owner[keyPath: storageKeyPath].value = newValue
+      owner.didReplaceCollection(
+        at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
     }
   }
 

@@ -16,6 +16,9 @@ public struct PropertyOptions: Sendable, Hashable {
   /// The least time between two change sets that carry the property.
   public private(set) var minSyncInterval: Duration?
 
+  /// Whether changes of the property are sent as what was added; see ``counter``.
+  public private(set) var isCounter = false
+
   /// No options.
   public init() {}
 
@@ -48,10 +51,21 @@ public struct PropertyOptions: Sendable, Hashable {
     return options
   }
 
+  /// The property counts: a change is sent as the difference, so that what several people add at the
+  /// same time adds up instead of the last value being the one that counts.
+  ///
+  /// For whole numbers. The sum stays within what the property's type can hold.
+  public static var counter: PropertyOptions {
+    var options = PropertyOptions()
+    options.isCounter = true
+    return options
+  }
+
   /// These options with what `other` says in front of them.
   public func merging(_ other: PropertyOptions) -> PropertyOptions {
     var result = self
     if other.isLocal { result.isLocal = true }
+    if other.isCounter { result.isCounter = true }
     result.wireName = other.wireName ?? wireName
     result.minSyncInterval = other.minSyncInterval ?? minSyncInterval
     return result
@@ -70,6 +84,7 @@ extension PropertyOptions: CustomStringConvertible {
   public var description: String {
     var parts: [String] = []
     if isLocal { parts.append("local") }
+    if isCounter { parts.append("counter") }
     if let wireName { parts.append("on the wire: \(wireName)") }
     if let minSyncInterval { parts.append("at most every \(minSyncInterval)") }
     return parts.joined(separator: ", ")

@@ -24,6 +24,9 @@ enum SchemaReflection {
         options.minSyncInterval == nil || field.access.valueType._storageKind == .plain,
         "\(modelClass).\(field.name) holds models, which a minSyncInterval cannot hold back: other "
           + "changes depend on them.")
+      precondition(
+        !options.isCounter || field.access.valueType is any FixedWidthInteger.Type,
+        "\(modelClass).\(field.name) is a counter, but no whole number.")
       let (defaultValue, makesModels) = defaultValue(of: field, at: start + field.offset)
       properties.append(
         ModelSchema.Property(

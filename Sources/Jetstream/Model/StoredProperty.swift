@@ -15,8 +15,11 @@ protocol StoredProperty: SendableMetatype {
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies; false if an element's class does not fit.
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
-  /// Takes `child` out of a collection, and notifies.
-  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int)
+  /// Changes a collection in place, and notifies.
+  static func edit(
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void)
+  /// Adds to a whole number as far as its type allows, and notifies; false for anything else.
+  static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool
   /// Empties a property that holds models, without notifying.
   static func clear(at address: UnsafeMutableRawPointer)
   /// Whether the value is the one that the JSON describes.
@@ -75,16 +78,29 @@ extension Property: StoredProperty {
     if let empty { storage.pointee.value = empty }
   }
 
-  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int) {
+  static func edit(
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
+  ) {
     let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
       .assumingMemoryBound(to: Property<Value>.self)
     let lease = Value._openLease(at: storage)
-    Value._changeList(at: storage) { list in
-      if let position = list.index(of: child) { list.remove(at: position) }
-    }
+    Value._changeList(at: storage, change)
     if let lease {
       model.didModifyCollection(at: offset, lease: lease, value: storage.pointee.value)
     }
+  }
+
+  static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool {
+    guard let type = Value.self as? any FixedWidthInteger.Type else { return false }
+    func sum<Number: FixedWidthInteger>(_: Number.Type) -> Value? {
+      let address = UnsafeRawPointer(Unmanaged.passUnretained(model).toOpaque()) + offset
+      let value = pointer(address).pointee.value
+      return (value as? Number)?.addingWithinRange(delta) as? Value
+    }
+    guard let value = sum(type) else { return false }
+    guard let old = exchange(value, in: model, at: offset) else { return true }
+    model.record?.didWrite(at: offset, old: old, new: value)
+    return true
   }
 
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {

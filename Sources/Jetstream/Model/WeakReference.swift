@@ -91,7 +91,7 @@ public struct WeakReference<Target: ModelObject> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, WeakReference<Target>>
   ) -> Target? {
     get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].link.target(of: owner)
@@ -115,7 +115,7 @@ public struct WeakReference<Target: ModelObject> {
     storage storageKeyPath: ReferenceWritableKeyPath<Owner, WeakReference<Target>>
   ) -> State {
     get {
-      if jetstream_read_gate() != 0 {
+      if owner.readsAreNoted {
         owner.propertyIsRead(at: offset(of: &owner[keyPath: storageKeyPath], in: owner))
       }
       return owner[keyPath: storageKeyPath].link.state(of: owner)
@@ -244,7 +244,10 @@ extension WeakReference: StoredProperty {
   static func list(at address: UnsafeRawPointer) -> ModelList { ModelList() }
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool { false }
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
-  static func remove(_ child: ModelObject, from model: ModelObject, at offset: Int) {}
+  static func edit(
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
+  ) {}
+  static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool { false }
   static func clear(at address: UnsafeMutableRawPointer) {}
   static func wrap(_ list: ModelList) -> Any { [] }
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {}

@@ -1,8 +1,8 @@
 import Foundation
 
 extension ChangeSet {
-  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; `author`, `message` and `bases`
-  /// may be missing.
+  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; `author`, `message` and
+  /// `replaced` may be missing.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -24,39 +24,43 @@ extension ChangeSet {
       }
     }
     self.init(
-      id: id, fragments: fragments, bases: try Self.bases(object["bases"]),
+      id: id, fragments: fragments,
+      replaced: try Self.replaced(object["replaced"], count: fragments.count),
       author: try object.optionalString("author"), message: try object.optionalString("message"))
   }
 
-  private static func bases(_ json: JSONValue?) throws(FragmentError) -> [UUID: JSONObject] {
-    guard let json else { return [:] }
-    guard case .object(let object) = json else {
-      throw .invalid(field: "bases", problem: "should be an object")
+  private static func replaced(
+    _ json: JSONValue?, count: Int
+  ) throws(FragmentError) -> [Replaced] {
+    guard let json else { return Array(repeating: Replaced(), count: count) }
+    guard case .array(let elements) = json, elements.count == count else {
+      throw .invalid(field: "replaced", problem: "should be an array of as many as fragments")
     }
-    var bases: [UUID: JSONObject] = [:]
-    bases.reserveCapacity(object.count)
-    for (key, value) in object {
-      guard let uuid = UUID(wireText: key), case .object(let values) = value else {
-        throw .invalid(field: "bases", problem: "should hold objects by UUID")
+    var result: [Replaced] = []
+    result.reserveCapacity(count)
+    for (place, element) in elements.enumerated() {
+      do throws(FragmentError) {
+        result.append(try Replaced(json: element))
+      } catch {
+        throw .invalid(field: "replaced", problem: "element \(place): \(error)")
       }
-      bases[uuid] = values
     }
-    return bases
+    return result
   }
 
-  /// The change set as JSON, in the order `id`, `author`, `message`, `fragments`, `bases`; what it does
-  /// not have is left out.
+  /// The change set as JSON, in the order `id`, `author`, `message`, `fragments`, `replaced`; what it
+  /// does not have is left out. `replaced` has an element for each fragment: null, or what the fragment
+  /// replaces, as `properties` and `operations`.
   public var json: JSONValue {
     var object: JSONObject = ["id": .string(id.wireText)]
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }
     object["fragments"] = .array(fragments.map(\.json))
-    if !bases.isEmpty {
-      object["bases"] = .object(
-        JSONObject(orderedBases.map { ($0.wireText, .object(bases[$0] ?? JSONObject())) }))
-    }
+    if hasReplaced { object["replaced"] = .array(replaced.map(\.json)) }
     return .object(object)
   }
+
+  private var hasReplaced: Bool { replaced.contains { !$0.isEmpty } }
 
   /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
   public func write(to bytes: inout [UInt8]) {
@@ -78,35 +82,54 @@ extension ChangeSet {
         fragment.write(to: &output)
       }
       output.append("]")
-      writeBases(to: &output)
+      if hasReplaced {
+        output.append(fixed: #","replaced":["#)
+        for (place, before) in replaced.enumerated() {
+          if place > 0 { output.append(",") }
+          before.write(to: &output)
+        }
+        output.append("]")
+      }
       output.append("}")
     })
   }
+}
 
-  private func writeBases(to output: inout JSONOutput) {
-    guard !bases.isEmpty else { return }
-    output.append(fixed: #","bases":{"#)
-    var isFirst = true
-    for uuid in orderedBases {
-      if !isFirst { output.append(",") }
-      isFirst = false
-      output.append("\"")
-      uuid.writeWireText(to: &output)
-      output.append(fixed: #"":"#)
-      JSONWriter.write(bases[uuid] ?? JSONObject(), sorted: false, to: &output)
+extension ChangeSet.Replaced {
+  init(json: JSONValue) throws(FragmentError) {
+    if case .null = json { return }
+    guard case .object(let object) = json else { throw .notAnObject }
+    switch object["properties"] {
+    case nil: break
+    case .object(let properties)?: values = properties
+    default: throw .invalid(field: "properties", problem: "should be an object")
     }
-    output.append("}")
+    if let operations = object["operations"] {
+      self.operations = try PropertyOperations(json: operations)
+    }
   }
 
-  /// The models that have bases, in the order of the fragments, so that equal sets give equal bytes.
-  private var orderedBases: [UUID] {
-    var order: [UUID] = []
-    order.reserveCapacity(bases.count)
-    for fragment in fragments where fragment.kind == .change && bases[fragment.uuid] != nil {
-      order.append(fragment.uuid)
+  var json: JSONValue {
+    if isEmpty { return .null }
+    var object = JSONObject()
+    if !values.isEmpty { object["properties"] = .object(values) }
+    if !operations.isEmpty { object["operations"] = operations.json }
+    return .object(object)
+  }
+
+  func write(to output: inout JSONOutput) {
+    if isEmpty { return output.append(fixed: "null") }
+    output.append("{")
+    if !values.isEmpty {
+      output.append(fixed: #""properties":"#)
+      JSONWriter.write(values, sorted: false, to: &output)
+      if !operations.isEmpty { output.append(",") }
     }
-    if order.count == bases.count, Set(order).count == order.count { return order }
-    return bases.keys.sorted()
+    if !operations.isEmpty {
+      output.append(fixed: #""operations":"#)
+      operations.write(to: &output)
+    }
+    output.append("}")
   }
 }
 

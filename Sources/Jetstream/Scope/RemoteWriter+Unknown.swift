@@ -44,7 +44,12 @@ extension RemoteWriter {
         for case .string(let text) in elements {
           materialise(text, for: property, at: position, store, &open)
         }
-      default: continue
+      default: break
+      }
+      for operation in fragment.operations[property.wireName] {
+        if let uuid = operation.model {
+          materialise(uuid.wireText, for: property, at: position, store, &open)
+        }
       }
     }
   }

@@ -71,6 +71,7 @@ struct RemoteWriter {
     if isKept {
       scope.unknown?.update(by: fragment, resetsMissing: resetsMissing)
       for (_, value) in fragment.properties { unknownValues.append(value) }
+      for entry in fragment.operations { note(entry.operations) }
     }
     // An object that has left is kept up to date, as far as it can be.
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
@@ -92,6 +93,7 @@ struct RemoteWriter {
       }
       if property.isSynced { write(value, to: property, of: model, at: position) }
     }
+    for entry in fragment.operations { perform(entry, on: model, at: position) }
     guard resetsMissing else { return }
     model.record?.observers?.extras?.unknown?.keep(onlyIn: fragment.properties)
     for property in schema.properties
@@ -111,14 +113,7 @@ struct RemoteWriter {
     switch property.kind {
     case .collection:
       guard let list = list(value, property, model, at: position) else { return }
-      var visible = list
-      if let base {
-        let current = model.list(of: property)
-        guard let before = record.bases[base].list(now: current) else { return }
-        visible = CollectionMerge.merge(base: list, before: before, after: current)
-        record.bases[base].value = .list(list)
-      }
-      remotely { property.access.assign(visible, to: model, at: property.offset) }
+      rebase(property, of: model, on: list)
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
       if let base {
@@ -139,6 +134,20 @@ struct RemoteWriter {
         remotely { property.access.assign(value, to: model, at: property.offset) }
       }
     }
+  }
+
+  /// Makes `list` the content of a collection as others know it. What was changed here and is not in a
+  /// change set yet is done again on it.
+  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
+    let record = model.ensureRecord()
+    var visible = list
+    if let base = record.bases.firstIndex(where: { $0.index == property.index }) {
+      let current = model.list(of: property)
+      guard let before = record.bases[base].list(now: current) else { return }
+      visible = CollectionMerge.merge(base: list, before: before, after: current)
+      record.bases[base].value = .list(list)
+    }
+    remotely { property.access.assign(visible, to: model, at: property.offset) }
   }
 
   /// Reports additions that no fragment refers to, and lets go of models that found no place.
@@ -176,6 +185,11 @@ struct RemoteWriter {
       default: break
       }
     }
+    for entry in fragment.operations {
+      for operation in entry.operations {
+        if let uuid = operation.model, held[uuid] == nil { held[uuid] = find(uuid) }
+      }
+    }
   }
 
   private mutating func hold(_ text: String) {
@@ -187,7 +201,7 @@ struct RemoteWriter {
     scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
   }
 
-  private func remotely(_ body: () -> Bool) {
+  func remotely(_ body: () -> Bool) {
     scope.isWritingRemotely = true
     _ = body()
     scope.isWritingRemotely = false
@@ -201,8 +215,15 @@ struct RemoteWriter {
       fail(position, invalid(property, model))
       return nil
     }
+    return child(uuid, property, model, at: position).map { .some($0) }
+  }
+
+  /// The model of a UUID that a property is to hold; nil, and reported, if it cannot.
+  mutating func child(
+    _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelObject? {
     guard let child = find(uuid) else {
-      fail(position, unknown(text, property, model))
+      fail(position, unknown(uuid.wireText, property, model))
       return nil
     }
     guard property.access.valueType._canHold(child) else {
@@ -210,7 +231,7 @@ struct RemoteWriter {
       return nil
     }
     if created[uuid] != nil { referenced.insert(uuid) }
-    return .some(child)
+    return child
   }
 
   private mutating func list(
@@ -231,15 +252,15 @@ struct RemoteWriter {
     return result
   }
 
-  private mutating func fail(_ position: Int, _ error: ScopeError) {
+  mutating func fail(_ position: Int, _ error: ScopeError) {
     report.errors.append((position, error))
   }
 
-  private func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
+  func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
     .invalidValue(model.schema.wireName, model.uuid, property.wireName, property.type.description)
   }
 
-  private func unknown(
+  func unknown(
     _ text: String, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ScopeError {
     .unknownReference(model.schema.wireName, model.uuid, property.wireName, text)

@@ -119,6 +119,9 @@ extension Scope {
 
   /// Every model of the scope as a fragment: the root as a change, first, then what it holds in
   /// depth-first order, each model once, then ``unknownModels``. Cost: O(n).
+  ///
+  /// What was changed and is in no change set yet is in it. Call ``flush()`` before, if later change sets
+  /// are to be applied where this state is.
   public func fullState() -> [SyncFragment] {
     guard let root = root?.record else { return [] }
     return root.subtreeFragments(first: .change)

@@ -35,7 +35,7 @@ extension Scope {
 
   /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
   /// A property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
-  public func takeFragments() -> [SyncFragment] { collect()?.fragments ?? [] }
+  public func takeFragments() -> [SyncFragment] { collect()?.set.fragments ?? [] }
 
   /// Whether local changes wait to become a change set. A change that was taken back since counts,
   /// and so does one that waits for a minimal sync interval to pass.
@@ -45,16 +45,20 @@ extension Scope {
 
   private func seal(includingHeldBack: Bool = false) {
     isCollecting = false
-    if let set = collect(includingHeldBack: includingHeldBack) { sealed.append(set) }
+    if let collected = collect(includingHeldBack: includingHeldBack) { sealed.append(collected) }
   }
 
   func tickDidDeliver() {
-    while !sealed.isEmpty { onChanges.fire(sealed.removeFirst()) }
+    while !sealed.isEmpty {
+      let collected = sealed.removeFirst()
+      onChanges.fire(collected.set)
+      if let whole = collected.whole { onWholeChanges.fire(whole) }
+    }
   }
 
   /// Ends the interval. Nil if everything is as it was: values that returned to their base, models
   /// that came and went, leave nothing.
-  func collect(includingHeldBack: Bool = false) -> ChangeSet? {
+  func collect(includingHeldBack: Bool = false) -> CollectedChanges? {
     let now = ticker.now
     throttle.forget(endedBy: now)
     // Whatever waits for an interval is looked at when the interval has passed, if not before.
@@ -63,39 +67,70 @@ extension Scope {
     }
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
-    var bases: [UUID: JSONObject] = [:]
+    var replaced: [ChangeSet.Replaced] = []
+    // Peers that know no operations are sent whole collections, which are looked at now.
+    let isWhole = onWholeChanges.hasListeners
+    var whole: [SyncFragment] = []
+    var wholeReplaced: [ChangeSet.Replaced] = []
     holdBackUnshared()
     fragments.reserveCapacity(entered.count + changed.count)
-    bases.reserveCapacity(changed.count)
+    replaced.reserveCapacity(entered.count + changed.count)
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
       let fragment = record.addFragment()
-      throttle.note(fragment.properties, of: record, at: now)
+      if !record.schema.throttledProperties.isEmpty {
+        throttle.note(.init(values: fragment.properties), of: record, at: now)
+      }
       fragments.append(fragment)
+      replaced.append(.init())
+      if isWhole {
+        whole.append(fragment)
+        wholeReplaced.append(.init())
+      }
     }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
-      let (properties, before) = record.takeDifferences {
+      let differences = record.takeDifferences(whole: isWhole) { [throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
       }
       if !record.bases.isEmpty { heldBack.append(record) }
-      guard !properties.isEmpty else { continue }
-      throttle.note(properties, of: record, at: now)
-      fragments.append(
-        SyncFragment(
-          .change, uuid: record.uuid, className: record.wireClassName, properties: properties))
-      bases[record.uuid] = before
+      guard !differences.now.isEmpty else { continue }
+      if !record.schema.throttledProperties.isEmpty {
+        throttle.note(differences.now, of: record, at: now)
+      }
+      let fragment = SyncFragment(
+        .change, uuid: record.uuid, className: record.wireClassName,
+        properties: differences.now.values, operations: differences.now.operations)
+      fragments.append(fragment)
+      replaced.append(differences.before)
+      if isWhole {
+        whole.append(differences.whole(fragment))
+        wholeReplaced.append(differences.wholeBefore)
+      }
     }
-    let gone = takeLeft()
-    for model in gone {
-      if let record = model.record, hasLeft(record) { forget(record) }
+    if !left.isEmpty {
+      let gone = takeLeft()
+      for model in gone {
+        if let record = model.record, hasLeft(record) { forget(record) }
+      }
+      withExtendedLifetime(gone) {}
     }
-    entered.removeAll()
-    changed = heldBack
-    withExtendedLifetime(gone) {}
-    return fragments.isEmpty ? nil : ChangeSet(fragments: fragments, bases: bases)
+    entered.clear()
+    if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
+    if fragments.isEmpty { return nil }
+    let set = ChangeSet(fragments: fragments, replaced: replaced)
+    return CollectedChanges(
+      set: set,
+      whole: isWhole ? ChangeSet(id: set.id, fragments: whole, replaced: wholeReplaced) : nil)
   }
+}
+
+/// What was collected in one interval.
+struct CollectedChanges {
+  let set: ChangeSet
+  /// The same with whole values instead of operations, if somebody wants that.
+  let whole: ChangeSet?
 }
 
 extension Scope {
@@ -183,16 +218,17 @@ extension ModelRecord {
     return properties
   }
 
-  /// The properties that differ from their bases, with both values; forgets the bases, except those
-  /// of properties that are to be held back.
+  /// The properties that differ from their bases, with what leads there and back; forgets the bases,
+  /// except those of properties that are to be held back.
+  ///
+  /// - Parameter whole: whether collections and counters are wanted as values, too.
   func takeDifferences(
-    holdingBack isHeldBack: (Int) -> Bool
-  ) -> (now: JSONObject, before: JSONObject) {
-    var now = JSONObject()
-    var before = JSONObject()
+    whole: Bool, holdingBack isHeldBack: (Int) -> Bool
+  ) -> PropertyDifferences {
+    var result = PropertyDifferences()
     let taken = bases
     dropBases()
-    guard let model else { return (now, before) }
+    guard let model else { return result }
     let isThrottled = !schema.throttledProperties.isEmpty
     for base in taken {
       if isThrottled, isHeldBack(base.index) {
@@ -203,20 +239,95 @@ extension ModelRecord {
       let property = schema.properties[base.index]
       if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
-        now.append(newKey: property.wireName, model.json(of: property))
-        before.append(newKey: property.wireName, old)
+        let new = model.json(of: property)
+        if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
+          result.add(property.wireName, [.add(delta)], [.add(-delta)])
+          if whole { result.addWhole(property.wireName, now: new, before: old) }
+        } else {
+          result.now.values.append(newKey: property.wireName, new)
+          result.before.values.append(newKey: property.wireName, old)
+        }
       } else {
         let new = model.list(of: property)
-        guard let old = base.list(now: new), !new.isSame(as: old) else { continue }
-        now.append(newKey: property.wireName, new.json)
-        before.append(newKey: property.wireName, old.json)
+        let steps: [ListOperation]
+        switch base.value {
+        case .steps(let known): steps = known
+        case .list(let old): steps = ListDifference.operations(from: old, to: new)
+        case .json: continue
+        }
+        let edit = CollectionEdit(steps, now: new)
+        if edit.forward.isEmpty { continue }
+        result.add(property.wireName, edit.forward, edit.backward)
+        if whole {
+          result.addWhole(property.wireName, now: new.json, before: steps.undone(on: new).json)
+        }
       }
     }
-    return (now, before)
+    return result
+  }
+}
+
+/// What has become of a model's properties since the last change set.
+struct PropertyDifferences {
+  /// What leads from the old values to the new ones.
+  var now = ChangeSet.Replaced()
+  /// What leads back.
+  var before = ChangeSet.Replaced()
+  private var wholeNow = JSONObject()
+  private var wholeOld = JSONObject()
+
+  mutating func add(
+    _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]
+  ) {
+    now.operations.append(newKey: key, forward)
+    before.operations.append(newKey: key, backward)
+  }
+
+  mutating func addWhole(_ key: String, now: JSONValue, before: JSONValue) {
+    wholeNow.append(newKey: key, now)
+    wholeOld.append(newKey: key, before)
+  }
+
+  /// The fragment with values in place of its operations.
+  func whole(_ fragment: SyncFragment) -> SyncFragment {
+    var fragment = fragment
+    fragment.operations = [:]
+    for (key, value) in wholeNow { fragment.properties.append(newKey: key, value) }
+    return fragment
+  }
+
+  /// The old values, none of them as operations.
+  var wholeBefore: ChangeSet.Replaced {
+    var values = before.values
+    for (key, value) in wholeOld { values.append(newKey: key, value) }
+    return ChangeSet.Replaced(values: values)
+  }
+}
+
+extension JSONValue {
+  /// What has to be added to one whole number to get another; nil for anything else.
+  static func difference(from old: JSONValue, to new: JSONValue) -> Int64? {
+    func number(_ value: JSONValue) -> Int128? {
+      switch value {
+      case .integer(let number): Int128(number)
+      case .unsigned(let number): Int128(number)
+      default: nil
+      }
+    }
+    guard let old = number(old), let new = number(new) else { return nil }
+    // The way back has to be a number, too.
+    return Int64(exactly: new - old).flatMap { $0 == .min ? nil : $0 }
   }
 }
 
 extension ModelList {
   /// The UUIDs in order.
   var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
+}
+
+extension ContiguousArray {
+  /// Empties a queue that is filled again soon; the room of an exceptionally long one is given back.
+  mutating func clear() {
+    if capacity > 4096 { self = [] } else { removeAll(keepingCapacity: true) }
+  }
 }

@@ -21,6 +21,10 @@ public final class Scope: TickClient {
   public var changeInterval: Duration = .milliseconds(10)
   /// Fires with each change set that was made of local changes.
   public let onChanges = Signal<ChangeSet>()
+  /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
+  /// values of collections and counters instead. Costs O(n) in the size of a changed collection while
+  /// somebody listens, and nothing else.
+  package let onWholeChanges = Signal<ChangeSet>()
   /// Fires after remote fragments were applied, once for each call.
   public let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when something was refused: a model that belongs to another scope, a fragment that does
@@ -43,33 +47,34 @@ public final class Scope: TickClient {
   /// Who is told when models come and go.
   private var membershipObservers = MembershipObservers()
   /// True while a remote value is being written; observers run with it off.
-  package internal(set) var isWritingRemotely = false
+  @exclusivity(unchecked) package internal(set) var isWritingRemotely = false
 
-  // What was collected since the last change set; see Scope+Collect.swift.
-  var entered: ContiguousArray<ModelRecord> = []
+  // What was collected since the last change set; see Scope+Collect.swift. A scope is used in one
+  // isolation domain, and no access to these is open while other code runs.
+  @exclusivity(unchecked) var entered: ContiguousArray<ModelRecord> = []
   /// Models that have left; those of them that have not come back are ``hasLeft(_:)``.
   /// Kept alive, since fragments of others may still name them.
-  var left: ContiguousArray<ModelObject> = []
+  @exclusivity(unchecked) var left: ContiguousArray<ModelObject> = []
   /// The first of them by UUID, for as many as were looked at when one was last looked up.
   private var leftByUUID: [UUID: ModelObject] = [:]
   private var leftIndexed = 0
-  var changed: ContiguousArray<ModelRecord> = []
+  @exclusivity(unchecked) var changed: ContiguousArray<ModelRecord> = []
   /// New models that only local properties hold: others learn of them when a synced one does.
-  var unshared: ContiguousArray<ModelRecord> = []
+  @exclusivity(unchecked) var unshared: ContiguousArray<ModelRecord> = []
   /// Models that have lost a parent and may be such models since, although others know them.
-  var loosened: ContiguousArray<ModelRecord> = []
+  @exclusivity(unchecked) var loosened: ContiguousArray<ModelRecord> = []
   /// Whether there can be such models.
-  private(set) var hasLocalReferences = false
-  var isCollecting = false
+  @exclusivity(unchecked) private(set) var hasLocalReferences = false
+  @exclusivity(unchecked) var isCollecting = false
   /// Properties that change sets leave out for now.
-  var throttle = SyncThrottle()
+  @exclusivity(unchecked) var throttle = SyncThrottle()
   /// What the classes cannot hold; nil as long as nothing unknown has come.
   var unknown: UnknownStore?
   /// Models that fragments have taken out of a property, while not all fragments are applied yet.
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
   var applying = 0
-  var sealed: [ChangeSet] = []
+  @exclusivity(unchecked) var sealed: [CollectedChanges] = []
 
   /// Makes a scope and attaches `root` with all that it holds.
   ///
@@ -94,7 +99,10 @@ public final class Scope: TickClient {
     if let root { setRoot(root, isInitial: true) }
   }
 
-  deinit { dissolve() }
+  deinit {
+    ticker.cancelRequest(of: self)
+    dissolve()
+  }
 
   /// Forgets all models without telling anybody.
   func dissolve() {
@@ -193,7 +201,8 @@ public final class Scope: TickClient {
       membershipObservers.forEach { $0.modelEntered(model) }
     }
     if record.captureScope === self {
-      // It has only been away.
+      // It has only been away; what holds it now may be local.
+      if !record.isNew { loosen(record) }
     } else {
       record.dropBases()
       record.captureScope = self

@@ -20,9 +20,10 @@ struct SyncThrottle {
   }
 
   /// A change set at `now` carries the named properties of `record`.
-  mutating func note(_ properties: JSONObject, of record: ModelRecord, at now: Duration) {
+  mutating func note(_ content: ChangeSet.Replaced, of record: ModelRecord, at now: Duration) {
     for property in record.schema.throttledProperties {
-      guard let interval = property.options.minSyncInterval, properties[property.wireName] != nil
+      guard let interval = property.options.minSyncInterval,
+        content.values[property.wireName] != nil || !content.operations[property.wireName].isEmpty
       else { continue }
       ends[Key(uuid: record.uuid, index: property.index)] = now + interval
     }

@@ -66,6 +66,10 @@ final class UnknownStore {
       result.properties = fragment.properties
     } else {
       for (key, value) in fragment.properties { result.properties[key] = value }
+      for entry in fragment.operations {
+        result.properties[entry.key] = PropertyOperation.apply(
+          entry.operations, to: result.properties[entry.key])
+      }
     }
     fragments[fragment.uuid] = result
   }

@@ -10,9 +10,9 @@ public class ObservationToken {
   final weak var observer: AnyObject?
   private let isBound: Bool
   /// Whether ``cancel()`` was called.
-  public private(set) final var isCancelled = false
+  @exclusivity(unchecked) public private(set) final var isCancelled = false
   /// Whether the callback is left out for the time being.
-  final var isMuted = false
+  @exclusivity(unchecked) final var isMuted = false
 
   init(observer: AnyObject?) {
     self.observer = observer

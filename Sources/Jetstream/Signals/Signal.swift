@@ -8,7 +8,8 @@
 /// a listener added while a payload is being delivered hears the next one; a listener cancelled
 /// meanwhile hears nothing more. A signal belongs to one isolation domain.
 public final class Signal<Payload> {
-  private var listeners: [Listener] = []
+  // Changed only while no other code runs: what is dropped is released after the access.
+  @exclusivity(unchecked) private var listeners: [Listener] = []
   private var schedule = PruneSchedule()
   /// Called when somebody comes to listen where nobody did.
   var whenListened: (() -> Void)?
@@ -164,7 +165,7 @@ public final class Signal<Payload> {
 
   private final class Listener: ObservationToken {
     let filter: ((Payload) -> Bool)?
-    var handler: ((Payload) -> Void)?
+    @exclusivity(unchecked) var handler: ((Payload) -> Void)?
     var firesOnce = false
     var onForget: (() -> Void)?
     weak var signal: Signal?

@@ -16,29 +16,19 @@ public final class Ticker {
     let action: () -> Void
   }
 
-  /// An object, since a weak reference is dear to copy.
-  private final class Appointment {
-    let due: Duration
-    weak var client: (any TickClient)?
-
-    init(due: Duration, client: any TickClient) {
-      self.due = due
-      self.client = client
-    }
-  }
-
   private let mode: Mode
   private let start = ContinuousClock.now
-  private var manualTime: Duration = .zero
-  private var nextTurn: [() -> Void] = []
-  private var jobs: [Job] = []
-  /// Clients that have something to deliver, in the order in which they asked.
-  private var appointments: [Appointment] = []
+  // Everything here is used in one isolation domain, and no access to it is open while other code runs.
+  @exclusivity(unchecked) private var manualTime: Duration = .zero
+  @exclusivity(unchecked) private var nextTurn: [() -> Void] = []
+  @exclusivity(unchecked) private var jobs: [Job] = []
+  /// Clients that have something to deliver.
+  @exclusivity(unchecked) private var appointments = Appointments()
   /// Models with something for their coalesced observers.
-  private var dirtyModels = DirtyModels()
+  @exclusivity(unchecked) private var dirtyModels = DirtyModels()
   /// What has something to evaluate in the next tick, although no model that it follows has changed.
-  private var evaluations: [any TickEvaluation] = []
-  private var isTurnScheduled = false
+  @exclusivity(unchecked) private var evaluations: [any TickEvaluation] = []
+  @exclusivity(unchecked) private var isTurnScheduled = false
   /// When tasks that sleep will wake this ticker. None is started while an earlier one is to come,
   /// so that short waits beside a long one leave nothing behind.
   private(set) var alarms: [Duration] = []
@@ -74,10 +64,10 @@ public final class Ticker {
   /// Must be called in the ticker's isolation domain; on an actor's ticker it happens by itself.
   public func tick() {
     let now = now
-    let clients = takeClients(dueBy: now)
-    let dueJobs = takeJobs(dueBy: now)
+    let clients = appointments.take(dueBy: now)
+    let dueJobs = jobs.isEmpty ? [] : takeJobs(dueBy: now)
     let turn = nextTurn
-    nextTurn = []
+    if !turn.isEmpty { nextTurn = [] }
     for client in clients { client.tickWillDeliver() }
     deliverToObservers()
     for client in clients { client.tickDidDeliver() }
@@ -86,15 +76,7 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  private func takeClients(dueBy now: Duration) -> [any TickClient] {
-    guard appointments.contains(where: { $0.due <= now }) else { return [] }
-    let clients = appointments.compactMap { $0.due <= now ? $0.client : nil }
-    appointments.removeAll { $0.due <= now || $0.client == nil }
-    return clients
-  }
-
   private func takeJobs(dueBy now: Duration) -> [Job] {
-    guard jobs.contains(where: { $0.due <= now }) else { return [] }
     let due = jobs.filter { $0.due <= now }.sorted { $0.due < $1.due }
     jobs.removeAll { $0.due <= now }
     return due
@@ -118,8 +100,9 @@ public final class Ticker {
 
   /// Calls the coalesced observers of everything that has changed so far.
   func deliverToObservers() {
+    if dirtyModels.isEmpty, evaluations.isEmpty { return }
     let waiting = evaluations
-    evaluations = []
+    if !waiting.isEmpty { evaluations = [] }
     DirtyModels.deliver(dirtyModels.take(), waiting)
   }
 
@@ -145,13 +128,15 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  /// Lets the first tick that is at least `delay` from now serve `client`, if it still exists then,
-  /// instead of what it asked for before.
+  /// Lets the first tick that is at least `delay` from now serve `client`, instead of what it asked for
+  /// before.
   func request(_ client: any TickClient, after delay: Duration) {
-    appointments.removeAll { $0.client === client || $0.client == nil }
-    appointments.append(Appointment(due: now + delay, client: client))
+    appointments.make(for: client, due: now + delay)
     scheduleIfNeeded()
   }
+
+  /// The client is not to be served any more, whatever it asked for.
+  func cancelRequest(of client: any TickClient) { appointments.cancel(of: client) }
 
   private var hasTurn: Bool {
     !nextTurn.isEmpty || !dirtyModels.isEmpty || !evaluations.isEmpty
@@ -159,9 +144,8 @@ public final class Ticker {
 
   /// When the first of the timed jobs and appointments is due.
   private var nextDue: Duration? {
-    let job = jobs.min { $0.due < $1.due }?.due
-    let appointment = appointments.lazy.filter { $0.client != nil }.map(\.due).min()
-    guard let job, let appointment else { return job ?? appointment }
+    let job = jobs.isEmpty ? nil : jobs.min { $0.due < $1.due }?.due
+    guard let job, let appointment = appointments.next else { return job ?? appointments.next }
     return min(job, appointment)
   }
 
@@ -209,12 +193,4 @@ public final class Ticker {
 
     private func tick(on actor: isolated any Actor) async { ticker?.alarmRang(due: due) }
   }
-}
-
-/// Something that takes part in a tick around the delivery to observers.
-protocol TickClient: AnyObject {
-  /// Seals what was collected: what observers do from here on belongs to the next tick.
-  func tickWillDeliver()
-  /// Delivers what was sealed.
-  func tickDidDeliver()
 }

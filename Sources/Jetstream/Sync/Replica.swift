@@ -64,7 +64,7 @@ package final class Replica {
     self.scope = scope
     self.params = params
     scope.sealChanges()
-    token = scope.onChanges.listen { [weak self] set in self?.localChange(set) }
+    token = scope.onWholeChanges.listen { [weak self] set in self?.localChange(set) }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
@@ -81,13 +81,12 @@ package final class Replica {
   func localChange(_ set: ChangeSet) {
     let number = nextNumber
     nextNumber += 1
-    for fragment in set.fragments where fragment.kind == .change {
-      guard let before = set.bases[fragment.uuid] else { continue }
+    for (fragment, before) in zip(set.fragments, set.replaced) where fragment.kind == .change {
       let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
         overlay.add(
           set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
-          before: before[key] ?? .null,
+          before: before.values[key] ?? .null,
           isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }

@@ -164,9 +164,6 @@ final class Forest {
       plants[id]![key] = child.map { plants[$0]! }
       reference.assign(id, key, child)
     case .swapReferences(let a, let key, let b, let other):
-      guard staysInPlace(a, during: { $0.assign(b, other, $0.nodes[a]!.references[key]) }) else {
-        return
-      }
       plants[a]!.change(key) { first in plants[b]!.change(other) { swap(&first, &$0) } }
       // The access that began last ends first.
       let (first, second) = (
@@ -176,7 +173,6 @@ final class Forest {
       reference.assign(a, key, second)
     case .list(let id, let key, let edits, let way): performList(id, key, edits, way)
     case .swapLists(let a, let key, let b, let other):
-      guard staysInPlace(a, during: { $0.assign(b, other, $0.nodes[a]!.list(key)) }) else { return }
       plants[a]!.change(key) { first in plants[b]!.change(other) { swap(&first, &$0) } }
       let (first, second) = (reference.nodes[a]!.list(key), reference.nodes[b]!.list(other))
       reference.assign(b, other, first)
@@ -254,18 +250,6 @@ final class Forest {
     }
   }
 
-  /// Whether a node stays in its scope, or in none, when another property is written.
-  ///
-  /// Of two properties that are swapped one is written first. When that moves the owner of the other one
-  /// to another scope, the models that this holds are counted wrongly; see ``ForestFindingTests``.
-  private func staysInPlace(
-    _ id: Int, during change: (inout ForestReference) -> Void
-  ) -> Bool {
-    var trial = reference
-    change(&trial)
-    return trial.scope(of: id) == reference.scope(of: id)
-  }
-
   private func performList(
     _ id: Int, _ key: ListKey, _ edits: [ListEdit], _ way: ForestOperation.Way
   ) {
@@ -276,7 +260,11 @@ final class Forest {
     func change(_ list: inout ModelArray<Plant>) {
       for edit in edits { edit.perform(on: &list, plant: { plants[$0]! }, number: self.id(of:)) }
     }
-    switch way {
+    // Of two models with one UUID the first to come stays. Which one that is in a series of steps is not
+    // told by the list that they lead to.
+    var uuids: Set<UUID> = []
+    let isAmbiguous = new.contains { !uuids.insert(reference.nodes[$0]!.uuid).inserted }
+    switch isAmbiguous ? .assigned : way {
     case .inPlace: plant.change(key, change)
     case .assigned: plant[key] = ModelArray(new.map { plants[$0]! })
     case .copied:

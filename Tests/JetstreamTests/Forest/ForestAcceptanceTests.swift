@@ -9,13 +9,20 @@ import Testing
 /// A seed leads to the same operations each time, with the same UUIDs, but for those of copies that
 /// get new ones and of change sets: nothing is chosen by them. `JETSTREAM_FOREST_SEEDS` says how many
 /// seeds are run besides the fixed ones; half of them are new each time, and printed.
+/// `JETSTREAM_FOREST_SEED` names the ones to run instead of all others, with commas between them.
 @Suite(.serialized, .paced) struct ForestAcceptanceTests {
   /// Seeds that once found something stay.
-  static let fixedSeeds: [UInt64] = Array(1...12) + [1021]
+  static let fixedSeeds: [UInt64] =
+    Array(1...12) + [1013, 1021, 1079, 1129, 1165, 1192, 65_087_427_399_948]
 
   static var seeds: [UInt64] {
-    let text = ProcessInfo.processInfo.environment["JETSTREAM_FOREST_SEEDS"] ?? ""
-    guard let count = Int(text), count > 0 else { return fixedSeeds }
+    let environment = ProcessInfo.processInfo.environment
+    if let chosen = environment["JETSTREAM_FOREST_SEED"] {
+      return chosen.split(separator: ",").map { UInt64($0)! }
+    }
+    guard let count = environment["JETSTREAM_FOREST_SEEDS"].flatMap(Int.init), count > 0 else {
+      return fixedSeeds
+    }
     let fresh = (0..<count / 2).map { _ in UInt64.random(in: 1 << 20...UInt64.max >> 16) }
     if !fresh.isEmpty { print("Fresh seeds of the forest: \(fresh)") }
     return fixedSeeds + (0..<UInt64(count - count / 2)).map { 1000 + $0 } + fresh
@@ -40,7 +47,7 @@ import Testing
         }
         if step.isMultiple(of: 50) { await Task.yield() }
       }
-      #expect(forest.told > 50 || !forest.problems.isEmpty, "seed \(seed) told nobody")
+      #expect(forest.told > 0 || !forest.problems.isEmpty, "seed \(seed) told nobody")
       let failed = !forest.problems.isEmpty
       forest.release()
       watchers = forest.watchers

@@ -55,6 +55,23 @@ struct JSONErrorTests {
       (#""a\ud800\ud800""#, .loneSurrogate, 2),
       (#""a\udc00""#, .loneSurrogate, 2),
       (#""a\udfff\ud800""#, .loneSurrogate, 2),
+      (#""\ud800"#, .unexpectedEnd, 7),
+      (#""\ud800\"#, .unexpectedEnd, 8),
+      (#""\ud800\udc0"#, .unexpectedEnd, 12),
+      (#""\ud800\udc0g""#, .invalidEscape, 12),
+      (#""\U0041""#, .invalidEscape, 2),
+      (#""\'""#, .invalidEscape, 2),
+      (#"{"a":1,"\u0061":2}"#, .duplicateKey("a"), 7),
+      (#"{"a":{"a":1},"a":2}"#, .duplicateKey("a"), 13),
+      (#"{"":1,"":2}"#, .duplicateKey(""), 6),
+      (#"{"a":1,"a"}"#, .unexpectedCharacter, 10),
+      ("[1]\u{0}", .trailingCharacters, 3),
+      ("[1\u{0}]", .unexpectedCharacter, 2),
+      ("[\u{B}1]", .unexpectedCharacter, 1),
+      ("[\u{2028}1]", .unexpectedCharacter, 1),
+      ("1\u{FEFF}", .trailingCharacters, 1),
+      ("/**/1", .unexpectedCharacter, 0),
+      ("\u{1E}1\n", .unexpectedCharacter, 0),
     ])
   func malformed(text: String, reason: JSONError.Reason, offset: Int) {
     #expect(throws: JSONError(reason, at: offset)) { try JSONValue(parsing: text) }
@@ -84,6 +101,15 @@ struct JSONErrorTests {
       ("1e309", .numberOutOfRange, 0),
       ("[-1e400]", .numberOutOfRange, 1),
       ("1e99999999999999999999999", .numberOutOfRange, 0),
+      ("[0,1.7976931348623159e308]", .numberOutOfRange, 3),
+      ("-00", .invalidNumber, 2),
+      ("-", .unexpectedEnd, 1),
+      ("[-]", .invalidNumber, 2),
+      ("[1.5e+]", .invalidNumber, 6),
+      ("1e5.5", .trailingCharacters, 3),
+      ("1e1e1", .trailingCharacters, 3),
+      ("0e", .unexpectedEnd, 2),
+      ("\u{661}", .unexpectedCharacter, 0),
     ])
   func malformedNumbers(text: String, reason: JSONError.Reason, offset: Int) {
     #expect(throws: JSONError(reason, at: offset)) { try JSONValue(parsing: text) }
@@ -107,14 +133,60 @@ struct JSONErrorTests {
       ([0x22, 0xF4, 0x90, 0x80, 0x80, 0x22], 1),
       ([0x22, 0x5C, 0x6E, 0xC3, 0x22], 3),
       ([0x22, 0xC3, 0x5C, 0x6E, 0x22], 1),
+      ([0x7B, 0x22, 0x61, 0xFF, 0x22, 0x3A, 0x31, 0x7D], 3),
+      ([0x22, 0xF0, 0x9F, 0x98, 0x22], 1),
+      ([0x22, 0xE0, 0x9F, 0xBF, 0x22], 1),
     ] as [([UInt8], Int)])
   func invalidUTF8(bytes: [UInt8], offset: Int) {
     #expect(throws: JSONError(.invalidUTF8, at: offset)) { try JSONValue(parsing: bytes) }
   }
 
+  @Test(
+    "Bytes beyond ASCII and other encodings are refused outside of strings",
+    arguments: [
+      ([0xFF], 0), ([0x5B, 0x80, 0x5D], 1), ([0xEF, 0xBB, 0xBF, 0x31], 0),
+      ([0xFE, 0xFF, 0, 0x31], 0),
+      ([0x31, 0xC2, 0xA0], 1), ([0, 0x31], 0),
+    ] as [([UInt8], Int)])
+  func otherEncodings(bytes: [UInt8], offset: Int) {
+    #expect(
+      throws: JSONError(
+        offset == 1 && bytes[0] == 0x31
+          ? .trailingCharacters : .unexpectedCharacter, at: offset)
+    ) { try JSONValue(parsing: bytes) }
+    // UTF-16, of which every ASCII character has a byte of zero.
+    #expect(throws: JSONError(.unexpectedCharacter, at: 1)) {
+      try JSONValue(parsing: [0x5B, 0, 0x31, 0, 0x5D, 0])
+    }
+  }
+
+  @Test("A key that occurs twice is found at every number of keys, of whatever length")
+  func duplicates() {
+    let seed = UInt64.random(in: 0 ... .max)
+    var generator = SeededGenerator(seed: seed)
+    for _ in 0..<300 {
+      var keys: [String] = []
+      for _ in 0..<Int(generator.next() % 100) {
+        let key =
+          "\(generator.next() % 1000)\(String(repeating: "k", count: Int(generator.next() % 20)))"
+        if !keys.contains(key) { keys.append(key) }
+      }
+      func text(_ keys: [String]) -> String {
+        // The inner objects make keys give way to others while the outer object is open.
+        "{" + keys.map { "\"\($0)\":{\"x\($0)\":0}" }.joined(separator: ",") + "}"
+      }
+      #expect((try? JSONValue(parsing: text(keys))) != nil, "seed \(seed)")
+      guard let key = keys.randomElement(using: &generator) else { continue }
+      let offset = text(keys).utf8.count
+      #expect(throws: JSONError(.duplicateKey(key), at: offset), "seed \(seed)") {
+        try JSONValue(parsing: text(keys + [key]))
+      }
+    }
+  }
+
   @Test("Every beginning of a valid text is refused")
   func truncated() throws {
-    let text = #"{"a":[1.5e3,"x\u00e9\n",{"b":null,"c":[true,false]}],"d":{}}"#
+    let text = #"{"a":[1.5e3,"x\u00e9\n\ud83d\ude00",{"b":null,"c":[true,false]}],"d":{}}"#
     let bytes = Array(text.utf8)
     _ = try JSONValue(parsing: bytes)
     for length in 0..<bytes.count {

@@ -179,4 +179,93 @@ import Testing
     #expect(nodes[0].scope === scope)
     #expect(nodes[3].parents.count == 2)
   }
+
+  @Test("an observer of one property reads the other one of a swap")
+  func swapIsRead() {
+    (a.number, a.label) = (1, "a")
+    b.number = 2
+    a.left = nodes[4]
+    let other = nodes[5]
+    b.right = other
+    for node in [a, b] {
+      node.signals.onPropertyChange.listen(listener) { [a, b] me, change in
+        me.log.append("\(change.key) \(a.number) \(b.number) \(a.left === other)")
+      }
+    }
+    swap(&a.number, &b.number)
+    swap(&a.left, &b.right)
+    // The access that began last ends first.
+    #expect(
+      listener.log == ["number 1 1 false", "number 2 1 false", "right 2 1 false", "left 2 1 true"])
+    #expect(a.left === other && b.right === nodes[4])
+    #expect(other.parents.map(\.parent) == [a])
+  }
+
+  @Test("who reads a property that is being changed gets the value before")
+  func readMeanwhile() {
+    func change(_ number: inout Int, _ left: inout Node?) {
+      number = 5
+      left = nodes[4]
+      #expect(a.number == 0 && a.left == nil)
+      #expect(nodes[4].scope == nil)
+    }
+    change(&a.number, &a.left)
+    #expect(a.number == 5 && a.left === nodes[4])
+  }
+
+  @Test(
+    "of a write within a change the later one stays; a change that changes nothing takes nothing back"
+  )
+  func writtenMeanwhile() {
+    a.signals.onPropertyChange.listen(listener) { me, change in
+      me.log.append("\(change.old as! Int) \(change.new as! Int)")
+    }
+    func change(_ number: inout Int, to value: Int?) {
+      a.number = 7
+      if let value { number = value }
+    }
+    change(&a.number, to: 5)
+    #expect(a.number == 5)
+    change(&a.number, to: nil)
+    #expect(a.number == 7)
+    #expect(listener.log == ["0 7", "7 5", "5 7"])
+  }
+
+  @Test("a collection of a model that comes into a scope while it is changed")
+  func attachedMeanwhile() {
+    let late = Node("late")
+    late.items = [nodes[3], nodes[4]]
+    func change(_ items: inout ModelArray<Node>) {
+      items.remove(at: 0)
+      items.append(nodes[5])
+      root.items.append(late)
+      #expect(nodes[3].scope === scope && nodes[5].scope == nil)
+    }
+    change(&late.items)
+    check(late, "4", "5")
+    #expect(nodes[3].scope == nil)
+    #expect(nodes[3].record?.scopedParents == 0 && nodes[5].record?.scopedParents == 1)
+    func empty(_ items: inout ModelArray<Node>) {
+      items = []
+      root.items = []
+      #expect(nodes[4].scope == nil)
+    }
+    empty(&late.items)
+    #expect(late.items.isEmpty && nodes[4].parents.isEmpty)
+    #expect(nodes[4].record?.scopedParents == 0)
+  }
+
+  @Test("a plain array of a model that nothing knows yet grows where it is")
+  func growsInPlace() {
+    let plain = Lists()
+    plain.numbers.reserveCapacity(100)
+    let place = plain.numbers.withUnsafeBufferPointer { $0.baseAddress }
+    for number in 0..<100 { plain.numbers.append(number) }
+    #expect(plain.numbers.withUnsafeBufferPointer { $0.baseAddress } == place)
+    #expect(plain.numbers == Array(0..<100))
+  }
+}
+
+private final class Lists: ModelObject {
+  @Property var numbers: [Int] = []
 }

@@ -122,9 +122,10 @@ private func text(_ result: ExitTest.Result?) -> String {
       model.part = Part()
       model.parts.append(Part())
     }
-    #expect(Set(sets[0].bases[model.uuid]!.keys) == ["colour", "child", "children"])
+    #expect(Set(sets[0].bases[model.uuid]!.keys) == ["colour", "child"])
     let change = sets[0].fragments.first { $0.kind == .change }
-    #expect(Set(change!.properties.keys) == ["colour", "child", "children"])
+    #expect(Set(change!.properties.keys) == ["colour", "child"])
+    #expect(change!.operations.map(\.key) == ["children"])
     sets = scope.changeSets { model.name = "n" }
     #expect(sets[0].fragments[0].properties == ["label": "n"])
   }

@@ -44,7 +44,7 @@ private final class Derived: Base {
     #expect(change?.properties == ["selected": "abcdef00-0000-4000-8000-0000000000ff"])
   }
 
-  @Test("J010: a collection goes over the wire as the children's UUIDs in order")
+  @Test("J010: a collection goes over the wire as UUIDs: in order, and as what was done to it")
   func collection() {
     let canvas = Canvas()
     let scope = manualScope(canvas)
@@ -52,8 +52,13 @@ private final class Derived: Base {
     let sets = scope.changeSets { for shape in shapes { canvas.shapes.append(shape) } }
     #expect(sets.count == 1)
     #expect(sets.first?.fragments.map(\.kind) == [.add, .add, .change])
+    #expect(sets.first?.fragments.last?.properties == [:])
+    #expect(
+      sets.first?.fragments.last?.operations == [
+        "shapes": shapes.map { .insert($0.uuid, .end) }
+      ])
     let expected = JSONValue.array(shapes.map { .string($0.uuid.uuidString.lowercased()) })
-    #expect(sets.first?.fragments.last?.properties == ["shapes": expected])
+    #expect(scope.fullState().first?.properties["shapes"] == expected)
   }
 
   @Test("J011: a UUID can be given, as a value or as text, and two models never share one")

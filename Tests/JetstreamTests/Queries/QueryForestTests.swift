@@ -198,6 +198,7 @@ import Testing
   func replica(seed: UInt64) throws {
     let world = World(seed: seed)
     let copy = boardScope(Workboard(uuid: world.board.uuid))
+    world.scope.flush()
     _ = try copy.applyFullState(world.scope.fullState(), rootUUID: world.board.uuid)
     let copied = try #require(copy.root as? Workboard)
     func queries(_ scope: Scope, _ board: Workboard) -> [LiveQuery<Chore>] {

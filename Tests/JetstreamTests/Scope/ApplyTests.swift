@@ -201,7 +201,10 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     ])
     #expect(root.items.map(\.label) == ["0", "2", "theirs", "mine"])
     let sets = scope.changeSets {}
-    #expect(sets.first?.fragments.last?.properties["items"] == root.items.jsonValue)
+    // On top of what they did, not instead of it.
+    #expect(
+      sets.first?.fragments.last?.operations
+        == ["items": [.remove(kept[1].uuid), .insert(root.items.last!.uuid, .end)]])
     #expect(sets.first?.fragments.count == 2)
   }
 }

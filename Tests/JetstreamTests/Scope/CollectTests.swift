@@ -123,20 +123,25 @@ import Testing
     root.items = [Node(), Node(), Node()]
     scope.flush()
     let result = fragments { root.items.move(from: 0, to: 2) }
-    #expect(result.map(\.properties.count) == [1])
-    #expect(result[0].properties["items"] == root.items.jsonValue)
+    #expect(result.map(\.properties) == [[:]])
+    #expect(result[0].operations == ["items": [.move(root.items[2].uuid, .end)]])
   }
 
   @Test("the base of each changed property is the value as of the last change set")
   func bases() {
-    let before = root.items.jsonValue
+    root.items = [Node(), Node()]
+    scope.flush()
+    let gone = root.items[1]
     let sets = scope.changeSets {
       root.items.append(Node())
-      root.items.append(Node())
+      root.items.remove(at: 1)
       root.number = 1
       root.number = 2
     }
-    #expect(sets.first?.bases == [root.uuid: ["items": before, "number": 0]])
+    #expect(sets.first?.bases == [root.uuid: ["number": 0]])
+    #expect(
+      sets.first?.replaced.last?.operations
+        == ["items": [.remove(root.items[1].uuid), .insert(gone.uuid, .end)]])
     let next = scope.changeSets { root.number = 3 }
     #expect(next.first?.bases == [root.uuid: ["number": 2]])
   }

@@ -48,7 +48,8 @@ import Testing
     #expect(top.makeRoot(of: other))
     #expect(listener.log == log)
     let here = scope.changeSets {}
-    #expect(here.map { $0.fragments.map(\.properties) } == [[["left": .null, "items": []]]])
+    #expect(here.map { $0.fragments.map(\.properties) } == [[["left": .null]]])
+    #expect(here[0].fragments[0].operations == ["items": [.remove(top.uuid)]])
     #expect(other.changeSets {}.first?.fragments.map(\.kind) == [.add, .add])
   }
 

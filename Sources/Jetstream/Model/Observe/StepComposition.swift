@@ -108,6 +108,33 @@ struct StepComposition {
     return CollectionDifference(changes)!
   }
 
+  /// Models that stand side by side in the new content.
+  struct Stretch {
+    let newOffset: Int
+    /// Where they stood in the old content, side by side as well; negative if they are new.
+    let oldOffset: Int
+    let count: Int
+    /// Whether they are old and keep their order among all others that do.
+    let stays: Bool
+
+    var isNew: Bool { oldOffset < 0 }
+  }
+
+  /// The net change: the new content in order, and what is gone with the offsets that it had.
+  func stretches() -> (new: [Stretch], removed: [(offset: Int, model: ModelObject)]) {
+    let runs = inOrder()
+    let stays = Self.heaviestIncreasing(runs)
+    var result: [Stretch] = []
+    result.reserveCapacity(runs.count)
+    var offset = 0
+    for (run, stays) in zip(runs, stays) {
+      result.append(
+        Stretch(newOffset: offset, oldOffset: run.start, count: run.length, stays: stays))
+      offset += run.length
+    }
+    return (result, removed.values.sorted { $0.offset < $1.offset })
+  }
+
   // MARK: Runs in order
 
   private func inOrder() -> ContiguousArray<Run> {

@@ -9,16 +9,13 @@ extension Message {
   public static func decodeFrame(
     _ bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FrameError) -> [Result<Message, MessageError>] {
-    let json: JSONValue
-    do throws(JSONError) {
-      json = try JSONValue(parsing: bytes, limits: limits)
-    } catch {
-      throw .notJSON(error)
+    let read = JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
+      try parser.messages()
     }
-    switch json {
-    case .object: return [decode(json)]
-    case .array(let members): return members.map(decode)
-    default: throw .notMessages
+    switch read {
+    case .failure(let error): throw .notJSON(error)
+    case .success(nil): throw .notMessages
+    case .success(let messages?): return messages
     }
   }
 
@@ -60,10 +57,43 @@ extension Message {
     output.append("]")
     return Array(output.bytes)
   }
+}
 
-  private static func decode(_ json: JSONValue) -> Result<Message, MessageError> {
+extension JSONParser {
+  /// Reads a frame, or any other value, which gives nil.
+  fileprivate mutating func messages() throws(JSONError) -> [Result<Message, MessageError>]? {
+    skipWhiteSpace()
+    switch next {
+    case UInt8(ascii: "{"): return [try message(depth: 0)]
+    case UInt8(ascii: "["):
+      var messages: [Result<Message, MessageError>] = []
+      try eachElement(depth: 1) { parser throws(JSONError) in
+        messages.append(try parser.message(depth: 1))
+      }
+      return messages
+    default:
+      _ = try value(depth: 0)
+      return nil
+    }
+  }
+
+  /// Reads any value as a message, its fragments without making JSON values of them first.
+  private mutating func message(depth: Int) throws(JSONError) -> Result<Message, MessageError> {
+    skipWhiteSpace()
+    guard next == UInt8(ascii: "{") else {
+      _ = try value(depth: depth)
+      return .failure(.notAnObject)
+    }
+    var fragments: Fragments?
+    let object = try object(depth: depth + 1) { parser, key throws(JSONError) in
+      guard key == "fragments" else { return try parser.value(depth: depth + 1) }
+      parser.skipWhiteSpace()
+      guard parser.next == UInt8(ascii: "[") else { return try parser.value(depth: depth + 1) }
+      fragments = try parser.fragments(depth: depth + 2)
+      return .array([])
+    }
     do throws(MessageError) {
-      return .success(try Message(json: json))
+      return .success(try Message(try MessageFields(object, fragments: fragments)))
     } catch {
       return .failure(error)
     }

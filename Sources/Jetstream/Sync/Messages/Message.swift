@@ -31,7 +31,10 @@ public enum Message: Sendable, Hashable {
   /// - Throws: ``MessageError``: `unknownType` for a message of some other version, other cases for
   ///   a field that is missing or wrong. One bad fragment makes the whole message invalid.
   public init(json: JSONValue) throws(MessageError) {
-    let fields = try MessageFields(json: json)
+    try self.init(try MessageFields(json: json))
+  }
+
+  init(_ fields: MessageFields) throws(MessageError) {
     switch fields.type {
     case SessionCreate.type: self = .sessionCreate(try SessionCreate(fields))
     case SessionCreateReply.type: self = .sessionCreateReply(try SessionCreateReply(fields))

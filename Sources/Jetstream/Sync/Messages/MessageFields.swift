@@ -6,9 +6,19 @@ struct MessageFields {
   let index: Int
   private let object: JSONObject
 
+  /// The field `fragments`, where it was read straight from the text. Then an empty array stands for
+  /// it in `object`.
+  private let readFragments: JSONParser.Fragments?
+
   /// Reads the two fields that every message has.
   init(json: JSONValue) throws(MessageError) {
     guard case .object(let object) = json else { throw .notAnObject }
+    try self.init(object, fragments: nil)
+  }
+
+  /// Reads the two fields that every message has; `fragments` is what an array in the field of that
+  /// name held.
+  init(_ object: JSONObject, fragments: JSONParser.Fragments?) throws(MessageError) {
     let index = object["index"].flatMap(\.wholeNumber)
     guard let type = object["type"] else {
       throw .missing(message: "", index: index, field: "type")
@@ -25,6 +35,7 @@ struct MessageFields {
     self.type = type
     self.index = index
     self.object = object
+    readFragments = fragments
   }
 
   private static let wholeNumberProblem = "should be a whole number from 0 up"
@@ -76,6 +87,17 @@ struct MessageFields {
       return try WireError(json: json)
     } catch {
       throw invalid("error", "is invalid: \(error)")
+    }
+  }
+
+  /// The fragments of the message; one bad fragment makes it invalid.
+  func fragments() throws(MessageError) -> [SyncFragment] {
+    switch readFragments {
+    case nil: return try elements("fragments", SyncFragment.init(json:))
+    case .success(let fragments): return fragments
+    case .failure(let bad):
+      throw .invalidElement(
+        message: type, index: index, field: "fragments", position: bad.position, error: bad.error)
     }
   }
 

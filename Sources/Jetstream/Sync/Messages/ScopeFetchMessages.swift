@@ -128,7 +128,7 @@ extension ScopeState: MessageBody {
     self.init(
       index: fields.index, scopeIndex: try fields.wholeNumber("scopeIndex"),
       rootUUID: try fields.uuid("rootUUID"),
-      fragments: try fields.elements("fragments", SyncFragment.init(json:)))
+      fragments: try fields.fragments())
   }
 
   var json: JSONObject {

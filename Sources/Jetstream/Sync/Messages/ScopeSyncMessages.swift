@@ -54,7 +54,7 @@ extension ScopeSync: MessageBody {
   init(_ fields: MessageFields) throws(MessageError) {
     self.init(
       index: fields.index, scopeIndex: try fields.wholeNumber("scopeIndex"),
-      fragments: try fields.elements("fragments", SyncFragment.init(json:)))
+      fragments: try fields.fragments())
     if let value = fields["atomic"] {
       guard case .bool(let flag) = value else {
         throw fields.invalid("atomic", "should be a boolean")

@@ -1,0 +1,139 @@
+import Foundation
+
+/// Reading fragments without making JSON values of them first.
+extension JSONParser {
+  /// The fragments of an array, or the place and the error of the first element that is none.
+  typealias Fragments = Result<[SyncFragment], BadElement>
+
+  /// An element that is JSON, but not what it should be.
+  struct BadElement: Error {
+    var position: Int
+    var error: FragmentError
+  }
+
+  /// Reads an array of fragments whose opening bracket is the next byte. After an element that is
+  /// no fragment, the others are read for whether they are JSON.
+  mutating func fragments(depth: Int) throws(JSONError) -> Fragments {
+    var fragments: [SyncFragment] = []
+    var bad: BadElement?
+    var place = 0
+    try eachElement(depth: depth) { parser throws(JSONError) in
+      switch try parser.fragment(depth: depth) {
+      case .success(let fragment): fragments.append(fragment)
+      case .failure(let error): if bad == nil { bad = BadElement(position: place, error: error) }
+      }
+      place += 1
+    }
+    return bad.map { .failure($0) } ?? .success(fragments)
+  }
+
+  /// Reads any value as a fragment: exactly what ``SyncFragment/init(json:)`` makes of it.
+  @inline(__always)
+  mutating func fragment(depth: Int) throws(JSONError) -> Result<SyncFragment, FragmentError> {
+    skipWhiteSpace()
+    let start = position
+    if let fragment = try plainFragment(depth: depth + 1) { return .success(fragment) }
+    position = start
+    return try fragmentOfValue(depth: depth)
+  }
+
+  @inline(never)
+  private mutating func fragmentOfValue(
+    depth: Int
+  ) throws(JSONError) -> Result<SyncFragment, FragmentError> {
+    let json = try value(depth: depth)
+    do throws(FragmentError) {
+      return .success(try SyncFragment(json: json))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// Reads a fragment that has the four fields, and operations perhaps, in any order and nothing else,
+  /// as everybody writes them. Nil for all others, with the position somewhere in them.
+  ///
+  /// What it throws is what reading the value would throw: everything before that place is in order.
+  @inline(__always)
+  private mutating func plainFragment(depth: Int) throws(JSONError) -> SyncFragment? {
+    guard depth <= maxDepth, next == UInt8(ascii: "{") else { return nil }
+    var kind: SyncFragment.Kind?
+    var uuid: UUID?
+    var className: String?
+    var properties: JSONObject?
+    var operations: PropertyOperations?
+    repeat {
+      position += 1
+      skipWhiteSpace()
+      if kind == nil, take(#""type""#) {
+        guard takeColon() else { return nil }
+        if take(#""change""#) {
+          kind = .change
+        } else if take(#""add""#) {
+          kind = .add
+        } else {
+          return nil
+        }
+      } else if uuid == nil, take(#""uuid""#) {
+        guard takeColon(), let value = takeUUID() else { return nil }
+        uuid = value
+      } else if className == nil, take(#""clsName""#) {
+        guard takeColon(), next == UInt8(ascii: "\"") else { return nil }
+        className = try key().string
+      } else if properties == nil, take(#""properties""#) {
+        guard takeColon(), next == UInt8(ascii: "{") else { return nil }
+        properties = try object(depth: depth + 1)
+      } else if operations == nil, take(#""operations""#) {
+        guard takeColon(), next == UInt8(ascii: "{") else { return nil }
+        let read = try object(depth: depth + 1)
+        guard let known = try? PropertyOperations(json: .object(read)) else { return nil }
+        operations = known
+      } else {
+        return nil
+      }
+      skipWhiteSpace()
+    } while next == UInt8(ascii: ",")
+    guard next == UInt8(ascii: "}"), let kind, let uuid, let className, let properties else {
+      return nil
+    }
+    if operations != nil, kind == .add { return nil }
+    position += 1
+    return SyncFragment(
+      kind, uuid: uuid, className: className, properties: properties,
+      operations: operations ?? [:])
+  }
+
+  /// Goes past a fixed text if it comes next.
+  @inline(__always)
+  private mutating func take(_ text: StaticString) -> Bool {
+    let length = text.utf8CodeUnitCount
+    guard bytes.count - position >= length else { return false }
+    for offset in 0..<length where bytes[position + offset] != text.utf8Start[offset] {
+      return false
+    }
+    position += length
+    return true
+  }
+
+  /// Goes past a colon and white space around it.
+  @inline(__always)
+  private mutating func takeColon() -> Bool {
+    skipWhiteSpace()
+    guard next == UInt8(ascii: ":") else { return false }
+    position += 1
+    skipWhiteSpace()
+    return true
+  }
+
+  /// Goes past a UUID in its quotes if one comes next.
+  @inline(__always)
+  private mutating func takeUUID() -> UUID? {
+    guard bytes.count - position >= 38, bytes[position] == UInt8(ascii: "\""),
+      bytes[position + 37] == UInt8(ascii: "\"")
+    else { return nil }
+    let text = UnsafeRawBufferPointer(
+      UnsafeBufferPointer(rebasing: bytes[position + 1..<position + 37]))
+    guard let uuid = UUID(wireBytes: text) else { return nil }
+    position += 38
+    return uuid
+  }
+}

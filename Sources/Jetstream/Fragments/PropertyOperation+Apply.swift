@@ -1,0 +1,62 @@
+import Foundation
+
+/// What operations do to a value of which no model is known.
+extension PropertyOperation {
+  /// Does `operations` to a list of UUIDs, one after the other. Cost: O(n) for each of them.
+  package static func apply(_ operations: [PropertyOperation], to list: inout [UUID]) {
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, let place):
+        list.removeAll { $0 == uuid }
+        list.insert(uuid, at: position(of: place, in: list))
+      case .remove(let uuid): list.removeAll { $0 == uuid }
+      case .move(let uuid, let place):
+        guard let at = list.firstIndex(of: uuid) else { continue }
+        list.remove(at: at)
+        list.insert(uuid, at: position(of: place, in: list))
+      case .add: continue
+      }
+    }
+  }
+
+  private static func position(of place: Place, in list: [UUID]) -> Int {
+    switch place {
+    case .start: return 0
+    case .end: return list.count
+    case .after(let others):
+      for other in others {
+        if let at = list.firstIndex(of: other) { return at + 1 }
+      }
+      return list.count
+    }
+  }
+
+  /// What `operations` make of a JSON value: of an array of UUIDs, or of a whole number. Anything else
+  /// stays what it is; where nothing is, the operations begin with an empty collection, or with zero.
+  package static func apply(_ operations: [PropertyOperation], to value: JSONValue?) -> JSONValue {
+    let isNumber = operations.contains { $0.model == nil }
+    let value = value ?? (isNumber ? .integer(0) : .array([]))
+    switch value {
+    case .array(let elements):
+      var list: [UUID] = []
+      for case .string(let text) in elements {
+        if let uuid = UUID(wireText: text) { list.append(uuid) }
+      }
+      guard list.count == elements.count else { return value }
+      apply(operations, to: &list)
+      return .array(list.map { .string($0.wireText) })
+    case .integer(var number):
+      for case .add(let delta) in operations { number = number.addingWithinRange(delta) }
+      return .integer(number)
+    default: return value
+    }
+  }
+}
+
+extension FixedWidthInteger {
+  /// The sum, or the nearest number that the type has. For types of at most 64 bits.
+  func addingWithinRange(_ delta: Int64) -> Self { Self(clamping: Int128(self) + Int128(delta)) }
+
+  /// What has to be added to `old` to get this number; nil if that is not a 64 bit number.
+  func difference(to old: Self) -> Int64? { Int64(exactly: Int128(self) - Int128(old)) }
+}

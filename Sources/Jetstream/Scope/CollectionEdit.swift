@@ -1,0 +1,97 @@
+import Foundation
+
+/// What has happened to a collection since the last change set, as operations: those that were done,
+/// and those that take them back.
+///
+/// Made of the net change, so what was taken back within the interval is in neither. Cost: O(k log k)
+/// for k steps, and what it takes to find the places of the k models; the size of the collection does
+/// not count.
+struct CollectionEdit {
+  /// From the old content to the new one.
+  let forward: [PropertyOperation]
+  /// From the new content to the old one.
+  let backward: [PropertyOperation]
+
+  /// How many models an operation names to say where another one goes. More than one, since others may
+  /// have taken the nearest one out meanwhile.
+  static let anchorCount = 3
+
+  /// The change that `steps` were, which have led to `now`.
+  init(_ steps: some Collection<ListOperation>, now: ModelList) {
+    let stretches = StepComposition(steps, newCount: now.count).stretches()
+    var removals: [PropertyOperation] = []
+    var placements: [PropertyOperation] = []
+    // What stands is behind the last one in place; everything up to a stretch is, when its turn comes.
+    var last = Trail()
+    let lastThatStays = stretches.new.lastIndex(where: \.stays) ?? -1
+    for (place, stretch) in stretches.new.enumerated() {
+      if stretch.stays {
+        last.pass(stretch.count) { now[stretch.newOffset + $0] }
+        continue
+      }
+      for offset in 0..<stretch.count {
+        let model = now[stretch.newOffset + offset]
+        let at = last.place(isLast: place > lastThatStays)
+        placements.append(
+          stretch.isNew ? .insert(model.uuid, at) : .move(model.uuid, at))
+        last.pass(1) { _ in model }
+      }
+    }
+    for (_, model) in stretches.removed { removals.append(.remove(model.uuid)) }
+    forward = removals + placements
+
+    removals = []
+    placements = []
+    for stretch in stretches.new where stretch.isNew {
+      for offset in 0..<stretch.count {
+        removals.append(.remove(now[stretch.newOffset + offset].uuid))
+      }
+    }
+    // The same the other way around: what was removed is put back between what has stayed.
+    last = Trail()
+    var old = stretches.new.filter { !$0.isNew }.map { Old(offset: $0.oldOffset, stretch: $0) }
+    old += stretches.removed.map { Old(offset: $0.offset, model: $0.model) }
+    old.sort { $0.offset < $1.offset }
+    let lastOld = old.lastIndex { $0.stretch?.stays == true } ?? -1
+    for (place, entry) in old.enumerated() {
+      if let stretch = entry.stretch, stretch.stays {
+        last.pass(stretch.count) { now[stretch.newOffset + $0] }
+        continue
+      }
+      for offset in 0..<(entry.stretch?.count ?? 1) {
+        let model = entry.model ?? now[entry.stretch!.newOffset + offset]
+        let at = last.place(isLast: place > lastOld)
+        placements.append(entry.model == nil ? .move(model.uuid, at) : .insert(model.uuid, at))
+        last.pass(1) { _ in model }
+      }
+    }
+    backward = removals + placements
+  }
+
+  /// Models that stood side by side in the old content: one that is gone, or a stretch of the new one.
+  private struct Old {
+    let offset: Int
+    var stretch: StepComposition.Stretch?
+    var model: ModelObject?
+  }
+
+  /// The last models that were passed on the way through a collection.
+  private struct Trail {
+    private var models: [ModelObject] = []
+
+    /// Passes `count` models, of which `model` gives any.
+    mutating func pass(_ count: Int, _ model: (Int) -> ModelObject) {
+      for offset in max(0, count - CollectionEdit.anchorCount)..<count {
+        if models.count == CollectionEdit.anchorCount { models.removeFirst() }
+        models.append(model(offset))
+      }
+    }
+
+    /// Where the next one goes.
+    func place(isLast: Bool) -> PropertyOperation.Place {
+      if isLast { return .end }
+      if models.isEmpty { return .start }
+      return .after(models.reversed().map(\.uuid))
+    }
+  }
+}

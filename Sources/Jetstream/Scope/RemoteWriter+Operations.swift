@@ -1,0 +1,156 @@
+import Foundation
+
+/// Doing what others have done to collections and counters.
+extension RemoteWriter {
+  /// Does the operations of one property, one after the other. One that cannot be done is reported and
+  /// left out.
+  mutating func perform(
+    _ entry: PropertyOperations.Entry, on model: ModelObject, at position: Int
+  ) {
+    guard let property = model.schema[wireName: entry.key] else {
+      return perform(entry, onUnknownOf: model, at: position)
+    }
+    guard property.isSynced else { return }
+    if property.isCollection {
+      edit(property, of: model, entry.operations, at: position)
+    } else {
+      add(entry.operations, to: property, of: model, at: position)
+    }
+  }
+
+  /// Notes the models that operations on something unknown name.
+  mutating func note(_ operations: [PropertyOperation]) {
+    for operation in operations {
+      if let uuid = operation.model { unknownValues.append(.string(uuid.wireText)) }
+    }
+  }
+
+  // MARK: Collections
+
+  private mutating func edit(
+    _ property: ModelSchema.Property, of model: ModelObject, _ operations: [PropertyOperation],
+    at position: Int
+  ) {
+    var steps: [ListEdit] = []
+    steps.reserveCapacity(operations.count)
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, let place):
+        guard let child = child(uuid, property, model, at: position) else { continue }
+        steps.append(.put(child, resolve(place), isNew: true))
+      case .move(let uuid, let place):
+        guard let child = find(uuid) else { continue }
+        steps.append(.put(child, resolve(place), isNew: false))
+      case .remove(let uuid):
+        if let child = find(uuid) { steps.append(.takeOut(child)) }
+      case .add:
+        fail(position, invalid(property, model))
+      }
+    }
+    if steps.isEmpty { return }
+    let record = model.ensureRecord()
+    if let base = record.bases.first(where: { $0.index == property.index }) {
+      guard var list = base.list(now: model.list(of: property)) else { return }
+      for step in steps { step.perform(on: &list) }
+      rebase(property, of: model, on: list)
+    } else {
+      remotely {
+        property.access.edit(model, at: property.offset) { list in
+          for step in steps { step.perform(on: &list) }
+        }
+        return true
+      }
+    }
+  }
+
+  private func resolve(_ place: PropertyOperation.Place) -> ListEdit.Place {
+    switch place {
+    case .start: .start
+    case .end: .end
+    case .after(let others): .after(others.compactMap(find))
+    }
+  }
+
+  /// An operation with the models that it names.
+  private enum ListEdit {
+    enum Place {
+      case start
+      case end
+      case after([ModelObject])
+    }
+
+    case put(ModelObject, Place, isNew: Bool)
+    case takeOut(ModelObject)
+
+    func perform(on list: inout ModelList) {
+      switch self {
+      case .takeOut(let model):
+        if let at = list.index(of: model) { list.remove(at: at) }
+      case .put(let model, let place, let isNew):
+        guard let from = list.index(of: model) else {
+          if isNew { list.insert(model, at: Self.position(place, in: list)) }
+          return
+        }
+        var to = Self.position(place, in: list)
+        // It is not in its own way.
+        if from < to { to -= 1 }
+        list.move(from: from, to: to)
+      }
+    }
+
+    private static func position(_ place: Place, in list: ModelList) -> Int {
+      switch place {
+      case .start: return 0
+      case .end: return list.count
+      case .after(let others):
+        for other in others {
+          if let at = list.index(of: other) { return at + 1 }
+        }
+        return list.count
+      }
+    }
+  }
+
+  // MARK: Counters
+
+  private mutating func add(
+    _ operations: [PropertyOperation], to property: ModelSchema.Property, of model: ModelObject,
+    at position: Int
+  ) {
+    let record = model.ensureRecord()
+    for operation in operations {
+      guard case .add(let delta) = operation, property.kind == .plain else {
+        fail(position, invalid(property, model))
+        continue
+      }
+      var isNumber = false
+      remotely {
+        isNumber = property.access.add(delta, to: model, at: property.offset)
+        return isNumber
+      }
+      guard isNumber else {
+        fail(position, invalid(property, model))
+        continue
+      }
+      // A local change that is not in a change set yet keeps its own part of the sum.
+      if let base = record.bases.firstIndex(where: { $0.index == property.index }),
+        case .json(let old) = record.bases[base].value
+      {
+        record.bases[base].value = .json(PropertyOperation.apply([operation], to: old))
+      }
+    }
+  }
+
+  // MARK: What no class knows
+
+  private mutating func perform(
+    _ entry: PropertyOperations.Entry, onUnknownOf model: ModelObject, at position: Int
+  ) {
+    let record = model.ensureRecord()
+    note(entry.operations)
+    let reason = ScopeError.unknownProperty(model.wireClassName, model.uuid, entry.key)
+    report.kept.append((position, reason))
+    let old = record.unknown?.properties[entry.key]
+    record.keepUnknown(entry.key, PropertyOperation.apply(entry.operations, to: old))
+  }
+}
