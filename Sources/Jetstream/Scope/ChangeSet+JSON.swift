@@ -13,7 +13,8 @@ extension ChangeSet {
     guard let fragments = object["fragments"] else { throw .missing(field: "fragments") }
     self.init(
       id: id, fragments: try Self.fragments(fragments, "fragments"),
-      undo: try object["undo"].map { json throws(FragmentError) in try Self.fragments(json, "undo") }
+      undo: try object["undo"].map { json throws(FragmentError) in try Self.fragments(json, "undo")
+      }
         ?? [],
       author: try object.optionalString("author"), message: try object.optionalString("message"))
   }

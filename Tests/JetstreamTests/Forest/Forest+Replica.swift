@@ -32,7 +32,10 @@ extension Forest {
   private func checkBases(_ set: ChangeSet) {
     guard let replica else { return }
     let bases = set.bases
-    for (fragment, replaced) in zip(set.fragments, set.replaced) where fragment.kind == .change {
+    let changes = set.fragments.filter { $0.kind == .change }
+    let undone = set.undo.filter { $0.kind == .change }
+    expect(changes.map(\.uuid) == undone.map(\.uuid), "\(undone) does not take back \(changes)")
+    for (fragment, replaced) in zip(changes, undone) {
       guard let model = replica.model(fragment.uuid) ?? keeper.find(fragment.uuid) else {
         fail("the others do not know what is changed: \(fragment)")
         continue

@@ -172,7 +172,7 @@ struct FragmentLogTests {
     var random = SeededGenerator(seed: 3)
     for round in 0..<200 {
       var fragments: [SyncFragment] = []
-      var bases: [UUID: JSONObject] = [:]
+      var undo: [SyncFragment] = []
       for _ in 0..<Int(random.next() % 5) {
         guard
           case .object(let properties) = JSONValue.object(
@@ -181,10 +181,16 @@ struct FragmentLogTests {
         let uuid = UUID(pair: random.next(), random.next())
         let kind: SyncFragment.Kind = random.next().isMultiple(of: 2) ? .add : .change
         fragments.append(SyncFragment(kind, uuid: uuid, className: "A", properties: properties))
-        if kind == .change { bases[uuid] = ["a": random.json(depth: 1)] }
+        var before = SyncFragment(
+          kind, uuid: uuid, className: "A", properties: ["a": random.json(depth: 1)])
+        if kind == .change, random.next().isMultiple(of: 2) {
+          before.operations = ["n": [.add(7), .remove(uuid)]]
+          fragments[fragments.count - 1].operations = ["n": [.add(-7)]]
+        }
+        undo.append(before)
       }
       let set = ChangeSet(
-        id: UUID(pair: random.next(), random.next()), fragments: fragments, bases: bases,
+        id: UUID(pair: random.next(), random.next()), fragments: fragments, undo: undo,
         author: round % 3 == 0 ? random.text(upTo: 9) : nil,
         message: round % 4 == 0 ? random.text(upTo: 9) : nil)
       var bytes: [UInt8] = []
