@@ -5,12 +5,16 @@ enum Command: Equatable {
   case help
   case serve(ServeOptions)
   case join(JoinOptions)
+  case record(RecordOptions)
+  case replay(ReplayOptions)
 
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
 
     catalogue serve [--file FILE] [--port PORT] [--edits COUNT] [--seed SEED] [--name NAME] [--wait]
     catalogue join --url URL [--edits COUNT] [--seed SEED] [--cut COUNT] [--name NAME] [--wait]
+    catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
+    catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
 
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
@@ -22,7 +26,17 @@ enum Command: Equatable {
       --name NAME    what to sign with; "server" or "client" with the seed unless given
       --wait         begin to edit when told to, instead of once there is somebody to edit with
 
-    Both print "ready" when they have the catalogue and "edited COUNT" when the edits are made, and
+      --log FOLDER   the fragment log that record makes and replay reads
+      --at SEQUENCE  the change set up to which is replayed; the last one unless given
+      --undo         take back one change set after the other, to the first
+      --check STEP   open every STEPth sequence number by itself, and compare it with what replaying
+                     all sets one after the other has come to
+
+    record imports the catalogue, edits it and writes each change set to the log. Both print
+    "canonical BYTES HASH": record of the import and of the end, replay of what it has come to. They
+    end then.
+
+    serve and join print "ready" when they have the catalogue and "edited COUNT" when the edits are made, and
     answer these lines:
 
       go             begin to edit; prints nothing
@@ -58,6 +72,18 @@ struct JoinOptions: Equatable {
   var editing = EditOptions()
 }
 
+struct RecordOptions: Equatable {
+  var log = ""
+  var source = ServeOptions()
+}
+
+struct ReplayOptions: Equatable {
+  var log = ""
+  var sequence: Int?
+  var undoes = false
+  var step: Int?
+}
+
 struct EditOptions: Equatable {
   var edits = 0
   var seed: UInt64 = 1
@@ -78,7 +104,7 @@ extension Command {
       return
     }
     guard let name = arguments.first else {
-      throw UsageError(message: "say what to do: serve or join")
+      throw UsageError(message: "say what to do: serve, join, record or replay")
     }
     var rest = Arguments(arguments.dropFirst())
     switch name {
@@ -106,7 +132,36 @@ extension Command {
         throw UsageError(message: "--url should begin with ws:// or wss://, not '\(options.url)'")
       }
       self = .join(options)
-    default: throw UsageError(message: "there is no command '\(name)': say serve or join")
+    case "record":
+      var options = RecordOptions()
+      while let option = rest.next() {
+        switch option {
+        case "--log": options.log = try rest.value(of: option)
+        case "--file": options.source.file = try rest.value(of: option)
+        default: try options.source.editing.take(option, from: &rest)
+        }
+      }
+      guard !options.log.isEmpty else { throw UsageError(message: "record needs --log") }
+      self = .record(options)
+    case "replay":
+      var options = ReplayOptions()
+      while let option = rest.next() {
+        switch option {
+        case "--log": options.log = try rest.value(of: option)
+        case "--at": options.sequence = try rest.count(of: option)
+        case "--undo": options.undoes = true
+        case "--check":
+          let step = try rest.count(of: option)
+          guard step > 0 else { throw UsageError(message: "--check should be 1 or more") }
+          options.step = step
+        default: throw UsageError(message: "there is no option '\(option)' here")
+        }
+      }
+      guard !options.log.isEmpty else { throw UsageError(message: "replay needs --log") }
+      self = .replay(options)
+    default:
+      throw UsageError(
+        message: "there is no command '\(name)': say serve, join, record or replay")
     }
   }
 }

@@ -11,6 +11,8 @@ enum CatalogueCommand {
       case .help: Console.say(Command.usage)
       case .serve(let options): await serve(options)
       case .join(let options): await join(options)
+      case .record(let options): await record(options)
+      case .replay(let options): replay(options)
       }
     } catch {
       Console.fail("\(error.message)\nTry 'catalogue --help'.", status: 2)

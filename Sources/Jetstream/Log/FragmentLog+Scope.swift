@@ -48,18 +48,24 @@ extension FragmentLog {
     var cursor = try reader.read(from: result.sequence + 1)
     while let record = try cursor.next() {
       result.sequence = record.sequence
-      guard record.kind == .set else {
-        result.others.append(record)
-        continue
-      }
-      let report = scope.apply(try ChangeSet(record).fragments)
-      result.setCount += 1
-      result.misfits += report.errors.map { (record.sequence, $0.error) }
+      try apply(record, to: scope, &result)
     }
     return result
   }
 
-  private func apply(
+  func apply(
+    _ record: LogRecord, to scope: Scope, _ result: inout LogRestoration
+  ) throws(LogError) {
+    guard record.kind == .set else {
+      result.others.append(record)
+      return
+    }
+    let report = scope.apply(try ChangeSet(record).fragments)
+    result.setCount += 1
+    result.misfits += report.errors.map { (record.sequence, $0.error) }
+  }
+
+  func apply(
     _ snapshot: LogSnapshot, to scope: Scope, _ result: inout LogRestoration
   ) throws(LogError) {
     var fragments: [SyncFragment] = []
@@ -83,6 +89,7 @@ extension FragmentLog {
   /// change set.
   ///
   /// - Parameters:
+  ///   - author: who makes the changes; it stands in each set.
   ///   - snapshotEvery: after how many sets a snapshot is made; 0 for never. The state is copied in the
   ///     scope's isolation domain, in O(models); all else happens elsewhere.
   ///   - onFailure: is called, on a queue of the log, when the disk has failed. Nothing is lost: the next
@@ -91,12 +98,13 @@ extension FragmentLog {
   /// - Returns: a token that ends it.
   @discardableResult
   public func keep(
-    _ scope: Scope, snapshotEvery: Int = 10_000,
+    _ scope: Scope, author: String? = nil, snapshotEvery: Int = 10_000,
     onFailure: @escaping @Sendable (LogError) -> Void
   ) -> ObservationToken {
     var count = records.opening.tailCount
     return scope.onChanges.listen { [weak scope] set in
       do throws(LogError) {
+        let set = author == nil ? set : set.signed(author: author, message: set.message)
         try self.append(set).whenDurable { result in
           if case .failure(let error) = result { onFailure(error) }
         }

@@ -1,0 +1,90 @@
+import Foundation
+import Jetstream
+
+/// The catalogue and its fragment log, in one process after the other.
+extension CatalogueCommand {
+  /// Imports the catalogue, edits it, and leaves a log of all that.
+  static func record(_ options: RecordOptions) async {
+    let ticker = Ticker.manual()
+    do {
+      let path = options.source.path(environment: ProcessInfo.processInfo.environment)
+      let catalogue = try Catalogue(contentsOfFile: path)
+      let scope = Scope(name: "Catalogue", root: catalogue, ticker: ticker)
+      scope.flush()
+      let log = try FragmentLog(
+        options.log, configuration: LogConfiguration(durability: .interval(.milliseconds(100))))
+      guard log.lastSequence == 0 else {
+        Console.fail("there is a log in \(options.log) already", status: 1)
+      }
+      try await log.restore(into: scope)
+      Console.say(summary(of: scope))
+      log.keep(scope, author: options.source.editing.name ?? "recorder", snapshotEvery: 500) {
+        Console.fail("\($0)", status: 1)
+      }
+      let editing = options.source.editing
+      var editor = RandomEditor(catalogue: catalogue, author: "recorder", seed: editing.seed)
+      for _ in 0..<editing.edits {
+        editor.edit()
+        scope.flush()
+      }
+      try await log.close()
+      Console.say("edited \(editing.edits), \(log.lastSequence) change sets")
+      Console.say(summary(of: scope))
+    } catch {
+      Console.fail("\(error)", status: 1)
+    }
+  }
+
+  /// Restores the catalogue from a log, and tells what came of it.
+  static func replay(_ options: ReplayOptions) {
+    do {
+      let log = try FragmentLog(options.log)
+      let last = options.sequence ?? log.lastSequence
+      let scope = Scope(name: "Catalogue", root: Catalogue(), ticker: Ticker.manual())
+      report(try log.restore(into: scope, at: last))
+      if let step = options.step { try check(log, every: step, upTo: last) }
+      if options.undoes {
+        guard last > 0 else { return Console.say(summary(of: scope)) }
+        for (sequence, set) in try log.changeSets(in: 1...last).reversed() {
+          let report = scope.revert(set)
+          scope.flush()
+          guard report.isComplete else {
+            Console.fail("taking back \(sequence): \(report.errors)", status: 1)
+          }
+        }
+      }
+      Console.say(summary(of: scope))
+    } catch {
+      Console.fail("\(error)", status: 1)
+    }
+  }
+
+  /// Opens sequence numbers one by one, each beside a replay of all sets so far.
+  private static func check(_ log: FragmentLog, every step: Int, upTo last: Int) throws {
+    let prefix = Scope(name: "Prefix", root: Catalogue(), ticker: Ticker.manual())
+    report(try log.restore(into: prefix, at: 0))
+    let opened = Scope(name: "Opened", root: Catalogue(), ticker: Ticker.manual())
+    var count = 0
+    for (sequence, set) in last > 0 ? try log.changeSets(in: 1...last) : [] {
+      prefix.apply(set.fragments)
+      guard sequence.isMultiple(of: step) else { continue }
+      report(try log.restore(into: opened, at: sequence))
+      guard opened.canonicalJSON == prefix.canonicalJSON else {
+        Console.fail("sequence number \(sequence) differs from the replay", status: 1)
+      }
+      count += 1
+    }
+    Console.say("checked \(count)")
+  }
+
+  private static func report(_ restoration: LogRestoration) {
+    if !restoration.misfits.isEmpty {
+      Console.fail("does not fit: \(restoration.misfits.prefix(5))", status: 1)
+    }
+  }
+
+  private static func summary(of scope: Scope) -> String {
+    let text = scope.canonicalJSON
+    return "canonical \(text.utf8.count) \(FNV1a.hash(text))"
+  }
+}

@@ -1,0 +1,107 @@
+import Foundation
+
+/// What a log knows of the past.
+extension FragmentLog {
+  /// Brings a scope to the state that it had when record `sequence` was the last one: time travel.
+  ///
+  /// ```swift
+  /// let then = Scope(name: "Then", root: Canvas(), ticker: ticker)
+  /// try log.restore(into: then, at: 1200)
+  /// ```
+  ///
+  /// The scope is an ordinary one, with observers, queries and change sets of its own; it should not be
+  /// the one that the log keeps. To return to the state in that one, as a new change, give
+  /// ``Scope/restore(_:)`` the full state of this one. Going on to a later record costs what lies between;
+  /// going back begins with the snapshot below. Reads the disk on the caller.
+  ///
+  /// - Throws: ``LogError/unreadable(_:_:)`` if the log has not come that far, or if what lies before is
+  ///   not kept any more; otherwise as ``restore(into:)``. What was applied until then stays.
+  @discardableResult
+  public func restore(
+    into scope: Scope, at sequence: Int
+  ) throws(LogError) -> LogRestoration {
+    guard sequence >= 0, sequence <= lastSequence else {
+      throw .unreadable(sequence, "the log has records 1 to \(lastSequence)")
+    }
+    let reader = LogReader(records.directory)
+    guard let snapshot = try reader.snapshot(upTo: sequence) else {
+      throw .unreadable(sequence, "no snapshot below it is kept")
+    }
+    var result = LogRestoration()
+    try apply(snapshot, to: scope, &result)
+    result.sequence = snapshot.sequence
+    if snapshot.sequence == sequence { return result }
+    var cursor = try reader.read(from: snapshot.sequence + 1)
+    while result.sequence < sequence, let record = try cursor.next() {
+      result.sequence = record.sequence
+      try apply(record, to: scope, &result)
+    }
+    return result
+  }
+
+  /// The change sets of the records in `range` that are kept, with their numbers. Reads the disk on the
+  /// caller.
+  ///
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.
+  public func changeSets(
+    in range: ClosedRange<Int>
+  ) throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
+    var result: [(sequence: Int, set: ChangeSet)] = []
+    let reader = LogReader(records.directory)
+    let first = max(range.lowerBound, try reader.firstSequence() ?? 1)
+    var cursor = try reader.read(from: first)
+    while let record = try cursor.next(), record.sequence <= range.upperBound {
+      if record.kind == .set { result.append((record.sequence, try ChangeSet(record))) }
+    }
+    return result
+  }
+
+  /// Who has written a property of a model: every change set that is kept and names it, the oldest first.
+  /// Reads the disk on the caller; cost: O(n) in what is kept.
+  ///
+  /// - Parameter key: what the property is called on the wire.
+  /// - Throws: as ``changeSets(in:)`` does.
+  public func writes(
+    of key: String, of model: UUID
+  ) throws(LogError) -> [PropertyWrite] {
+    try changeSets(in: 1...max(1, lastSequence)).flatMap { sequence, set in
+      set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
+        let operations = fragment.operations[key]
+        guard let value = fragment.properties[key] else {
+          return operations.isEmpty ? nil : PropertyWrite(sequence, set, .operations(operations))
+        }
+        return PropertyWrite(sequence, set, .value(value))
+      }
+    }
+  }
+}
+
+/// One write of a property, as a log has it.
+public struct PropertyWrite: Sendable, Hashable {
+  /// What was written.
+  public enum Content: Sendable, Hashable {
+    /// The value that the property had from there on.
+    case value(JSONValue)
+    /// What was done to a collection or a counter.
+    case operations([PropertyOperation])
+  }
+
+  /// The number of the record.
+  public let sequence: Int
+  /// The change set.
+  public let set: UUID
+  /// Who made it, if anybody has said so.
+  public let author: String?
+  /// What it was made for, if anybody has said so.
+  public let message: String?
+  /// What was written.
+  public let content: Content
+
+  init(_ sequence: Int, _ set: ChangeSet, _ content: Content) {
+    self.sequence = sequence
+    self.set = set.id
+    author = set.author
+    message = set.message
+    self.content = content
+  }
+}
