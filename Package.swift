@@ -66,12 +66,12 @@ let package = Package(
       name: "ReflectionOffFixture", dependencies: ["Jetstream"],
       path: "Tests/Fixtures/ReflectionOff",
       swiftSettings: settings + [.unsafeFlags(["-Xfrontend", "-disable-reflection-metadata"])]),
-    .executableTarget(
-      name: "LogWriter", dependencies: ["Jetstream"], path: "Tests/Fixtures/LogWriter",
-      swiftSettings: settings),
     // What the fuzzer and the tests feed with whatever bytes they can think of.
     .target(
       name: "FuzzTargets", dependencies: ["Jetstream"], path: "Tests/FuzzTargets",
+      swiftSettings: settings),
+    .executableTarget(
+      name: "LogWriter", dependencies: ["Jetstream"], path: "Tests/Fixtures/LogWriter",
       swiftSettings: settings),
     .testTarget(
       name: "JetstreamTests",

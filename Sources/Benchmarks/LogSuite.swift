@@ -99,7 +99,7 @@ private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probe
     ours: {
       // A set that was appended before would not be appended again.
       round += 1
-      let fresh = sets.map { ChangeSet(fragments: $0.fragments, bases: $0.bases) }
+      let fresh = sets.map { ChangeSet(fragments: $0.fragments, undo: $0.undo) }
       let time = nanoseconds {
         var receipts: [LogReceipt] = []
         receipts.reserveCapacity(count)

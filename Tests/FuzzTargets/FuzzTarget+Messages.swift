@@ -12,7 +12,7 @@ extension FuzzTarget {
         + #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":0}]"#,
       #"[{"type":"ScopeState","index":2,"scopeIndex":0,"#
         + #""rootUUID":"4d01cd3b-ae1a-429c-ae75-4c211b0adefa","fragments":[\#(change),\#(add)]}]"#,
-      #"[{"type":"ScopeSync","index":3,"scopeIndex":0,"fragments":[\#(change),\#(odd)],"#
+      #"[{"type":"ScopeSync","index":3,"scopeIndex":0,"fragments":[\#(change),\#(odd),\#(edit)],"#
         + #""atomic":false,"procedure":"Canvas.move"},{"fragments":[0],"type":"Ping"},[]]"#,
       #"[{"type":"ScopeSyncReply","index":4,"replyTo":3,"fragmentReplies":[{},"#
         + #"{"error":{"message":"no"}},{"modifications":{"x":1}}]}]"#,

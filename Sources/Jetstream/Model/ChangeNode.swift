@@ -143,6 +143,12 @@ class ChangeObservation: ChangeNode {
     if madeAt <= moment { delivery.trigger(self) }
   }
 
+  /// Other observers have been called since the getters ran, and may have changed what these read: the
+  /// next value is compared with the one that the callback sees.
+  final func refreshComposites() {
+    for composite in composites where composite.isOutdated { _ = composite.evaluate() }
+  }
+
   /// Calls the callback; false if its observer has gone.
   func call() -> Bool { true }
 

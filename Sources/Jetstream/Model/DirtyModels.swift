@@ -95,6 +95,7 @@ struct Delivery {
   fileprivate func callObservers() {
     for observation in observations {
       observation.isTriggered = false
+      if !observation.composites.isEmpty { observation.refreshComposites() }
       if !observation.call() { observation.drop() }
     }
   }

@@ -16,6 +16,11 @@ class Follower {
   /// Found not to be live any more when it was to be told.
   func end() { stop() }
 
+  /// Whether something that was read has changed since, and waits for the next tick.
+  final var isOutdated: Bool {
+    nodes.contains { $0.record?.dirty.intersects($0.properties) ?? false }
+  }
+
   /// How many models are followed.
   final var count: Int { nodes.count }
 

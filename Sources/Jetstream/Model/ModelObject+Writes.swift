@@ -83,25 +83,33 @@ extension ModelObject {
       record.observers?.extras?.note(operations, of: index, now: list(of: property))
       record.noteChange(index)
     }
+    // Made before anybody is called, who may change the collection again.
+    let change = propertyChange(of: property, by: operations)
     record.fire {
       for (_, error) in refused { record.scope?.refuse(error) }
       if operations.isEmpty { return }
       record.observers?.bridge?.didChange(index)
-      if let signal = record.observers?.propertyChange, signal.hasListeners {
-        let new = list(of: property)
-        let old = operations.undone(on: new)
-        // Several steps may lead back to where they began.
-        if operations.count == 1 || !old.isSame(as: new) {
-          signal.fire(
-            PropertyChange(
-              key: property.name, old: property.access.wrap(old), new: property.access.wrap(new)))
-        }
-      }
+      if let change { record.observers?.propertyChange?.fire(change) }
       if let signal = record.observers?.collectionChange, signal.hasListeners {
         for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
       }
       events.fire()
     }
+  }
+
+  /// What observers of the property are told; nil if there are none.
+  private final func propertyChange(
+    of property: ModelSchema.Property, by operations: [ListOperation]
+  ) -> PropertyChange? {
+    guard let signal = record?.observers?.propertyChange, signal.hasListeners,
+      !operations.isEmpty
+    else { return nil }
+    let new = list(of: property)
+    let old = operations.undone(on: new)
+    // Several steps may lead back to where they began.
+    if operations.count > 1, old.isSame(as: new) { return nil }
+    return PropertyChange(
+      key: property.name, old: property.access.wrap(old), new: property.access.wrap(new))
   }
 
   /// Takes refused models out of the stored list again; gives the steps that remain.

@@ -111,11 +111,17 @@ open class ModelObject: Hashable {
   // MARK: Access by property
 
   final func json(of property: ModelSchema.Property) -> JSONValue {
-    property.access.json(at: address + property.offset)
+    contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
   }
 
+  /// The content of a collection. Of one that is being changed in place that is the content before.
   final func list(of property: ModelSchema.Property) -> ModelList {
-    property.access.list(at: address + property.offset)
+    contentBefore(property) ?? property.access.list(at: address + property.offset)
+  }
+
+  private func contentBefore(_ property: ModelSchema.Property) -> ModelList? {
+    guard let record, !record.leases.isEmpty else { return nil }
+    return record.leases.content(before: property.index)
   }
 
   /// Whether the property's value is the one that `json` describes.
@@ -159,9 +165,9 @@ open class ModelObject: Hashable {
     }
   }
 
-  /// Lets go of the children of a model that is being deallocated, without recursion: the outermost
+  /// Lets go of the children of a model that is being deallocated, or that nobody can reach, without recursion: the outermost
   /// of nested deallocations takes all that is below, one by one.
-  private func releaseChildren(_ record: ModelRecord) {
+  final func releaseChildren(_ record: ModelRecord) {
     var children: ContiguousArray<ModelObject> = []
     record.forEachChild { child, index in
       _ = child.record?.parents.remove(.init(parent: record, index: index))

@@ -76,7 +76,7 @@ enum Structure {
       return error
     }
     for record in admitted {
-      scope.enter(record)
+      scope.enter(record, below: record !== top)
       events.attached(record, scope)
     }
     return nil

@@ -49,7 +49,7 @@ extension RemoteWriter {
     }
     if steps.isEmpty { return }
     let record = model.ensureRecord()
-    if let base = record.bases.first(where: { $0.index == property.index }) {
+    if !isLocal, let base = record.bases.first(where: { $0.index == property.index }) {
       guard var list = base.list(now: model.list(of: property)) else { return }
       for step in steps { step.perform(on: &list) }
       rebase(property, of: model, on: list)
@@ -133,7 +133,7 @@ extension RemoteWriter {
         continue
       }
       // A local change that is not in a change set yet keeps its own part of the sum.
-      if let base = record.bases.firstIndex(where: { $0.index == property.index }),
+      if !isLocal, let base = record.bases.firstIndex(where: { $0.index == property.index }),
         case .json(let old) = record.bases[base].value
       {
         record.bases[base].value = .json(PropertyOperation.apply([operation], to: old))

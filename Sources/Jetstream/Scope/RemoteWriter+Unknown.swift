@@ -62,6 +62,11 @@ extension RemoteWriter {
       let expected = property.access.valueType._modelClass
     else { return }
     let known = scope.schema(named: kept.className)
+    if let left = scope.modelThatLeft(uuid) {
+      // What is kept of it is what the others know; what was changed here since comes back with it.
+      held[uuid] = left
+      return
+    }
     if let existing = find(uuid) {
       // It has left the tree as an object, which somebody still has.
       guard property.access.valueType._canHold(existing) else { return }

@@ -1,8 +1,10 @@
 import Foundation
 
-/// Writes the values of fragments into models.
+/// Writes what fragments say into models, as the changes of others or as our own.
 struct RemoteWriter {
   let scope: Scope
+  /// Whether the changes are this replica's own, to be collected like any others.
+  var isLocal = false
   /// Whether properties that a fragment does not name return to their defaults.
   var resetsMissing = false
   var report = ApplyReport()
@@ -60,7 +62,7 @@ struct RemoteWriter {
     let record = model.ensureRecord()
     record.uuidIfMade = uuid
     // It is not new to the others, and what observers do to it from here on is collected.
-    record.captureScope = scope
+    if !isLocal { record.captureScope = scope }
     created[uuid] = model
     return model
   }
@@ -109,7 +111,7 @@ struct RemoteWriter {
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
   ) {
     let record = model.ensureRecord()
-    let base = record.bases.firstIndex { $0.index == property.index }
+    let base = isLocal ? nil : record.bases.firstIndex { $0.index == property.index }
     switch property.kind {
     case .collection:
       guard let list = list(value, property, model, at: position) else { return }
@@ -141,7 +143,7 @@ struct RemoteWriter {
   func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
     let record = model.ensureRecord()
     var visible = list
-    if let base = record.bases.firstIndex(where: { $0.index == property.index }) {
+    if !isLocal, let base = record.bases.firstIndex(where: { $0.index == property.index }) {
       let current = model.list(of: property)
       guard let before = record.bases[base].list(now: current) else { return }
       visible = CollectionMerge.merge(base: list, before: before, after: current)
@@ -202,7 +204,7 @@ struct RemoteWriter {
   }
 
   func remotely(_ body: () -> Bool) {
-    scope.isWritingRemotely = true
+    scope.isWritingRemotely = !isLocal
     _ = body()
     scope.isWritingRemotely = false
   }

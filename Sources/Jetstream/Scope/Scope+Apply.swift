@@ -35,9 +35,10 @@ extension Scope {
   }
 
   /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds.
+  /// The report has the orphans only if they are to be kept.
   @discardableResult
   package func apply(
-    _ fragments: [SyncFragment], resettingMissing: Bool = false,
+    _ fragments: [SyncFragment], resettingMissing: Bool = false, keepingOrphans: Bool = false,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     applying += 1
@@ -49,7 +50,7 @@ extension Scope {
         writer.write(fragment, at: position)
       }
     }
-    return finish(&writer, fragments)
+    return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
   /// Replaces the content by a full state: `fragments` describe every model, the root first.
@@ -66,7 +67,8 @@ extension Scope {
 
   @discardableResult
   func applyFullState(
-    _ fragments: [SyncFragment], rootUUID: UUID, alsoKnown: @escaping (UUID) -> ModelObject?
+    _ fragments: [SyncFragment], rootUUID: UUID, keepingOrphans: Bool = false,
+    alsoKnown: @escaping (UUID) -> ModelObject?
   ) throws(ScopeError) -> ApplyReport {
     guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
     guard let first = fragments.first, first.uuid == rootUUID else {
@@ -87,10 +89,12 @@ extension Scope {
     for (position, fragment) in fragments.enumerated().reversed() {
       writer.write(fragment, at: position)
     }
-    return finish(&writer, fragments)
+    return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
-  private func finish(_ writer: inout RemoteWriter, _ fragments: [SyncFragment]) -> ApplyReport {
+  private func finish(
+    _ writer: inout RemoteWriter, _ fragments: [SyncFragment], keepingOrphans: Bool
+  ) -> ApplyReport {
     applying -= 1
     if applying == 0 {
       settleSuspects()
@@ -99,6 +103,7 @@ extension Scope {
       if !unshared.isEmpty { startCollecting() }
     }
     writer.forgetOrphans(among: fragments)
+    if !keepingOrphans { writer.report.releaseOrphans() }
     unknown?.pruneIfDue()
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
     onRemoteSync.fire(fragments)

@@ -67,14 +67,14 @@ extension Scope {
     }
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
-    var replaced: [ChangeSet.Replaced] = []
+    var undo: [SyncFragment] = []
     // Peers that know no operations are sent whole collections, which are looked at now.
     let isWhole = onWholeChanges.hasListeners
     var whole: [SyncFragment] = []
-    var wholeReplaced: [ChangeSet.Replaced] = []
+    var wholeUndo: [SyncFragment] = []
     holdBackUnshared()
     fragments.reserveCapacity(entered.count + changed.count)
-    replaced.reserveCapacity(entered.count + changed.count)
+    undo.reserveCapacity(changed.count)
     for record in entered where record.isNew && record.scope === self {
       record.isNew = false
       record.dropBases()
@@ -83,10 +83,13 @@ extension Scope {
         throttle.note(.init(values: fragment.properties), of: record, at: now)
       }
       fragments.append(fragment)
-      replaced.append(.init())
-      if isWhole {
-        whole.append(fragment)
-        wholeReplaced.append(.init())
+      if isWhole { whole.append(fragment) }
+    }
+    if keepsRemovedModels {
+      for model in left {
+        if let record = model.record, hasLeft(record), let known = record.known() {
+          undo.append(known)
+        }
       }
     }
     var heldBack: ContiguousArray<ModelRecord> = []
@@ -99,14 +102,13 @@ extension Scope {
       if !record.schema.throttledProperties.isEmpty {
         throttle.note(differences.now, of: record, at: now)
       }
-      let fragment = SyncFragment(
-        .change, uuid: record.uuid, className: record.wireClassName,
-        properties: differences.now.values, operations: differences.now.operations)
+      let fragment = differences.now.fragment(of: record)
       fragments.append(fragment)
-      replaced.append(differences.before)
+      let before = differences.before.fragment(of: record)
+      undo.append(before)
       if isWhole {
-        whole.append(differences.whole(fragment))
-        wholeReplaced.append(differences.wholeBefore)
+        whole.append(differences.now.with(differences.wholeNow).fragment(of: record))
+        wholeUndo.append(differences.before.with(differences.wholeBefore).fragment(of: record))
       }
     }
     if !left.isEmpty {
@@ -119,10 +121,9 @@ extension Scope {
     entered.clear()
     if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set = ChangeSet(fragments: fragments, replaced: replaced)
+    let set = ChangeSet(fragments: fragments, undo: undo)
     return CollectedChanges(
-      set: set,
-      whole: isWhole ? ChangeSet(id: set.id, fragments: whole, replaced: wholeReplaced) : nil)
+      set: set, whole: isWhole ? ChangeSet(id: set.id, fragments: whole, undo: wholeUndo) : nil)
   }
 }
 
@@ -197,6 +198,13 @@ extension ModelRecord {
       properties: syncedProperties(withHeldBack: withHeldBack))
   }
 
+  /// The model that has left as the others know it, in a form that adds it again; nil if they do not.
+  func known() -> SyncFragment? {
+    guard model != nil else { return nil }
+    return SyncFragment(
+      .add, uuid: uuid, className: wireClassName, properties: confirmedProperties())
+  }
+
   /// The value that the others know of a property with a minimal sync interval, where it is not the
   /// current one.
   func heldBackBase(of property: ModelSchema.Property) -> JSONValue? {
@@ -269,12 +277,34 @@ extension ModelRecord {
 
 /// What has become of a model's properties since the last change set.
 struct PropertyDifferences {
+  /// Values and operations that take a model's properties from one state to another.
+  struct Content {
+    var values = JSONObject()
+    var operations = PropertyOperations()
+
+    var isEmpty: Bool { values.isEmpty && operations.isEmpty }
+
+    func fragment(of record: ModelRecord) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: record.uuid, className: record.wireClassName, properties: values,
+        operations: operations)
+    }
+
+    /// The content with these values in place of the operations.
+    func with(_ whole: JSONObject) -> Content {
+      var values = values
+      for (key, value) in whole { values.append(newKey: key, value) }
+      return Content(values: values)
+    }
+  }
+
   /// What leads from the old values to the new ones.
-  var now = ChangeSet.Replaced()
+  var now = Content()
   /// What leads back.
-  var before = ChangeSet.Replaced()
-  private var wholeNow = JSONObject()
-  private var wholeOld = JSONObject()
+  var before = Content()
+  /// The values that the operations have led to, and those that they began with.
+  private(set) var wholeNow = JSONObject()
+  private(set) var wholeBefore = JSONObject()
 
   mutating func add(
     _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]
@@ -285,22 +315,7 @@ struct PropertyDifferences {
 
   mutating func addWhole(_ key: String, now: JSONValue, before: JSONValue) {
     wholeNow.append(newKey: key, now)
-    wholeOld.append(newKey: key, before)
-  }
-
-  /// The fragment with values in place of its operations.
-  func whole(_ fragment: SyncFragment) -> SyncFragment {
-    var fragment = fragment
-    fragment.operations = [:]
-    for (key, value) in wholeNow { fragment.properties.append(newKey: key, value) }
-    return fragment
-  }
-
-  /// The old values, none of them as operations.
-  var wholeBefore: ChangeSet.Replaced {
-    var values = before.values
-    for (key, value) in wholeOld { values.append(newKey: key, value) }
-    return ChangeSet.Replaced(values: values)
+    wholeBefore.append(newKey: key, before)
   }
 }
 

@@ -19,6 +19,10 @@ public final class Scope: TickClient {
   public let ticker: Ticker
   /// How long changes are collected before they become a change set.
   public var changeInterval: Duration = .milliseconds(10)
+  /// Whether change sets carry the values of models that leave, so that they can be taken back in another
+  /// process or after the models are gone. That costs O(n) for n models that leave; an app that removes
+  /// much and never takes anything back can do without.
+  public var keepsRemovedModels = true
   /// Fires with each change set that was made of local changes.
   public let onChanges = Signal<ChangeSet>()
   /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
@@ -66,6 +70,7 @@ public final class Scope: TickClient {
   /// Whether there can be such models.
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
   @exclusivity(unchecked) var isCollecting = false
+  private(set) lazy var seat = TickSeat(self)
   /// Properties that change sets leave out for now.
   @exclusivity(unchecked) var throttle = SyncThrottle()
   /// What the classes cannot hold; nil as long as nothing unknown has come.
@@ -99,10 +104,7 @@ public final class Scope: TickClient {
     if let root { setRoot(root, isInitial: true) }
   }
 
-  deinit {
-    ticker.cancelRequest(of: self)
-    dissolve()
-  }
+  deinit { dissolve() }
 
   /// Forgets all models without telling anybody.
   func dissolve() {
@@ -196,7 +198,8 @@ public final class Scope: TickClient {
 
   /// Collects what admitting a model means: it is new, unless it comes from the others or has only
   /// been away since the last change set.
-  func enter(_ record: ModelRecord) {
+  /// What is `below` a model that comes as well was not named by whoever brings that one.
+  func enter(_ record: ModelRecord, below: Bool = false) {
     if !membershipObservers.isEmpty, let model = record.model {
       membershipObservers.forEach { $0.modelEntered(model) }
     }
@@ -208,7 +211,7 @@ public final class Scope: TickClient {
       record.captureScope = self
       // The scope that it has left keeps it, but from here on this one may have to as well.
       record.isKeptAsLeft = false
-      record.isNew = !isWritingRemotely
+      record.isNew = !isWritingRemotely || (below && applying > 0 && isLocalAddition(record))
       if record.isNew {
         entered.append(record)
         startCollecting()
@@ -216,6 +219,15 @@ public final class Scope: TickClient {
     }
     record.enteredScope(of: ticker)
     if record.observers != nil || unknown != nil { unknownEnters(record) }
+  }
+
+  /// Whether the model stands only in properties that are local, or that were changed here and not
+  /// told yet: so others do not know it, although what they did brings it into the scope.
+  private func isLocalAddition(_ record: ModelRecord) -> Bool {
+    record.parents.all.allSatisfy {
+      $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
+        || $0.parent.captured.contains($0.index)
+    }
   }
 
   func leave(_ record: ModelRecord) {

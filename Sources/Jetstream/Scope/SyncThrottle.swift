@@ -20,7 +20,9 @@ struct SyncThrottle {
   }
 
   /// A change set at `now` carries the named properties of `record`.
-  mutating func note(_ content: ChangeSet.Replaced, of record: ModelRecord, at now: Duration) {
+  mutating func note(
+    _ content: PropertyDifferences.Content, of record: ModelRecord, at now: Duration
+  ) {
     for property in record.schema.throttledProperties {
       guard let interval = property.options.minSyncInterval,
         content.values[property.wireName] != nil || !content.operations[property.wireName].isEmpty

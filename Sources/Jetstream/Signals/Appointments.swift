@@ -1,30 +1,23 @@
 /// When the clients of a ticker want to be served: each has one appointment at most.
 struct Appointments {
-  private struct Entry {
-    let due: Duration
-    /// Unowned: a client that goes cancels its appointment.
-    unowned(unsafe) let client: any TickClient
-  }
-
-  private var entries: ContiguousArray<Entry> = []
+  private var seats: ContiguousArray<TickSeat> = []
   /// When the first of them is due; nil if there is none.
   private(set) var next: Duration?
 
-  /// Has `client` served at the first tick from `due` on, instead of when it asked before.
-  mutating func make(for client: any TickClient, due: Duration) {
-    cancel(of: client)
-    entries.append(Entry(due: due, client: client))
-    next = next.map { min($0, due) } ?? due
+  /// Has the client of `seat` served at the first tick from `due` on, instead of when it asked before.
+  mutating func make(for seat: TickSeat, due: Duration) {
+    let old = seat.due
+    seat.due = due
+    if old == nil {
+      seats.append(seat)
+      next = next.map { min($0, due) } ?? due
+    } else {
+      next = seats.lazy.compactMap(\.due).min()
+    }
   }
 
-  /// Cost: O(n) in the clients that wait.
-  mutating func cancel(of client: any TickClient) {
-    guard let place = entries.firstIndex(where: { $0.client === client }) else { return }
-    entries.remove(at: place)
-    next = entries.lazy.map(\.due).min()
-  }
-
-  /// The clients that are due, in the order in which they asked. Nobody waits for them any more.
+  /// The clients that are due and still there, in the order in which they asked. Nobody waits for them
+  /// any more.
   @inline(__always)
   mutating func take(dueBy now: Duration) -> ContiguousArray<any TickClient> {
     guard let next, next <= now else { return [] }
@@ -32,21 +25,44 @@ struct Appointments {
   }
 
   private mutating func takeAll(dueBy now: Duration) -> ContiguousArray<any TickClient> {
-    var due: ContiguousArray<any TickClient> = []
-    for entry in entries where entry.due <= now { due.append(entry.client) }
-    if due.count == entries.count {
-      entries.removeAll(keepingCapacity: true)
-    } else {
-      entries.removeAll { $0.due <= now }
+    var clients: ContiguousArray<any TickClient> = []
+    var isSomebodyLeft = false
+    for seat in seats {
+      if let due = seat.due, due > now {
+        isSomebodyLeft = true
+        continue
+      }
+      seat.due = nil
+      if let client = seat.client { clients.append(client) }
     }
-    next = entries.lazy.map(\.due).min()
-    return due
+    if isSomebodyLeft {
+      seats.removeAll { $0.due == nil }
+      next = seats.lazy.compactMap(\.due).min()
+    } else {
+      seats.removeAll(keepingCapacity: true)
+      next = nil
+    }
+    return clients
   }
 }
 
-/// Something that takes part in a tick around the delivery to observers. One that asks for a tick has to
-/// cancel its appointment before it goes.
+/// Where a ticker looks for one client. The client has it for good, so that asking for a tick again and
+/// again makes no objects.
+///
+/// The client is held weakly, and does not say when it goes: that may be on another thread, where whoever
+/// let go of it last happened to be.
+final class TickSeat {
+  private(set) weak var client: (any TickClient)?
+  /// When the client is to be served; nil if it waits for nothing.
+  fileprivate var due: Duration?
+
+  init(_ client: any TickClient) { self.client = client }
+}
+
+/// Something that takes part in a tick around the delivery to observers.
 protocol TickClient: AnyObject {
+  /// Where its ticker finds it.
+  var seat: TickSeat { get }
   /// Seals what was collected: what observers do from here on belongs to the next tick.
   func tickWillDeliver()
   /// Delivers what was sealed.

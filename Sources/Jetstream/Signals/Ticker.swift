@@ -131,12 +131,9 @@ public final class Ticker {
   /// Lets the first tick that is at least `delay` from now serve `client`, instead of what it asked for
   /// before.
   func request(_ client: any TickClient, after delay: Duration) {
-    appointments.make(for: client, due: now + delay)
+    appointments.make(for: client.seat, due: now + delay)
     scheduleIfNeeded()
   }
-
-  /// The client is not to be served any more, whatever it asked for.
-  func cancelRequest(of client: any TickClient) { appointments.cancel(of: client) }
 
   private var hasTurn: Bool {
     !nextTurn.isEmpty || !dirtyModels.isEmpty || !evaluations.isEmpty

@@ -60,7 +60,8 @@ extension Replica {
       for fragment in visible { graveyard.update(fragment.uuid, fragment.properties) }
     }
     let report = try scope.applyFullState(
-      visible, rootUUID: rootUUID, alsoKnown: { [self] in graveyard.find($0) })
+      visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
+    )
     revived = [:]
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
   }
@@ -141,7 +142,8 @@ extension Replica {
       }
     if !fragments.isEmpty {
       for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
-      let report = scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+      let report = scope.apply(
+        fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
     }

@@ -81,12 +81,14 @@ package final class Replica {
   func localChange(_ set: ChangeSet) {
     let number = nextNumber
     nextNumber += 1
-    for (fragment, before) in zip(set.fragments, set.replaced) where fragment.kind == .change {
+    let bases = set.bases
+    for fragment in set.fragments where fragment.kind == .change {
+      let before = bases[fragment.uuid] ?? [:]
       let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
         overlay.add(
           set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
-          before: before.values[key] ?? .null,
+          before: before[key] ?? .null,
           isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }

@@ -12,6 +12,9 @@ indirect enum ForestOperation {
     case title(String?)
     case heat(Int)
     case note(Int)
+    case count(Int)
+    /// What was added, as an operation.
+    case addCount(Int)
     case reference(ReferenceKey, Int?)
     case list(ListKey, [Int])
     case friend(Int)
@@ -35,6 +38,7 @@ indirect enum ForestOperation {
   case swapReferences(Int, ReferenceKey, Int, ReferenceKey)
   case list(Int, ListKey, [ListEdit], Way)
   case swapLists(Int, ListKey, Int, ListKey)
+  case within(ForestAccess, ForestOperation)
   case friend(Int, Int?)
   case detach(Int)
   case makeRoot(Int, of: Int)
@@ -42,11 +46,13 @@ indirect enum ForestOperation {
   case leaveScope(Int)
   case releaseRoot(Int)
   case setRoot(Int, Int)
+  case dropScope(Int)
   case apply(Int, [Fragment])
   case saveState
   case applyState
   case takeFragments(Int)
   case flush
+  case flushArmed
   case advance(Int)
   case muted([ForestWatcher], ForestOperation)
   case observe(Int, ForestWatcher.Kind, isFree: Bool)
@@ -58,6 +64,16 @@ indirect enum ForestOperation {
   case copy(Int, keepingUUIDs: Bool)
 }
 
+extension ForestOperation {
+  /// Whether it has one effect, of which observers are told when all is done.
+  var isElementary: Bool {
+    switch self {
+    case .plain, .reference, .list, .friend: true
+    default: false
+    }
+  }
+}
+
 extension ForestOperation: CustomStringConvertible {
   var description: String {
     switch self {
@@ -67,12 +83,14 @@ extension ForestOperation: CustomStringConvertible {
     case .swapReferences(let a, let key, let b, let other): "swap(\(a).\(key), \(b).\(other))"
     case .list(let id, let key, let edits, let way): "\(id).\(key) \(way): \(edits)"
     case .swapLists(let a, let key, let b, let other): "swap(\(a).\(key), \(b).\(other))"
+    case .within(let access, let inner): "within \(access): \(inner)"
     case .friend(let id, let friend): "\(id).friend = \(friend.map { "#\($0)" } ?? "nil")"
     case .detach(let id): "\(id).detach()"
     case .makeRoot(let id, let scope): "\(id).makeRoot(of: scope \(scope))"
     case .ownScope(let id): "\(id).isScopeRoot = true"
     case .leaveScope(let id): "\(id).isScopeRoot = false"
     case .releaseRoot(let scope): "scope \(scope).releaseRoot()"
+    case .dropScope(let scope): "drop scope \(scope)"
     case .setRoot(let scope, let id): "scope \(scope).root = #\(id)"
     case .apply(let scope, let fragments):
       "scope \(scope).apply: "
@@ -81,6 +99,7 @@ extension ForestOperation: CustomStringConvertible {
     case .applyState: "apply the saved state"
     case .takeFragments(let scope): "scope \(scope).takeFragments()"
     case .flush: "flush"
+    case .flushArmed: "flush with observers that write"
     case .advance(let time): "advance \(time) ms"
     case .muted(let watchers, let operation):
       "without \(watchers.map { "\($0.node) \($0.kind)" }): \(operation)"
@@ -93,264 +112,5 @@ extension ForestOperation: CustomStringConvertible {
     case .drop(let id): "drop \(id)"
     case .copy(let id, let keeping): "copy \(id)\(keeping ? " with its UUIDs" : "")"
     }
-  }
-}
-
-/// Choosing what is done next. Only arrays in a known order are chosen from, so that a seed always
-/// leads to the same operations.
-extension Forest {
-  func random(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
-
-  func chance(_ percent: Int) -> Bool { random(100) < percent }
-
-  func anyNode() -> Int { order[random(order.count)] }
-
-  /// A node of a scope, if that has some.
-  func anyMember(_ scope: Int) -> Int? {
-    let members = (reference.members[scope] ?? []).sorted()
-    return members.isEmpty ? nil : members[random(members.count)]
-  }
-
-  /// Mostly a node of a scope, since changes of others have fewer effects.
-  func someNode() -> Int { chance(60) ? anyMember(chance(75) ? 0 : 1) ?? anyNode() : anyNode() }
-
-  func anyUUID() -> UUID {
-    let (a, b) = (generator.next(), generator.next())
-    return UUID(uuid: unsafeBitCast((a, b), to: uuid_t.self))
-  }
-
-  func observation() -> ForestOperation {
-    .observe(someNode(), randomKind(), isFree: chance(30))
-  }
-
-  func next() -> ForestOperation {
-    switch random(130) {
-    case 0..<14: return .plain(someNode(), randomEdit())
-    case 14..<26: return randomReference()
-    case 26..<29:
-      let (a, b) = (someNode(), someNode())
-      let key = ReferenceKey.allCases[random(2)]
-      let other = a == b ? (key == .left ? .right : .left) : ReferenceKey.allCases[random(2)]
-      return .swapReferences(a, key, b, other)
-    case 29..<58: return randomList()
-    case 58..<61:
-      let (a, b) = (someNode(), someNode())
-      let key = ListKey.allCases[random(3)]
-      let other =
-        a == b
-        ? ListKey.allCases.filter { $0 != key }[random(2)] : ListKey.allCases[random(3)]
-      return .swapLists(a, key, b, other)
-    case 61..<63: return .friend(someNode(), chance(75) ? anyNode() : nil)
-    case 63..<66: return .detach(someNode())
-    case 66..<69: return .makeRoot(anyNode(), of: random(2))
-    case 69..<71:
-      let scopes = reference.roots.keys.sorted()
-      guard !scopes.isEmpty, chance(60) else { return randomOwnScope() }
-      let scope = scopes[random(scopes.count)]
-      // Most of the time the scopes are to have their roots.
-      if scope < 2, chance(50) { return .flush }
-      return chance(50) ? .releaseRoot(scope) : .leaveScope(reference.roots[scope]!)
-    case 71..<73: return .setRoot(random(2), anyNode())
-    case 73..<82: return randomFragments()
-    case 82: return .saveState
-    case 83..<85: return .applyState
-    case 85..<87: return .takeFragments(random(2))
-    case 87..<90: return .flush
-    case 90..<100: return .advance([0, 5, 10, 10, 20, 50][random(6)])
-    case 100..<103:
-      let live = watchers.filter { !$0.isOver }
-      let muted = live.filter { _ in chance(50) }
-      return .muted(muted, chance(40) ? .plain(someNode(), randomEdit()) : randomList())
-    case 103..<114: return observation()
-    case 114..<119:
-      let live = watchers.filter { !$0.isOver }
-      guard live.count > 10 else { return .observe(someNode(), randomKind(), isFree: false) }
-      let watcher = live[random(live.count)]
-      switch random(3) {
-      case 0: return .cancel(watcher)
-      case 1: return .releaseEar(watcher)
-      default: return .removeObservers(watcher)
-      }
-    case 119..<122:
-      guard order.count < 24 else { return .drop(anyNode()) }
-      return .create(newNumber(), anyUUID(), isBush: chance(50))
-    case 122..<128: return order.count > 14 ? .drop(anyNode()) : .detach(anyNode())
-    default:
-      let id = anyNode()
-      guard order.count < 24,
-        reference.reach(id).count < 5
-      else { return .detach(id) }
-      return .copy(id, keepingUUIDs: chance(30))
-    }
-  }
-
-  private func randomEdit() -> PlainEdit {
-    switch random(14) {
-    case 0: .number(random(5))
-    case 1: .addNumber(random(3))
-    case 2: .title([nil, "a", "b"][random(3)])
-    case 3: .counts((0..<random(3)).map { $0 })
-    case 4: .appendCount(random(3))
-    case 5: .appendAndRemoveCount
-    case 6: .size("k\(random(2))", chance(70) ? Double(random(3)) : nil)
-    case 7: .spot(ForestSpot(x: random(2), y: random(2)))
-    case 8: .moveSpot(random(2))
-    case 9: .note(random(3))
-    case 10, 11: .heat(random(6))
-    case 12: .height(random(3))
-    default: .same
-    }
-  }
-
-  private func randomReference() -> ForestOperation {
-    let id = someNode()
-    let isBush = reference.nodes[id]!.isBush
-    let key = ReferenceKey.allCases[random(isBush ? 3 : 2)]
-    var child = chance(70) ? anyNode() : nil
-    if key == .crown, let wanted = child, !reference.nodes[wanted]!.isBush { child = nil }
-    return .reference(id, key, child)
-  }
-
-  private func randomList() -> ForestOperation {
-    let id = someNode()
-    let key = ListKey.allCases[random(5) / 2]
-    let way: ForestOperation.Way = [.inPlace, .inPlace, .assigned, .copied][random(4)]
-    var content = reference.nodes[id]!.list(key)
-    var edits: [ListEdit] = []
-    for _ in 0..<(chance(70) ? 1 : 1 + random(4)) {
-      let edit = randomEdit(of: content)
-      edit.perform(on: &content)
-      edits.append(edit)
-    }
-    return .list(id, key, edits, way)
-  }
-
-  private func randomEdit(of list: [Int]) -> ListEdit {
-    let count = list.count
-    func some(_ limit: Int) -> [Int] { (0..<random(limit)).map { _ in anyNode() } }
-    switch random(count == 0 ? 6 : 15) {
-    case 0, 1: return .append(anyNode())
-    case 2: return .appendAll(some(4))
-    case 3: return .insert(anyNode(), at: random(count + 1))
-    case 4: return .become(some(5))
-    case 5: return .sort
-    case 6: return .removeAt(random(count))
-    case 7: return .remove(chance(70) ? list[random(count)] : anyNode())
-    case 8: return .removeAll
-    case 9: return .removeOdd
-    case 10, 11: return .move(random(count), to: random(count))
-    case 12:
-      let start = random(count + 1)
-      return .replace(start..<(start + random(count - start + 1)), some(4))
-    case 13: return .become(list.shuffled(using: &generator))
-    default: return .become(list)
-    }
-  }
-
-  private func randomOwnScope() -> ForestOperation {
-    let id = anyNode()
-    // A refusal would be printed: nobody can listen to a scope that is about to be made.
-    var trial = reference
-    trial.move(id, to: -1)
-    return trial.roots[-1] == id ? .ownScope(id) : .detach(id)
-  }
-
-  private func randomKind() -> ForestWatcher.Kind {
-    let key = ListKey.allCases[random(3)]
-    let reference = ReferenceKey.allCases[random(2)]
-    return switch random(20) {
-    case 0: .anyProperty
-    case 1: .number
-    case 2: .list(key)
-    case 3: .reference(reference)
-    case 4: .steps
-    case 5: .typedSteps(key)
-    case 6, 7: .parents
-    case 8, 9: .membership
-    case 10: .change([])
-    case 11: .change([["number"], ["items", "title"], ["left", "friend"]][random(3)])
-    case 12: .numberValue
-    case 13: .listValue(key)
-    case 14: .referenceValue(reference)
-    case 15: .difference(key)
-    case 16: .tree
-    case 17: .treeAt(key)
-    case 18: .total
-    default: .totalValue
-    }
-  }
-
-  private func randomFragments() -> ForestOperation {
-    let scope = random(2)
-    guard let root = reference.roots[scope] else { return .flush }
-    // What another replica can know: what nobody holds but by a local property never went there.
-    let shared = reference.reach(root, onlySynced: true).sorted()
-    var new: [(id: Int, uuid: UUID, isBush: Bool)] = []
-    for _ in 0..<random(3) { new.append((newNumber(), anyUUID(), chance(50))) }
-    let known = shared + new.map(\.id)
-    func isBush(_ id: Int) -> Bool {
-      reference.nodes[id]?.isBush ?? new.contains { $0.id == id && $0.isBush }
-    }
-    func values(of id: Int, onlyPlain: Bool) -> [ForestOperation.Value] {
-      // A name occurs once in an object.
-      var values: [String: ForestOperation.Value] = [:]
-      var keys: [String] = []
-      func add(_ key: String, _ value: ForestOperation.Value) {
-        if values.updateValue(value, forKey: key) == nil { keys.append(key) }
-      }
-      // Added models that hold each other, and that nothing else holds, would stay for good.
-      let known =
-        id > (new.first?.id ?? .max) - 1
-        ? known.filter { $0 != id && ($0 > id || shared.contains($0)) } : known
-      func any() -> Int { known[random(known.count)] }
-      for _ in 0...random(3) {
-        let list = ListKey.allCases[random(3)]
-        let key = ReferenceKey.allCases[random(isBush(id) ? 3 : 2)]
-        var content = reference.nodes[id]?.list(list) ?? []
-        if chance(70) { content += (0..<random(3)).map { _ in any() } }
-        if chance(30) { content.shuffle(using: &generator) }
-        if chance(30) { content = content.filter { _ in chance(70) } }
-        // What only this side knows cannot come from the others.
-        content = content.filter(known.contains)
-        switch random(onlyPlain ? 5 : 16) {
-        case 0: add("number", .number(random(5)))
-        case 1: add("title", .title(chance(70) ? "t\(random(3))" : nil))
-        case 2: add("heat", .heat(random(5)))
-        case 3: add("note", .note(random(5)))
-        case 4: add("number", chance(50) ? .wrongNumber : .number(7))
-        case 5, 6:
-          let child = any()
-          if key != .crown || isBush(child) { add(key.rawValue, .reference(key, child)) }
-        case 7: add(key.rawValue, .reference(key, nil))
-        case 8, 9, 10, 11: add(list.rawValue, .list(list, content))
-        case 12: add("friend", .friend(any()))
-        case 13:
-          add(key.rawValue, chance(50) ? .unknownReference(key) : .wrongReference(key))
-        case 14:
-          add(
-            list.rawValue, chance(50) ? .unknownElement(list, content) : .wrongList(list))
-        default:
-          if chance(50) { add("title", .wrongTitle) } else { add("what", .unknownProperty) }
-        }
-      }
-      return keys.map { values[$0]! }
-    }
-    var fragments: [ForestOperation.Fragment] = []
-    for made in new {
-      fragments.append(
-        .init(
-          target: .new(made.id, made.uuid, isBush: made.isBush),
-          values: values(of: made.id, onlyPlain: chance(50))))
-    }
-    for _ in 0...random(4) {
-      if chance(5) {
-        fragments.append(.init(target: .unknown(anyUUID()), values: []))
-      } else {
-        let id = shared[random(shared.count)]
-        fragments.append(.init(target: .known(id), values: values(of: id, onlyPlain: false)))
-      }
-    }
-    fragments.shuffle(using: &generator)
-    return .apply(scope, fragments)
   }
 }

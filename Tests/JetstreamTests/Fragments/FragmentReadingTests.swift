@@ -100,6 +100,24 @@ struct FragmentReadingTests {
     }
   }
 
+  @Test("Operations are read with the rest of a change, and are none of an addition's")
+  func operations() throws {
+    let text =
+      #"{"operations":{"likes":[{"add":2}]},"type":"change","uuid":"\#(Self.uuidText)","#
+      + #""clsName":"Post","properties":{}}"#
+    let expected = SyncFragment(
+      .change, uuid: uuid, className: "Post", properties: [:], operations: ["likes": [.add(2)]])
+    #expect(try SyncFragment.array(parsing: "[\(text)]".utf8) == [expected])
+    #expect(
+      throws: FragmentTextError.notFragment(
+        .invalid(field: "operations", problem: "should not be in an addition"))
+    ) { try SyncFragment(parsing: text.replacing("change", with: "add").utf8) }
+    #expect(
+      throws: FragmentTextError.notFragment(
+        .invalid(field: "operations.likes", problem: "should add a whole number"))
+    ) { try SyncFragment(parsing: text.replacing("2", with: "1.5", maxReplacements: 1).utf8) }
+  }
+
   @Test("Random fragments come back the same, and so does every damaged one")
   func random() throws {
     let seed = UInt64.random(in: 0 ... .max)

@@ -172,7 +172,7 @@ struct FragmentLogTests {
     var random = SeededGenerator(seed: 3)
     for round in 0..<200 {
       var fragments: [SyncFragment] = []
-      var replaced: [ChangeSet.Replaced] = []
+      var undo: [SyncFragment] = []
       for _ in 0..<Int(random.next() % 5) {
         guard
           case .object(let properties) = JSONValue.object(
@@ -181,16 +181,16 @@ struct FragmentLogTests {
         let uuid = UUID(pair: random.next(), random.next())
         let kind: SyncFragment.Kind = random.next().isMultiple(of: 2) ? .add : .change
         fragments.append(SyncFragment(kind, uuid: uuid, className: "A", properties: properties))
-        replaced.append(.init())
-        guard kind == .change else { continue }
-        replaced[replaced.count - 1].values = ["a": random.json(depth: 1)]
-        if random.next().isMultiple(of: 2) {
-          replaced[replaced.count - 1].operations = ["n": [.add(7), .remove(uuid)]]
+        var before = SyncFragment(
+          kind, uuid: uuid, className: "A", properties: ["a": random.json(depth: 1)])
+        if kind == .change, random.next().isMultiple(of: 2) {
+          before.operations = ["n": [.add(7), .remove(uuid)]]
           fragments[fragments.count - 1].operations = ["n": [.add(-7)]]
         }
+        undo.append(before)
       }
       let set = ChangeSet(
-        id: UUID(pair: random.next(), random.next()), fragments: fragments, replaced: replaced,
+        id: UUID(pair: random.next(), random.next()), fragments: fragments, undo: undo,
         author: round % 3 == 0 ? random.text(upTo: 9) : nil,
         message: round % 4 == 0 ? random.text(upTo: 9) : nil)
       var bytes: [UInt8] = []
@@ -218,8 +218,8 @@ struct FragmentLogTests {
         .invalid(field: "author", problem: "should be a string")
       ),
       (
-        #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"replaced":[null]}"#,
-        .invalid(field: "replaced", problem: "should be an array of as many as fragments")
+        #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"undo":{}}"#,
+        .invalid(field: "undo", problem: "should be an array")
       ),
     ])
   func wrongChangeSet(_ text: String, _ error: FragmentError) throws {

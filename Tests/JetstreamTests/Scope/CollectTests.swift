@@ -140,7 +140,7 @@ import Testing
     }
     #expect(sets.first?.bases == [root.uuid: ["number": 0]])
     #expect(
-      sets.first?.replaced.last?.operations
+      sets.first?.undo.last?.operations
         == ["items": [.remove(root.items[1].uuid), .insert(gone.uuid, .end)]])
     let next = scope.changeSets { root.number = 3 }
     #expect(next.first?.bases == [root.uuid: ["number": 2]])

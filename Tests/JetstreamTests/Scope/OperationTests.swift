@@ -105,7 +105,7 @@ import Testing
     let sets = mine.changeSets {}
     #expect(sets.first?.fragments.first?.operations == ["count": [.add(7)]])
     #expect(sets.first?.fragments.first?.properties == [:])
-    #expect(sets.first?.replaced.first?.operations == ["count": [.add(-7)]])
+    #expect(sets.first?.undo.first?.operations == ["count": [.add(-7)]])
     let copy = theirs.root as! Tally
     copy.count = 10
     theirs.apply(sets[0].fragments)

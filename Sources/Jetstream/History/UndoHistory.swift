@@ -1,0 +1,167 @@
+import Foundation
+
+/// Takes back what this replica has done to a scope, change set by change set, and does it again.
+///
+/// ```swift
+/// let history = UndoHistory(of: scope)
+/// canvas.shapes.remove(shape)
+/// history.undo()  // The shape is back, here and for everybody else.
+/// history.redo()
+/// ```
+///
+/// Only local changes count. What others have written since stays: a value is taken back where it is
+/// still the one that the change has given it; a model that was inserted is removed, one that was removed
+/// comes back next to its old neighbours, with the values that it had; a counter loses what was added to
+/// it. Taking back is a change like any other, which is observed, stored and sent.
+///
+/// A history belongs to the scope's isolation domain. It retains the scope.
+public final class UndoHistory {
+  private let scope: Scope
+  private var token: ObservationToken?
+  private var undone: [ChangeSet] = []
+  private var done: [ChangeSet] = []
+  private var purpose = Purpose.edit
+  /// Models that have left: one that somebody still has comes back as the same object.
+  private var departed: [UUID: Departed] = [:]
+  private var pruneAt = 1024
+  /// How many sets can be taken back at most; the oldest are forgotten.
+  public let limit: Int
+  /// Fires when ``canUndo``, ``canRedo`` or what they would do has changed.
+  public let onChange = Signal<Void>()
+
+  private struct Departed { weak var model: ModelObject? }
+
+  private enum Purpose {
+    case edit
+    case undo
+    case redo
+  }
+
+  /// Keeps the change sets that `scope` makes from here on.
+  public init(of scope: Scope, limit: Int = 1000) {
+    precondition(limit > 0, "An UndoHistory has to have room for one change set at least.")
+    self.scope = scope
+    self.limit = limit
+    if scope.hasCollectedChanges { scope.flush() }
+    token = scope.onChanges.listen { [weak self] set in self?.note(set) }
+    scope.addMembershipObserver(self)
+  }
+
+  deinit { token?.cancel() }
+
+  /// Whether there is anything to take back.
+  public var canUndo: Bool { !done.isEmpty || scope.hasCollectedChanges }
+
+  /// Whether there is anything to do again.
+  public var canRedo: Bool { !undone.isEmpty && !scope.hasCollectedChanges }
+
+  /// The sets that can be taken back, the oldest first.
+  public var undoStack: [ChangeSet] { done }
+
+  /// The sets that can be done again, the next one last.
+  public var redoStack: [ChangeSet] { undone }
+
+  /// Takes back the last change set that was not taken back yet. Changes that are still being collected
+  /// become a set first, which is the one.
+  ///
+  /// - Returns: what did not fit any more, such as a value whose model is gone; nil if there was nothing
+  ///   to take back.
+  @discardableResult
+  public func undo() -> ApplyReport? {
+    if scope.hasCollectedChanges { scope.flush() }
+    guard let last = done.popLast() else { return nil }
+    return perform(last, as: .undo)
+  }
+
+  /// Does again what was taken back last. A local change since then has put an end to that.
+  @discardableResult
+  public func redo() -> ApplyReport? {
+    if scope.hasCollectedChanges { scope.flush() }
+    guard let last = undone.popLast() else { return nil }
+    return perform(last, as: .redo)
+  }
+
+  /// Takes back a change set of anybody's, whatever came since. It can be one of a log.
+  ///
+  /// This is a new change, which can itself be undone.
+  @discardableResult
+  public func revert(_ set: ChangeSet) -> ApplyReport {
+    scope.revert(set) { self.departed[$0]?.model }
+  }
+
+  /// Forgets everything that could be taken back or done again.
+  public func clear() {
+    if scope.hasCollectedChanges { scope.flush() }
+    (done, undone) = ([], [])
+    onChange.fire(())
+  }
+
+  private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
+    self.purpose = purpose
+    defer { self.purpose = .edit }
+    let report = revert(set)
+    scope.flush()
+    return report
+  }
+
+  private func note(_ set: ChangeSet) {
+    switch purpose {
+    case .edit:
+      done.append(set)
+      undone = []
+    case .undo:
+      undone.append(set)
+      // What observers do to what was taken back is a change of its own.
+      purpose = .edit
+    case .redo:
+      done.append(set)
+      purpose = .edit
+    }
+    if done.count > limit { done.removeFirst(done.count - limit) }
+    onChange.fire(())
+  }
+}
+
+extension UndoHistory: MembershipObserver {
+  package func modelEntered(_ model: ModelObject) { departed[model.uuid] = nil }
+
+  package func modelLeft(_ model: ModelObject) {
+    if departed.count >= pruneAt {
+      departed = departed.filter { $0.value.model != nil }
+      pruneAt = max(1024, departed.count * 2)
+    }
+    departed[model.uuid] = Departed(model: model)
+  }
+}
+
+extension Scope {
+  /// Takes back a change set, as a change of this replica's own, and keeps what came later: a value that
+  /// is not the one of the set any more stays, and so does what was added to a counter or a collection
+  /// since.
+  ///
+  /// - Returns: what did not fit any more, such as a collection of a model that is gone.
+  @discardableResult
+  public func revert(_ set: ChangeSet) -> ApplyReport { revert(set, alsoKnown: { _ in nil }) }
+
+  /// The same with models that have left and may return as the objects that they are.
+  func revert(_ set: ChangeSet, alsoKnown: @escaping (UUID) -> ModelObject?) -> ApplyReport {
+    if hasCollectedChanges { flush() }
+    var given: [UUID: JSONObject] = [:]
+    for fragment in set.fragments where fragment.kind == .change {
+      given[fragment.uuid] = fragment.properties
+    }
+    return perform(
+      set.undo.compactMap { fragment in
+        // A model that somebody else has brought back has values of its own.
+        guard fragment.kind == .change else { return model(fragment.uuid) == nil ? fragment : nil }
+        guard let model = model(fragment.uuid) else { return fragment }
+        var fragment = fragment
+        for (key, _) in fragment.properties {
+          guard let property = model.schema[wireName: key], let value = given[fragment.uuid]?[key]
+          else { continue }
+          if !model.holds(value, in: property) { fragment.properties[key] = nil }
+        }
+        return fragment.properties.isEmpty && fragment.operations.isEmpty ? nil : fragment
+      }, alsoKnown: alsoKnown)
+  }
+}

@@ -1,0 +1,205 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// Taking changes back, and doing them again.
+@Suite(.paced) struct UndoTests {
+  let root = Node("root")
+  let scope: Scope
+  let history: UndoHistory
+
+  init() {
+    scope = manualScope(root)
+    history = UndoHistory(of: scope)
+  }
+
+  @Test("Y072, M6: values, references and collections go back and forth")
+  func backAndForth() {
+    let (a, b) = (Node("a"), Node("b"))
+    root.items = [a, b]
+    scope.flush()
+    root.number = 5
+    root.left = a
+    scope.flush()
+    root.items.move(from: 0, to: 1)
+    root.items.remove(b)
+    scope.flush()
+    #expect(history.undoStack.count == 3)
+    history.undo()
+    #expect(root.items == [a, b] && root.number == 5)
+    history.undo()
+    #expect(root.items == [a, b] && root.number == 0 && root.left == nil)
+    history.undo()
+    #expect(root.items.isEmpty && a.scope == nil)
+    #expect(!history.canUndo && history.undo() == nil)
+    history.redo()
+    #expect(root.items == [a, b])
+    history.redo()
+    history.redo()
+    #expect(root.items == [a] && root.left === a && root.number == 5)
+    #expect(!history.canRedo && history.redo() == nil)
+  }
+
+  @Test(
+    "Y073: a new change puts an end to what could be done again; what is collected is the first to go"
+  )
+  func newChange() {
+    root.number = 1
+    scope.flush()
+    history.undo()
+    #expect(history.canRedo)
+    root.number = 2
+    #expect(!history.canRedo && history.canUndo)
+    history.undo()
+    #expect(root.number == 0)
+    history.clear()
+    #expect(!history.canUndo && !history.canRedo)
+  }
+
+  @Test("Y072: what others have written since stays")
+  func othersStay() {
+    let (a, b, c) = (Node("a"), Node("b"), Node("c"))
+    root.items = [a, b]
+    (root.number, root.label) = (1, "mine")
+    scope.flush()
+    history.clear()
+    (root.number, root.label) = (2, "mine too")
+    root.items.remove(a)
+    scope.flush()
+    // Somebody else.
+    scope.apply([
+      SyncFragment(.add, uuid: c.uuid, className: "Node", properties: ["label": "c"]),
+      SyncFragment(
+        .change, uuid: root.uuid, className: "Node", properties: ["label": "theirs"],
+        operations: ["items": [.insert(c.uuid, .start)]]),
+    ])
+    history.undo()
+    #expect(root.number == 1 && root.label == "theirs")
+    #expect(
+      root.items.map(\.label) == ["a", "c", "b"] || root.items.map(\.label) == ["c", "a", "b"])
+    history.redo()
+    #expect(root.number == 2 && root.label == "theirs")
+    #expect(root.items.map(\.label) == ["c", "b"])
+  }
+
+  @Test("M6: a model comes back as the object that it was, or as a new one with all that it had")
+  func objects() {
+    weak var gone: Node?
+    let kept = Node("kept")
+    do {
+      let other = Node("other")
+      other.number = 7
+      other.items = [Node("below")]
+      gone = other
+      root.items = [kept, other]
+    }
+    scope.flush()
+    root.items = []
+    scope.flush()
+    #expect(gone == nil)
+    history.undo()
+    #expect(root.items.first === kept)
+    #expect(root.items[1].number == 7 && root.items[1].items.map(\.label) == ["below"])
+  }
+
+  @Test("a set's inverse applies elsewhere, and its own inverse is the set")
+  func inverse() throws {
+    root.items = [Node("a"), Node("b")]
+    root.items[0].left = Node("below")
+    scope.flush()
+    let before = scope.canonicalJSON
+    let copy = manualScope(Node(uuid: root.uuid))
+    try copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
+    let sets = scope.changeSets {
+      root.items.remove(at: 0)
+      root.number = 3
+      root.items.append(Node("c"))
+    }
+    let after = scope.canonicalJSON
+    #expect(copy.apply(sets[0].fragments).isComplete)
+    #expect(copy.canonicalJSON == after)
+    #expect(copy.apply(sets[0].inverse.fragments).isComplete)
+    #expect(copy.canonicalJSON == before)
+    #expect(copy.apply(sets[0].inverse.inverse.fragments).isComplete)
+    #expect(copy.canonicalJSON == after)
+  }
+
+  @Test("models that left are not in sets of a scope that does not keep them")
+  func withoutRemoved() {
+    root.items = [Node("a")]
+    scope.flush()
+    scope.keepsRemovedModels = false
+    let sets = scope.changeSets { root.items = [] }
+    #expect(sets[0].undo.map(\.kind) == [.change])
+  }
+
+  @Test("J087: a state is restored as one change of what differs")
+  func restored() {
+    let (a, b) = (Node("a"), Node("b"))
+    root.items = [a, b]
+    a.left = Node("below")
+    scope.flush()
+    let (state, text) = (scope.fullState(), scope.canonicalJSON)
+    root.items = [b, Node("c")]
+    b.number = 9
+    scope.flush()
+    let sets = scope.changeSets { #expect(scope.restore(state).isComplete) }
+    #expect(scope.canonicalJSON == text)
+    #expect(root.items[1] === b)
+    #expect(sets.count == 1)
+    history.undo()
+    #expect(root.items.map(\.label) == ["b", "c"] && b.number == 9)
+    #expect(!scope.restore([]).isComplete)
+  }
+
+  @Test(
+    "M6: random edits undone to the beginning and redone to the end, equal at each step",
+    arguments: 1...25 as ClosedRange<UInt64>)
+  func random(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    let copy = manualScope(Node(uuid: root.uuid))
+    _ = try? copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
+    scope.onChanges.listen { set in
+      #expect(copy.apply(set.fragments).isComplete, "seed \(seed)")
+    }
+    var states = [scope.canonicalJSON]
+    for step in 0..<80 {
+      for _ in 0..<Int.random(in: 1...4, using: &generator) { edit(&generator, step) }
+      let count = history.undoStack.count
+      scope.flush()
+      if history.undoStack.count > count { states.append(scope.canonicalJSON) }
+      #expect(copy.canonicalJSON == scope.canonicalJSON, "seed \(seed), step \(step)")
+    }
+    for place in states.indices.dropLast().reversed() {
+      history.undo()
+      #expect(scope.canonicalJSON == states[place], "seed \(seed), undone to \(place)")
+    }
+    #expect(!history.canUndo)
+    for place in states.indices.dropFirst() {
+      history.redo()
+      #expect(scope.canonicalJSON == states[place], "seed \(seed), redone to \(place)")
+      #expect(copy.canonicalJSON == states[place], "seed \(seed), redone to \(place)")
+    }
+  }
+
+  private func edit(_ generator: inout SeededGenerator, _ step: Int) {
+    let nodes = scope.models.compactMap { $0 as? Node }.sorted { $0.uuid < $1.uuid }
+    let node = nodes.randomElement(using: &generator)!
+    let other = nodes.randomElement(using: &generator)!
+    switch Int.random(in: 0..<10, using: &generator) {
+    case 0: node.number = step
+    case 1: node.label = "step \(step)"
+    case 2, 3, 4:
+      let at = Int.random(in: 0...node.items.count, using: &generator)
+      node.items.insert(Node("new \(step)"), at: at)
+    case 5 where !node.items.isEmpty:
+      node.items.remove(at: Int.random(in: 0..<node.items.count, using: &generator))
+    case 6 where node.items.count > 1:
+      node.items.move(from: 0, to: node.items.count - 1)
+    case 7: node.left = Bool.random(using: &generator) ? other : nil
+    case 8: node.others.append(other)
+    default: if other !== root { other.detach() }
+    }
+  }
+}
