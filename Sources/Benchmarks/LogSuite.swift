@@ -16,7 +16,7 @@ let logSuite = Suite(name: "log", summary: "the fragment log, on the disk of the
       appending(.batches, groupOf: 100, count: 10_000)
     },
     Row(
-      name: "append sets, 100 in flight, durable", unit: "us", peerName: "plain write + fdatasync",
+      name: "append sets, 200 in flight, durable", unit: "us", peerName: "plain write + fdatasync",
       bar: 1.25, rounds: 15
     ) {
       appending(.inFlight, groupOf: 100, count: 10_000)
@@ -69,7 +69,8 @@ private enum Appending {
   case single
   /// As batches, each of which is waited for.
   case batches
-  /// One by one; each waits for the one that came a hundred before.
+  /// One by one; each waits for the one that came two groups before, so that a group is appended while
+  /// another one is synced.
   case inFlight
   case unsynced
 }
@@ -111,7 +112,7 @@ private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probe
         case .inFlight:
           for (place, set) in fresh.enumerated() {
             receipts.append(try! log.append(set))
-            if place >= size { try! receipts[place - size].wait() }
+            if place >= 2 * size { try! receipts[place - 2 * size].wait() }
           }
           try! receipts[count - 1].wait()
         case .unsynced:

@@ -35,7 +35,7 @@ public struct FuzzTarget: Sendable {
   }
 
   /// Every target.
-  public static let all: [FuzzTarget] = [.json, .fragments, .messages]
+  public static let all: [FuzzTarget] = [.json, .fragments, .messages, .log, .changeSets]
 }
 
 /// Something that must not happen did.

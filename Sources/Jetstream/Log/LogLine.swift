@@ -36,22 +36,22 @@ struct LogLine {
     to bytes: inout [UInt8]
   ) {
     let start = bytes.count
-    bytes.append(contentsOf: #"{"seq":"#.utf8)
+    append(fixed: #"{"seq":"#, to: &bytes)
     append(sequence, to: &bytes)
-    bytes.append(contentsOf: #","kind":""#.utf8)
+    append(fixed: #","kind":""#, to: &bytes)
     bytes.append(contentsOf: kind.rawValue.utf8)
-    bytes.append(contentsOf: #"","rest":"#.utf8)
+    append(fixed: #"","rest":"#, to: &bytes)
     append(rest, to: &bytes)
-    bytes.append(contentsOf: #","synced":"#.utf8)
+    append(fixed: #","synced":"#, to: &bytes)
     append(synced, to: &bytes)
-    bytes.append(contentsOf: #","len":"#.utf8)
+    append(fixed: #","len":"#, to: &bytes)
     append(payload.count, to: &bytes)
-    bytes.append(contentsOf: #","crc":""#.utf8)
+    append(fixed: #","crc":""#, to: &bytes)
     let before = bytes.withUnsafeBufferPointer {
       LogChecksum.of(UnsafeBufferPointer(rebasing: $0[start...]))
     }
     append(checksum: LogChecksum.extend(before, by: payload), to: &bytes)
-    bytes.append(contentsOf: #"","data":"#.utf8)
+    append(fixed: #"","data":"#, to: &bytes)
     bytes.append(contentsOf: payload)
     bytes.append(UInt8(ascii: "}"))
     bytes.append(UInt8(ascii: "\n"))
@@ -72,6 +72,11 @@ struct LogLine {
     for shift in stride(from: 28, through: 0, by: -4) {
       bytes.append(JSONScan.hexDigit(UInt8(truncatingIfNeeded: checksum >> UInt32(shift)) & 15))
     }
+  }
+
+  private static func append(fixed text: StaticString, to bytes: inout [UInt8]) {
+    bytes.append(
+      contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
   private static func append(_ number: Int, to bytes: inout [UInt8]) {
