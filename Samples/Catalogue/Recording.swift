@@ -36,7 +36,7 @@ extension CatalogueCommand {
   }
 
   /// Restores the catalogue from a log, and tells what came of it.
-  static func replay(_ options: ReplayOptions) {
+  static func replay(_ options: ReplayOptions) async {
     do {
       let log = try FragmentLog(options.log)
       let last = options.sequence ?? log.lastSequence
@@ -44,8 +44,7 @@ extension CatalogueCommand {
       report(try log.restore(into: scope, at: last))
       if let step = options.step { try check(log, every: step, upTo: last) }
       if options.undoes {
-        guard last > 0 else { return Console.say(summary(of: scope)) }
-        for (sequence, set) in try log.changeSets(in: 1...last).reversed() {
+        for (sequence, set) in last > 0 ? try log.changeSets(in: 1...last).reversed() : [] {
           let report = scope.revert(set)
           scope.flush()
           guard report.isComplete else {
@@ -53,6 +52,8 @@ extension CatalogueCommand {
           }
         }
       }
+      // Whoever waits for the line may open the log next.
+      try await log.close()
       Console.say(summary(of: scope))
     } catch {
       Console.fail("\(error)", status: 1)
