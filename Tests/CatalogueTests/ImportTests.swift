@@ -101,14 +101,18 @@ struct ArgumentTests {
   @Test(
     "What is wrong is said",
     arguments: [
-      ([], "say what to do: serve or join"),
-      (["sing"], "there is no command 'sing': say serve or join"),
+      ([], "say what to do: serve, join, record or replay"),
+      (["sing"], "there is no command 'sing': say serve, join, record or replay"),
       (["join"], "join needs --url"),
       (["join", "--url"], "--url needs a value"),
       (["join", "--url", "h:1"], "--url should begin with ws:// or wss://, not 'h:1'"),
       (["serve", "--cut", "1"], "there is no option '--cut' here"),
       (["serve", "--port", "x"], "--port should be a number from 0 to 65535, not 'x'"),
       (["serve", "--name", "a b"], "--name should be one word, not 'a b'"),
+      (["record"], "record needs --log"),
+      (["replay", "--at", "1"], "replay needs --log"),
+      (["replay", "--check", "0"], "--check should be 1 or more"),
+      (["replay", "--seed", "1"], "there is no option '--seed' here"),
     ] as [([String], String)])
   func errors(arguments: [String], message: String) {
     #expect(throws: UsageError(message: message)) { try Command(arguments: arguments) }
