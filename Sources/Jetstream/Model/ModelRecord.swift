@@ -11,7 +11,7 @@ final class ModelRecord {
   let schema: ModelSchema
   // The small ones stand where they fill the gaps that alignment leaves: a record is 160 bytes.
   var uuidIfMade: UUID?
-  private var flags: UInt8 = 0
+  @exclusivity(unchecked) private var flags: UInt8 = 0
   /// When the nodes are looked through for dead ones again: once there are 16 << this.
   private var pruneStep: UInt8 = 0
   /// How many of ``parents`` are in the scope.
@@ -25,11 +25,12 @@ final class ModelRecord {
     set { capturing = newValue.map(Unmanaged.passUnretained) }
   }
   /// ``captureScope`` in a form that can be looked at without retaining it, as each write does.
-  private var capturing: Unmanaged<Scope>?
+  @exclusivity(unchecked) private var capturing: Unmanaged<Scope>?
   var parents = ParentLinks()
   /// How many nodes have come since the dead ones were last looked for.
   private var nodesAdded: UInt32 = 0
-  // No access to these two is open while other code runs, and every write looks at them.
+  // No access to these, nor to others that are marked so, is open while other code runs, and every write
+  // looks at them.
   @exclusivity(unchecked) var dirty = PropertySet()
   @exclusivity(unchecked) var captured = PropertySet()
   /// When the last change was that some coalesced observer may have to be told.
@@ -38,7 +39,7 @@ final class ModelRecord {
   /// What waits for changes.
   @exclusivity(unchecked) var nodes = ChangeChain()
   /// Who observes in other ways.
-  var observers: ModelObservers?
+  @exclusivity(unchecked) var observers: ModelObservers?
   /// Delivers while the model is in no scope.
   var ownTicker: Ticker?
   /// The collections that are being changed in place.
