@@ -103,6 +103,10 @@ struct FragmentValidator {
   private mutating func checkValues() {
     for (at, fragment) in fragments.enumerated() {
       guard let entry = accepted[at] else { continue }
+      if let key = fragment.operations.first?.key {
+        reject(at, "Operations at '\(key)', which this version of the protocol does not have")
+        continue
+      }
       if unknown == .keep, let problem = sizeProblem(of: fragment, schema: entry.schema) {
         reject(at, problem)
         continue

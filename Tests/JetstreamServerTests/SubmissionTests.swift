@@ -52,6 +52,19 @@ struct SubmissionTests {
 
   // MARK: J126, J127
 
+  @Test("Operations are not part of this version of the protocol: they are refused")
+  func operations() {
+    let peer = RawPeer.joined(world)
+    let other = RawPeer.joined(world)
+    let before = world.scope.canonicalJSON
+    var edit = change(world.canvas, [:])
+    edit.operations = ["shapes": [.remove(shape.uuid)]]
+    #expect(peer.submit([edit]).map { $0.error != nil } == [true])
+    #expect(world.scope.canonicalJSON == before)
+    other.take()
+    #expect(other.syncs.isEmpty)
+  }
+
   @Test("A wrong fragment is refused alone")
   func independence() {
     let peer = RawPeer.joined(world)

@@ -11,8 +11,8 @@ extension FragmentLog {
   ///
   /// The scope is an ordinary one, with observers, queries and change sets of its own; it should not be
   /// the one that the log keeps. To return to the state in that one, as a new change, give
-  /// ``Scope/restore(_:)`` the full state of this one. Going on to a later record costs what lies between;
-  /// going back begins with the snapshot below. Reads the disk on the caller.
+  /// ``Scope/restore(_:)`` the full state of this one. Every call begins with the last snapshot that is not later than
+  /// `sequence`, and costs what lies between. Reads the disk on the caller.
   ///
   /// - Throws: ``LogError/unreadable(_:_:)`` if the log has not come that far, or if what lies before is
   ///   not kept any more; otherwise as ``restore(into:)``. What was applied until then stays.
@@ -62,7 +62,7 @@ extension FragmentLog {
   /// - Parameter key: what the property is called on the wire.
   /// - Throws: as ``changeSets(in:)`` does.
   public func writes(
-    of key: String, of model: UUID
+    to key: String, of model: UUID
   ) throws(LogError) -> [PropertyWrite] {
     try changeSets(in: 1...max(1, lastSequence)).flatMap { sequence, set in
       set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in

@@ -12,14 +12,9 @@ extension Scope {
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
   ) -> ApplyReport {
     if hasCollectedChanges { flush() }
-    var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
+    var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.isLocal = true
-    writer.prepare(fragments)
-    for kind in [SyncFragment.Kind.add, .change] {
-      for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
-        writer.write(fragment, at: position)
-      }
-    }
+    writer.writeAll(fragments)
     withExtendedLifetime((writer.held, writer.created)) {}
     return writer.report
   }

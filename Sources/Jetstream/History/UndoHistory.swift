@@ -73,7 +73,8 @@ public final class UndoHistory {
     return perform(last, as: .undo)
   }
 
-  /// Does again what was taken back last. A local change since then has put an end to that.
+  /// Does again what was taken back last. A local change since then has put an end to that, and what
+  /// an observer writes is one.
   @discardableResult
   public func redo() -> ApplyReport? {
     if scope.hasCollectedChanges { scope.flush() }
@@ -97,9 +98,10 @@ public final class UndoHistory {
   }
 
   private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
+    // What observers have collected meanwhile becomes a set of its own here, not the one that counts.
+    let report = revert(set)
     self.purpose = purpose
     defer { self.purpose = .edit }
-    let report = revert(set)
     scope.flush()
     return report
   }

@@ -9,7 +9,7 @@ final class ModelRecord {
   /// The model that owns this record; nil once it is gone. Unowned, since the model clears it.
   unowned(unsafe) var model: ModelObject?
   let schema: ModelSchema
-  // The small ones stand where they fill the gaps that alignment leaves: a record is 160 bytes.
+  // The small ones stand where they fill the gaps that alignment leaves: each word of a record counts.
   var uuidIfMade: UUID?
   @exclusivity(unchecked) private var flags: UInt8 = 0
   /// When the nodes are looked through for dead ones again: once there are 16 << this.

@@ -42,14 +42,9 @@ extension Scope {
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     applying += 1
-    var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
+    var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = resettingMissing
-    writer.prepare(fragments)
-    for kind in [SyncFragment.Kind.add, .change] {
-      for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
-        writer.write(fragment, at: position)
-      }
-    }
+    writer.writeAll(fragments)
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
@@ -83,7 +78,7 @@ extension Scope {
     renameRoot(to: rootUUID)
     unknown?.fragments = [:]
     applying += 1
-    var writer = RemoteWriter(scope: self, alsoKnown: alsoKnown)
+    var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
     for (position, fragment) in fragments.enumerated().reversed() {
@@ -93,7 +88,7 @@ extension Scope {
   }
 
   private func finish(
-    _ writer: inout RemoteWriter, _ fragments: [SyncFragment], keepingOrphans: Bool
+    _ writer: inout FragmentWriter, _ fragments: [SyncFragment], keepingOrphans: Bool
   ) -> ApplyReport {
     applying -= 1
     if applying == 0 {

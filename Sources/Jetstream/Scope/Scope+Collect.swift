@@ -87,9 +87,7 @@ extension Scope {
     }
     if keepsRemovedModels {
       for model in left {
-        if let record = model.record, hasLeft(record), let known = record.known() {
-          undo.append(known)
-        }
+        if let record = model.record, hasLeft(record) { undo.append(record.known()) }
       }
     }
     var heldBack: ContiguousArray<ModelRecord> = []
@@ -198,11 +196,9 @@ extension ModelRecord {
       properties: syncedProperties(withHeldBack: withHeldBack))
   }
 
-  /// The model that has left as the others know it, in a form that adds it again; nil if they do not.
-  func known() -> SyncFragment? {
-    guard model != nil else { return nil }
-    return SyncFragment(
-      .add, uuid: uuid, className: wireClassName, properties: confirmedProperties())
+  /// The model that has left as the others know it, in a form that adds it again.
+  func known() -> SyncFragment {
+    SyncFragment(.add, uuid: uuid, className: wireClassName, properties: confirmedProperties())
   }
 
   /// The value that the others know of a property with a minimal sync interval, where it is not the

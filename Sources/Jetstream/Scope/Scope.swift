@@ -27,7 +27,7 @@ public final class Scope: TickClient {
   public let onChanges = Signal<ChangeSet>()
   /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
   /// values of collections and counters instead. Costs O(n) in the size of a changed collection while
-  /// somebody listens, and nothing else.
+  /// somebody listens, and nothing otherwise.
   package let onWholeChanges = Signal<ChangeSet>()
   /// Fires after remote fragments were applied, once for each call.
   public let onRemoteSync = Signal<[SyncFragment]>()

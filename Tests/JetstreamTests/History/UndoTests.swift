@@ -57,6 +57,17 @@ import Testing
     #expect(!history.canUndo && !history.canRedo)
   }
 
+  @Test("Y073: what observers write meanwhile is not taken for what was taken back")
+  func observersWrite() {
+    let listener = Listener()
+    root.observeChange(listener, \.label) { [root] _ in root.number += 1 }
+    root.label = "a"
+    history.undo()
+    #expect(root.label == "root")
+    #expect(history.redoStack.map { $0.fragments.map(\.properties) } == [[["label": "root"]]])
+    #expect(history.undoStack.map { $0.fragments.map(\.properties) } == [[["number": 1]]])
+  }
+
   @Test("Y072: what others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Doing what others have done to collections and counters.
-extension RemoteWriter {
+extension FragmentWriter {
   /// Does the operations of one property, one after the other. One that cannot be done is reported and
   /// left out.
   mutating func perform(

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Writes what fragments say into models, as the changes of others or as our own.
-struct RemoteWriter {
+struct FragmentWriter {
   let scope: Scope
   /// Whether the changes are this replica's own, to be collected like any others.
   var isLocal = false
@@ -51,6 +51,16 @@ struct RemoteWriter {
       } else {
         scope.ensureUnknown().fragments[fragment.uuid] = fragment
         report.kept.append((position, .unknownClass(fragment.className, fragment.uuid)))
+      }
+    }
+  }
+
+  /// Writes all of them, the additions first: changes may be of models that are added behind them.
+  mutating func writeAll(_ fragments: [SyncFragment]) {
+    prepare(fragments)
+    for kind in [SyncFragment.Kind.add, .change] {
+      for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
+        write(fragment, at: position)
       }
     }
   }

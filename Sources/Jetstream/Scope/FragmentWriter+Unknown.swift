@@ -1,7 +1,7 @@
 import Foundation
 
 /// Making objects of what was kept without one.
-extension RemoteWriter {
+extension FragmentWriter {
   /// Known properties in `fragments` refer to kept models: they become objects, of their class or, if
   /// that is unknown, of the property's. They have their values before anything refers to them.
   mutating func materialise(for fragments: [SyncFragment]) {

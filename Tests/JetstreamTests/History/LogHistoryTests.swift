@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// What a log knows of the past.
+@Suite(.paced) struct LogHistoryTests {
+  let root = Node("root")
+  let scope: Scope
+  let directory: TemporaryDirectory
+  let log: FragmentLog
+
+  init() async throws {
+    scope = manualScope(root)
+    directory = try TemporaryDirectory()
+    log = try FragmentLog(directory.path)
+    try await log.restore(into: scope)
+  }
+
+  /// Makes one set of what `edit` does, and puts it into the log.
+  private func append(by author: String? = nil, _ edit: () -> Void) throws {
+    let token = scope.onChanges.listen { [log] set in
+      do { try log.append(set.signed(author: author, message: nil)) } catch {
+        Issue.record("\(error)")
+      }
+    }
+    edit()
+    scope.flush()
+    token.cancel()
+  }
+
+  private func state(at sequence: Int) throws -> String {
+    let then = Scope(name: "Then", root: Node(), ticker: .manual())
+    try log.restore(into: then, at: sequence)
+    return then.canonicalJSON
+  }
+
+  @Test("A017, M7: a scope can be opened as it was at any number")
+  func timeTravel() async throws {
+    var states = [scope.canonicalJSON]
+    for number in 1...12 {
+      try append {
+        if number % 3 == 0 {
+          root.items.remove(at: 0)
+        } else {
+          root.items.append(Node("\(number)"))
+        }
+        root.number = number
+      }
+      states.append(scope.canonicalJSON)
+      if number == 5 { try await log.snapshot(of: scope) }
+    }
+    try await log.sync()
+    for (sequence, state) in states.enumerated() {
+      #expect(try self.state(at: sequence) == state, "at \(sequence)")
+    }
+    #expect(throws: LogError.self) { try state(at: 13) }
+    #expect(throws: LogError.self) { try state(at: -1) }
+  }
+
+  @Test("C32: a state of the past comes back as one new change")
+  func restorePast() async throws {
+    try append { root.items = [Node("a"), Node("b")] }
+    let before = scope.canonicalJSON
+    try append {
+      root.items.removeAll()
+      root.label = "later"
+    }
+    try await log.sync()
+    let then = Scope(name: "Then", root: Node(), ticker: .manual())
+    try log.restore(into: then, at: 1)
+    #expect(scope.restore(then.fullState()).isComplete)
+    var sets = 0
+    let token = scope.onChanges.listen { _ in sets += 1 }
+    scope.flush()
+    token.cancel()
+    #expect(sets == 1 && scope.canonicalJSON == before)
+  }
+
+  @Test("A016, M7: the log tells who has written a property, and what")
+  func writes() async throws {
+    let node = Node("a")
+    try append(by: "Ada") { root.items.append(node) }
+    try append(by: "Bo") { node.label = "b" }
+    try append(by: "Cy") { root.label = "other" }
+    try append { node.label = "c" }
+    try await log.sync()
+    let writes = try log.writes(to: "label", of: node.uuid)
+    #expect(writes.map(\.sequence) == [1, 2, 4])
+    #expect(writes.map(\.author) == ["Ada", "Bo", nil])
+    #expect(writes.map(\.content) == [.value("a"), .value("b"), .value("c")])
+    #expect(
+      try log.writes(to: "items", of: root.uuid).map(\.content) == [
+        .operations([.insert(node.uuid, .end)])
+      ])
+    #expect(try log.writes(to: "nothing", of: root.uuid).isEmpty)
+    #expect(try log.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
+  }
+}
