@@ -39,6 +39,24 @@ extension FragmentLog {
     return result
   }
 
+  /// What has changed between two records, as one set: see ``ChangeSet/init(from:to:)``. Reads the disk on
+  /// the caller.
+  ///
+  /// - Parameters:
+  ///   - from: the number of the record that the difference departs from; 0 for the beginning.
+  ///   - to: the number that it leads to, which may be the smaller one.
+  ///   - scratch: a scope with a root of the log's class, which is used to build the states. It has the
+  ///     state of `to` afterwards.
+  /// - Throws: as ``restore(into:at:)`` does.
+  public func difference(
+    from: Int, to: Int, using scratch: Scope
+  ) throws(LogError) -> ChangeSet {
+    try restore(into: scratch, at: from)
+    let old = scratch.fullState()
+    try restore(into: scratch, at: to)
+    return ChangeSet(from: old, to: scratch.fullState())
+  }
+
   /// The change sets of the records in `range` that are kept, with their numbers. Reads the disk on the
   /// caller.
   ///
@@ -56,7 +74,7 @@ extension FragmentLog {
     return result
   }
 
-  /// Who has written a property of a model: every change set that is kept and names it, the oldest first.
+  /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.
   /// Reads the disk on the caller; cost: O(n) in what is kept.
   ///
   /// - Parameter key: what the property is called on the wire.
@@ -94,6 +112,8 @@ public struct PropertyWrite: Sendable, Hashable {
   public let author: String?
   /// What it was made for, if anybody has said so.
   public let message: String?
+  /// When, if anybody has said so.
+  public let date: Date?
   /// What was written.
   public let content: Content
 
@@ -102,6 +122,7 @@ public struct PropertyWrite: Sendable, Hashable {
     self.set = set.id
     author = set.author
     message = set.message
+    date = set.date
     self.content = content
   }
 }

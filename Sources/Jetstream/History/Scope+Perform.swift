@@ -11,7 +11,7 @@ extension Scope {
   func perform(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
   ) -> ApplyReport {
-    if hasCollectedChanges { flush() }
+    if modification == nil, hasCollectedChanges { flush() }
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.isLocal = true
     writer.writeAll(fragments)

@@ -68,18 +68,35 @@ public final class UndoHistory {
   ///   to take back.
   @discardableResult
   public func undo() -> ApplyReport? {
-    if scope.hasCollectedChanges { scope.flush() }
+    settle()
     guard let last = done.popLast() else { return nil }
     return perform(last, as: .undo)
   }
 
-  /// Does again what was taken back last. A local change since then has put an end to that, and what
-  /// an observer writes is one.
+  /// The same for the last change set that `author` has made; see ``Scope/modify(_:author:_:)``. What was
+  /// done since, by whomever, stays.
+  @discardableResult
+  public func undo(by author: String) -> ApplyReport? {
+    settle()
+    guard let at = done.lastIndex(where: { $0.author == author }) else { return nil }
+    return perform(done.remove(at: at), as: .undo)
+  }
+
+  /// Does again what was taken back last. A local change by the same author, or by nobody in particular
+  /// if that one was, has put an end to that; and what an observer writes is one.
   @discardableResult
   public func redo() -> ApplyReport? {
-    if scope.hasCollectedChanges { scope.flush() }
+    settle()
     guard let last = undone.popLast() else { return nil }
     return perform(last, as: .redo)
+  }
+
+  /// The same for what was taken back last of what `author` has made.
+  @discardableResult
+  public func redo(by author: String) -> ApplyReport? {
+    settle()
+    guard let at = undone.lastIndex(where: { $0.author == author }) else { return nil }
+    return perform(undone.remove(at: at), as: .redo)
   }
 
   /// Takes back a change set of anybody's, whatever came since. It can be one of a log.
@@ -92,17 +109,25 @@ public final class UndoHistory {
 
   /// Forgets everything that could be taken back or done again.
   public func clear() {
-    if scope.hasCollectedChanges { scope.flush() }
+    settle()
     (done, undone) = ([], [])
     onChange.fire(())
   }
 
+  /// What is being collected becomes a set.
+  private func settle() {
+    scope.requireNoModification("taken back to an earlier state, or forward again,")
+    if scope.hasCollectedChanges { scope.flush() }
+  }
+
   private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
-    // What observers have collected meanwhile becomes a set of its own here, not the one that counts.
-    let report = revert(set)
-    self.purpose = purpose
+    var report = ApplyReport()
     defer { self.purpose = .edit }
-    scope.flush()
+    scope.modify(author: set.author) {
+      report = revert(set)
+      // Not before: what observers have collected meanwhile has become a set of its own.
+      self.purpose = purpose
+    }
     return report
   }
 
@@ -110,7 +135,7 @@ public final class UndoHistory {
     switch purpose {
     case .edit:
       done.append(set)
-      undone = []
+      undone.removeAll { $0.author == set.author }
     case .undo:
       undone.append(set)
       // What observers do to what was taken back is a change of its own.
@@ -147,7 +172,7 @@ extension Scope {
 
   /// The same with models that have left and may return as the objects that they are.
   func revert(_ set: ChangeSet, alsoKnown: @escaping (UUID) -> ModelObject?) -> ApplyReport {
-    if hasCollectedChanges { flush() }
+    if modification == nil, hasCollectedChanges { flush() }
     var given: [UUID: JSONObject] = [:]
     for fragment in set.fragments where fragment.kind == .change {
       given[fragment.uuid] = fragment.properties

@@ -89,7 +89,8 @@ extension FragmentLog {
   /// change set.
   ///
   /// - Parameters:
-  ///   - author: who makes the changes; it stands in each set.
+  ///   - author: who makes the changes; it stands in each set that has no author.
+  ///   - date: tells what time it is; it stands in each set.
   ///   - snapshotEvery: after how many sets a snapshot is made; 0 for never. The state is copied in the
   ///     scope's isolation domain, in O(models); all else happens elsewhere.
   ///   - onFailure: is called, on a queue of the log, when the disk has failed. Nothing is lost: the next
@@ -98,13 +99,15 @@ extension FragmentLog {
   /// - Returns: a token that ends it.
   @discardableResult
   public func keep(
-    _ scope: Scope, author: String? = nil, snapshotEvery: Int = 10_000,
-    onFailure: @escaping @Sendable (LogError) -> Void
+    _ scope: Scope, author: String? = nil, date: @escaping () -> Date = { Date() },
+    snapshotEvery: Int = 10_000, onFailure: @escaping @Sendable (LogError) -> Void
   ) -> ObservationToken {
     var count = records.opening.tailCount
     return scope.onChanges.listen { [weak scope] set in
       do throws(LogError) {
-        let set = author == nil ? set : set.signed(author: author, message: set.message)
+        var set = set
+        set.author = set.author ?? author
+        set.date = set.date ?? date()
         try self.append(set).whenDurable { result in
           if case .failure(let error) = result { onFailure(error) }
         }

@@ -124,9 +124,12 @@ final class ModelRecord {
   /// Whether the value before the next write has to be kept for the change set.
   @inline(__always)
   func needsBase(_ index: Int) -> Bool {
-    guard let capturing, !isNew, !captured.contains(index) else { return false }
-    return schema.properties[index].isSynced
-      && !capturing._withUnsafeGuaranteedRef { $0.isWritingRemotely }
+    guard let capturing, !captured.contains(index) else { return false }
+    let isShared = !isNew && schema.properties[index].isSynced
+    return capturing._withUnsafeGuaranteedRef {
+      // What a modification changes has to be there if it is rolled back, whether others know it or not.
+      !$0.isWritingRemotely && (isShared || $0.modification != nil)
+    }
   }
 
   func keepBase(_ index: Int, _ value: Base.Value) {

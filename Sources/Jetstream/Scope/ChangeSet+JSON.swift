@@ -1,8 +1,8 @@
 import Foundation
 
 extension ChangeSet {
-  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; `author`, `message` and `undo` may
-  /// be missing.
+  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; only `id` and `fragments` have to
+  /// be there.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -16,7 +16,9 @@ extension ChangeSet {
       undo: try object["undo"].map { json throws(FragmentError) in try Self.fragments(json, "undo")
       }
         ?? [],
-      author: try object.optionalString("author"), message: try object.optionalString("message"))
+      author: try object.optionalString("author"), message: try object.optionalString("message"),
+      date: try object.optionalDate("date"), isAtomic: try object.optionalFlag("atomic"),
+      procedure: try object.optionalString("procedure"))
   }
 
   private static func fragments(
@@ -37,12 +39,15 @@ extension ChangeSet {
     return fragments
   }
 
-  /// The change set as JSON, in the order `id`, `author`, `message`, `fragments`, `undo`; what it does not
-  /// have is left out.
+  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`,
+  /// `fragments`, `undo`; what it does not have is left out. The date is in seconds since 1970.
   public var json: JSONValue {
     var object: JSONObject = ["id": .string(id.wireText)]
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }
+    if let date { object["date"] = .double(date.milliseconds / 1000) }
+    if isAtomic { object["atomic"] = true }
+    if let procedure { object["procedure"] = .string(procedure) }
     object["fragments"] = .array(fragments.map(\.json))
     if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
     return .object(object)
@@ -61,6 +66,15 @@ extension ChangeSet {
       if let message {
         output.append(fixed: #","message":"#)
         JSONWriter.write(message, to: &output)
+      }
+      if let date {
+        output.append(fixed: #","date":"#)
+        JSONWriter.write(date.milliseconds / 1000, to: &output)
+      }
+      if isAtomic { output.append(fixed: #","atomic":true"#) }
+      if let procedure {
+        output.append(fixed: #","procedure":"#)
+        JSONWriter.write(procedure, to: &output)
       }
       Self.write(fragments, after: #","fragments":["#, to: &output)
       if !undo.isEmpty { Self.write(undo, after: #","undo":["#, to: &output) }
@@ -87,6 +101,27 @@ extension JSONObject {
     case nil, .null?: return nil
     case .string(let text)?: return text
     default: throw .invalid(field: field, problem: "should be a string")
+    }
+  }
+
+  /// The date at a key that may be missing or null.
+  fileprivate func optionalDate(_ field: String) throws(FragmentError) -> Date? {
+    switch self[field] {
+    case nil, .null?: return nil
+    case let value?:
+      guard let seconds = Double.decode(value), seconds.isFinite else {
+        throw .invalid(field: field, problem: "should be a number of seconds")
+      }
+      return Date(timeIntervalSince1970: seconds)
+    }
+  }
+
+  /// The truth value at a key; a missing one, or null, is false.
+  fileprivate func optionalFlag(_ field: String) throws(FragmentError) -> Bool {
+    switch self[field] {
+    case nil, .null?: return false
+    case .bool(let value)?: return value
+    default: throw .invalid(field: field, problem: "should be true or false")
     }
   }
 }

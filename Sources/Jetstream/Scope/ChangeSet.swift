@@ -16,20 +16,31 @@ public struct ChangeSet: Sendable, Hashable {
   /// the others know, then for each change one that leads to the old values, in the same order.
   public let undo: [SyncFragment]
   /// Who made the changes, if anybody has said so.
-  public let author: String?
+  public internal(set) var author: String?
   /// What the changes were made for, in words, if anybody has said so.
-  public let message: String?
+  public internal(set) var message: String?
+  /// When they were made, to the millisecond, if anybody has said so: a ``FragmentLog`` does.
+  public internal(set) var date: Date? {
+    didSet { date = date.map(\.inWholeMilliseconds) }
+  }
+  /// Whether a server has to take all of it or nothing.
+  public internal(set) var isAtomic = false
+  /// The server's procedure that the set is for, if it is for one.
+  public internal(set) var procedure: String?
 
   /// Makes a change set; it gets an id of its own unless one is given.
   public init(
     id: UUID? = nil, fragments: [SyncFragment], undo: [SyncFragment], author: String? = nil,
-    message: String? = nil
+    message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil
   ) {
     self.id = id ?? .pooled()
     self.fragments = fragments
     self.undo = undo
     self.author = author
     self.message = message
+    self.date = date.map(\.inWholeMilliseconds)
+    self.isAtomic = isAtomic
+    self.procedure = procedure
   }
 
   /// Makes a change set whose changes all name values.
@@ -63,9 +74,11 @@ public struct ChangeSet: Sendable, Hashable {
     return bases
   }
 
-  /// The set with these words on it.
-  func signed(author: String?, message: String?) -> ChangeSet {
-    ChangeSet(id: id, fragments: fragments, undo: undo, author: author, message: message)
+  /// The set with other content, and everything else as it is.
+  func with(_ fragments: [SyncFragment], undo: [SyncFragment]) -> ChangeSet {
+    ChangeSet(
+      id: id, fragments: fragments, undo: undo, author: author, message: message, date: date,
+      isAtomic: isAtomic, procedure: procedure)
   }
 
   /// The set with a model called `new` instead of `old`.
@@ -76,8 +89,57 @@ public struct ChangeSet: Sendable, Hashable {
       fragment.operations = fragment.operations.renaming(old, to: new)
       return fragment
     }
-    return ChangeSet(
-      id: id, fragments: fragments.map(renamed), undo: undo.map(renamed), author: author,
-      message: message)
+    return with(fragments.map(renamed), undo: undo.map(renamed))
+  }
+}
+
+extension ChangeSet {
+  /// What leads from one full state of a scope to another one: models that only the second has as
+  /// additions, and the values that differ. ``undo`` leads back.
+  ///
+  /// Values only: a collection that differs is named as a whole. Cost: O(n) in both.
+  ///
+  /// - Parameters:
+  ///   - old: a ``Scope/fullState()``.
+  ///   - new: another one, with the same root.
+  public init(from old: [SyncFragment], to new: [SyncFragment]) {
+    self.init(
+      fragments: Self.differences(from: old, to: new),
+      undo: Self.differences(from: new, to: old))
+  }
+
+  private static func differences(
+    from old: [SyncFragment], to new: [SyncFragment]
+  ) -> [SyncFragment] {
+    let known = Dictionary(old.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+    var additions: [SyncFragment] = []
+    var changes: [SyncFragment] = []
+    for var fragment in new {
+      guard let before = known[fragment.uuid], before.className == fragment.className else {
+        fragment.kind = .add
+        additions.append(fragment)
+        continue
+      }
+      fragment.kind = .change
+      let values = fragment.properties.filter { before.properties[$0.key] != $0.value }
+      if values.isEmpty { continue }
+      fragment.properties = JSONObject(values.map { ($0.key, $0.value) })
+      changes.append(fragment)
+    }
+    return additions + changes
+  }
+}
+
+extension Date {
+  /// Thousandths of a second since 1970, within what a date keeps exactly.
+  var milliseconds: Double {
+    let limit = 1e15
+    let exact = (timeIntervalSince1970 * 1000).rounded()
+    return exact.isNaN ? 0 : min(max(exact, -limit), limit)
+  }
+
+  /// The date without what is smaller than a millisecond: one that JSON gives back as it is.
+  fileprivate var inWholeMilliseconds: Date {
+    Date(timeIntervalSince1970: milliseconds / 1000)
   }
 }

@@ -90,19 +90,23 @@ extension Scope {
   private func finish(
     _ writer: inout FragmentWriter, _ fragments: [SyncFragment], keepingOrphans: Bool
   ) -> ApplyReport {
-    applying -= 1
-    if applying == 0 {
-      settleSuspects()
-      findUnshared()
-      // What others did may be what leads to a model that only we have.
-      if !unshared.isEmpty { startCollecting() }
-    }
+    finishApplying()
     writer.forgetOrphans(among: fragments)
     if !keepingOrphans { writer.report.releaseOrphans() }
     unknown?.pruneIfDue()
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
     onRemoteSync.fire(fragments)
     return writer.report
+  }
+
+  /// One of the calls that write what was not changed here is done.
+  func finishApplying() {
+    applying -= 1
+    guard applying == 0 else { return }
+    settleSuspects()
+    findUnshared()
+    // What others did may be what leads to a model that only we have.
+    if !unshared.isEmpty { startCollecting() }
   }
 
   /// All fragments are applied: what none of them has put anywhere else is detached.

@@ -19,8 +19,10 @@ extension Scope {
   ///
   /// The change set has everything that was collected, also properties whose
   /// ``PropertyOptions/minSyncInterval(_:)`` has not passed: so the app can make sure that nothing
-  /// waits, before it goes to the background for instance.
+  /// waits, before it goes to the background for instance. Within ``modify(_:author:_:)`` this does
+  /// nothing.
   public func flush() {
+    if modification != nil { return }
     seal(includingHeldBack: true)
     ticker.deliverToObservers()
     tickDidDeliver()
@@ -35,7 +37,12 @@ extension Scope {
 
   /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
   /// A property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
-  public func takeFragments() -> [SyncFragment] { collect()?.set.fragments ?? [] }
+  public func takeFragments() -> [SyncFragment] {
+    precondition(
+      modification == nil,
+      "takeFragments() was called within modify of scope \(name), whose changes belong together.")
+    return collect()?.set.fragments ?? []
+  }
 
   /// Whether local changes wait to become a change set. A change that was taken back since counts,
   /// and so does one that waits for a minimal sync interval to pass.
@@ -43,7 +50,8 @@ extension Scope {
 
   func tickWillDeliver() { seal() }
 
-  private func seal(includingHeldBack: Bool = false) {
+  func seal(includingHeldBack: Bool = false) {
+    if modification != nil { return }
     isCollecting = false
     if let collected = collect(includingHeldBack: includingHeldBack) { sealed.append(collected) }
   }
@@ -52,13 +60,32 @@ extension Scope {
     while !sealed.isEmpty {
       let collected = sealed.removeFirst()
       onChanges.fire(collected.set)
-      if let whole = collected.whole { onWholeChanges.fire(whole) }
+      guard let whole = collected.whole else { continue }
+      delivering = collected
+      onWholeChanges.fire(whole)
+      delivering = nil
     }
+  }
+
+  /// What becomes of the set that is being delivered: whoever asks decides about it. Nil outside of a
+  /// delivery.
+  func claimDelivered() -> ChangeSetHandle? {
+    guard let set = delivering?.set else { return nil }
+    let handle = delivering?.handle ?? ChangeSetHandle(set)
+    handle.isClaimed = true
+    delivering?.handle = handle
+    return handle
   }
 
   /// Ends the interval. Nil if everything is as it was: values that returned to their base, models
   /// that came and went, leave nothing.
-  func collect(includingHeldBack: Bool = false) -> CollectedChanges? {
+  ///
+  /// - Parameters:
+  ///   - wholeAnyway: whether whole values are wanted although nobody listens for them.
+  ///   - handle: has an empty set, whose id and labels the set gets.
+  func collect(
+    includingHeldBack: Bool = false, wholeAnyway: Bool = false, for handle: ChangeSetHandle? = nil
+  ) -> CollectedChanges? {
     let now = ticker.now
     throttle.forget(endedBy: now)
     // Whatever waits for an interval is looked at when the interval has passed, if not before.
@@ -69,7 +96,7 @@ extension Scope {
     var fragments: [SyncFragment] = []
     var undo: [SyncFragment] = []
     // Peers that know no operations are sent whole collections, which are looked at now.
-    let isWhole = onWholeChanges.hasListeners
+    let isWhole = wholeAnyway || onWholeChanges.hasListeners
     var whole: [SyncFragment] = []
     var wholeUndo: [SyncFragment] = []
     holdBackUnshared()
@@ -119,9 +146,10 @@ extension Scope {
     entered.clear()
     if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set = ChangeSet(fragments: fragments, undo: undo)
+    let set = handle?.set.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
+    handle?.set = set
     return CollectedChanges(
-      set: set, whole: isWhole ? ChangeSet(id: set.id, fragments: whole, undo: wholeUndo) : nil)
+      set: set, whole: isWhole ? set.with(whole, undo: wholeUndo) : nil, handle: handle)
   }
 }
 
@@ -130,6 +158,8 @@ struct CollectedChanges {
   let set: ChangeSet
   /// The same with whole values instead of operations, if somebody wants that.
   let whole: ChangeSet?
+  /// Tells what becomes of it; nil as long as nobody has asked.
+  var handle: ChangeSetHandle?
 }
 
 extension Scope {
@@ -241,6 +271,7 @@ extension ModelRecord {
         continue
       }
       let property = schema.properties[base.index]
+      guard property.isSynced else { continue }
       if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
         let new = model.json(of: property)

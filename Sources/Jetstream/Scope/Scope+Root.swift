@@ -12,6 +12,7 @@ extension Scope {
   }
 
   func setRoot(_ model: ModelObject, isInitial: Bool, isOwn: Bool = false) {
+    requireNoModification("given a root")
     let record = model.ensureRecord()
     rootRecord = record
     if isOwn { ownHold = self } else { heldRoot = model }
@@ -41,6 +42,7 @@ extension Scope {
   @discardableResult
   public func releaseRoot() -> ModelObject? {
     guard let model = root else { return nil }
+    requireNoModification("asked for its root")
     if let set = collect() { sealed.append(set) }
     rootRecord = nil
     var events = StructureEvents()

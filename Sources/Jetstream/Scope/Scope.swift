@@ -80,6 +80,12 @@ public final class Scope: TickClient {
   /// How many calls that apply fragments are under way, one within the other.
   var applying = 0
   @exclusivity(unchecked) var sealed: [CollectedChanges] = []
+  /// What ``onWholeChanges`` is being fired with.
+  var delivering: CollectedChanges?
+  /// The call of `modify` that is under way.
+  @exclusivity(unchecked) var modification: Modification?
+  /// The change sets that a server has not decided.
+  public let pendingChangeSets = PendingChangeSets()
 
   /// Makes a scope and attaches `root` with all that it holds.
   ///
@@ -239,7 +245,12 @@ public final class Scope: TickClient {
     }
     record.scopedParents = 0
     if let unknown { unknownLeaves(record, from: unknown) }
-    if record.isNew || isWritingRemotely {
+    if record.isNew, let modification, let model = record.model {
+      modification.departed.append(model)
+    } else if modification != nil, record.isKeptAsLeft {
+      // It has left before, and what brought it back is taken back.
+      startCollecting()
+    } else if record.isNew || isWritingRemotely {
       forget(record)
     } else if let model = record.model {
       if !record.isKeptAsLeft {

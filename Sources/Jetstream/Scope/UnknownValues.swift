@@ -72,6 +72,7 @@ extension ModelRecord {
     guard let model else { return values }
     for base in bases {
       let property = schema.properties[base.index]
+      guard property.isSynced else { continue }
       if case .json(let old) = base.value {
         values[property.wireName] = old
       } else {

@@ -76,7 +76,7 @@ extension ClientEngine {
     switch reply.result {
     case .success(let index): replica.scopeIndex = index
     case .failure(let error):
-      replica.end()
+      replica.end("\(error)")
       replicas.removeAll { $0 === replica }
       complete(replica, .failure(.scopeDenied(replica.scope.name, error)))
     }
@@ -89,7 +89,7 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
-          replica.end()
+          replica.end("\(error)")
           replicas.removeAll { $0 === replica }
           complete(replica, .failure(.invalidReply("\(error)")))
         }
@@ -131,13 +131,16 @@ extension ClientEngine {
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting(seen: seen) { fragments in
+      replica.sendWaiting(seen: seen) { set, fragments in
         let fragments = fragments.map {
           configuration.dateForm.applied(to: $0, in: replica.scope)
         }
         var frame = seen > lastAckSent ? [acknowledgement(of: seen)] : []
         let message = channel.stamp(
-          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
+          .scopeSync(
+            ScopeSync(
+              scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
+              procedure: set.procedure)))
         frame.append(message)
         transmit(frame)
         return message.index

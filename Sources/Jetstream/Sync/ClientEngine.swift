@@ -278,7 +278,7 @@ package final class ClientEngine {
     let waiting = completions
     completions = [:]
     enter(.closed)
-    for replica in ended { replica.end() }
+    for replica in ended { replica.end("\(error)") }
     for completion in waiting.values { completion(.failure(error)) }
     report(.sessionDenied(error))
   }

@@ -69,7 +69,10 @@ extension Replica {
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
   /// for it.
   func renameRoot(from old: UUID, to new: UUID) {
-    for at in pending.indices { pending[at].set = pending[at].set.renaming(old, to: new) }
+    for at in pending.indices {
+      pending[at].set = pending[at].set.renaming(old, to: new)
+      if let handle = pending[at].handle { handle.set = handle.set.renaming(old, to: new) }
+    }
     overlay.rename(old, to: new)
   }
 
@@ -84,8 +87,10 @@ extension Replica {
       message: replies.count == 1
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
+    var outcomes: [ChangeSetHandle.Outcome] = []
     for (position, fragment) in fragments.enumerated() {
       let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
+      outcomes.append(ChangeSetHandle.Outcome(reply))
       if let error = reply.error { batch.rejected.append((fragment, error)) }
       if fragment.kind == .change {
         for (key, _) in fragment.properties {
@@ -100,6 +105,7 @@ extension Replica {
             .change, uuid: fragment.uuid, className: fragment.className, properties: corrected))
       }
     }
+    if let handle = entry.handle { batch.decided.append((handle, outcomes)) }
   }
 
   /// Before the first message of a batch, local changes become a set of their own: what is not in a
@@ -151,6 +157,9 @@ extension Replica {
       graveyard.removeAll()
     } else {
       graveyard.prune { overlay.references }
+    }
+    for (handle, outcomes) in done.decided {
+      scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
     }
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
   }
@@ -208,5 +217,17 @@ extension Replica {
 
   func appear(_ uuid: UUID, _ className: String) {
     if batch.classNames.updateValue(className, forKey: uuid) == nil { batch.order.append(uuid) }
+  }
+}
+
+extension ChangeSetHandle.Outcome {
+  fileprivate init(_ reply: FragmentReply) {
+    if let error = reply.error {
+      self = .rejected(error)
+    } else if let values = reply.modifications {
+      self = .modified(values)
+    } else {
+      self = .accepted
+    }
   }
 }

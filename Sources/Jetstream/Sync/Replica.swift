@@ -13,6 +13,8 @@ package final class Replica {
   struct Pending {
     let number: Int
     var set: ChangeSet
+    /// What the app sees of it.
+    let handle: ChangeSetHandle?
     /// The index of the message that carried it in this session; nil while it waits to be sent.
     var messageIndex: Int?
     /// Up to which of the server's messages we knew everything when it was sent.
@@ -50,6 +52,8 @@ package final class Replica {
     /// What was visible of the touched covered properties before the batch.
     var seen: [PropertyKey: JSONValue] = [:]
     var rejected: [(SyncFragment, WireError)] = []
+    /// Sets that the server has decided, with what it said of their fragments.
+    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
     var isEmpty = true
   }
 
@@ -69,11 +73,23 @@ package final class Replica {
     scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
 
-  /// Stops following the scope. What is pending stays visible and is not sent any more.
-  func end() {
+  /// Stops following the scope, for the given reason. What is pending stays visible and is not sent any
+  /// more.
+  func end(_ reason: String) {
     token?.cancel()
     scope.removeMembershipObserver(self)
     scope.onIncomingResumed = nil
+    abandon(reason)
+  }
+
+  deinit { abandon("its client is gone") }
+
+  private func abandon(_ reason: String) {
+    let undecided = pending.compactMap(\.handle)
+    pending = []
+    for handle in undecided {
+      scope.pendingChangeSets.finish(handle) { $0.finish(.abandoned, .abandoned(reason)) }
+    }
   }
 
   // MARK: Local changes
@@ -92,13 +108,15 @@ package final class Replica {
           isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }
-    pending.append(Pending(number: number, set: set, messageIndex: nil))
+    let handle = scope.claimDelivered()
+    pending.append(Pending(number: number, set: set, handle: handle, messageIndex: nil))
+    if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }
 
   /// Sends the sets that wait through `send`, which gives the message's index. `seen` is the number
   /// up to which the server's messages have been taken in.
-  func sendWaiting(seen: Int, _ send: ([SyncFragment]) -> Int) {
+  func sendWaiting(seen: Int, _ send: (ChangeSet, [SyncFragment]) -> Int) {
     guard hasState else { return }
     for at in pending.indices where pending[at].messageIndex == nil {
       let number = pending[at].number
@@ -112,7 +130,7 @@ package final class Replica {
         return fragment
       }
       pending[at].seen = seen
-      pending[at].messageIndex = send(fragments)
+      pending[at].messageIndex = send(pending[at].set, fragments)
     }
   }
 

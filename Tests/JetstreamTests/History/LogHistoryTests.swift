@@ -20,9 +20,9 @@ import Testing
   /// Makes one set of what `edit` does, and puts it into the log.
   private func append(by author: String? = nil, _ edit: () -> Void) throws {
     let token = scope.onChanges.listen { [log] set in
-      do { try log.append(set.signed(author: author, message: nil)) } catch {
-        Issue.record("\(error)")
-      }
+      var set = set
+      set.author = author
+      do { try log.append(set) } catch { Issue.record("\(error)") }
     }
     edit()
     scope.flush()

@@ -1,0 +1,146 @@
+import Foundation
+
+/// Changes that belong together.
+extension Scope {
+  /// Makes one change set of what `body` changes, whatever was changed before.
+  ///
+  /// ```swift
+  /// let handle = scope.modify("tidy up", author: "Ada") {
+  ///   canvas.shapes.removeAll { $0.isEmpty }
+  ///   canvas.title = "Clean"
+  /// }
+  /// ```
+  ///
+  /// What was collected before becomes a set of its own first. The set comes out of ``onChanges`` before
+  /// this returns; coalesced observers wait for the tick. Properties with a minimal sync interval do not
+  /// wait for it.
+  ///
+  /// If `body` throws, every property of every model of the scope is again what it was before, `.local`
+  /// ones included, and so is the tree: the same instances. Observers that are told at once see the way
+  /// there and back; what they write themselves on the way back stays. Models that were not in the scope
+  /// keep the values that `body` has given them before it attached them.
+  ///
+  /// Within `body`, another call joins this one: there is one set, and both get the same handle. If the
+  /// other one's body throws, what it has changed is taken back, and this one may go on. Joining costs
+  /// O(n) in the models that were changed so far.
+  ///
+  /// - Parameters:
+  ///   - message: what the changes are made for; see ``ChangeSet/message``.
+  ///   - author: who makes them; see ``ChangeSet/author``.
+  /// - Returns: what becomes of the set. Its set is empty if nothing has changed.
+  /// - Throws: what `body` throws.
+  @discardableResult
+  public func modify<Failure>(
+    _ message: String? = nil, author: String? = nil, _ body: () throws(Failure) -> Void
+  ) throws(Failure) -> ChangeSetHandle {
+    try modify(ChangeSet(fragments: [], undo: [], author: author, message: message), body)
+  }
+
+  /// The same for changes of which a server has to take all or nothing: if it rejects one fragment, it
+  /// rejects the set.
+  @discardableResult
+  public func modifyAtomically<Failure>(
+    _ message: String? = nil, author: String? = nil, _ body: () throws(Failure) -> Void
+  ) throws(Failure) -> ChangeSetHandle {
+    try modify(
+      ChangeSet(fragments: [], undo: [], author: author, message: message, isAtomic: true), body)
+  }
+
+  /// The same for changes that are handed to a procedure of the server, which takes all or nothing.
+  ///
+  /// - Parameters:
+  ///   - procedure: its name, such as `Cart.checkOut`.
+  ///   - constraints: what the procedure is known to ask of each fragment. If one fragment meets none of
+  ///     them, the changes are taken back and nothing is sent. Without any, the server decides alone.
+  /// - Throws: ``ChangeSetError/constraintsNotMet(_:_:)``, or what `body` throws.
+  @discardableResult
+  public func modify(
+    procedure: String, constraints: [Constraint] = [], message: String? = nil,
+    author: String? = nil, _ body: () throws -> Void
+  ) throws -> ChangeSetHandle {
+    requireNoModification("asked for procedure \(procedure)")
+    let modification = begin(
+      ChangeSet(
+        fragments: [], undo: [], author: author, message: message, isAtomic: true,
+        procedure: procedure))
+    do { try body() } catch {
+      rollBack(modification)
+      throw error
+    }
+    if let error = finish(modification, constraints) { throw error }
+    return modification.handle
+  }
+
+  private func modify<Failure>(
+    _ set: ChangeSet, _ body: () throws(Failure) -> Void
+  ) throws(Failure) -> ChangeSetHandle {
+    if let modification {
+      modification.join(set)
+      try join(body)
+      return modification.handle
+    }
+    let modification = begin(set)
+    do { try body() } catch {
+      rollBack(modification)
+      throw error
+    }
+    _ = finish(modification, [])
+    return modification.handle
+  }
+
+  private func begin(_ set: ChangeSet) -> Modification {
+    // Who listens to the sets that come before may change something, which comes before as well.
+    var rounds = 0
+    repeat {
+      seal(includingHeldBack: true)
+      tickDidDeliver()
+      rounds += 1
+    } while hasCollectedChanges && rounds < 16
+    let made = Modification(set)
+    modification = made
+    return made
+  }
+
+  /// Makes the set and delivers it. An error means that it does not meet the constraints, and that
+  /// everything is as it was.
+  private func finish(
+    _ modification: Modification, _ constraints: [Constraint]
+  ) -> ChangeSetError? {
+    let handle = modification.handle
+    let labels = handle.set
+    let way = constraints.isEmpty ? nil : WayBack(of: self)
+    let collected = collect(
+      includingHeldBack: true, wholeAnyway: !constraints.isEmpty, for: handle)
+    if let way, let set = collected?.whole, let procedure = set.procedure {
+      let fragments = set.fragments(notMeeting: constraints)
+      if !fragments.isEmpty {
+        handle.set = labels
+        let error = ChangeSetError.constraintsNotMet(procedure, fragments)
+        way.prepare(self)
+        rollBack(modification, to: way.values, error)
+        return error
+      }
+    }
+    end(modification)
+    isCollecting = false
+    if let collected { sealed.append(collected) }
+    tickDidDeliver()
+    if !handle.isClaimed { handle.finish(.completed, nil) }
+    return nil
+  }
+
+  /// What was kept for the sake of rolling back is let go.
+  func end(_ modification: Modification) {
+    self.modification = nil
+    for model in modification.departed {
+      if let record = model.record, record.scope == nil, record.captureScope === self {
+        forget(record)
+      }
+    }
+  }
+
+  func requireNoModification(_ what: String) {
+    precondition(
+      modification == nil, "Scope \(name) was \(what) within modify, where that cannot be undone.")
+  }
+}
