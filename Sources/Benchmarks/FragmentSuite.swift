@@ -53,6 +53,10 @@ let fragmentSuite = Suite(
           }
         })
     },
+    Row(name: "apply 100,000 changes to 10,000 models, each", unit: "ns", bar: 1000, rounds: 9) {
+      let ours = RemoteChanges(models: 10_000, changes: 100_000)
+      return Probes(ours: { ours.measure() * 1e9 / 100_000 })
+    },
     Row(
       name: "apply 1,000,000 changes from bytes, 1 a fragment", unit: "s", bar: 1, rounds: 5
     ) {
@@ -142,20 +146,20 @@ private enum Samples {
   }
 }
 
-/// Messages of a thousand fragments each that change shapes which the scope has, read and applied.
+/// Messages that each change every shape of a scope, a fragment a shape, read and applied.
 private final class RemoteChanges {
   private let scope: Scope
   private let shapes: ContiguousArray<Shape>
   private let messages: [[[UInt8]]]
   private var turn = 0
 
-  init(propertiesInEach: Int) {
-    let (canvas, shapes) = Shape.canvas(of: 1000)
+  init(models: Int = 1000, changes: Int = 1_000_000, propertiesInEach: Int = 1) {
+    let (canvas, shapes) = Shape.canvas(of: models)
     self.shapes = shapes
     scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
     // Two sets of messages by turns, so that every change is one.
     messages = (0..<2).map { turn in
-      (0..<(1000 / propertiesInEach)).map { message in
+      (0..<(changes / models / propertiesInEach)).map { message in
         Self.message(shapes, value: Float(message * 2 + turn) + 0.5, propertiesInEach)
       }
     }

@@ -10,7 +10,7 @@ struct FragmentWriter {
   var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   var created: [UUID: ModelObject] = [:]
-  /// Models that fragments refer to.
+  /// Models that fragments refer to and that might go meanwhile.
   var held: [UUID: ModelObject] = [:]
   /// Kept models that became objects, since a known property refers to them.
   var materialised: [UUID] = []
@@ -34,7 +34,8 @@ struct FragmentWriter {
       for fragment in fragments { hold(fragment) }
       if scope.hasUnknownModels { materialise(for: fragments) }
     }
-    for (position, fragment) in fragments.enumerated() where fragment.kind == .add {
+    for position in fragments.indices where fragments[position].kind == .add {
+      let fragment = fragments[position]
       if let kept = scope.unknown?.fragments[fragment.uuid] {
         scope.unknown?.update(by: fragment, resetsMissing: true)
         if kept.className != fragment.className {
@@ -58,10 +59,9 @@ struct FragmentWriter {
   /// Writes all of them, the additions first: changes may be of models that are added behind them.
   mutating func writeAll(_ fragments: [SyncFragment]) {
     prepare(fragments)
-    for kind in [SyncFragment.Kind.add, .change] {
-      for (position, fragment) in fragments.enumerated() where fragment.kind == kind {
-        write(fragment, at: position)
-      }
+    for at in fragments.indices where fragments[at].kind == .add { write(fragments[at], at: at) }
+    for at in fragments.indices where fragments[at].kind == .change {
+      write(fragments[at], at: at)
     }
   }
 
@@ -134,18 +134,22 @@ struct FragmentWriter {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
     case .plain, .model:
-      var value = value
-      if !property.access.accepts(value) {
-        fail(position, invalid(property, model))
-        guard property.access.accepts(.null) else { return }
-        value = .null
-      }
-      if let base {
-        record.bases[base].value = .json(value)
-      } else {
-        remotely { property.access.assign(value, to: model, at: property.offset) }
-      }
+      if write(value, to: property, of: model, over: base) { return }
+      fail(position, invalid(property, model))
+      _ = write(.null, to: property, of: model, over: base)
     }
+  }
+
+  /// Writes a value, or puts it in place of a base; false, and nothing done, if it does not fit.
+  private func write(
+    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, over base: Int?
+  ) -> Bool {
+    guard let base else {
+      return remotely { property.access.assign(value, to: model, at: property.offset) }
+    }
+    guard property.access.accepts(value) else { return false }
+    model.ensureRecord().bases[base].value = .json(value)
+    return true
   }
 
   /// Makes `list` the content of a collection as others know it. What was changed here and is not in a
@@ -188,7 +192,7 @@ struct FragmentWriter {
   }
 
   private mutating func hold(_ fragment: SyncFragment) {
-    if let model = find(fragment.uuid) { held[fragment.uuid] = model }
+    hold(fragment.uuid)
     for (_, value) in fragment.properties {
       switch value {
       case .string(let text): hold(text)
@@ -199,24 +203,31 @@ struct FragmentWriter {
     }
     for entry in fragment.operations {
       for operation in entry.operations {
-        if let uuid = operation.model, held[uuid] == nil { held[uuid] = find(uuid) }
+        if let uuid = operation.model { hold(uuid) }
       }
     }
   }
 
   private mutating func hold(_ text: String) {
-    guard let uuid = UUID(wireText: text), held[uuid] == nil else { return }
-    held[uuid] = find(uuid)
+    if let uuid = UUID(wireText: text) { hold(uuid) }
+  }
+
+  /// What others take out of the tree stays in the scope until all is written, and what an observer
+  /// takes out is kept as having left: only the rest has to be held.
+  private mutating func hold(_ uuid: UUID) {
+    if !isLocal, scope.record(of: uuid) != nil { return }
+    if held[uuid] == nil { held[uuid] = find(uuid) }
   }
 
   func find(_ uuid: UUID) -> ModelObject? {
     scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
   }
 
-  func remotely(_ body: () -> Bool) {
+  @discardableResult
+  func remotely(_ body: () -> Bool) -> Bool {
     scope.isWritingRemotely = !isLocal
-    _ = body()
-    scope.isWritingRemotely = false
+    defer { scope.isWritingRemotely = false }
+    return body()
   }
 
   private mutating func reference(

@@ -96,4 +96,54 @@ import Testing
     #expect(try log.writes(to: "nothing", of: root.uuid).isEmpty)
     #expect(try log.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
   }
+
+  @Test("A014, A016: sets in a log have a date and an author; the words that they have stay")
+  func labels() async throws {
+    var seconds = 1_000_000.0
+    let token = log.keep(
+      scope, author: "Ada",
+      date: {
+        seconds += 0.25
+        return Date(timeIntervalSince1970: seconds)
+      }
+    ) { Issue.record("\($0)") }
+    scope.modify("first") { root.label = "a" }
+    scope.modify("second", author: "Bo") { root.label = "b" }
+    token.cancel()
+    try await log.sync()
+    let writes = try log.writes(to: "label", of: root.uuid)
+    #expect(writes.map(\.message) == ["first", "second"])
+    #expect(writes.map(\.author) == ["Ada", "Bo"])
+    #expect(writes.map(\.date?.timeIntervalSince1970) == [1_000_000.25, 1_000_000.5])
+  }
+
+  @Test("A018: the difference of two records leads from one to the other, and back")
+  func difference() async throws {
+    let (a, b) = (Node("a"), Node("b"))
+    try append { root.items = [a, b] }
+    try append {
+      a.number = 4
+      root.items.remove(b)
+    }
+    try append {
+      a.items.append(Node("c"))
+      root.left = a
+    }
+    try await log.sync()
+    let scratch = Scope(name: "Scratch", root: Node(), ticker: .manual())
+    for from in 0...3 {
+      for to in 0...3 {
+        let set = try log.difference(from: from, to: to, using: scratch)
+        #expect(set.fragments.isEmpty == (from == to))
+        let target = try state(at: to)
+        #expect(scratch.canonicalJSON == target)
+        try log.restore(into: scratch, at: from)
+        #expect(scratch.apply(set.fragments).isComplete)
+        #expect(scratch.canonicalJSON == target, "\(from) to \(to)")
+        #expect(scratch.apply(set.inverse.fragments).isComplete)
+        #expect(scratch.canonicalJSON == (try state(at: from)), "\(to) to \(from)")
+      }
+    }
+    #expect(throws: LogError.self) { try log.difference(from: 0, to: 4, using: scratch) }
+  }
 }

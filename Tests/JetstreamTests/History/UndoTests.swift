@@ -68,6 +68,31 @@ import Testing
     #expect(history.undoStack.map { $0.fragments.map(\.properties) } == [[["number": 1]]])
   }
 
+  @Test("M6, Y072: one author's changes go back and forth, another's stay")
+  func authors() {
+    scope.modify(author: "Ada") { root.number = 1 }
+    scope.modify(author: "Bo") { root.label = "b" }
+    scope.modify(author: "Ada") { root.items.append(Node("a")) }
+    scope.modify(author: "Bo") { root.items.append(Node("c")) }
+    #expect(history.undo(by: "Ada") != nil)
+    #expect(root.items.map(\.label) == ["c"] && root.number == 1)
+    #expect(history.redoStack.map(\.author) == ["Ada"])
+    history.undo(by: "Ada")
+    #expect(root.number == 0 && root.label == "b")
+    #expect(history.undo(by: "Ada") == nil && history.undo(by: "nobody") == nil)
+    #expect(history.undoStack.map(\.author) == ["Bo", "Bo"])
+    // What Bo does is no reason for Ada not to go on.
+    scope.modify(author: "Bo") { root.label = "bb" }
+    history.redo(by: "Ada")
+    history.redo(by: "Ada")
+    #expect(history.redo(by: "Ada") == nil)
+    #expect(root.number == 1 && root.items.map(\.label).sorted() == ["a", "c"])
+    history.undo(by: "Bo")
+    #expect(root.label == "b" && history.redoStack.map(\.author) == ["Bo"])
+    scope.modify(author: "Bo") { root.number = 7 }
+    #expect(!history.canRedo)
+  }
+
   @Test("Y072: what others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))

@@ -192,7 +192,10 @@ struct FragmentLogTests {
       let set = ChangeSet(
         id: UUID(pair: random.next(), random.next()), fragments: fragments, undo: undo,
         author: round % 3 == 0 ? random.text(upTo: 9) : nil,
-        message: round % 4 == 0 ? random.text(upTo: 9) : nil)
+        message: round % 4 == 0 ? random.text(upTo: 9) : nil,
+        date: round % 5 == 0
+          ? Date(timeIntervalSince1970: Double.random(in: -1e12...1e12, using: &random)) : nil,
+        isAtomic: round % 6 == 0, procedure: round % 7 == 0 ? random.text(upTo: 9) : nil)
       var bytes: [UInt8] = []
       set.write(to: &bytes)
       #expect(String(decoding: bytes, as: UTF8.self) == set.json.text)
@@ -216,6 +219,18 @@ struct FragmentLogTests {
       (
         #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"author":1}"#,
         .invalid(field: "author", problem: "should be a string")
+      ),
+      (
+        #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"date":"today"}"#,
+        .invalid(field: "date", problem: "should be a number of seconds")
+      ),
+      (
+        #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"date":"NaN"}"#,
+        .invalid(field: "date", problem: "should be a number of seconds")
+      ),
+      (
+        #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"atomic":1}"#,
+        .invalid(field: "atomic", problem: "should be true or false")
       ),
       (
         #"{"id":"00000000-0000-0000-0000-000000000001","fragments":[],"undo":{}}"#,
