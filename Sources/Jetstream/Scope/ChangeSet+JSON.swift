@@ -96,7 +96,7 @@ extension ChangeSet {
 
 extension JSONObject {
   /// The string at a key that may be missing or null.
-  fileprivate func optionalString(_ field: String) throws(FragmentError) -> String? {
+  func optionalString(_ field: String) throws(FragmentError) -> String? {
     switch self[field] {
     case nil, .null?: return nil
     case .string(let text)?: return text
@@ -105,7 +105,7 @@ extension JSONObject {
   }
 
   /// The date at a key that may be missing or null.
-  fileprivate func optionalDate(_ field: String) throws(FragmentError) -> Date? {
+  func optionalDate(_ field: String) throws(FragmentError) -> Date? {
     switch self[field] {
     case nil, .null?: return nil
     case let value?:

@@ -33,7 +33,12 @@ struct PendingOverlay {
       return result
     }
 
-    mutating func append(_ entry: Entry) {
+    mutating func add(_ entry: Entry) {
+      guard entries.last.map({ $0.set < entry.set }) ?? true else {
+        entries.insert(entry, at: entries.firstIndex { $0.set > entry.set } ?? entries.count)
+        known = nil
+        return
+      }
       let isOnTop = entry.before == nil || entry.before == visible()
       entries.append(entry)
       known = isOnTop ? entry.value : nil
@@ -84,6 +89,11 @@ struct PendingOverlay {
   /// Whether a pending set touches the property.
   func covers(_ key: PropertyKey) -> Bool { columns[key] != nil }
 
+  /// Whether set number `set` touches the property.
+  func covers(_ key: PropertyKey, by set: Int) -> Bool {
+    columns[key]?.entries.contains { $0.set == set } ?? false
+  }
+
   /// What is visible of a property that a pending set touches.
   mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
 
@@ -92,7 +102,7 @@ struct PendingOverlay {
     set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool
   ) {
     let entry = Entry(set: set, value: value, before: isCollection ? before : nil)
-    columns[key, default: Column(base: before)].append(entry)
+    columns[key, default: Column(base: before)].add(entry)
   }
 
   /// The confirmed value is another one now. Does nothing for a property that is not covered.

@@ -51,6 +51,7 @@ extension Replica {
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
+        coverIfAdded(name)
         guard overlay.covers(name) else { continue }
         overlay.confirm(name, value: value)
         visible[at].properties[key] = overlay.visible(name)
@@ -98,6 +99,8 @@ extension Replica {
           touch(name, className: fragment.className)
           overlay.decide(set: entry.number, key: name, isAccepted: reply.error == nil)
         }
+      } else {
+        decide(addition: fragment, of: entry.number, isAccepted: reply.error == nil)
       }
       if let corrected = reply.modifications, reply.error == nil {
         note(
@@ -199,6 +202,7 @@ extension Replica {
     }
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
+      coverIfAdded(name)
       if overlay.covers(name) {
         touch(name, className: fragment.className)
         overlay.confirm(name, value: value)

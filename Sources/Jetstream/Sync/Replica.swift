@@ -29,6 +29,8 @@ package final class Replica {
   var hasState = false
   var pending: [Pending] = []
   var overlay = PendingOverlay()
+  /// What pending sets add, by UUID.
+  var additions: [UUID: Addition] = [:]
   var nextNumber = 1
   var graveyard = Graveyard()
   /// Models that left the graveyard because of what others did, with the values that count.
@@ -108,6 +110,7 @@ package final class Replica {
           isCollection: schema?[wireName: key]?.isCollection == true)
       }
     }
+    noteAdditions(set.fragments, of: number)
     let handle = scope.claimDelivered()
     pending.append(Pending(number: number, set: set, handle: handle, messageIndex: nil))
     if let handle { scope.pendingChangeSets.add(handle) }

@@ -20,7 +20,17 @@ final class Entry: ModelObject {
 /// line, once the log says that it is durable.
 @main
 struct LogWriter {
-  static func main() async throws {
+  static func main() async {
+    do {
+      try await run()
+    } catch {
+      // Not a crash, for which the runtime would write a backtrace.
+      FileHandle.standardError.write(Data("LogWriter: \(error)\n".utf8))
+      exit(1)
+    }
+  }
+
+  private static func run() async throws {
     let arguments = CommandLine.arguments
     guard arguments.count == 4, var random = Int(arguments[3]).map(SplitMix.init) else {
       say("usage: LogWriter DIRECTORY every|interval|none|lock SEED")

@@ -146,4 +146,59 @@ import Testing
     }
     #expect(throws: LogError.self) { try log.difference(from: 0, to: 4, using: scratch) }
   }
+
+  @Test("Y075: named revisions are listed by pages, opened, and restored as one change")
+  func revisions() async throws {
+    #expect(try log.revisions().isEmpty)
+    var states: [String] = []
+    for number in 1...5 {
+      try append { root.number = number }
+      let date = Date(timeIntervalSince1970: 1e9 + Double(number))
+      try log.mark(
+        "v\(number)", details: number == 2 ? "the second" : nil, author: "Ada", date: date)
+      states.append(scope.canonicalJSON)
+      if number == 3 { try await log.snapshot(of: scope) }
+    }
+    try await log.sync()
+    let all = try log.revisions()
+    #expect(all.map(\.label) == ["v5", "v4", "v3", "v2", "v1"])
+    #expect(all.map(\.details) == [nil, nil, nil, "the second", nil])
+    #expect(all.last?.date?.timeIntervalSince1970 == 1e9 + 1 && all.last?.author == "Ada")
+    let page = try log.revisions(limit: 2)
+    #expect(page == Array(all.prefix(2)))
+    #expect(try log.revisions(before: page[1].sequence, limit: 2) == Array(all[2...3]))
+    for (revision, state) in zip(all, states.reversed()) {
+      #expect(try self.state(at: revision.sequence) == state, "\(revision.label)")
+    }
+    let then = Scope(name: "Then", root: Node(), ticker: .manual())
+    try log.restore(into: then, at: all[3].sequence)
+    scope.restore(then.fullState())
+    #expect(scope.canonicalJSON == states[1] && root.number == 2)
+  }
+
+  @Test("Y075: a revision outlives the history that it was in; a wrong one says what is wrong")
+  func oldRevisions() async throws {
+    let folder = try TemporaryDirectory()
+    let log = try FragmentLog(folder.path, configuration: LogConfiguration(history: .nothing))
+    try await log.restore(into: scope)
+    try log.mark("first", date: nil)
+    let token = log.keep(scope) { Issue.record("\($0)") }
+    root.number = 1
+    scope.flush()
+    token.cancel()
+    try await log.snapshot(of: scope)
+    try log.mark("second", date: nil)
+    try await log.sync()
+    let revisions = try log.revisions()
+    #expect(revisions.map(\.label) == ["second", "first"])
+    #expect(throws: LogError.self) {
+      try log.restore(into: Scope(name: "T", root: Node(), ticker: .manual()), at: 1)
+    }
+    try log.records.append(.revision, Array(#"{"label":3}"#.utf8))
+    try await log.sync()
+    #expect(
+      throws: LogError.unreadable(
+        4, "\(FragmentError.invalid(field: "label", problem: "should be a string"))")
+    ) { try log.revisions() }
+  }
 }

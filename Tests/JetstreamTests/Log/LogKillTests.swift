@@ -101,7 +101,8 @@ struct LogKillTests {
     let other = try LogProcess("LogWriter", [directory.path, "lock", "1"])
     defer { other.kill() }
     let end = other.finish()
-    #expect(end.status != 0 && end.lines.isEmpty)
+    #expect(end.status == 1 && end.lines.isEmpty)
+    #expect(end.errors.contains("is open for writing already"), "\(end.errors)")
     try await log.close()
   }
 }

@@ -1,0 +1,100 @@
+import Foundation
+
+/// A state in a log that somebody has given a name.
+///
+/// ```swift
+/// try log.mark("Before the review", author: "Ada")
+/// for revision in try log.revisions() { print(revision.sequence, revision.label) }
+/// try log.restore(into: then, at: revision.sequence)
+/// ```
+///
+/// A revision names a state; it does not keep it. Where ``LogConfiguration/history`` lets old records go,
+/// the state of an old revision cannot be restored any more, while the revision itself stays.
+public struct LogRevision: Sendable, Hashable {
+  /// The number of its record: the state is the one that the log had there.
+  public let sequence: Int
+  /// What it is called.
+  public let label: String
+  /// What there is to say about it.
+  public let details: String?
+  /// Who has named it.
+  public let author: String?
+  /// When it was named, to the millisecond.
+  public let date: Date?
+}
+
+extension LogKind {
+  /// A ``LogRevision``.
+  public static let revision = LogKind(unchecked: "revision")
+}
+
+extension FragmentLog {
+  /// Names the state that the log has now, which is that of the last change set appended.
+  ///
+  /// Changes that are still being collected are not in it; see ``Scope/flush()``.
+  ///
+  /// - Returns: a receipt, whose number is that of the revision.
+  /// - Throws: as ``append(_:)-(ChangeSet)`` does.
+  @discardableResult
+  public func mark(
+    _ label: String, details: String? = nil, author: String? = nil, date: Date? = Date()
+  ) throws(LogError) -> LogReceipt {
+    var object: JSONObject = ["label": .string(label)]
+    if let details { object["details"] = .string(details) }
+    if let author { object["author"] = .string(author) }
+    if let date { object["date"] = .double(date.milliseconds / 1000) }
+    var payload: [UInt8] = []
+    JSONValue.object(object).write(to: &payload)
+    return try records.append(.revision, payload)
+  }
+
+  /// The revisions, the newest first. Reads the disk on the caller; cost: O(n) in what is kept.
+  ///
+  /// - Parameters:
+  ///   - sequence: only those with a smaller number are wanted, such as those behind the last one of the
+  ///     page before.
+  ///   - limit: how many are wanted at most.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.
+  public func revisions(
+    before sequence: Int = .max, limit: Int = .max
+  ) throws(LogError) -> [LogRevision] {
+    let reader = LogReader(records.directory)
+    // A snapshot carries what stood before it along.
+    var found = try reader.snapshot()?.kept ?? []
+    var cursor = try reader.read(from: max(try reader.firstSequence() ?? 1, 1))
+    let carried = Set(found.map(\.sequence))
+    while let record = try cursor.next() {
+      if record.kind == .revision, !carried.contains(record.sequence) { found.append(record) }
+    }
+    var result: [LogRevision] = []
+    for record in found.sorted(by: { $0.sequence > $1.sequence })
+    where record.kind == .revision && record.sequence < sequence {
+      if result.count >= limit { break }
+      result.append(try LogRevision(record))
+    }
+    return result
+  }
+}
+
+extension LogRevision {
+  /// Reads a revision from a record of the kind ``LogKind/revision``.
+  ///
+  /// - Throws: ``LogError/unreadable(_:_:)`` if it is no such record, or not what it says it is.
+  public init(_ record: LogRecord) throws(LogError) {
+    guard record.kind == .revision else {
+      throw .unreadable(record.sequence, "it is a \(record.kind.rawValue), not a revision")
+    }
+    do {
+      guard case .object(let object) = try JSONValue(parsing: record.payload) else {
+        throw FragmentError.notAnObject
+      }
+      sequence = record.sequence
+      label = try object.fragmentString("label")
+      details = try object.optionalString("details")
+      author = try object.optionalString("author")
+      date = try object.optionalDate("date")
+    } catch {
+      throw .unreadable(record.sequence, "\(error)")
+    }
+  }
+}
