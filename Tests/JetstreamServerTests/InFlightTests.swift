@@ -150,6 +150,32 @@ struct InFlightTests {
 
   // MARK: Flicker
 
+  @Test(
+    "What an immediate observer makes a set of while others' changes are applied is the same everywhere",
+    arguments: [false, true], [false, true])
+  func immediateSets(onServer: Bool, byModify: Bool) {
+    let (canvas, scope) = onServer ? (world.canvas, world.scope) : (first.canvas, first.scope)
+    let shape = canvas.shapes[0]
+    let token = shape.observeChangeImmediately(self.world, \.x) { _, _, _ in
+      if byModify {
+        scope.modify { shape.y = 5 }
+      } else {
+        shape.y = 5
+        scope.flush()
+      }
+    }
+    second.canvas.shapes[0].x = 1
+    second.canvas.shapes[0].y = 3
+    second.canvas.shapes[0].label = "new"
+    second.scope.flush()
+    world.settle()
+    token.cancel()
+    #expect(world.canvas.shapes[0].y == 5 && world.canvas.shapes[0].label == "new")
+    for client in [first, second] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    }
+  }
+
   @Test("Observers of a property whose value is hidden by a pending edit are not called")
   func noFlicker() {
     let shape = first.canvas.shapes[0]

@@ -107,6 +107,10 @@ extension Scope {
     findUnshared()
     // What others did may be what leads to a model that only we have.
     if !unshared.isEmpty { startCollecting() }
+    guard isSealMissed else { return }
+    isSealMissed = false
+    isCollecting = false
+    if hasCollectedChanges { startCollecting() }
   }
 
   /// All fragments are applied: what none of them has put anywhere else is detached.

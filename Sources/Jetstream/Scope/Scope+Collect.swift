@@ -19,8 +19,8 @@ extension Scope {
   ///
   /// The change set has everything that was collected, also properties whose
   /// ``PropertyOptions/minSyncInterval(_:)`` has not passed: so the app can make sure that nothing
-  /// waits, before it goes to the background for instance. Within ``modify(_:author:_:)`` this does
-  /// nothing.
+  /// waits, before it goes to the background for instance. Within ``modify(_:author:_:)``, and in
+  /// an observer that is told at once of what others did, there is no set before the end of that.
   public func flush() {
     if modification != nil { return }
     seal(includingHeldBack: true)
@@ -41,7 +41,9 @@ extension Scope {
     precondition(
       modification == nil,
       "takeFragments() was called within modify of scope \(name), whose changes belong together.")
-    return collect()?.set.fragments ?? []
+    let handle = takeDeferred()
+    defer { handle?.finish(.completed, nil) }
+    return collect(for: handle)?.set.fragments ?? []
   }
 
   /// Whether local changes wait to become a change set. A change that was taken back since counts,
@@ -52,18 +54,36 @@ extension Scope {
 
   func seal(includingHeldBack: Bool = false) {
     if modification != nil { return }
+    // What is written next may be of properties that were changed here, which stay in front of it.
+    guard applying == 0 else {
+      isSealMissed = true
+      return
+    }
     isCollecting = false
-    if let collected = collect(includingHeldBack: includingHeldBack) { sealed.append(collected) }
+    let handle = takeDeferred()
+    let collected = collect(
+      includingHeldBack: includingHeldBack || handle != nil, for: handle)
+    if let collected { sealed.append(collected) } else { handle?.finish(.completed, nil) }
+  }
+
+  /// The handle of the calls of `modify` that the next set is of.
+  private func takeDeferred() -> ChangeSetHandle? {
+    guard let over = deferred else { return nil }
+    deferred = nil
+    forgetDeparted(over)
+    return over.handle
   }
 
   func tickDidDeliver() {
     while !sealed.isEmpty {
       let collected = sealed.removeFirst()
       onChanges.fire(collected.set)
-      guard let whole = collected.whole else { continue }
-      delivering = collected
-      onWholeChanges.fire(whole)
-      delivering = nil
+      if let whole = collected.whole {
+        delivering = collected
+        onWholeChanges.fire(whole)
+        delivering = nil
+      }
+      if let handle = collected.handle, !handle.isClaimed { handle.finish(.completed, nil) }
     }
   }
 

@@ -24,6 +24,9 @@ extension Scope {
   /// other one's body throws, what it has changed is taken back, and this one may go on. Joining costs
   /// O(n) in the models that were changed so far.
   ///
+  /// In an observer that is told at once of what others did, the set has to wait until all of that is
+  /// there: it comes with the next tick, with whatever else was changed until then.
+  ///
   /// - Parameters:
   ///   - message: what the changes are made for; see ``ChangeSet/message``.
   ///   - author: who makes them; see ``ChangeSet/author``.
@@ -59,6 +62,10 @@ extension Scope {
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
     requireNoModification("asked for procedure \(procedure)")
+    precondition(
+      applying == 0,
+      "Scope \(name) was asked for procedure \(procedure) by an observer that is told at once of what "
+        + "others did: call it in the next tick, as a coalesced observer does.")
     let modification = begin(
       ChangeSet(
         fragments: [], undo: [], author: author, message: message, isAtomic: true,
@@ -79,6 +86,7 @@ extension Scope {
       try join(body)
       return modification.handle
     }
+    if applying > 0 { return try modifyLater(set, body) }
     let modification = begin(set)
     do { try body() } catch {
       rollBack(modification)
@@ -86,6 +94,19 @@ extension Scope {
     }
     _ = finish(modification, [])
     return modification.handle
+  }
+
+  /// Changes that are made while others' changes are being applied.
+  private func modifyLater<Failure>(
+    _ set: ChangeSet, _ body: () throws(Failure) -> Void
+  ) throws(Failure) -> ChangeSetHandle {
+    let made = deferred ?? Modification(set)
+    if deferred != nil { made.join(set) }
+    deferred = made
+    modification = made
+    defer { modification = nil }
+    try join(body)
+    return made.handle
   }
 
   private func begin(_ set: ChangeSet) -> Modification {
@@ -123,15 +144,18 @@ extension Scope {
     }
     end(modification)
     isCollecting = false
-    if let collected { sealed.append(collected) }
+    if let collected { sealed.append(collected) } else { handle.finish(.completed, nil) }
     tickDidDeliver()
-    if !handle.isClaimed { handle.finish(.completed, nil) }
     return nil
   }
 
   /// What was kept for the sake of rolling back is let go.
   func end(_ modification: Modification) {
     self.modification = nil
+    forgetDeparted(modification)
+  }
+
+  func forgetDeparted(_ modification: Modification) {
     for model in modification.departed {
       if let record = model.record, record.scope == nil, record.captureScope === self {
         forget(record)

@@ -84,6 +84,10 @@ public final class Scope: TickClient {
   var delivering: CollectedChanges?
   /// The call of `modify` that is under way.
   @exclusivity(unchecked) var modification: Modification?
+  /// Calls of `modify` that are over, but whose set has to wait until all that others did is applied.
+  var deferred: Modification?
+  /// Whether changes should have become a set while that was going on.
+  var isSealMissed = false
   /// The change sets that a server has not decided.
   public let pendingChangeSets = PendingChangeSets()
 

@@ -332,6 +332,50 @@ private final class Draft: ModelObject {
     #expect(a.scope == nil)
   }
 
+  @Test(
+    "What observers do to what others change at the same time stays in front", arguments: [0, 1, 2])
+  func whileApplying(way: Int) {
+    let listener = Listener()
+    var handle: ChangeSetHandle?
+    root.observeChangeImmediately(listener, \.title) { [root, scope] _, _, _ in
+      switch way {
+      case 0:
+        root.stars = 5
+        root.isOpen = true
+        scope.flush()
+      case 1:
+        handle = scope.modify("told") {
+          root.stars = 5
+          root.isOpen = true
+        }
+        #expect(handle?.state == .syncing)
+      default:
+        root.stars = 5
+        #expect(throws: Oops.self) {
+          try scope.modify {
+            root.stars = 6
+            root.isOpen = true
+            throw Oops()
+          }
+        }
+        #expect(root.stars == 5 && !root.isOpen)
+        root.isOpen = true
+      }
+    }
+    let sets = sets {
+      let change = SyncFragment(
+        .change, uuid: root.uuid, className: "Draft",
+        properties: ["title": "remote", "stars": 3, "position": 2])
+      #expect(scope.apply([change]).isComplete)
+      #expect(root.stars == 5 && root.position == 2 && root.isOpen)
+      scope.flush()
+    }
+    #expect(sets.map { $0.fragments.map(\.operations) } == [[["stars": [.add(2)]]]])
+    #expect(sets.map(\.message) == [way == 1 ? "told" : nil])
+    if way == 1 { #expect(handle?.state == .completed && handle?.set == sets.first) }
+    #expect(!scope.hasCollectedChanges)
+  }
+
   @Test("J078: whoever waits for the end is told once, at once if it has come")
   func waiting() async throws {
     let handle = scope.modify { root.title = "x" }
