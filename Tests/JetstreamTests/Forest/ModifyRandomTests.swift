@@ -5,8 +5,8 @@ import Testing
 
 /// Random changes within random calls of `modify`, of which many are taken back.
 ///
-/// `JETSTREAM_MODIFY_SEEDS` says how many seeds are run besides the fixed ones, and `JETSTREAM_MODIFY_SEED` names one to run
-/// instead.
+/// `JETSTREAM_MODIFY_SEEDS` says how many seeds are run besides the fixed ones, and
+/// `JETSTREAM_MODIFY_SEED` names one to run instead.
 @Suite(.paced) struct ModifyRandomTests {
   static var seeds: [UInt64] {
     let environment = ProcessInfo.processInfo.environment
