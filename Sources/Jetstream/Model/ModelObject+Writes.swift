@@ -16,7 +16,10 @@ extension ModelObject {
     }
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
     Structure.settle(&events, of: record.scope)
-    if record.needsBase(index) { record.keepBase(index, .json(old.jsonValue)) }
+    if record.needsBase(index) {
+      record.keepBase(index, .json(old.jsonValue))
+      record.modification?.keep(.model(oldChild), of: index, in: record)
+    }
     record.noteChange(index)
     record.fire {
       record.observers?.bridge?.didChange(index)

@@ -134,7 +134,7 @@ open class ModelObject: Hashable {
   }
 
   /// The object's address, valid while the caller holds the object.
-  private var address: UnsafeRawPointer {
+  final var address: UnsafeRawPointer {
     UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
   }
 

@@ -112,7 +112,13 @@ final class ModelRecord {
   @usableFromInline
   func didWrite<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     let index = schema.index(atOffset: offset)
-    if needsBase(index) { keepBase(index, .json(old.jsonValue)) }
+    if needsBase(index) {
+      keepBase(index, .json(old.jsonValue))
+      if let modification {
+        let write = { Property<Value>.assign(value: old, to: $0, at: offset) }
+        modification.keep(.plain(write), of: index, in: self)
+      }
+    }
     noteChange(index)
     if let bridge = observers?.bridge { fire { bridge.didChange(index) } }
     if let signal = observers?.propertyChange, signal.hasListeners {
@@ -142,6 +148,9 @@ final class ModelRecord {
     }
     bases.append(Base(index: index, value: value))
   }
+
+  /// The call of `modify` that has to know the value before a write.
+  var modification: Modification? { capturing?._withUnsafeGuaranteedRef { $0.modification } }
 
   /// Remembers how a collection, which is `now` as given, has changed.
   func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {

@@ -113,9 +113,14 @@ extension Property: StoredProperty {
 
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
     guard let value = Value.decode(json) else { return false }
-    guard let old = exchange(value, in: model, at: offset) else { return true }
-    model.record?.didWrite(at: offset, old: old, new: value)
+    assign(value: value, to: model, at: offset)
     return true
+  }
+
+  /// Writes a plain value, and notifies.
+  static func assign(value: Value, to model: ModelObject, at offset: Int) {
+    guard let old = exchange(value, in: model, at: offset) else { return }
+    model.record?.didWrite(at: offset, old: old, new: value)
   }
 
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool {

@@ -192,7 +192,13 @@ extension ModelObject {
   ) {
     guard let record else { return }
     let index = record.schema.index(atOffset: offset)
-    if record.needsBase(index) { record.keepBase(index, .json(old.jsonValue)) }
+    if record.needsBase(index) {
+      record.keepBase(index, .json(old.jsonValue))
+      if let modification = record.modification {
+        let write = { WeakReference<Target>.assign(old, to: $0, at: offset) }
+        modification.keep(.plain(write), of: index, in: record)
+      }
+    }
     record.noteChange(index)
     if let bridge = record.observers?.bridge { record.fire { bridge.didChange(index) } }
     guard let signal = record.observers?.propertyChange, signal.hasListeners else { return }
@@ -230,13 +236,18 @@ extension WeakReference: StoredProperty {
 
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
     guard let new = WeakLink<Target>.decode(json) else { return false }
+    assign(new, to: model, at: offset)
+    return true
+  }
+
+  /// Writes a link, and notifies.
+  fileprivate static func assign(_ new: WeakLink<Target>, to model: ModelObject, at offset: Int) {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)
     let old = storage.pointee.link
-    if WeakLink.isSame(old, new) { return true }
+    if WeakLink.isSame(old, new) { return }
     storage.pointee.link = new
     model.didReplaceLink(at: offset, old: old, new: new)
-    return true
   }
 
   // It holds no models.

@@ -114,7 +114,7 @@ extension Scope {
   }
 
   /// All fragments are applied: what none of them has put anywhere else is detached.
-  private func settleSuspects() {
+  func settleSuspects() {
     guard !suspects.isEmpty else { return }
     let models = suspects
     suspects = []

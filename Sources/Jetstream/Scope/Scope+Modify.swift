@@ -18,7 +18,8 @@ extension Scope {
   /// If `body` throws, every property of every model of the scope is again what it was before, `.local`
   /// ones included, and so is the tree: the same instances. Observers that are told at once see the way
   /// there and back; what they write themselves on the way back stays. Models that were not in the scope
-  /// keep the values that `body` has given them before it attached them.
+  /// keep the values that `body` has given them before it attached them. What `body` has moved into another
+  /// scope stays there; ``onError`` tells, and that it is gone from here is collected.
   ///
   /// Within `body`, another call joins this one: there is one set, and both get the same handle. If the
   /// other one's body throws, what it has changed is taken back, and this one may go on. Joining costs

@@ -4,32 +4,21 @@ import Foundation
 extension Scope {
   /// The values that properties had when what is collected began, of this replica's own changes.
   func savedValues() -> [SavedValue] {
-    var models: [UUID: ModelObject]?
-    func find(_ uuid: UUID) -> ModelObject? {
-      if let model = model(uuid) { return model }
-      if models == nil {
-        models = [:]
-        for model in left { models?[model.uuid] = model }
-        for model in modification?.departed ?? [] { models?[model.uuid] = model }
-      }
-      return models?[uuid]
-    }
     var result: [SavedValue] = []
     for record in changed where record.captureScope === self {
       guard let model = record.model else { continue }
       for base in record.bases {
         let property = record.schema.properties[base.index]
-        let value: SavedValue.Value
-        switch (base.value, property.kind) {
-        case (.json(let json), .reference):
-          var child: ModelObject?
-          if case .string(let text) = json { child = UUID(wireText: text).flatMap(find) }
-          value = .model(child)
-        case (.json(let json), _): value = .json(json)
-        case (.list(let list), _): value = .list(list)
-        case (.steps(let steps), _): value = .list(steps.undone(on: model.list(of: property)))
-        }
-        result.append(SavedValue(model: model, property: property, value: value))
+        let value: SavedValue.Value =
+          switch base.value {
+          case .json(let json): .json(json)
+          case .list(let list): .list(list)
+          case .steps(let steps): .list(steps.undone(on: model.list(of: property)))
+          }
+        result.append(
+          SavedValue(
+            model: model, property: property, value: value,
+            original: modification?.originals[.init(record, base.index)]))
       }
     }
     return result
@@ -48,6 +37,7 @@ extension Scope {
     // Until the end, so that nothing is collected of a state in between.
     restore(values)
     end(modification)
+    changed.removeAll { $0.bases.isEmpty }
     entered.removeAll { !($0.isNew && $0.scope === self) }
     let gone = takeLeft()
     for model in gone {
@@ -56,6 +46,9 @@ extension Scope {
       left.append(model)
     }
     withExtendedLifetime(gone) {}
+    // A tick within the call has found nothing to do and does not come again.
+    isCollecting = false
+    if hasCollectedChanges { startCollecting() }
     modification.handle.finish(.reverted, error)
   }
 
@@ -65,17 +58,22 @@ extension Scope {
     let before = changed.filter { !$0.bases.isEmpty }.map {
       SetAside(record: $0, bases: $0.bases)
     }
+    let originals = modification?.originals ?? [:]
     for entry in before { entry.record.dropBases() }
     changed = []
+    modification?.originals = [:]
+    defer {
+      reinstate(before)
+      modification?.originals.merge(originals) { _, first in first }
+    }
     do { try body() } catch {
       let values = savedValues()
       for record in changed { record.dropBases() }
       changed = []
+      modification?.originals = [:]
       restore(values)
-      reinstate(before)
       throw error
     }
-    reinstate(before)
   }
 
   /// What was collected before a call has joined comes before what was collected in it.
@@ -93,19 +91,74 @@ extension Scope {
   /// Gives properties the values that they had, without collecting it. What observers have written since
   /// stays visible.
   private func restore(_ values: [SavedValue]) {
+    let isWithin = modification?.isRollingBack == true
+    modification?.isRollingBack = true
     applying += 1
-    for saved in values {
-      let record = saved.model.ensureRecord()
-      let index = saved.property.index
-      if let place = record.bases.firstIndex(where: { $0.index == index }) {
-        record.bases[place].value = saved.base
+    if isPlaceTaken {
+      for saved in values where saved.property.kind != .plain {
+        if saved.writtenSince == nil { remotely(saved.removeWhatCame) }
+      }
+      settleSuspects()
+    }
+    let isPartial = hasLostModels
+    // What has left gets its own back before it returns: so it brings nothing along that stays out.
+    let outside = values.filter { $0.model.scope !== self }
+    let inside = values.filter { $0.model.scope === self }
+    for saved in outside + inside {
+      guard let place = saved.writtenSince, let record = saved.model.record else {
+        remotely(saved.restore)
         continue
       }
-      isWritingRemotely = true
-      _ = saved.restore()
-      isWritingRemotely = false
+      if case .list(let list) = saved.value {
+        FragmentWriter(scope: self) { _ in nil }
+          .rebase(saved.property, of: saved.model, on: list)
+      } else {
+        record.bases[place].value = saved.base
+        modification?.originals[.init(record, saved.property.index)] = saved.original
+      }
     }
-    finishApplying()
+    if isPartial {
+      // The others have to be told of what does not come back.
+      for saved in values where saved.writtenSince == nil && !saved.isRestored {
+        saved.model.record?.keepBase(saved.property.index, saved.base)
+      }
+    }
+    // Whom only local properties hold is found out when a set is made: this may not be the end.
+    applying -= 1
+    if applying == 0 { settleSuspects() }
+    modification?.isRollingBack = isWithin
+  }
+
+  /// Whether a model that may be about to return has lost its place to another one with its UUID.
+  private var isPlaceTaken: Bool {
+    func isTaken(from model: ModelObject) -> Bool {
+      guard let record = model.record, record.scope == nil, record.captureScope === self else {
+        return false
+      }
+      return self.model(record.uuid) != nil
+    }
+    return left.contains(where: isTaken) || modification?.departed.contains(where: isTaken) == true
+  }
+
+  /// Whether a model that would return has gone into another scope, where it stays.
+  private var hasLostModels: Bool {
+    func isLost(_ model: ModelObject) -> Bool {
+      model.scope.map { $0 !== self } ?? false
+    }
+    return left.contains(where: isLost) || modification?.departed.contains(where: isLost) == true
+  }
+
+  private func remotely(_ body: () -> Void) {
+    isWritingRemotely = true
+    body()
+    isWritingRemotely = false
+  }
+}
+
+extension SavedValue {
+  /// Where the property stands among those that were changed since the call has thrown, by observers.
+  fileprivate var writtenSince: Int? {
+    model.ensureRecord().bases.firstIndex { $0.index == property.index }
   }
 }
 
@@ -150,11 +203,19 @@ struct WayBack {
 
   /// Nobody has been told of the set: what is new is still new.
   func prepare(_ scope: Scope) {
+    // What has left and was new is not in the set, and has its bases still.
+    for saved in values { saved.model.record?.dropBases() }
     let known = Set((entered + unshared).map(ObjectIdentifier.init))
     for record in scope.unshared where !known.contains(ObjectIdentifier(record)) {
       record.isNew = false
     }
     for record in entered + unshared where record.captureScope === scope { record.isNew = true }
+    for model in left {
+      guard let record = model.record else { continue }
+      if record.scope == nil, record.captureScope == nil { record.captureScope = scope }
+      record.isKeptAsLeft = true
+    }
+    scope.left = left
     scope.entered = entered
     scope.unshared = unshared
     scope.throttle = throttle

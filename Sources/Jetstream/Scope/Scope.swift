@@ -254,7 +254,7 @@ public final class Scope: TickClient {
     } else if modification != nil, record.isKeptAsLeft {
       // It has left before, and what brought it back is taken back.
       startCollecting()
-    } else if record.isNew || isWritingRemotely {
+    } else if record.isNew || (isWritingRemotely && modification?.isRollingBack != true) {
       forget(record)
     } else if let model = record.model {
       if !record.isKeptAsLeft {

@@ -30,6 +30,9 @@ extension Forest {
   }
 
   func next() -> ForestOperation {
+    if modifies, chance(8) {
+      return .modify(chance(75) ? 0 : 1, steps: 1 + random(7), throws: chance(65))
+    }
     switch random(138) {
     case 0..<14: return .plain(someNode(), randomEdit())
     case 14..<26: return randomReference()

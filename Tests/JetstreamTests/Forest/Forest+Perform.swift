@@ -118,6 +118,8 @@ extension Forest {
     case .create(let id, let uuid, let isBush): make(id, uuid, isBush: isBush)
     case .drop(let id): performDrop(id)
     case .copy(let id, let keepingUUIDs): performCopy(id, keepingUUIDs)
+    case .modify(let number, let steps, let throwing):
+      performModify(number, steps: steps, throwing: throwing)
     }
   }
 

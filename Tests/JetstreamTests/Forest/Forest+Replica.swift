@@ -20,6 +20,7 @@ extension Forest {
 
   /// Looks at a change set, and gives it to the replica.
   func hear(_ set: ChangeSet, of number: Int) {
+    setsHeard += 1
     checkHeat(set.fragments, of: number)
     noteHeat(set.fragments, of: number)
     if number == 0 {

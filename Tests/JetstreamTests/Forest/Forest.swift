@@ -59,6 +59,12 @@ final class Forest {
   var fixed: [Scope] = []
   let visitors = Visitors()
   var feeds: [Feed] = []
+  /// Whether changes are put together with `modify`; without, a seed does what it always did.
+  let modifies: Bool
+  /// How many calls of `modify` were taken back.
+  var takenBack = 0
+  /// How many change sets have come out.
+  var setsHeard = 0
   /// Whether a flush goes on, which holds nothing back.
   var isFlushing = false
   var sights: [ObjectIdentifier: Sight] = [:]
@@ -72,7 +78,8 @@ final class Forest {
 
   static let unknownUUID = UUID(uuidString: "ffffffff-0000-4000-8000-000000000000")!
 
-  init(seed: UInt64) {
+  init(seed: UInt64, modifies: Bool = false) {
+    self.modifies = modifies
     generator = SeededGenerator(seed: seed)
     for _ in 0..<20 { make(newNumber(), anyUUID(), isBush: chance(40)) }
     for number in 0..<2 {

@@ -30,7 +30,12 @@ import Testing
   }
 
   @Test("J034, J037, J051: any change of a forest, in any order", arguments: seeds)
-  func forest(seed: UInt64) async {
+  func forest(seed: UInt64) async { await run(seed, modifies: false) }
+
+  @Test("C09, Y029: the same with calls of modify, of which most are taken back", arguments: seeds)
+  func modifying(seed: UInt64) async { await run(seed, modifies: true) }
+
+  private func run(_ seed: UInt64, modifies: Bool) async {
     _ = (Plant(), Bush())  // Makes the schemas, with their prototypes.
     let before = Plant.alive.load(ordering: .relaxed)
     var watchers: [ForestWatcher] = []
@@ -38,7 +43,7 @@ import Testing
     var records: [Weak<ModelRecord>] = []
     weak var ticker: Ticker?
     do {
-      let forest = Forest(seed: seed)
+      let forest = Forest(seed: seed, modifies: modifies)
       for _ in 0..<20 { forest.run(forest.observation()) }
       for step in 0..<300 {
         forest.run(forest.next())
@@ -52,6 +57,9 @@ import Testing
         if step.isMultiple(of: 50) { await Task.yield() }
       }
       #expect(forest.told > 0 || !forest.problems.isEmpty, "seed \(seed) told nobody")
+      #expect(
+        !modifies || forest.takenBack > 0 || !forest.problems.isEmpty,
+        "seed \(seed) took nothing back")
       let failed = !forest.problems.isEmpty
       forest.release()
       watchers = forest.watchers

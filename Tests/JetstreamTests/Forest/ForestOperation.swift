@@ -62,6 +62,7 @@ indirect enum ForestOperation {
   case create(Int, UUID, isBush: Bool)
   case drop(Int)
   case copy(Int, keepingUUIDs: Bool)
+  case modify(Int, steps: Int, throws: Bool)
 }
 
 extension ForestOperation {
@@ -110,6 +111,8 @@ extension ForestOperation: CustomStringConvertible {
     case .removeObservers(let watcher): "removeObservers of \(watcher.node) \(watcher.kind)"
     case .create(let id, _, let isBush): "create \(isBush ? "bush" : "plant") \(id)"
     case .drop(let id): "drop \(id)"
+    case .modify(let scope, let steps, let throwing):
+      "scope \(scope).modify \(steps) times\(throwing ? ", and throw" : "")"
     case .copy(let id, let keeping): "copy \(id)\(keeping ? " with its UUIDs" : "")"
     }
   }

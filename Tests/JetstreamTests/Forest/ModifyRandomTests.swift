@@ -1,0 +1,42 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+
+/// Random changes within random calls of `modify`, of which many are taken back.
+///
+/// `JETSTREAM_MODIFY_SEEDS` says how many seeds are run besides the fixed ones, and
+/// `JETSTREAM_MODIFY_SEED` names one to run instead.
+@Suite(.paced) struct ModifyRandomTests {
+  static var seeds: [UInt64] {
+    let environment = ProcessInfo.processInfo.environment
+    if let seed = environment["JETSTREAM_MODIFY_SEED"].flatMap(UInt64.init) { return [seed] }
+    // Those that once found something stay.
+    let fixed: [UInt64] = [1, 2, 3, 4, 5, 6, 10, 12, 14, 243]
+    guard let count = environment["JETSTREAM_MODIFY_SEEDS"].flatMap(UInt64.init) else {
+      return fixed
+    }
+    return fixed + (0..<count).map { 1000 + $0 }
+  }
+
+  @Test("C09, Y029: what a call has changed is taken back, whatever that was", arguments: seeds)
+  func modify(seed: UInt64) { run(seed, hasWriters: false) }
+
+  @Test("What observers write while a call is taken back stays, and is told", arguments: seeds)
+  func observersWrite(seed: UInt64) { run(seed, hasWriters: true) }
+
+  private func run(_ seed: UInt64, hasWriters: Bool) {
+    let thicket = Thicket(
+      seed: seed, hasTwins: seed.isMultiple(of: 3), hasWriters: hasWriters)
+    defer { thicket.release() }
+    for step in 0..<120 {
+      thicket.step()
+      if thicket.problems.isEmpty { continue }
+      let history = thicket.history.suffix(40).joined(separator: "\n  ")
+      let problems = thicket.problems.prefix(4).joined(separator: "\n")
+      Issue.record("seed \(seed), step \(step): \(problems)\nafter\n  \(history)")
+      return
+    }
+    #expect(thicket.sets > 20 && thicket.thrown > 20, "seed \(seed) has done little")
+  }
+}
