@@ -57,14 +57,21 @@ extension Scope {
   }
 
   func tickDidDeliver() {
+    // The sets that listeners make come out behind the one that they are told of.
+    if isDelivering { return }
+    isDelivering = true
     while !sealed.isEmpty {
       let collected = sealed.removeFirst()
       onChanges.fire(collected.set)
-      guard let whole = collected.whole else { continue }
-      delivering = collected
-      onWholeChanges.fire(whole)
-      delivering = nil
+      if let whole = collected.whole {
+        delivering = collected
+        onWholeChanges.fire(whole)
+        delivering = nil
+      }
+      if let handle = collected.handle, handle.claims == 0 { handle.finish(.completed, nil) }
     }
+    isDelivering = false
+    if incomingResumes { resumeNow() }
   }
 
   /// What becomes of the set that is being delivered: whoever asks decides about it. Nil outside of a
@@ -72,7 +79,7 @@ extension Scope {
   func claimDelivered() -> ChangeSetHandle? {
     guard let set = delivering?.set else { return nil }
     let handle = delivering?.handle ?? ChangeSetHandle(set)
-    handle.isClaimed = true
+    handle.claims += 1
     delivering?.handle = handle
     return handle
   }
