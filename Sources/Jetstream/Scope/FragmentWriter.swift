@@ -19,6 +19,10 @@ struct FragmentWriter {
   /// Those of them that a value refers to.
   private var referenced: Set<UUID> = []
 
+  /// Gives what to show of a property that is about to get a value, by its model and its name: since the
+  /// fragments were put together, an observer may have made a change set.
+  var inFront: ((UUID, String, JSONValue) -> JSONValue)?
+
   /// Finds models outside of the scope that may return to it.
   private let alsoKnown: (UUID) -> ModelObject?
 
@@ -121,6 +125,7 @@ struct FragmentWriter {
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
   ) {
     let record = model.ensureRecord()
+    let value = inFront?(record.uuid, property.wireName, value) ?? value
     let base = isLocal ? nil : record.bases.firstIndex { $0.index == property.index }
     switch property.kind {
     case .collection:

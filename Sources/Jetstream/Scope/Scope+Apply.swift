@@ -35,14 +35,17 @@ extension Scope {
   }
 
   /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds.
-  /// The report has the orphans only if they are to be kept.
+  /// The report has the orphans only if they are to be kept. `inFront` gives what to write of a property
+  /// instead of a value; see ``FragmentWriter/inFront``.
   @discardableResult
   package func apply(
     _ fragments: [SyncFragment], resettingMissing: Bool = false, keepingOrphans: Bool = false,
+    inFront: ((UUID, String, JSONValue) -> JSONValue)? = nil,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
     applying += 1
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
+    writer.inFront = inFront
     writer.resetsMissing = resettingMissing
     writer.writeAll(fragments)
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
@@ -63,6 +66,7 @@ extension Scope {
   @discardableResult
   func applyFullState(
     _ fragments: [SyncFragment], rootUUID: UUID, keepingOrphans: Bool = false,
+    inFront: ((UUID, String, JSONValue) -> JSONValue)? = nil,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) throws(ScopeError) -> ApplyReport {
     guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
@@ -80,6 +84,7 @@ extension Scope {
     applying += 1
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
+    writer.inFront = inFront
     writer.prepare(fragments)
     for (position, fragment) in fragments.enumerated().reversed() {
       writer.write(fragment, at: position)

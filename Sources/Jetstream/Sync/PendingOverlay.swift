@@ -87,6 +87,16 @@ struct PendingOverlay {
   /// What is visible of a property that a pending set touches.
   mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
 
+  /// What is visible of a property for which `value` was worked out before set number `first` was made;
+  /// nil if no later set touches it. If no earlier one does, `value` is the confirmed one.
+  mutating func visible(_ key: PropertyKey, over value: JSONValue, since first: Int) -> JSONValue? {
+    guard let sets = columns[key]?.entries, let last = sets.last, last.set >= first else {
+      return nil
+    }
+    if sets[0].set >= first { columns[key]!.confirm(value) }
+    return columns[key]!.visible()
+  }
+
   /// Set number `set` changes the property from `before` to `value`.
   mutating func add(
     set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool

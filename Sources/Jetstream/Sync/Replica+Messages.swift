@@ -43,10 +43,10 @@ extension Replica {
 
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    finishBatch()
     scope.sealChanges()
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
-    batch = Batch()
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {
@@ -56,14 +56,47 @@ extension Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
+    keepInFront(&visible)
     if !pending.isEmpty {
       for fragment in visible { graveyard.update(fragment.uuid, fragment.properties) }
     }
     let report = try scope.applyFullState(
-      visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
-    )
+      visible, rootUUID: rootUUID, keepingOrphans: true, inFront: inFront(since: nextNumber),
+      alsoKnown: { [self] in graveyard.find($0) })
     revived = [:]
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
+  }
+
+  /// A state leaves properties out that have their default; what is pending stands in front of that, too.
+  private func keepInFront(_ state: inout [SyncFragment]) {
+    guard !overlay.keys.isEmpty else { return }
+    let places = Dictionary(
+      state.enumerated().map { ($1.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+    for name in Array(overlay.keys) {
+      guard let at = places[name.uuid], state[at].properties[name.name] == nil,
+        let property = scope.schema(of: state[at])?[wireName: name.name]
+      else { continue }
+      if !property.makesModels { overlay.confirm(name, value: property.defaultValue) }
+      state[at].properties[name.name] = overlay.visible(name)
+    }
+  }
+
+  /// What to write of a property: an observer of what is written first may make a set, from number
+  /// `first` on, which stands in front of what was worked out before.
+  private func inFront(since first: Int) -> (UUID, String, JSONValue) -> JSONValue {
+    { [self] uuid, key, value in
+      guard nextNumber > first else { return value }
+      return overlay.visible(PropertyKey(uuid: uuid, name: key), over: value, since: first) ?? value
+    }
+  }
+
+  /// A set is made between two messages of a batch: what was noted of a property that it touches stands
+  /// behind it.
+  func cover(_ name: PropertyKey, showing value: JSONValue) {
+    guard let noted = batch.direct[name.uuid]?[name.name] else { return }
+    batch.direct[name.uuid]?[name.name] = nil
+    batch.seen[name] = value
+    overlay.confirm(name, value: noted)
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -149,7 +182,8 @@ extension Replica {
     if !fragments.isEmpty {
       for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
       let report = scope.apply(
-        fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+        fragments, keepingOrphans: true, inFront: inFront(since: nextNumber),
+        alsoKnown: { [self] in graveyard.find($0) })
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
     }
@@ -173,7 +207,9 @@ extension Replica {
         }
       }
       revived = [:]
-      scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+      scope.apply(
+        fragments, inFront: inFront(since: nextNumber),
+        alsoKnown: { [self] in graveyard.find($0) })
     }
   }
 
