@@ -25,8 +25,10 @@ final class PendingModel {
     let changes: [UUID: Values]
     /// Collections before and after it.
     let edits: [UUID: (before: [UUID], after: [UUID])]
+    let added: Set<UUID>
     let isAtomic: Bool
-    var message: ScopeSync
+    /// What has carried it; nil until it is sent.
+    var message: ScopeSync?
   }
 
   let root = Branch()
@@ -40,6 +42,9 @@ final class PendingModel {
   private(set) var undecided: [Undecided] = []
   var decided: [(Fate, ChangeSetHandle.State)] = []
   var step = 0
+  /// While the client takes something in, sets are not sent.
+  private var isReceiving = false
+  private var isInterfering = false
 
   var scope: Scope { server.scope }
 
@@ -54,6 +59,19 @@ final class PendingModel {
     server = ScriptedServer(root: root)
     server.join()
     confirmed = picture()
+    for model in [root] + Array(root.children) {
+      model.observeChangeImmediately(self, \.number) { me, _, _ in me.interfere() }
+      model.observeChangeImmediately(self, \.favourite) { me, _, _ in me.interfere() }
+      model.observeCollectionAdd(self, \.children) { me, _ in me.interfere() }
+    }
+  }
+
+  /// An observer makes a set of its own while something is taken in.
+  private func interfere() {
+    guard isReceiving, !isInterfering, chance(10) else { return }
+    isInterfering = true
+    edit()
+    isInterfering = false
   }
 
   // MARK: What there is
@@ -126,16 +144,26 @@ final class PendingModel {
         edits[uuid] = (Self.uuids(old["children"]), Self.uuids(now["children"]))
       }
     }
-    let messages = server.takeSyncs()
     let isEmpty = changes.isEmpty && edits.isEmpty
-    #expect(messages.count == (isEmpty ? 0 : 1), place)
     #expect(handle.state == (isEmpty ? .completed : .syncing), place)
-    guard let message = messages.first else { return }
-    #expect(message.atomic == (isAtomic ? true : nil), place)
-    checkMessage(message, changes, edits, added: Set(after.keys).subtracting(before.keys))
-    undecided.append(
-      Undecided(
-        fate: Fate(handle), changes: changes, edits: edits, isAtomic: isAtomic, message: message))
+    if !isEmpty {
+      undecided.append(
+        Undecided(
+          fate: Fate(handle), changes: changes, edits: edits,
+          added: Set(after.keys).subtracting(before.keys), isAtomic: isAtomic, message: nil))
+    }
+    if !isReceiving { takeMessages() }
+  }
+
+  /// What has been sent belongs to the sets that have not been sent yet.
+  private func takeMessages() {
+    let messages = server.takeSyncs()
+    let waiting = undecided.indices.filter { undecided[$0].message == nil }
+    #expect(messages.count == waiting.count, place)
+    for (at, message) in zip(waiting, messages) {
+      undecided[at].message = message
+      checkMessage(message, undecided[at])
+    }
   }
 
   private func editOnce() {
@@ -172,10 +200,7 @@ final class PendingModel {
   }
 
   /// What is sent is what was changed.
-  private func checkMessage(
-    _ message: ScopeSync, _ changes: [UUID: Values],
-    _ edits: [UUID: (before: [UUID], after: [UUID])], added: Set<UUID>
-  ) {
+  private func checkMessage(_ message: ScopeSync, _ set: Undecided) {
     var sent: [UUID: Values] = [:]
     var lists: Set<UUID> = []
     for fragment in message.fragments where fragment.kind == .change {
@@ -189,10 +214,11 @@ final class PendingModel {
     }
     #expect(
       sent.mapValues { $0.mapValues(\.canonicalText) }
-        == changes.mapValues { $0.mapValues(\.canonicalText) }, place)
-    #expect(lists == Set(edits.keys), place)
+        == set.changes.mapValues { $0.mapValues(\.canonicalText) }, place)
+    #expect(lists == Set(set.edits.keys), place)
+    #expect(message.atomic == (set.isAtomic ? true : nil), place)
     #expect(
-      Set(message.fragments.filter { $0.kind == .add }.map(\.uuid)) == added, place)
+      Set(message.fragments.filter { $0.kind == .add }.map(\.uuid)) == set.added, place)
   }
 
   // MARK: The server
@@ -204,14 +230,16 @@ final class PendingModel {
     for _ in 0..<Int.random(in: 1...4, using: &generator) {
       messages.append(chance(60) && !undecided.isEmpty ? decide() : remoteChange())
     }
+    isReceiving = true
     server.deliver(messages)
-    #expect(server.takeSyncs().isEmpty, place)
+    isReceiving = false
+    takeMessages()
   }
 
   /// The decision about one of the sets, whichever.
   private func decide() -> Message {
     let set = undecided.remove(at: Int.random(in: 0..<undecided.count, using: &generator))
-    let fragments = set.message.fragments
+    let fragments = set.message?.fragments ?? []
     // One that does not fit is rejected, with all that needs it.
     var isAccepted = fragments.map { _ in !chance(25) }
     while true {
@@ -247,7 +275,7 @@ final class PendingModel {
       ? .completed : isAccepted.contains(true) ? .partiallyReverted : .reverted
     decided.append((set.fate, state))
     return .scopeSyncReply(
-      ScopeSyncReply(replyTo: set.message.index, fragmentReplies: replies))
+      ScopeSyncReply(replyTo: set.message?.index ?? 0, fragmentReplies: replies))
   }
 
   /// Somebody else changes something that the server has.
@@ -300,7 +328,9 @@ final class PendingModel {
     let state = live().enumerated().map { place, uuid in
       fragment(place == 0 ? .change : .add, uuid, confirmed[uuid]!)
     }
+    isReceiving = true
     server.replaceSession(state)
+    isReceiving = false
     let messages = server.takeSyncs()
     #expect(messages.count == undecided.count, place)
     for (at, message) in messages.enumerated() where undecided.indices.contains(at) {

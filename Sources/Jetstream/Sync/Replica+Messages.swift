@@ -64,6 +64,7 @@ extension Replica {
       visible, rootUUID: rootUUID, keepingOrphans: true, inFront: inFront(since: nextNumber),
       alsoKnown: { [self] in graveyard.find($0) })
     revived = [:]
+    updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
   }
 
@@ -184,6 +185,7 @@ extension Replica {
       let report = scope.apply(
         fragments, keepingOrphans: true, inFront: inFront(since: nextNumber),
         alsoKnown: { [self] in graveyard.find($0) })
+      updateBuried(fragments)
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
     }
@@ -198,6 +200,19 @@ extension Replica {
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
   }
 
+  /// An observer may have taken models out while they were written.
+  private func updateBuried(_ fragments: [SyncFragment]) {
+    for fragment in fragments where graveyard.find(fragment.uuid) != nil {
+      var values = fragment.properties
+      for (key, _) in fragment.properties {
+        if let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key)) {
+          values[key] = visible
+        }
+      }
+      graveyard.update(fragment.uuid, values)
+    }
+  }
+
   /// Gives models that others have brought back the values that the others see.
   func restoreRevived() {
     while !revived.isEmpty {
@@ -208,7 +223,8 @@ extension Replica {
       }
       revived = [:]
       scope.apply(
-        fragments, inFront: inFront(since: nextNumber),
+        fragments,
+        inFront: { [self] in overlay.visible(PropertyKey(uuid: $0, name: $1)) ?? $2 },
         alsoKnown: { [self] in graveyard.find($0) })
     }
   }
