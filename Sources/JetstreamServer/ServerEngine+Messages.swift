@@ -195,6 +195,7 @@ extension MessageError {
     case .missing(let message, _, _), .invalid(let message, _, _, _),
       .invalidElement(let message, _, _, _, _):
       message
+    case .inReply(_, let error): error.messageType
     }
   }
 }

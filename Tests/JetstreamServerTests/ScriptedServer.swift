@@ -18,9 +18,13 @@ final class ScriptedServer {
   private var sent: [Message] = []
   private var number = 0
   private(set) var now: Duration = .zero
+  private(set) var rejections: [String] = []
+  /// The number of the server's next message, where the test does not give it.
+  private(set) var nextIndex = 3
 
-  init() {
-    scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+  /// Without a root of its own the scope has a ``Canvas``.
+  init(root: ModelObject? = nil) {
+    scope = Scope(name: "Canvas", root: root ?? canvas, ticker: ticker)
     engine = ClientEngine(
       random: { 0.5 },
       perform: { [unowned self] action in
@@ -40,6 +44,8 @@ final class ScriptedServer {
         case .statusChanged(let status): statuses.append(status)
         case .waitingRepliesChanged(let count): counts.append(count)
         case .sessionDenied(let error): denials.append(error)
+        case .rejected(_, let fragment, let error):
+          rejections.append("\(fragment.className): \(error.message)")
         default: break
         }
       })
@@ -102,5 +108,91 @@ final class ScriptedServer {
     receive(
       .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)), state(2))
     _ = takeSent()
+  }
+
+  // MARK: Change sets
+
+  /// The change sets that the client has sent since the last call.
+  func takeSyncs() -> [ScopeSync] {
+    takeSent().compactMap { if case .scopeSync(let sync) = $0 { sync } else { nil } }
+  }
+
+  /// One frame with these messages, which get the server's next numbers.
+  func deliver(_ messages: [Message]) {
+    let stamped = messages.map { message in
+      var message = message
+      message.index = nextIndex
+      nextIndex += 1
+      return Result<Message, MessageError>.success(message)
+    }
+    engine.received(number, .success(stamped), now: now)
+  }
+
+  /// The replies to one message.
+  func reply(to index: Int, _ replies: FragmentReply...) {
+    deliver([.scopeSyncReply(ScopeSyncReply(replyTo: index, fragmentReplies: replies))])
+  }
+
+  /// What others have changed.
+  func tell(_ fragments: SyncFragment...) {
+    deliver([.scopeSync(ScopeSync(scopeIndex: 0, fragments: fragments))])
+  }
+
+  /// One frame as text; `#` stands for the server's next number.
+  func receive(text: String) {
+    let text = text.split(separator: "#", omittingEmptySubsequences: false)
+      .joined(separator: "\(nextIndex)")
+    nextIndex += 1
+    engine.received(number, Message.frame(Array(text.utf8)), now: now)
+  }
+
+  /// The session expires, and the next one begins with this state.
+  func replaceSession(_ fragments: [SyncFragment]) {
+    close(4097)
+    advance(by: .seconds(1))
+    open()
+    receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next")))
+    receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)),
+      .scopeState(
+        ScopeState(
+          index: 2, scopeIndex: 0, rootUUID: fragments[0].uuid, fragments: fragments)))
+    nextIndex = 3
+  }
+
+  /// Lets go of the engine, as an app does that forgets its client.
+  func release() { engine = nil }
+}
+
+/// What a handle has told, and how often.
+final class Fate {
+  let handle: ChangeSetHandle
+  private(set) var states: [ChangeSetHandle.State] = []
+  private(set) var completions = 0
+  private(set) var errors: [ChangeSetError] = []
+  private(set) var ends: [ChangeSetError?] = []
+
+  /// Whether the handle could tell anything: it was not decided yet when this was made.
+  private let wasOpen: Bool
+
+  init(_ handle: ChangeSetHandle) {
+    self.handle = handle
+    wasOpen = !handle.state.isFinal
+    handle.onStateChange.listen { [weak self] in self?.states.append($0) }
+    handle.onCompletion.listen { [weak self] in self?.completions += 1 }
+    handle.onError.listen { [weak self] in self?.errors.append($0) }
+    handle.whenFinished { [weak self] in self?.ends.append($0) }
+  }
+
+  /// Whether everything was told that belongs to the state, once.
+  var isConsistent: Bool {
+    guard handle.state.isFinal else {
+      return states.isEmpty && completions == 0 && errors.isEmpty && ends.isEmpty
+    }
+    let isWhole = handle.state == .completed
+    return states == (wasOpen ? [handle.state] : [])
+      && completions == (wasOpen && isWhole ? 1 : 0)
+      && errors.count == (wasOpen && !isWhole ? 1 : 0)
+      && (handle.error == nil) == isWhole && ends == [handle.error]
   }
 }

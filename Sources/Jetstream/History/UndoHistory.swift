@@ -20,7 +20,8 @@ public final class UndoHistory {
   private var token: ObservationToken?
   private var undone: [ChangeSet] = []
   private var done: [ChangeSet] = []
-  private var purpose = Purpose.edit
+  /// What sets that are on their way are for, by their ids; others are edits.
+  private var purposes: [UUID: Purpose] = [:]
   /// Models that have left: one that somebody still has comes back as the same object.
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
@@ -122,27 +123,24 @@ public final class UndoHistory {
 
   private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
     var report = ApplyReport()
-    defer { self.purpose = .edit }
-    scope.modify(author: set.author) {
+    let handle = scope.modify(author: set.author) {
+      // It comes out later if this is called by a listener of `onChanges`.
+      purposes[scope.modification!.handle.set.id] = purpose
       report = revert(set)
-      // Not before: what observers have collected meanwhile has become a set of its own.
-      self.purpose = purpose
     }
+    if handle.set.fragments.isEmpty { purposes[handle.set.id] = nil }
     return report
   }
 
   private func note(_ set: ChangeSet) {
-    switch purpose {
+    switch purposes.removeValue(forKey: set.id) ?? .edit {
     case .edit:
       done.append(set)
       undone.removeAll { $0.author == set.author }
     case .undo:
       undone.append(set)
-      // What observers do to what was taken back is a change of its own.
-      purpose = .edit
     case .redo:
       done.append(set)
-      purpose = .edit
     }
     if done.count > limit { done.removeFirst(done.count - limit) }
     onChange.fire(())

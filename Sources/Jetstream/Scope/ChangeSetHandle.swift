@@ -59,8 +59,8 @@ public final class ChangeSetHandle {
   /// Why not all of it counts; nil if it does, or if that is not known.
   public private(set) var error: ChangeSetError?
 
-  /// Whether a client has taken the set on.
-  var isClaimed = false
+  /// How many clients have taken the set on and may decide it.
+  var claims = 0
   private var waiting: [(ChangeSetError?) -> Void] = []
 
   init(_ set: ChangeSet) { self.set = set }

@@ -14,7 +14,8 @@ import Foundation
 public struct Constraint: Sendable, Hashable {
   /// What is asked of one property. A property that is named in a constraint has to be in the fragment.
   public enum Rule: Sendable, Hashable {
-    /// The property gets exactly this value; null stands for itself only, not for a missing value.
+    /// The property gets exactly this value; null stands for itself only, not for a missing value. A
+    /// number is the same whatever its type: 1 is 1.0.
     case value(JSONValue)
     /// The property gets any value.
     case newValue
@@ -57,9 +58,11 @@ public struct Constraint: Sendable, Hashable {
     return properties.allSatisfy { name, rule in
       let operations = fragment.operations[name]
       switch (rule, fragment.properties[name]) {
-      case (.value(let expected), let value): return value == expected
+      case (.value(let expected), let value?): return Self.areSame(value, expected)
+      case (.value, nil): return false
       case (.newValue, let value): return value != nil || !operations.isEmpty
-      case (.inserts, let value?): return Self.count(value) > Self.count(bases[name])
+      case (.inserts, let value?):
+        return Self.count(value) > (fragment.kind == .add ? 0 : Self.count(bases[name]))
       case (.removes, let value?):
         return fragment.kind == .change && Self.isCollection(value)
           && Self.count(value) < Self.count(bases[name])
@@ -67,6 +70,11 @@ public struct Constraint: Sendable, Hashable {
       case (.removes, nil): return Self.growth(operations) < 0
       }
     }
+  }
+
+  /// Numbers are the same whatever their type.
+  private static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
+    a == b || a.canonicalText == b.canonicalText
   }
 
   private static func isCollection(_ value: JSONValue) -> Bool {

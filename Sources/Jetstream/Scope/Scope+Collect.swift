@@ -75,6 +75,9 @@ extension Scope {
   }
 
   func tickDidDeliver() {
+    // The sets that listeners make come out behind the one that they are told of.
+    if isDelivering { return }
+    isDelivering = true
     while !sealed.isEmpty {
       let collected = sealed.removeFirst()
       onChanges.fire(collected.set)
@@ -83,8 +86,10 @@ extension Scope {
         onWholeChanges.fire(whole)
         delivering = nil
       }
-      if let handle = collected.handle, !handle.isClaimed { handle.finish(.completed, nil) }
+      if let handle = collected.handle, handle.claims == 0 { handle.finish(.completed, nil) }
     }
+    isDelivering = false
+    if incomingResumes { resumeNow() }
   }
 
   /// What becomes of the set that is being delivered: whoever asks decides about it. Nil outside of a
@@ -92,7 +97,7 @@ extension Scope {
   func claimDelivered() -> ChangeSetHandle? {
     guard let set = delivering?.set else { return nil }
     let handle = delivering?.handle ?? ChangeSetHandle(set)
-    handle.isClaimed = true
+    handle.claims += 1
     delivering?.handle = handle
     return handle
   }

@@ -12,8 +12,8 @@ extension Scope {
   /// ```
   ///
   /// What was collected before becomes a set of its own first. The set comes out of ``onChanges`` before
-  /// this returns; coalesced observers wait for the tick. Properties with a minimal sync interval do not
-  /// wait for it.
+  /// this returns, or behind the one that is being delivered, for a listener that calls this; coalesced
+  /// observers wait for the tick. Properties with a minimal sync interval do not wait for it.
   ///
   /// If `body` throws, every property of every model of the scope is again what it was before, `.local`
   /// ones included, and so is the tree: the same instances. Observers that are told at once see the way

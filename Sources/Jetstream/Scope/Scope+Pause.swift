@@ -11,10 +11,17 @@ extension Scope {
   public func pauseIncoming() { incomingPauses += 1 }
 
   /// Takes back one ``pauseIncoming()``. After the last, all that has come meanwhile is applied, in
-  /// order, as one change.
+  /// order, as one change; if a change set is being delivered, as soon as it is.
   public func resumeIncoming() {
     precondition(incomingPauses > 0, "resumeIncoming() was called more often than pauseIncoming().")
     incomingPauses -= 1
+    guard incomingPauses == 0 else { return }
+    if isDelivering { incomingResumes = true } else { onIncomingResumed?() }
+  }
+
+  /// The change set is delivered during which the last pause has ended.
+  func resumeNow() {
+    incomingResumes = false
     if incomingPauses == 0 { onIncomingResumed?() }
   }
 }

@@ -46,6 +46,8 @@ public final class Scope: TickClient {
   /// The class of the model that came last, which is known to be in ``classes``.
   private var lastAdmitted: ModelSchema?
   var incomingPauses = 0
+  /// Whether the last pause has ended while a change set was being delivered.
+  var incomingResumes = false
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
   /// Who is told when models come and go.
@@ -80,6 +82,8 @@ public final class Scope: TickClient {
   /// How many calls that apply fragments are under way, one within the other.
   var applying = 0
   @exclusivity(unchecked) var sealed: [CollectedChanges] = []
+  /// Whether a change set is being delivered.
+  @exclusivity(unchecked) var isDelivering = false
   /// What ``onWholeChanges`` is being fired with.
   var delivering: CollectedChanges?
   /// The call of `modify` that is under way.

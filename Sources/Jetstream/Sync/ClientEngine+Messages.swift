@@ -10,13 +10,7 @@ extension ClientEngine {
       return begin(reply)
     }
     if case .ping(let ping) = message { return handle(ping) }
-    switch channel.receive(index: message.index) {
-    case .duplicate: return
-    case .gap(let expected):
-      retry(reason: "message \(expected) is missing before \(message.index)")
-      return
-    case .process: break
-    }
+    guard isNext(message.index) else { return }
     switch message {
     case .scopeFetchReply(let reply): handle(reply)
     case .scopeState(let state):
@@ -25,13 +19,45 @@ extension ClientEngine {
     case .scopeSync(let sync):
       replica(sync.scopeIndex)?.receive(.sync(sync.fragments), index: sync.index)
     case .scopeSyncReply(let reply):
-      replicas.first { $0.hasSent(reply.replyTo) }?
-        .receive(
-          .reply(messageIndex: reply.replyTo, reply.fragmentReplies), index: reply.index)
-      updateWaitingReplies()
+      decide(reply.replyTo, reply.fragmentReplies, by: reply.index)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
     }
+  }
+
+  /// A message that cannot be read. If it is a reply, the wait for it ends, since it will not become
+  /// readable by being sent again.
+  func handle(_ error: MessageError) {
+    report(.skipped("\(error)"))
+    guard state != .creating, case .inReply(let messageIndex, _) = error, let index = error.index,
+      isNext(index)
+    else { return }
+    decide(messageIndex, failing: "The reply cannot be read: \(error)", by: index)
+  }
+
+  /// Whether a message of this index is to be processed. If some are missing before it, they are got by
+  /// reconnecting.
+  private func isNext(_ index: Int) -> Bool {
+    switch channel.receive(index: index) {
+    case .process: return true
+    case .duplicate: return false
+    case .gap(let expected):
+      retry(reason: "message \(expected) is missing before \(index)")
+      return false
+    }
+  }
+
+  /// The server has answered, with its message `index`, the change set that message `messageIndex` has
+  /// carried.
+  private func decide(_ messageIndex: Int, _ replies: [FragmentReply], by index: Int) {
+    replicas.first { $0.hasSent(messageIndex) }?
+      .receive(.reply(messageIndex: messageIndex, replies), index: index)
+    updateWaitingReplies()
+  }
+
+  /// The server has answered a change set with something that is no answer to it.
+  private func decide(_ messageIndex: Int, failing reason: String, by index: Int) {
+    decide(messageIndex, [FragmentReply(error: WireError(message: reason))], by: index)
   }
 
   func begin(_ reply: SessionCreateReply) {
@@ -72,7 +98,10 @@ extension ClientEngine {
   }
 
   func handle(_ reply: ScopeFetchReply) {
-    guard let replica = fetches.removeValue(forKey: reply.replyTo) else { return }
+    guard let replica = fetches.removeValue(forKey: reply.replyTo) else {
+      return decide(
+        reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
+    }
     switch reply.result {
     case .success(let index): replica.scopeIndex = index
     case .failure(let error):

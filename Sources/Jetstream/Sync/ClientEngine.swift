@@ -165,7 +165,7 @@ package final class ClientEngine {
       for message in messages {
         guard number == connection else { break }
         switch message {
-        case .failure(let error): report(.skipped("\(error)"))
+        case .failure(let error): handle(error)
         case .success(let message): handle(message)
         }
       }

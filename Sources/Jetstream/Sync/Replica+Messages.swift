@@ -43,10 +43,10 @@ extension Replica {
 
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    finishBatch()
     scope.sealChanges()
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
-    batch = Batch()
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {
@@ -57,6 +57,7 @@ extension Replica {
         visible[at].properties[key] = overlay.visible(name)
       }
     }
+    keepInFront(&visible)
     if !pending.isEmpty {
       for fragment in visible { graveyard.update(fragment.uuid, fragment.properties) }
     }
@@ -64,7 +65,31 @@ extension Replica {
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
     revived = [:]
+    updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
+  }
+
+  /// A state leaves properties out that have their default; what is pending stands in front of that, too.
+  private func keepInFront(_ state: inout [SyncFragment]) {
+    guard !overlay.keys.isEmpty else { return }
+    let places = Dictionary(
+      state.enumerated().map { ($1.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+    for name in Array(overlay.keys) {
+      guard let at = places[name.uuid], state[at].properties[name.name] == nil,
+        let property = scope.schema(of: state[at])?[wireName: name.name]
+      else { continue }
+      if !property.makesModels { overlay.confirm(name, value: property.defaultValue) }
+      state[at].properties[name.name] = overlay.visible(name)
+    }
+  }
+
+  /// A set is made between two messages of a batch: what was noted of a property that it touches stands
+  /// behind it.
+  func cover(_ name: PropertyKey, showing value: JSONValue) {
+    guard let noted = batch.direct[name.uuid]?[name.name] else { return }
+    batch.direct[name.uuid]?[name.name] = nil
+    batch.seen[name] = value
+    overlay.confirm(name, value: noted)
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -153,10 +178,12 @@ extension Replica {
       for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
       let report = scope.apply(
         fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+      updateBuried(fragments)
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
     }
-    if pending.isEmpty {
+    // What observers have taken out meanwhile is not in a set yet, and comes back if that is rejected.
+    if pending.isEmpty, !scope.hasCollectedChanges {
       graveyard.removeAll()
     } else {
       graveyard.prune { overlay.references }
@@ -167,13 +194,32 @@ extension Replica {
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
   }
 
+  /// An observer may have taken models out while they were written.
+  private func updateBuried(_ fragments: [SyncFragment]) {
+    for fragment in fragments where graveyard.find(fragment.uuid) != nil {
+      var values = fragment.properties
+      for (key, _) in fragment.properties {
+        if let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key)) {
+          values[key] = visible
+        }
+      }
+      graveyard.update(fragment.uuid, values)
+    }
+  }
+
   /// Gives models that others have brought back the values that the others see.
   func restoreRevived() {
     while !revived.isEmpty {
-      let fragments = revived.compactMap { uuid, values in
-        scope.model(uuid).map {
-          SyncFragment(.change, uuid: uuid, className: $0.wireClassName, properties: values)
+      let fragments = revived.compactMap { uuid, values -> SyncFragment? in
+        guard let model = scope.model(uuid) else { return nil }
+        var values = values
+        // A listener may have made a set since.
+        for (key, _) in values {
+          let visible = overlay.visible(PropertyKey(uuid: uuid, name: key))
+          if let visible { values[key] = visible }
         }
+        return SyncFragment(
+          .change, uuid: uuid, className: model.wireClassName, properties: values)
       }
       revived = [:]
       scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })

@@ -78,6 +78,8 @@ package final class Replica {
   /// Stops following the scope, for the given reason. What is pending stays visible and is not sent any
   /// more.
   func end(_ reason: String) {
+    // What the server has decided already counts.
+    finishBatch()
     token?.cancel()
     scope.removeMembershipObserver(self)
     scope.onIncomingResumed = nil
@@ -90,6 +92,9 @@ package final class Replica {
     let undecided = pending.compactMap(\.handle)
     pending = []
     for handle in undecided {
+      handle.claims -= 1
+      // Another client may still decide it.
+      if handle.claims > 0 { continue }
       scope.pendingChangeSets.finish(handle) { $0.finish(.abandoned, .abandoned(reason)) }
     }
   }
@@ -104,10 +109,11 @@ package final class Replica {
       let before = bases[fragment.uuid] ?? [:]
       let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
         overlay.add(
-          set: number, key: PropertyKey(uuid: fragment.uuid, name: key), value: value,
-          before: before[key] ?? .null,
+          set: number, key: name, value: value, before: before[key] ?? .null,
           isCollection: schema?[wireName: key]?.isCollection == true)
+        if !batch.isEmpty { cover(name, showing: value) }
       }
     }
     noteAdditions(set.fragments, of: number)

@@ -93,6 +93,25 @@ import Testing
     #expect(!history.canRedo)
   }
 
+  @Test("A listener of onChanges takes back what it does not like; that can be done again")
+  func undoInListener() {
+    var sets: [ChangeSet] = []
+    scope.onChanges.listen { [history] set in
+      sets.append(set)
+      if sets.count == 1 { history.undo() }
+    }
+    root.number = 1
+    scope.flush()
+    #expect(
+      root.number == 0
+        && sets.map { $0.fragments.map(\.properties) } == [
+          [["number": 1]], [["number": 0]],
+        ])
+    #expect(history.undoStack.isEmpty && history.redoStack == [sets[1]])
+    history.redo()
+    #expect(root.number == 1 && history.undoStack.count == 1 && history.redoStack.isEmpty)
+  }
+
   @Test("Y072: what others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))

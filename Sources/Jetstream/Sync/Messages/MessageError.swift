@@ -15,6 +15,8 @@ public enum MessageError: Error, Sendable, Hashable {
   /// An element of the field `fragments` or `fragmentReplies` is invalid.
   case invalidElement(
     message: String, index: Int?, field: String, position: Int, error: FragmentError)
+  /// It answers the message of this index, which is as much as could be read of it.
+  indirect case inReply(to: Int, MessageError)
 }
 
 extension MessageError {
@@ -25,6 +27,7 @@ extension MessageError {
     case .missing(_, let index, _), .invalid(_, let index, _, _),
       .invalidElement(_, let index, _, _, _):
       index
+    case .inReply(_, let error): error.index
     }
   }
 }
@@ -41,6 +44,7 @@ extension MessageError: CustomStringConvertible {
       "\(Self.name(message, index)): \(field) \(problem)"
     case .invalidElement(let message, let index, let field, let position, let error):
       "\(Self.name(message, index)): \(field)[\(position)]: \(error)"
+    case .inReply(_, let error): error.description
     }
   }
 

@@ -99,9 +99,14 @@ extension ScopeSyncReply: MessageBody {
   static var type: String { "ScopeSyncReply" }
 
   init(_ fields: MessageFields) throws(MessageError) {
-    self.init(
-      index: fields.index, replyTo: try fields.wholeNumber("replyTo"),
-      fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
+    let replyTo = try fields.wholeNumber("replyTo")
+    do throws(MessageError) {
+      self.init(
+        index: fields.index, replyTo: replyTo,
+        fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
+    } catch {
+      throw .inReply(to: replyTo, error)
+    }
   }
 
   var json: JSONObject {
