@@ -124,7 +124,7 @@ extension Scope {
     let isWhole = wholeAnyway || onWholeChanges.hasListeners
     var whole: [SyncFragment] = []
     var wholeUndo: [SyncFragment] = []
-    holdBackUnshared()
+    holdBackUnshared(&undo)
     fragments.reserveCapacity(entered.count + changed.count)
     undo.reserveCapacity(changed.count)
     for record in entered where record.isNew && record.scope === self {
@@ -196,7 +196,9 @@ extension Scope {
 
   /// Finds the models that others have known, and that only local properties hold by now: towards
   /// others these are gone, so they are new when a synced property holds them again.
-  func findUnshared() {
+  ///
+  /// - Parameter willForget: is called with each of them, while it is known what others know of it.
+  func findUnshared(_ willForget: (ModelRecord) -> Void = { _ in }) {
     if loosened.isEmpty { return }
     var reachability = Reachability(self, onlySynced: true)
     var open = loosened
@@ -205,6 +207,7 @@ extension Scope {
       guard record.scope === self, !record.isNew, !isRoot(record),
         reachability.unreached(from: record).contains(where: { $0 === record })
       else { continue }
+      willForget(record)
       record.dropBases()
       record.isNew = true
       unshared.append(record)
@@ -213,10 +216,11 @@ extension Scope {
   }
 
   /// Takes models that only local properties hold out of what was collected. They count as new for
-  /// as long as that lasts.
-  private func holdBackUnshared() {
+  /// as long as that lasts. Those that others have known are added to `undo`: for them they have left.
+  private func holdBackUnshared(_ undo: inout [SyncFragment]) {
     guard hasLocalReferences else { return }
-    findUnshared()
+    let isKept = keepsRemovedModels
+    findUnshared { if isKept { undo.append($0.known()) } }
     var reachability = Reachability(self, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
     let candidates = unshared + entered
@@ -235,6 +239,7 @@ extension Scope {
     }
     for record in changed where !record.bases.isEmpty && record.scope === self {
       guard isHeldBack(record) else { continue }
+      if isKept, !record.isNew { undo.append(record.known()) }
       record.dropBases()
       record.isNew = true
     }

@@ -376,6 +376,34 @@ private final class Draft: ModelObject {
     #expect(!scope.hasCollectedChanges)
   }
 
+  @Test("What only a local property holds any more has left for the others, who can get it back")
+  func inverseOfUnsharing() throws {
+    let (x, y, z) = (Draft("x"), Draft("y"), Draft("z"))
+    root.parts = [x]
+    x.parts = [y]
+    y.parts = [z]
+    root.scratch = y
+    scope.flush()
+    let copy = manualScope(Draft())
+    try copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
+    let before = copy.canonicalJSON
+    let gone = scope.modify { root.parts.remove(x) }.set
+    #expect(copy.apply(gone.fragments).isComplete && copy.count == 1)
+    #expect(copy.apply(gone.inverse.fragments).isComplete)
+    #expect(copy.canonicalJSON == before)
+    // Here nothing of them has changed.
+    y.title = "Y"
+    var back: [ChangeSet] = []
+    let token = scope.onChanges.listen { back.append($0) }
+    scope.revert(gone)
+    scope.flush()
+    token.cancel()
+    #expect(root.parts.map(\.title) == ["x"] && root.parts[0].parts == [y] && y.title == "Y")
+    #expect(copy.apply(gone.fragments).isComplete)
+    for set in back { #expect(copy.apply(set.fragments).isComplete) }
+    #expect(copy.canonicalJSON == scope.canonicalJSON)
+  }
+
   @Test("J078: whoever waits for the end is told once, at once if it has come")
   func waiting() async throws {
     let handle = scope.modify { root.title = "x" }
