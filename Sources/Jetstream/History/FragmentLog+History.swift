@@ -14,7 +14,8 @@ extension FragmentLog {
   /// ``Scope/restore(_:)`` the full state of this one. Every call begins with the last snapshot that is not later than
   /// `sequence`, and costs what lies between. Reads the disk on the caller.
   ///
-  /// - Throws: ``LogError/unreadable(_:_:)`` if the log has not come that far, or if what lies before is
+  /// - Throws: ``LogError/unreadable(_:_:)`` if the log has not come that far or has not written that yet,
+  ///   or if what lies before is
   ///   not kept any more; otherwise as ``restore(into:)``. What was applied until then stays.
   @discardableResult
   public func restore(
@@ -35,6 +36,9 @@ extension FragmentLog {
     while result.sequence < sequence, let record = try cursor.next() {
       result.sequence = record.sequence
       try apply(record, to: scope, &result)
+    }
+    guard result.sequence == sequence else {
+      throw .unreadable(sequence, "it is not written yet; sync the log first")
     }
     return result
   }
@@ -57,7 +61,8 @@ extension FragmentLog {
     return ChangeSet(from: old, to: scratch.fullState())
   }
 
-  /// The change sets of the records in `range` that are kept, with their numbers. Reads the disk on the
+  /// The change sets of the records in `range` that are kept and written, with their numbers; see
+  /// ``sync()`` for those that were appended just now. Reads the disk on the
   /// caller.
   ///
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.

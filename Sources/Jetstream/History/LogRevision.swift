@@ -4,8 +4,9 @@ import Foundation
 ///
 /// ```swift
 /// try log.mark("Before the review", author: "Ada")
+/// try await log.sync()
 /// for revision in try log.revisions() { print(revision.sequence, revision.label) }
-/// try log.restore(into: then, at: revision.sequence)
+/// if let last = try log.revisions(limit: 1).first { try log.restore(into: then, at: last.sequence) }
 /// ```
 ///
 /// A revision names a state; it does not keep it. Where ``LogConfiguration/history`` lets old records go,
@@ -48,7 +49,7 @@ extension FragmentLog {
     return try records.append(.revision, payload)
   }
 
-  /// The revisions, the newest first. Reads the disk on the caller; cost: O(n) in what is kept.
+  /// The revisions that are written, the newest first; see ``sync()``. Reads the disk on the caller; cost: O(n) in what is kept.
   ///
   /// - Parameters:
   ///   - sequence: only those with a smaller number are wanted, such as those behind the last one of the

@@ -12,12 +12,16 @@ import Foundation
 /// Only local changes count. What others have written since stays: a value is taken back where it is
 /// still the one that the change has given it; a model that was inserted is removed, one that was removed
 /// comes back next to its old neighbours, with the values that it had; a counter loses what was added to
-/// it. Taking back is a change like any other, which is observed, stored and sent.
+/// it. Taking back is a change like any other, which is observed, stored and sent. What a server rejects is
+/// not there to be taken back any more.
+///
+/// Nothing here may be called within ``Scope/modify(_:author:_:)``.
 ///
 /// A history belongs to the scope's isolation domain. It retains the scope.
 public final class UndoHistory {
   private let scope: Scope
   private var token: ObservationToken?
+  private var decisions: ObservationToken?
   private var undone: [ChangeSet] = []
   private var done: [ChangeSet] = []
   /// What sets that are on their way are for, by their ids; others are edits.
@@ -45,10 +49,14 @@ public final class UndoHistory {
     self.limit = limit
     if scope.hasCollectedChanges { scope.flush() }
     token = scope.onChanges.listen { [weak self] set in self?.note(set) }
+    decisions = scope.pendingChangeSets.onStateChange.listen { [weak self] in self?.note($0) }
     scope.addMembershipObserver(self)
   }
 
-  deinit { token?.cancel() }
+  deinit {
+    token?.cancel()
+    decisions?.cancel()
+  }
 
   /// Whether there is anything to take back.
   public var canUndo: Bool { !done.isEmpty || scope.hasCollectedChanges }
@@ -128,7 +136,7 @@ public final class UndoHistory {
       purposes[scope.modification!.handle.set.id] = purpose
       report = revert(set)
     }
-    if handle.set.fragments.isEmpty { purposes[handle.set.id] = nil }
+    if handle.state.isFinal, handle.set.fragments.isEmpty { purposes[handle.set.id] = nil }
     return report
   }
 
@@ -144,6 +152,30 @@ public final class UndoHistory {
     }
     if done.count > limit { done.removeFirst(done.count - limit) }
     onChange.fire(())
+  }
+}
+
+extension UndoHistory {
+  /// The server has decided about a set: what it has rejected is taken back already.
+  private func note(_ handle: ChangeSetHandle) {
+    guard handle.state == .reverted || handle.state == .partiallyReverted else { return }
+    let rejected = Set(handle.rejections.map { Rejected($0.fragment) })
+    func rest(_ set: ChangeSet) -> ChangeSet? {
+      guard set.id == handle.set.id else { return set }
+      let fragments = set.fragments.filter { !rejected.contains(Rejected($0)) }
+      if fragments.isEmpty { return nil }
+      return set.with(fragments, undo: set.undo.filter { !rejected.contains(Rejected($0)) })
+    }
+    guard (done + undone).contains(where: { $0.id == handle.set.id }) else { return }
+    (done, undone) = (done.compactMap(rest), undone.compactMap(rest))
+    onChange.fire(())
+  }
+
+  private struct Rejected: Hashable {
+    let uuid: UUID
+    let kind: SyncFragment.Kind
+
+    init(_ fragment: SyncFragment) { (uuid, kind) = (fragment.uuid, fragment.kind) }
   }
 }
 

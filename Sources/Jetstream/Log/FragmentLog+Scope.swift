@@ -33,11 +33,14 @@ extension FragmentLog {
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
     if let result = try restoreWhatIsThere(into: scope) { return result }
+    // It may have records of other kinds.
+    var result = LogRestoration(snapshot: lastSequence)
+    result.sequence = lastSequence
     try await self.snapshot(of: scope)
-    return LogRestoration(snapshot: 0)
+    return result
   }
 
-  /// The same without waiting. Nil, and nothing done, if the log is new.
+  /// The same without waiting. Nil, and nothing done, if the log has no state and no change set yet.
   package func restoreWhatIsThere(into scope: Scope) throws(LogError) -> LogRestoration? {
     var result = LogRestoration()
     let reader = LogReader(records.directory)
@@ -50,7 +53,7 @@ extension FragmentLog {
       result.sequence = record.sequence
       try apply(record, to: scope, &result)
     }
-    return result
+    return snapshot == nil && result.setCount == 0 ? nil : result
   }
 
   func apply(
@@ -132,7 +135,7 @@ extension FragmentLog {
 
   /// Writes a snapshot of the scope, and removes what the configuration does not ask to keep.
   ///
-  /// Everything that the scope has changed so far must have been appended, as ``keep(_:snapshotEvery:onFailure:)``
+  /// Everything that the scope has changed so far must have been appended, as ``keep(_:author:date:snapshotEvery:onFailure:)``
   /// does; changes that are still being collected become a set first. The state is copied here, in
   /// O(models), and written elsewhere.
   public func snapshot(of scope: Scope) async throws(LogError) {

@@ -67,6 +67,20 @@ struct LogLine {
     }
   }
 
+  /// Whether any byte is below 0x20. Looks at eight of them at a time: one that is below borrows from its
+  /// highest bit, which it has not set itself.
+  static func hasControlCharacters(_ bytes: [UInt8]) -> Bool {
+    bytes.withUnsafeBytes { raw in
+      var position = 0
+      while position + 8 <= raw.count {
+        let word = raw.loadUnaligned(fromByteOffset: position, as: UInt64.self)
+        if (word &- 0x2020_2020_2020_2020) & ~word & 0x8080_8080_8080_8080 != 0 { return true }
+        position += 8
+      }
+      return raw[position...].contains { $0 < 0x20 }
+    }
+  }
+
   /// Appends eight digits.
   static func append(checksum: UInt32, to bytes: inout [UInt8]) {
     for shift in stride(from: 28, through: 0, by: -4) {

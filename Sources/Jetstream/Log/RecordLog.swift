@@ -150,7 +150,7 @@ public final class RecordLog: Sendable {
     var size = 0
     for (_, payload) in records {
       precondition(
-        !payload.isEmpty && !payload.contains { $0 < 0x20 },
+        !payload.isEmpty && !LogLine.hasControlCharacters(payload),
         "The payload of a record has to be JSON without control characters.")
       guard payload.count <= LogLine.maxPayload else { throw .tooLong(payload.count) }
       size += payload.count

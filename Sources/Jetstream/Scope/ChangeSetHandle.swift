@@ -3,7 +3,7 @@ import Foundation
 /// What becomes of a change set.
 ///
 /// ```swift
-/// let handle = try scope.modifyAtomically("check out") { cart.isOrdered = true }
+/// let handle = scope.modifyAtomically("check out") { cart.isOrdered = true }
 /// try await handle.finished()
 /// ```
 ///
@@ -24,7 +24,7 @@ public final class ChangeSetHandle {
     /// None of it counts, and it is taken back.
     case reverted
     /// The client was closed before the server had decided: what was changed stays visible, and is not
-    /// sent any more.
+    /// sent any more. Or the scope is gone.
     case abandoned
 
     /// Whether this is the last state.
@@ -61,6 +61,8 @@ public final class ChangeSetHandle {
 
   /// How many clients have taken the set on and may decide it.
   var claims = 0
+  /// Whether ``PendingChangeSets`` has it.
+  var isPending = false
   private var waiting: [(ChangeSetError?) -> Void] = []
 
   init(_ set: ChangeSet) { self.set = set }
@@ -78,7 +80,7 @@ public final class ChangeSetHandle {
     if state.isFinal { body(error) } else { waiting.append(body) }
   }
 
-  /// Returns when the set is completed.
+  /// Returns when the set is completed. Cancelling the task does not end the wait.
   ///
   /// - Throws: ``ChangeSetError`` if not all of it counts, or if nobody will ever decide.
   public func finished(isolation: isolated (any Actor)? = #isolation) async throws(ChangeSetError) {
@@ -124,6 +126,9 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
   case rejected([Rejection])
   /// These fragments meet none of the constraints of the procedure, which is named.
   case constraintsNotMet(String, [SyncFragment])
+  /// A procedure, which is named, was asked for within another call of `modify`, or in an observer that is
+  /// told at once of what others did: what a procedure does has to be a set of its own.
+  case procedureWithin(String)
   /// The closure that made the changes has thrown; what it had changed was taken back.
   case rolledBack
   /// The client was closed before the server had decided, for this reason.
@@ -138,6 +143,8 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
       "Procedure \(procedure) does not allow "
         + fragments.map { "\($0.kind) of \($0.className) '\($0.uuid.wireText)'" }
         .joined(separator: ", ")
+    case .procedureWithin(let procedure):
+      "Procedure \(procedure) was asked for in the middle of other changes."
     case .rolledBack: "The closure that made the changes has thrown an error."
     case .abandoned(let reason): "The server has not decided: \(reason)"
     }

@@ -137,6 +137,7 @@ extension FragmentWriter {
         case .json(let old) = record.bases[base].value
       {
         record.bases[base].value = .json(PropertyOperation.apply([operation], to: old))
+        scope.modification?.originals[.init(record, property.index)] = nil
       }
     }
   }

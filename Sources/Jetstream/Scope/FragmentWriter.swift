@@ -130,6 +130,7 @@ struct FragmentWriter {
       guard let child = reference(value, property, model, at: position) else { return }
       if let base {
         record.bases[base].value = .json(child?.jsonValue ?? .null)
+        scope.modification?.originals[.init(record, property.index)] = .model(child)
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
@@ -148,7 +149,9 @@ struct FragmentWriter {
       return remotely { property.access.assign(value, to: model, at: property.offset) }
     }
     guard property.access.accepts(value) else { return false }
-    model.ensureRecord().bases[base].value = .json(value)
+    let record = model.ensureRecord()
+    record.bases[base].value = .json(value)
+    scope.modification?.originals[.init(record, property.index)] = nil
     return true
   }
 

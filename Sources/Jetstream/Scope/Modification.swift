@@ -29,6 +29,10 @@ final class Modification {
   /// The values of properties as they were when the innermost call began. Collections are not among them:
   /// their steps lead back.
   var originals: [Place: Original] = [:]
+  /// What the calls around the innermost one have changed, the outermost first, by model.
+  var aside: [[ObjectIdentifier: ContiguousArray<ModelRecord.Base>]] = []
+  /// Whether the outermost call has thrown: what observers do while it is taken back is not part of it.
+  var isOver = false
   /// Whether changes are being taken back: what leaves meanwhile may be about to return.
   var isRollingBack = false
 

@@ -10,15 +10,20 @@ public final class PendingChangeSets {
   /// Fires when a set has left, which it does as soon as its state is final.
   public let onRemove = Signal<ChangeSetHandle>()
 
-  /// What becomes of each of them.
-  public private(set) var handles: [ChangeSetHandle] = []
+  /// What becomes of each of them. Cost: O(n).
+  public var handles: [ChangeSetHandle] { Array(queue[first...]) }
 
   /// How many there are.
-  public var count: Int { handles.count }
+  public var count: Int { queue.count - first }
+
+  private var queue: [ChangeSetHandle] = []
+  /// Where the queue begins: what is decided first has mostly come first.
+  private var first = 0
 
   func add(_ handle: ChangeSetHandle) {
-    if handles.contains(where: { $0 === handle }) { return }
-    handles.append(handle)
+    if handle.isPending || handle.state.isFinal { return }
+    handle.isPending = true
+    queue.append(handle)
     onAdd.fire(handle)
   }
 
@@ -26,9 +31,25 @@ public final class PendingChangeSets {
   /// decision is the one.
   func finish(_ handle: ChangeSetHandle, _ decision: (ChangeSetHandle) -> Void) {
     if handle.state.isFinal { return }
-    handles.removeAll { $0 === handle }
+    remove(handle)
     decision(handle)
     onStateChange.fire(handle)
     onRemove.fire(handle)
+  }
+
+  private func remove(_ handle: ChangeSetHandle) {
+    guard handle.isPending else { return }
+    handle.isPending = false
+    guard queue[first] === handle else { return removeLater(handle) }
+    first += 1
+    if first * 2 > queue.count {
+      queue.removeFirst(first)
+      first = 0
+    }
+  }
+
+  private func removeLater(_ handle: ChangeSetHandle) {
+    guard let at = queue[first...].firstIndex(where: { $0 === handle }) else { return }
+    queue.remove(at: at)
   }
 }

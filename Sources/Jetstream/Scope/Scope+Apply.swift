@@ -110,7 +110,7 @@ extension Scope {
     guard isSealMissed else { return }
     isSealMissed = false
     isCollecting = false
-    if hasCollectedChanges { startCollecting() }
+    if hasCollectedChanges || deferred != nil { startCollecting() }
   }
 
   /// All fragments are applied: what none of them has put anywhere else is detached.

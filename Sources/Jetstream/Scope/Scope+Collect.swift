@@ -53,7 +53,10 @@ extension Scope {
   func tickWillDeliver() { seal() }
 
   func seal(includingHeldBack: Bool = false) {
-    if modification != nil { return }
+    guard modification == nil else {
+      isSealMissed = true
+      return
+    }
     // What is written next may be of properties that were changed here, which stay in front of it.
     guard applying == 0 else {
       isSealMissed = true
@@ -67,7 +70,7 @@ extension Scope {
   }
 
   /// The handle of the calls of `modify` that the next set is of.
-  private func takeDeferred() -> ChangeSetHandle? {
+  func takeDeferred() -> ChangeSetHandle? {
     guard let over = deferred else { return nil }
     deferred = nil
     forgetDeparted(over)

@@ -56,17 +56,14 @@ extension Scope {
   ///   - procedure: its name, such as `Cart.checkOut`.
   ///   - constraints: what the procedure is known to ask of each fragment. If one fragment meets none of
   ///     them, the changes are taken back and nothing is sent. Without any, the server decides alone.
-  /// - Throws: ``ChangeSetError/constraintsNotMet(_:_:)``, or what `body` throws.
+  /// - Throws: ``ChangeSetError/constraintsNotMet(_:_:)``; ``ChangeSetError/procedureWithin(_:)`` where the
+  ///   changes could not be a set of their own; or what `body` throws.
   @discardableResult
   public func modify(
     procedure: String, constraints: [Constraint] = [], message: String? = nil,
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
-    requireNoModification("asked for procedure \(procedure)")
-    precondition(
-      applying == 0,
-      "Scope \(name) was asked for procedure \(procedure) by an observer that is told at once of what "
-        + "others did: call it in the next tick, as a coalesced observer does.")
+    if modification != nil || applying > 0 { throw ChangeSetError.procedureWithin(procedure) }
     let modification = begin(
       ChangeSet(
         fragments: [], undo: [], author: author, message: message, isAtomic: true,
@@ -82,9 +79,9 @@ extension Scope {
   private func modify<Failure>(
     _ set: ChangeSet, _ body: () throws(Failure) -> Void
   ) throws(Failure) -> ChangeSetHandle {
-    if let modification {
-      modification.join(set)
+    if let modification, !modification.isOver {
       try join(body)
+      modification.join(set)
       return modification.handle
     }
     if applying > 0 { return try modifyLater(set, body) }
@@ -101,12 +98,20 @@ extension Scope {
   private func modifyLater<Failure>(
     _ set: ChangeSet, _ body: () throws(Failure) -> Void
   ) throws(Failure) -> ChangeSetHandle {
-    let made = deferred ?? Modification(set)
-    if deferred != nil { made.join(set) }
-    deferred = made
+    let (before, outer) = (deferred, modification)
+    let made = before ?? Modification(set)
     modification = made
-    defer { modification = nil }
-    try join(body)
+    defer { modification = outer }
+    do { try join(body) } catch {
+      if before == nil {
+        forgetDeparted(made)
+        made.handle.finish(.reverted, .rolledBack)
+      }
+      throw error
+    }
+    if before != nil { made.join(set) }
+    deferred = made
+    startCollecting()
     return made.handle
   }
 
@@ -144,7 +149,7 @@ extension Scope {
       }
     }
     end(modification)
-    isCollecting = false
+    (isCollecting, isSealMissed) = (false, false)
     if let collected { sealed.append(collected) } else { handle.finish(.completed, nil) }
     tickDidDeliver()
     return nil
@@ -166,6 +171,6 @@ extension Scope {
 
   func requireNoModification(_ what: String) {
     precondition(
-      modification == nil, "Scope \(name) was \(what) within modify, where that cannot be undone.")
+      modification == nil, "Scope \(name) was \(what) within modify, which could not take it back.")
   }
 }

@@ -11,12 +11,20 @@ extension Scope {
   public func pauseIncoming() { incomingPauses += 1 }
 
   /// Takes back one ``pauseIncoming()``. After the last, all that has come meanwhile is applied, in
-  /// order, as one change; if a change set is being delivered, as soon as it is.
+  /// order, as one change: if a change set is being delivered, or within ``modify(_:author:_:)``, as soon as
+  /// that is over, and in an observer that is told at once of what others did, with the next tick.
   public func resumeIncoming() {
     precondition(incomingPauses > 0, "resumeIncoming() was called more often than pauseIncoming().")
     incomingPauses -= 1
     guard incomingPauses == 0 else { return }
-    if isDelivering { incomingResumes = true } else { onIncomingResumed?() }
+    if isDelivering {
+      incomingResumes = true
+    } else if modification != nil || applying > 0 {
+      incomingResumes = true
+      startCollecting()
+    } else {
+      onIncomingResumed?()
+    }
   }
 
   /// The change set is delivered during which the last pause has ended.

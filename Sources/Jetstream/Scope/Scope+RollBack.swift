@@ -35,6 +35,7 @@ extension Scope {
   /// Everything that was changed is known as `values`, and nothing of it is collected any more.
   func rollBack(_ modification: Modification, to values: [SavedValue], _ error: ChangeSetError) {
     // Until the end, so that nothing is collected of a state in between.
+    modification.isOver = true
     restore(values)
     end(modification)
     changed.removeAll { $0.bases.isEmpty }
@@ -47,22 +48,27 @@ extension Scope {
     }
     withExtendedLifetime(gone) {}
     // A tick within the call has found nothing to do and does not come again.
-    isCollecting = false
-    if hasCollectedChanges { startCollecting() }
+    (isCollecting, isSealMissed) = (false, false)
+    if hasCollectedChanges || deferred != nil || incomingResumes { startCollecting() }
     modification.handle.finish(.reverted, error)
   }
 
   /// Performs the closure of a call that joins another one. If it throws, what it has changed is taken
   /// back, and what was changed before is as before.
   func join<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
+    // What cannot throw needs no way back of its own.
+    if Failure.self == Never.self { return try body() }
     let before = changed.filter { !$0.bases.isEmpty }.map {
       SetAside(record: $0, bases: $0.bases)
     }
     let originals = modification?.originals ?? [:]
+    modification?.aside.append(
+      Dictionary(uniqueKeysWithValues: before.map { (ObjectIdentifier($0.record), $0.bases) }))
     for entry in before { entry.record.dropBases() }
     changed = []
     modification?.originals = [:]
     defer {
+      modification?.aside.removeLast()
       reinstate(before)
       modification?.originals.merge(originals) { _, first in first }
     }

@@ -38,12 +38,18 @@ extension Scope {
   /// What was changed until now still comes out of ``onChanges``; that the models are gone does not,
   /// since no property says so. A scope that is being synced must be closed first. Cost: O(n).
   ///
+  /// - Precondition: this is not called within ``modify(_:author:_:)``.
   /// - Returns: the model that was the root.
   @discardableResult
   public func releaseRoot() -> ModelObject? {
     guard let model = root else { return nil }
     requireNoModification("asked for its root")
-    if let set = collect() { sealed.append(set) }
+    let handle = takeDeferred()
+    if let set = collect(for: handle) {
+      sealed.append(set)
+    } else {
+      handle?.finish(.completed, nil)
+    }
     rootRecord = nil
     var events = StructureEvents()
     Structure.detachUnreached(among: [model], from: self, &events)

@@ -118,7 +118,12 @@ public final class Scope: TickClient {
     if let root { setRoot(root, isInitial: true) }
   }
 
-  deinit { dissolve() }
+  deinit {
+    for handle in sealed.map(\.handle) + [deferred?.handle] {
+      handle?.finish(.abandoned, .abandoned("its scope is gone"))
+    }
+    dissolve()
+  }
 
   /// Forgets all models without telling anybody.
   func dissolve() {

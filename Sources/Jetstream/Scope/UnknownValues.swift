@@ -70,13 +70,18 @@ extension ModelRecord {
   func confirmedProperties() -> JSONObject {
     var values = syncedProperties()
     guard let model else { return values }
-    for base in bases {
+    var lists: [Int: ModelList] = [:]
+    // What a call of `modify` has set aside came before.
+    let own = ObjectIdentifier(self)
+    let aside = modification?.aside.reversed().compactMap { $0[own] } ?? []
+    for base in ([bases] + aside).joined() {
       let property = schema.properties[base.index]
       guard property.isSynced else { continue }
       if case .json(let old) = base.value {
         values[property.wireName] = old
       } else {
-        values[property.wireName] = base.list(now: model.list(of: property))?.json
+        lists[base.index] = base.list(now: lists[base.index] ?? model.list(of: property))
+        values[property.wireName] = lists[base.index]?.json
       }
     }
     return values

@@ -164,6 +164,8 @@ extension Replica: MembershipObserver {
   /// A model that the app puts back itself is new to the others, as it is.
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
+    // Nor does one that is back because a call of `modify` has thrown bring anything of others.
+    if scope.modification?.isRollingBack == true { return }
     if let values, scope.isWritingRemotely { revived[model.uuid] = values }
   }
 

@@ -176,6 +176,22 @@ import Testing
     #expect(scope.canonicalJSON == states[1] && root.number == 2)
   }
 
+  @Test("Y075: a name that is given before there is anything does not hide what is there")
+  func markOfNewLog() async throws {
+    let folder = try TemporaryDirectory()
+    let log = try FragmentLog(folder.path)
+    try log.mark("start", date: nil)
+    root.number = 7
+    scope.flush()
+    let restored = try await log.restore(into: scope)
+    #expect(restored.sequence == 1 && restored.snapshot == 1)
+    #expect(root.number == 7)
+    try await log.close()
+    let again = Scope(name: "Again", root: Node(), ticker: .manual())
+    try await FragmentLog(folder.path).restore(into: again)
+    #expect(again.canonicalJSON == scope.canonicalJSON)
+  }
+
   @Test("Y075: a revision outlives the history that it was in; a wrong one says what is wrong")
   func oldRevisions() async throws {
     let folder = try TemporaryDirectory()

@@ -112,6 +112,21 @@ import Testing
     #expect(root.number == 1 && history.undoStack.count == 1 && history.redoStack.isEmpty)
   }
 
+  @Test("Taking back in an observer of what others do can be done again")
+  func undoWhileApplying() {
+    root.number = 1
+    scope.flush()
+    let listener = Listener()
+    root.observeChangeImmediately(listener, \.label) { [history] _, _, _ in history.undo() }
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Node", properties: ["label": "remote"])
+    scope.apply([change])
+    scope.flush()
+    #expect(root.number == 0 && history.undoStack.isEmpty && history.redoStack.count == 1)
+    history.redo()
+    #expect(root.number == 1)
+  }
+
   @Test("Y072: what others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))

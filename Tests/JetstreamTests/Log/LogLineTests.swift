@@ -101,4 +101,21 @@ struct LogLineTests {
     disk.files = ["lock": bytes]
     #expect(LogMark(disk) == nil)
   }
+
+  @Test("Control characters are found wherever they stand, and nothing else is taken for one")
+  func controlCharacters() {
+    for length in 0...20 {
+      for other: UInt8 in [0x20, 0x21, 0x7F, 0x80, 0x9F, 0xA0, 0xFF] {
+        var bytes = [UInt8](repeating: other, count: length)
+        #expect(!LogLine.hasControlCharacters(bytes), "\(length) of \(other)")
+        for place in bytes.indices {
+          for control: UInt8 in [0, 1, 0x0A, 0x1F] {
+            bytes[place] = control
+            #expect(LogLine.hasControlCharacters(bytes), "\(control) at \(place) of \(length)")
+          }
+          bytes[place] = other
+        }
+      }
+    }
+  }
 }

@@ -404,6 +404,99 @@ private final class Draft: ModelObject {
     #expect(copy.canonicalJSON == scope.canonicalJSON)
   }
 
+  @Test("What a call that has thrown wanted to say is not said of others' changes")
+  func labelsOfThrown() {
+    let sets = sets {
+      scope.modify("outer") {
+        root.title = "a"
+        #expect(throws: Oops.self) {
+          try scope.modifyAtomically("inner", author: "Ada") { throw Oops() }
+        }
+      }
+      let listener = Listener()
+      root.observeChangeImmediately(listener, \.stars) { [scope] _, _, _ in
+        try? scope.modifyAtomically("told") { throw Oops() }
+      }
+      let change = SyncFragment(
+        .change, uuid: root.uuid, className: "Draft", properties: ["stars": 3])
+      scope.apply([change])
+      root.title = "b"
+      scope.flush()
+    }
+    #expect(sets.map(\.message) == ["outer", nil] && sets.map(\.author) == [nil, nil])
+    #expect(sets.allSatisfy { !$0.isAtomic })
+  }
+
+  @Test(
+    "A call in an observer of what others do is over with the next tick, also if it changes nothing"
+  )
+  func emptyWhileApplying() async throws {
+    let listener = Listener()
+    var handle: ChangeSetHandle?
+    root.observeChangeImmediately(listener, \.title) { [root, scope] _, _, _ in
+      handle = scope.modifyAtomically("told") { root.stars = 0 }
+    }
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Draft", properties: ["title": "remote"])
+    scope.apply([change])
+    #expect(handle?.state == .syncing && !scope.hasCollectedChanges)
+    #if ON_ACTOR
+    try await handle?.finished()
+    #else
+    scope.ticker.advance(by: .milliseconds(20))
+    #endif
+    #expect(handle?.state == .completed)
+    let sets = sets { scope.modify { root.stars = 1 } }
+    #expect(sets.map(\.isAtomic) == [false])
+  }
+
+  @Test("Whoever changes something on the way back gets a handle of that")
+  func observersModify() {
+    let listener = Listener()
+    var handle: ChangeSetHandle?
+    root.observeChangeImmediately(listener, \.title) { [root, scope] _, _, new in
+      if new == "root" { handle = scope.modify("back") { root.stars = 5 } }
+    }
+    let sets = sets {
+      #expect(throws: Oops.self) {
+        try scope.modify("there") {
+          root.title = "x"
+          throw Oops()
+        }
+      }
+      scope.flush()
+    }
+    #expect(sets.map(\.message) == ["back"] && root.stars == 5)
+    #expect(handle?.state == .completed && handle?.set == sets.first)
+  }
+
+  @Test("A procedure cannot be part of something else")
+  func nestedProcedure() throws {
+    try scope.modify {
+      root.title = "a"
+      #expect(throws: ChangeSetError.procedureWithin("p")) {
+        try scope.modify(procedure: "p") { root.title = "b" }
+      }
+    }
+    #expect(root.title == "a")
+  }
+
+  @Test("A scope that goes decides nothing any more")
+  func scopeGoes() {
+    let root = Draft("other")
+    var scope: Scope? = Scope(name: "Other", root: root, ticker: .manual())
+    let listener = Listener()
+    var handle: ChangeSetHandle?
+    root.observeChangeImmediately(listener, \.title) { [weak scope, root] _, _, _ in
+      handle = scope?.modify { root.stars = 1 }
+    }
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Draft", properties: ["title": "remote"])
+    scope?.apply([change])
+    scope = nil
+    #expect(handle?.state == .abandoned)
+  }
+
   @Test("J078: whoever waits for the end is told once, at once if it has come")
   func waiting() async throws {
     let handle = scope.modify { root.title = "x" }

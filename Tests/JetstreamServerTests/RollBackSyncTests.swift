@@ -1,0 +1,125 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+private struct Oops: Error {}
+
+/// What is taken back here while a server has its say.
+@Suite("Changes that are rolled back in a scope that a client syncs")
+struct RollBackSyncTests {
+  private let server = ScriptedServer()
+  private let shape = Shape()
+  private let ok = FragmentReply()
+  private let no = FragmentReply(error: .rejected("no"))
+
+  private var canvas: Canvas { server.canvas }
+  private var scope: Scope { server.scope }
+
+  init() {
+    canvas.shapes = [shape]
+    scope.flush()
+    server.join()
+  }
+
+  private func change(_ model: ModelObject, _ properties: JSONObject) -> SyncFragment {
+    SyncFragment(
+      .change, uuid: model.uuid, className: model is Canvas ? "Canvas" : "Shape",
+      properties: properties)
+  }
+
+  @Test("A removal that was rolled back leaves no old values behind", arguments: [0, 1, 2])
+  func removal(way: Int) throws {
+    switch way {
+    case 0:
+      try? scope.modify {
+        canvas.shapes.remove(shape)
+        throw Oops()
+      }
+    case 1:
+      #expect(throws: ChangeSetError.self) {
+        try scope.modify(procedure: "p", constraints: [Constraint(.add, "Shape")]) {
+          canvas.shapes.remove(shape)
+        }
+      }
+    default:
+      scope.modify {
+        canvas.name = "kept"
+        try? scope.modify {
+          canvas.shapes.remove(shape)
+          throw Oops()
+        }
+      }
+    }
+    server.tell(change(shape, ["x": 9]))
+    server.tell(change(canvas, ["name": "theirs"]))
+    #expect(shape.x == 9 && canvas.shapes == [shape])
+    #expect(server.engine.brokenInvariants() == [])
+  }
+
+  @Test(
+    "A model that was changed before it was removed in a call of its own comes back as others know it"
+  )
+  func removalInNestedCall() {
+    scope.modify {
+      shape.x = 1
+      try? scope.modify { () throws in canvas.shapes.remove(shape) }
+    }
+    server.reply(to: server.takeSyncs().first?.index ?? 0, no)
+    #expect(canvas.shapes == [shape] && shape.x == 0)
+  }
+
+  @Test(
+    "What comes in while a call goes on is not lost when it is rolled back",
+    arguments: [false, true])
+  func incoming(isNested: Bool) {
+    scope.pauseIncoming()
+    server.tell(change(shape, ["x": 5, "y": 6]))
+    try? scope.modify {
+      shape.x = 1
+      if isNested {
+        scope.modify { scope.resumeIncoming() }
+      } else {
+        scope.resumeIncoming()
+      }
+      throw Oops()
+    }
+    server.ticker.advance(by: .milliseconds(20))
+    #expect(shape.x == 5 && shape.y == 6)
+    #expect(!scope.isIncomingPaused && server.engine.brokenInvariants() == [])
+  }
+
+  @Test("Fragments that are applied while a call goes on are not lost when it is rolled back")
+  func applying() {
+    try? scope.modify {
+      shape.x = 1
+      canvas.selected = shape
+      scope.apply([change(shape, ["x": 5]), change(canvas, ["selected": .null, "name": "theirs"])])
+      #expect(shape.x == 1 && canvas.selected === shape)
+      throw Oops()
+    }
+    #expect(shape.x == 5 && canvas.selected == nil && canvas.name == "theirs")
+  }
+
+  @Test("What the server has rejected cannot be undone")
+  func undoOfRejected() {
+    let history = UndoHistory(of: scope)
+    scope.modify { shape.x = 1 }
+    scope.modify {
+      shape.y = 1
+      canvas.name = "mine"
+    }
+    let messages = server.takeSyncs()
+    let replies = messages[1].fragments.map { $0.className == "Shape" ? no : ok }
+    server.deliver([
+      .scopeSyncReply(ScopeSyncReply(replyTo: messages[0].index, fragmentReplies: [no])),
+      .scopeSyncReply(ScopeSyncReply(replyTo: messages[1].index, fragmentReplies: replies)),
+    ])
+    #expect(history.undoStack.map { $0.fragments.map(\.properties) } == [[["name": "mine"]]])
+    #expect(history.undoStack.map { $0.undo.map(\.properties) } == [[["name": .null]]])
+    history.undo()
+    #expect(canvas.name == nil && !history.canUndo && history.canRedo)
+    let undo = server.takeSyncs().first
+    server.reply(to: undo?.index ?? 0, no)
+    #expect(canvas.name == "mine" && !history.canRedo)
+  }
+}
