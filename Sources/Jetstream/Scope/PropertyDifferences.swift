@@ -1,0 +1,152 @@
+import Foundation
+
+extension ModelRecord {
+  /// The model as an addition with every synced property.
+  func addFragment(
+    _ kind: SyncFragment.Kind = .add, withHeldBack: Bool = true
+  ) -> SyncFragment {
+    SyncFragment(
+      kind, uuid: uuid, className: wireClassName,
+      properties: syncedProperties(withHeldBack: withHeldBack))
+  }
+
+  /// The model that has left as the others know it, in a form that adds it again.
+  func known() -> SyncFragment {
+    SyncFragment(.add, uuid: uuid, className: wireClassName, properties: confirmedProperties())
+  }
+
+  /// The value that the others know of a property with a minimal sync interval, where it is not the
+  /// current one.
+  func heldBackBase(of property: ModelSchema.Property) -> JSONValue? {
+    guard property.options.minSyncInterval != nil,
+      let base = bases.first(where: { $0.index == property.index }),
+      case .json(let value) = base.value
+    else { return nil }
+    return value
+  }
+
+  func syncedProperties(withHeldBack: Bool = true) -> JSONObject {
+    var properties = JSONObject()
+    guard let model else { return properties }
+    for property in schema.properties where property.isSynced {
+      let shared = withHeldBack ? nil : heldBackBase(of: property)
+      properties.append(newKey: property.wireName, shared ?? model.json(of: property))
+    }
+    for (key, value) in unknownProperties { properties.append(newKey: key, value) }
+    return properties
+  }
+
+  /// The properties that differ from their bases, with what leads there and back; forgets the bases,
+  /// except those of properties that are to be held back.
+  ///
+  /// - Parameter whole: whether collections and counters are wanted as values, too.
+  func takeDifferences(
+    whole: Bool, holdingBack isHeldBack: (Int) -> Bool
+  ) -> PropertyDifferences {
+    var result = PropertyDifferences()
+    let taken = bases
+    dropBases()
+    guard let model else { return result }
+    let isThrottled = !schema.throttledProperties.isEmpty
+    for base in taken {
+      if isThrottled, isHeldBack(base.index) {
+        captured.insert(base.index)
+        bases.append(base)
+        continue
+      }
+      let property = schema.properties[base.index]
+      guard property.isSynced else { continue }
+      if case .json(let old) = base.value {
+        if model.holds(old, in: property) { continue }
+        let new = model.json(of: property)
+        if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
+          result.add(property.wireName, [.add(delta)], [.add(-delta)])
+          if whole { result.addWhole(property.wireName, now: new, before: old) }
+        } else {
+          result.now.values.append(newKey: property.wireName, new)
+          result.before.values.append(newKey: property.wireName, old)
+        }
+      } else {
+        let new = model.list(of: property)
+        let steps: [ListOperation]
+        switch base.value {
+        case .steps(let known): steps = known
+        case .list(let old): steps = ListDifference.operations(from: old, to: new)
+        case .json: continue
+        }
+        let edit = CollectionEdit(steps, now: new)
+        if edit.forward.isEmpty { continue }
+        result.add(property.wireName, edit.forward, edit.backward)
+        if whole {
+          result.addWhole(property.wireName, now: new.json, before: steps.undone(on: new).json)
+        }
+      }
+    }
+    return result
+  }
+}
+
+/// What has become of a model's properties since the last change set.
+struct PropertyDifferences {
+  /// Values and operations that take a model's properties from one state to another.
+  struct Content {
+    var values = JSONObject()
+    var operations = PropertyOperations()
+
+    var isEmpty: Bool { values.isEmpty && operations.isEmpty }
+
+    func fragment(of record: ModelRecord) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: record.uuid, className: record.wireClassName, properties: values,
+        operations: operations)
+    }
+
+    /// The content with these values in place of the operations.
+    func with(_ whole: JSONObject) -> Content {
+      var values = values
+      for (key, value) in whole { values.append(newKey: key, value) }
+      return Content(values: values)
+    }
+  }
+
+  /// What leads from the old values to the new ones.
+  var now = Content()
+  /// What leads back.
+  var before = Content()
+  /// The values that the operations have led to, and those that they began with.
+  private(set) var wholeNow = JSONObject()
+  private(set) var wholeBefore = JSONObject()
+
+  mutating func add(
+    _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]
+  ) {
+    now.operations.append(newKey: key, forward)
+    before.operations.append(newKey: key, backward)
+  }
+
+  mutating func addWhole(_ key: String, now: JSONValue, before: JSONValue) {
+    wholeNow.append(newKey: key, now)
+    wholeBefore.append(newKey: key, before)
+  }
+}
+
+extension JSONValue {
+  /// What has to be added to one whole number to get another; nil for anything else.
+  static func difference(from old: JSONValue, to new: JSONValue) -> Int64? {
+    func number(_ value: JSONValue) -> Int128? {
+      switch value {
+      case .integer(let number): Int128(number)
+      case .unsigned(let number): Int128(number)
+      default: nil
+      }
+    }
+    guard let old = number(old), let new = number(new) else { return nil }
+    // The way back has to be a number, too.
+    return Int64(exactly: new - old).flatMap { $0 == .min ? nil : $0 }
+  }
+}
+
+extension ModelList {
+  /// The UUIDs in order.
+  var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
+}
