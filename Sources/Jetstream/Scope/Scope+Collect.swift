@@ -140,11 +140,7 @@ extension Scope {
       fragments.append(fragment)
       if isWhole { whole.append(fragment) }
     }
-    if keepsRemovedModels {
-      for model in left {
-        if let record = model.record, hasLeft(record) { undo.append(record.known()) }
-      }
-    }
+    if keepsRemovedModels { undo += knownModelsThatLeft() }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
       let differences = record.takeDifferences(whole: isWhole) { [throttle] in

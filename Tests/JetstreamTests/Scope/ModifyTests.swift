@@ -376,6 +376,32 @@ private final class Draft: ModelObject {
     #expect(!scope.hasCollectedChanges)
   }
 
+  @Test("What others put into a model that is being removed comes back with it")
+  func inverseWithWhatCame() throws {
+    let a = Draft("a")
+    root.parts = [a]
+    scope.flush()
+    let copy = manualScope(Draft())
+    try copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
+    root.parts.remove(a)
+    let (came, below) = (UUID(), UUID())
+    let theirs = [
+      SyncFragment(
+        .add, uuid: came, className: "Draft",
+        properties: ["title": "came", "parts": [.string(below.wireText)]]),
+      SyncFragment(.add, uuid: below, className: "Draft", properties: ["title": "below"]),
+      SyncFragment(
+        .change, uuid: a.uuid, className: "Draft", properties: ["parts": [.string(came.wireText)]]),
+    ]
+    scope.apply(theirs)
+    #expect(copy.apply(theirs).isComplete)
+    let before = copy.canonicalJSON
+    let gone = try #require(sets { scope.flush() }.first)
+    #expect(copy.apply(gone.fragments).isComplete && copy.count == 1)
+    #expect(copy.apply(gone.inverse.fragments).isComplete)
+    #expect(copy.canonicalJSON == before && copy.count == 4)
+  }
+
   @Test("What only a local property holds any more has left for the others, who can get it back")
   func inverseOfUnsharing() throws {
     let (x, y, z) = (Draft("x"), Draft("y"), Draft("z"))
