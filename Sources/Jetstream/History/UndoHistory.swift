@@ -15,7 +15,7 @@ import Foundation
 /// it. Taking back is a change like any other, which is observed, stored and sent. What a server rejects is
 /// not there to be taken back any more.
 ///
-/// Nothing here may be called within ``Scope/modify(_:author:_:)``.
+/// Within ``Scope/modify(_:author:_:)`` only ``revert(_:)`` may be called, which is part of the set then.
 ///
 /// A history belongs to the scope's isolation domain. It retains the scope.
 public final class UndoHistory {

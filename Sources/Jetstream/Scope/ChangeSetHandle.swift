@@ -23,8 +23,8 @@ public final class ChangeSetHandle {
     case partiallyReverted
     /// None of it counts, and it is taken back.
     case reverted
-    /// The client was closed before the server had decided: what was changed stays visible, and is not
-    /// sent any more. Or the scope is gone.
+    /// The client was closed, or the scope is gone, before anything was decided: what was changed stays
+    /// visible, and is not sent any more.
     case abandoned
 
     /// Whether this is the last state.
@@ -131,7 +131,7 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
   case procedureWithin(String)
   /// The closure that made the changes has thrown; what it had changed was taken back.
   case rolledBack
-  /// The client was closed before the server had decided, for this reason.
+  /// Nobody will decide any more, for this reason: the client was closed, or the scope is gone.
   case abandoned(String)
 
   /// What happened, in words.

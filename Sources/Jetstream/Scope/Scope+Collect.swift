@@ -53,12 +53,9 @@ extension Scope {
   func tickWillDeliver() { seal() }
 
   func seal(includingHeldBack: Bool = false) {
-    guard modification == nil else {
-      isSealMissed = true
-      return
-    }
-    // What is written next may be of properties that were changed here, which stay in front of it.
-    guard applying == 0 else {
+    // What belongs together is one set; and what others did and is written next may be of properties that
+    // were changed here, which stay in front of it.
+    guard modification == nil, applying == 0 else {
       isSealMissed = true
       return
     }

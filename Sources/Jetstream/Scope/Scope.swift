@@ -90,7 +90,8 @@ public final class Scope: TickClient {
   @exclusivity(unchecked) var modification: Modification?
   /// Calls of `modify` that are over, but whose set has to wait until all that others did is applied.
   var deferred: Modification?
-  /// Whether changes should have become a set while that was going on.
+  /// Whether changes should have become a set during a call of `modify`, or while others' changes were
+  /// being applied.
   var isSealMissed = false
   /// The change sets that a server has not decided.
   public let pendingChangeSets = PendingChangeSets()
