@@ -3,21 +3,11 @@ import JetstreamServer
 import Testing
 
 @Suite("What becomes of a change set")
-struct ChangeSetFateTests {
-  private let server = ScriptedServer()
-  private let shape = Shape()
-  private let ok = FragmentReply()
-  private let no = FragmentReply(error: .rejected("no"))
+struct ChangeSetFateTests: ScriptedSuite {
+  let server = ScriptedServer()
+  let shape = Shape()
 
-  private var canvas: Canvas { server.canvas }
-  private var scope: Scope { server.scope }
-  private var pending: PendingChangeSets { scope.pendingChangeSets }
-
-  init() {
-    canvas.shapes = [shape]
-    scope.flush()
-    server.join()
-  }
+  init() { joinWithShape() }
 
   /// Makes a set and gives the message that carries it.
   private func send(_ body: () -> Void) -> (fate: Fate, message: ScopeSync?) {

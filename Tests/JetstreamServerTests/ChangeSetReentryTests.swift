@@ -4,27 +4,11 @@ import Testing
 
 /// Change sets that are made by whoever is told of other changes.
 @Suite("Change sets made in callbacks")
-struct ChangeSetReentryTests {
-  private let server = ScriptedServer()
-  private let shape = Shape()
-  private let ok = FragmentReply()
-  private let no = FragmentReply(error: .rejected("no"))
+struct ChangeSetReentryTests: ScriptedSuite {
+  let server = ScriptedServer()
+  let shape = Shape()
 
-  private var canvas: Canvas { server.canvas }
-  private var scope: Scope { server.scope }
-  private var pending: PendingChangeSets { scope.pendingChangeSets }
-
-  init() {
-    canvas.shapes = [shape]
-    scope.flush()
-    server.join()
-  }
-
-  private func change(_ model: ModelObject, _ properties: JSONObject) -> SyncFragment {
-    SyncFragment(
-      .change, uuid: model.uuid, className: model is Canvas ? "Canvas" : "Shape",
-      properties: properties)
-  }
+  init() { joinWithShape() }
 
   private func names(_ sets: [ChangeSet]) -> [JSONValue?] {
     sets.map { $0.fragments.first?.properties["name"] }

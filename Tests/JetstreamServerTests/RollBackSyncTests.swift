@@ -6,26 +6,11 @@ private struct Oops: Error {}
 
 /// What is taken back here while a server has its say.
 @Suite("Changes that are rolled back in a scope that a client syncs")
-struct RollBackSyncTests {
-  private let server = ScriptedServer()
-  private let shape = Shape()
-  private let ok = FragmentReply()
-  private let no = FragmentReply(error: .rejected("no"))
+struct RollBackSyncTests: ScriptedSuite {
+  let server = ScriptedServer()
+  let shape = Shape()
 
-  private var canvas: Canvas { server.canvas }
-  private var scope: Scope { server.scope }
-
-  init() {
-    canvas.shapes = [shape]
-    scope.flush()
-    server.join()
-  }
-
-  private func change(_ model: ModelObject, _ properties: JSONObject) -> SyncFragment {
-    SyncFragment(
-      .change, uuid: model.uuid, className: model is Canvas ? "Canvas" : "Shape",
-      properties: properties)
-  }
+  init() { joinWithShape() }
 
   @Test("A removal that was rolled back leaves no old values behind", arguments: [0, 1, 2])
   func removal(way: Int) throws {
