@@ -22,8 +22,8 @@ extension Scope {
   /// scope stays there; ``onError`` tells, and that it is gone from here is collected.
   ///
   /// Within `body`, another call joins this one: there is one set, and both get the same handle. If the
-  /// other one's body throws, what it has changed is taken back, and this one may go on. Joining costs
-  /// O(n) in the models that were changed so far.
+  /// other one's body throws, what it has changed is taken back, also of models that had left the scope in
+  /// this one, and this one may go on. Joining costs O(n) in the models that were changed so far.
   ///
   /// In an observer that is told at once of what others did, the set has to wait until all of that is
   /// there: it comes with the next tick, with whatever else was changed until then.

@@ -77,7 +77,9 @@ extension Forest {
   /// the scope since keep what they had when they came: nothing foretells that.
   private func takeBack(_ number: Int, to start: ForestReference, _ visitors: Set<Int>) {
     adoptNew()
-    let members = start.members[number] ?? []
+    // What had left in a call around this one comes back as it was when this one began.
+    let departed = start.capture.filter { $0.value == number }.keys
+    let members = (start.members[number] ?? []).union(departed)
     var nodes = reference.nodes
     for id in members { nodes[id] = start.nodes[id] }
     for id in visitors.subtracting(members) where plants[id] != nil {
@@ -86,7 +88,7 @@ extension Forest {
     }
     reference.takeBack(number, to: start, nodes)
     isForetold = false
-    for id in members {
+    for id in start.members[number] ?? [] {
       let isNew = plants[id]?.record?.isNew == true
       expect(
         isNew == start.fresh.contains(id),

@@ -14,7 +14,7 @@ import Testing
 @Suite(.serialized, .paced) struct ForestAcceptanceTests {
   /// Seeds that once found something stay.
   static let fixedSeeds: [UInt64] =
-    Array(1...12) + [1005, 1013, 1021, 1079, 1129, 1165, 1192, 65_087_427_399_948]
+    Array(1...12) + [1005, 1013, 1021, 1079, 1129, 1165, 1192, 1451, 65_087_427_399_948]
 
   static var seeds: [UInt64] {
     let environment = ProcessInfo.processInfo.environment

@@ -246,4 +246,31 @@ import Testing
     #expect(sets.map { $0.fragments.map(\.kind) } == [[.add, .change]])
     #expect(sets.first?.fragments.first?.uuid == c.uuid)
   }
+
+  @Test("What left in the call around one that throws is what it was when that one began")
+  func departedBefore() throws {
+    let (leaving, a) = (Twig(), Twig())
+    leaving.text = "there"
+    root.items = [leaving]
+    scope.flush()
+    let sets = try sets {
+      try scope.modify {
+        root.items = []
+        leaving.count = 1
+        #expect(throws: Snap.self) {
+          try scope.modify {
+            leaving.items = [a]
+            leaving.text = "gone"
+            leaving.count = 2
+            throw Snap()
+          }
+        }
+        #expect(leaving.items.isEmpty && leaving.text == "there" && leaving.count == 1)
+        root.items = [leaving]
+      }
+    }
+    #expect(root.items == [leaving] && leaving.scope === scope && a.scope == nil)
+    #expect(sets.map { $0.fragments.map(\.uuid) } == [[leaving.uuid]])
+    #expect(sets.first?.fragments.first?.operations["count"] == [.add(1)])
+  }
 }
