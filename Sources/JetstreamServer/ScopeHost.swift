@@ -58,7 +58,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     self.unknown = unknown
     scope.sealChanges()
     scope.addMembershipObserver(self)
-    token = scope.onWholeChanges.listen { [weak self] in self?.localChange($0) }
+    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0.whole) }
   }
 
   func end() {

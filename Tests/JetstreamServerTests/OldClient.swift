@@ -75,7 +75,7 @@ final class OldClient: WorldPeer {
       transmit(channel.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
     case .scopeState(let state):
       _ = try? scope.applyFullState(state.fragments, rootUUID: state.rootUUID)
-      listening = scope.onWholeChanges.listen { [weak self] in self?.changed($0) }
+      listening = scope.onSealedChanges.listen { [weak self] in self?.changed($0.whole) }
     case .scopeSync(let sync): scope.apply(sync.fragments)
     case .scopeSyncReply(let reply): decide(reply)
     case .ping(let ping):

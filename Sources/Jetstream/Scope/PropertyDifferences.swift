@@ -76,9 +76,9 @@ extension ModelRecord {
   /// The properties that differ from their bases, with what leads there and back; forgets the bases,
   /// except those of properties that are to be held back.
   ///
-  /// - Parameter whole: whether collections and counters are wanted as values, too.
+  /// - Parameter withOutcomes: whether the values around operations are wanted, too.
   func takeDifferences(
-    whole: Bool, holdingBack isHeldBack: (Int) -> Bool
+    withOutcomes: Bool, holdingBack isHeldBack: (Int) -> Bool
   ) -> PropertyDifferences {
     var result = PropertyDifferences()
     let taken = bases
@@ -98,7 +98,9 @@ extension ModelRecord {
         let new = model.json(of: property)
         if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
           result.add(property.wireName, [.add(delta)], [.add(-delta)])
-          if whole { result.addWhole(property.wireName, now: new, before: old) }
+          if withOutcomes {
+            result.outcomes.append((property.wireName, .number(before: old, now: new)))
+          }
         } else {
           result.now.values.append(newKey: property.wireName, new)
           result.before.values.append(newKey: property.wireName, old)
@@ -114,8 +116,8 @@ extension ModelRecord {
         let edit = CollectionEdit(steps, now: new)
         if edit.forward.isEmpty { continue }
         result.add(property.wireName, edit.forward, edit.backward)
-        if whole {
-          result.addWhole(property.wireName, now: new.json, before: steps.undone(on: new).json)
+        if withOutcomes {
+          result.outcomes.append((property.wireName, .list(now: new, steps: steps)))
         }
       }
     }
@@ -137,33 +139,20 @@ struct PropertyDifferences {
         .change, uuid: record.uuid, className: record.wireClassName, properties: values,
         operations: operations)
     }
-
-    /// The content with these values in place of the operations.
-    func with(_ whole: JSONObject) -> Content {
-      var values = values
-      for (key, value) in whole { values.append(newKey: key, value) }
-      return Content(values: values)
-    }
   }
 
   /// What leads from the old values to the new ones.
   var now = Content()
   /// What leads back.
   var before = Content()
-  /// The values that the operations have led to, and those that they began with.
-  private(set) var wholeNow = JSONObject()
-  private(set) var wholeBefore = JSONObject()
+  /// The values around the operations, by property.
+  var outcomes: [(key: String, SealedChanges.Outcome)] = []
 
   mutating func add(
     _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]
   ) {
     now.operations.append(newKey: key, forward)
     before.operations.append(newKey: key, backward)
-  }
-
-  mutating func addWhole(_ key: String, now: JSONValue, before: JSONValue) {
-    wholeNow.append(newKey: key, now)
-    wholeBefore.append(newKey: key, before)
   }
 }
 

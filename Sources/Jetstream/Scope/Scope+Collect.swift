@@ -81,11 +81,9 @@ extension Scope {
     while !sealed.isEmpty {
       let collected = sealed.removeFirst()
       onChanges.fire(collected.set)
-      if let whole = collected.whole {
-        delivering = collected
-        onWholeChanges.fire(whole)
-        delivering = nil
-      }
+      delivering = collected
+      onSealedChanges.fire(collected)
+      delivering = nil
       if let handle = collected.handle, handle.claims == 0 { handle.finish(.completed, nil) }
     }
     isDelivering = false
@@ -106,11 +104,11 @@ extension Scope {
   /// that came and went, leave nothing.
   ///
   /// - Parameters:
-  ///   - wholeAnyway: whether whole values are wanted although nobody listens for them.
+  ///   - withValues: whether the values around operations are wanted although nobody listens for them.
   ///   - handle: has an empty set, whose id and labels the set gets.
   func collect(
-    includingHeldBack: Bool = false, wholeAnyway: Bool = false, for handle: ChangeSetHandle? = nil
-  ) -> CollectedChanges? {
+    includingHeldBack: Bool = false, withValues: Bool = false, for handle: ChangeSetHandle? = nil
+  ) -> SealedChanges? {
     let now = ticker.now
     throttle.forget(endedBy: now)
     // Whatever waits for an interval is looked at when the interval has passed, if not before.
@@ -120,10 +118,8 @@ extension Scope {
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
     var undo: [SyncFragment] = []
-    // Peers that know no operations are sent whole collections, which are looked at now.
-    let isWhole = wholeAnyway || onWholeChanges.hasListeners
-    var whole: [SyncFragment] = []
-    var wholeUndo: [SyncFragment] = []
+    let withValues = withValues || onSealedChanges.hasListeners
+    var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
     holdBackUnshared(&undo)
     fragments.reserveCapacity(entered.count + changed.count)
     undo.reserveCapacity(changed.count)
@@ -135,12 +131,11 @@ extension Scope {
         throttle.note(.init(values: fragment.properties), of: record, at: now)
       }
       fragments.append(fragment)
-      if isWhole { whole.append(fragment) }
     }
     if keepsRemovedModels { undo += knownModelsThatLeft() }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
-      let differences = record.takeDifferences(whole: isWhole) { [throttle] in
+      let differences = record.takeDifferences(withOutcomes: withValues) { [throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
       }
       if !record.bases.isEmpty { heldBack.append(record) }
@@ -150,11 +145,9 @@ extension Scope {
       }
       let fragment = differences.now.fragment(of: record)
       fragments.append(fragment)
-      let before = differences.before.fragment(of: record)
-      undo.append(before)
-      if isWhole {
-        whole.append(differences.now.with(differences.wholeNow).fragment(of: record))
-        wholeUndo.append(differences.before.with(differences.wholeBefore).fragment(of: record))
+      undo.append(differences.before.fragment(of: record))
+      for (key, outcome) in differences.outcomes {
+        outcomes[PropertyKey(uuid: record.uuid, name: key)] = outcome
       }
     }
     if !left.isEmpty {
@@ -169,18 +162,8 @@ extension Scope {
     if fragments.isEmpty { return nil }
     let set = handle?.set.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
     handle?.set = set
-    return CollectedChanges(
-      set: set, whole: isWhole ? set.with(whole, undo: wholeUndo) : nil, handle: handle)
+    return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }
-}
-
-/// What was collected in one interval.
-struct CollectedChanges {
-  let set: ChangeSet
-  /// The same with whole values instead of operations, if somebody wants that.
-  let whole: ChangeSet?
-  /// Tells what becomes of it; nil as long as nobody has asked.
-  var handle: ChangeSetHandle?
 }
 
 extension ContiguousArray {

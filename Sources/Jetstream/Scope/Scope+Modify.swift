@@ -137,7 +137,7 @@ extension Scope {
     let labels = handle.set
     let way = constraints.isEmpty ? nil : WayBack(of: self)
     let collected = collect(
-      includingHeldBack: true, wholeAnyway: !constraints.isEmpty, for: handle)
+      includingHeldBack: true, withValues: !constraints.isEmpty, for: handle)
     if let way, let set = collected?.whole, let procedure = set.procedure {
       let fragments = set.fragments(notMeeting: constraints)
       if !fragments.isEmpty {

@@ -25,10 +25,9 @@ public final class Scope: TickClient {
   public var keepsRemovedModels = true
   /// Fires with each change set that was made of local changes.
   public let onChanges = Signal<ChangeSet>()
-  /// Fires behind ``onChanges`` with the same change set for peers that know no operations: with the
-  /// values of collections and counters instead. Costs O(n) in the size of a changed collection while
-  /// somebody listens, and nothing otherwise.
-  package let onWholeChanges = Signal<ChangeSet>()
+  /// Fires behind ``onChanges`` with the same change set and the values around it. Costs O(sqrt n) for a
+  /// changed collection of n models while somebody listens, and nothing otherwise.
+  package let onSealedChanges = Signal<SealedChanges>()
   /// Fires after remote fragments were applied, once for each call.
   public let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when something was refused: a model that belongs to another scope, a fragment that does
@@ -81,11 +80,11 @@ public final class Scope: TickClient {
   var suspects: ContiguousArray<ModelObject> = []
   /// How many calls that apply fragments are under way, one within the other.
   var applying = 0
-  @exclusivity(unchecked) var sealed: [CollectedChanges] = []
+  @exclusivity(unchecked) var sealed: [SealedChanges] = []
   /// Whether a change set is being delivered.
   @exclusivity(unchecked) var isDelivering = false
-  /// What ``onWholeChanges`` is being fired with.
-  var delivering: CollectedChanges?
+  /// What ``onSealedChanges`` is being fired with.
+  var delivering: SealedChanges?
   /// The call of `modify` that is under way.
   @exclusivity(unchecked) var modification: Modification?
   /// Calls of `modify` that are over, but whose set has to wait until all that others did is applied.

@@ -28,6 +28,17 @@ struct Graveyard {
     for (key, value) in values { entries[uuid]!.values[key] = value }
   }
 
+  /// Others have done something to the model.
+  mutating func update(_ fragment: SyncFragment) {
+    update(fragment.uuid, fragment.properties)
+    guard entries[fragment.uuid] != nil else { return }
+    for entry in fragment.operations {
+      let old = entries[fragment.uuid]!.values[entry.key]
+      entries[fragment.uuid]!.values[entry.key] = PropertyOperation.apply(
+        entry.operations, to: old)
+    }
+  }
+
   /// Gives the values of a model that returns.
   @discardableResult
   mutating func remove(_ uuid: UUID) -> JSONObject? {

@@ -1,59 +1,77 @@
 import Foundation
 
-/// One property of one model.
-package struct PropertyKey: Hashable, Sendable {
-  package let uuid: UUID
-  package let name: String
-
-  package init(uuid: UUID, name: String) {
-    self.uuid = uuid
-    self.name = name
-  }
-}
-
 /// What the pending change sets do to the properties they touch, over the confirmed values.
 ///
-/// A value: the confirmed base of each touched property, and the pending values in the order of their
-/// sets. What is visible is the base with the pending values applied: a pending assignment hides the
-/// base, a pending change of a collection is done again on it. Nothing is kept for a property that no
-/// pending set touches.
+/// A value: the confirmed base of each touched property, and the pending changes in the order of their
+/// sets. What is visible is the base with the pending changes applied: a pending assignment hides the
+/// base, pending operations are done again on it. Nothing is kept for a property that no pending set
+/// touches.
 struct PendingOverlay {
+  /// A confirmed value. What a collection was before the first pending set is worked out only when
+  /// somebody else changes it.
+  enum Base {
+    case known(PropertyContent)
+    case before(SealedChanges.Outcome)
+
+    var value: PropertyContent {
+      switch self {
+      case .known(let value): value
+      case .before(.number(let before, _)): PropertyContent(before)
+      case .before(.list(let now, let steps)): .list(steps.undone(on: now).models.map(\.uuid))
+      }
+    }
+  }
+
   private struct Column {
-    private(set) var base: JSONValue
+    private var base: Base
+    /// What was accepted since, and is not done to the base yet.
+    private var late: [PropertyOperation] = []
     private(set) var entries: [Entry] = []
     /// What is visible, once it was asked for: merging takes a step for each pending change.
-    private var known: JSONValue?
+    private var shown: PropertyContent?
 
-    init(base: JSONValue) { self.base = base }
+    init(base: Base) { self.base = base }
 
-    mutating func visible() -> JSONValue {
-      if let known { return known }
-      let result = entries.reduce(base) { $1.applied(to: $0) }
-      known = result
+    mutating func confirmed() -> PropertyContent {
+      if case .known(let value) = base, late.isEmpty { return value }
+      let value = base.value.applying(late)
+      base = .known(value)
+      late = []
+      return value
+    }
+
+    mutating func visible(asValues: Bool) -> PropertyContent {
+      if let shown { return shown }
+      let result = entries.reduce(confirmed()) { $1.change.applied(to: $0, asValue: asValues) }
+      shown = result
       return result
     }
 
-    mutating func add(_ entry: Entry) {
+    mutating func add(_ entry: Entry, asValues: Bool) {
       guard entries.last.map({ $0.set < entry.set }) ?? true else {
         entries.insert(entry, at: entries.firstIndex { $0.set > entry.set } ?? entries.count)
-        known = nil
+        shown = nil
         return
       }
-      let isOnTop = entry.before == nil || entry.before == visible()
       entries.append(entry)
-      known = isOnTop ? entry.value : nil
+      shown = shown.map { entry.change.applied(to: $0, asValue: asValues) }
     }
 
-    mutating func confirm(_ value: JSONValue) {
-      guard base != value else { return }
-      base = value
-      known = nil
+    mutating func confirm(_ change: PendingChange) {
+      let old = confirmed()
+      let new = change.applied(to: old, asValue: false)
+      guard old != new else { return }
+      base = .known(new)
+      shown = nil
     }
 
-    mutating func submit(set: Int) -> JSONValue? {
+    mutating func submit(set: Int) -> PropertyContent? {
       guard let at = entries.firstIndex(where: { $0.set == set }) else { return nil }
       let isLast = at == entries.count - 1
-      let value = isLast ? visible() : entries[...at].reduce(base) { $1.applied(to: $0) }
+      let value =
+        isLast
+        ? visible(asValues: true)
+        : entries[...at].reduce(confirmed()) { $1.change.applied(to: $0, asValue: true) }
       entries[at].submitted = value
       return value
     }
@@ -61,28 +79,41 @@ struct PendingOverlay {
     mutating func decide(set: Int, isAccepted: Bool) {
       guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
       let entry = entries.remove(at: at)
-      if isAccepted { base = entry.submitted ?? entry.value }
-      known = nil
+      if isAccepted {
+        base = .known(entry.submitted ?? entry.change.applied(to: confirmed(), asValue: false))
+        late = []
+      }
+      shown = nil
     }
+
+    /// The first pending change is accepted as it is, which changes nothing that is visible.
+    mutating func acceptFirst() {
+      switch entries.removeFirst().change {
+      case .assign(let value): (base, late) = (.known(value), [])
+      case .operations(let operations, _): late += operations
+      }
+    }
+
+    mutating func forgetShown() { shown = nil }
   }
 
   private struct Entry {
     let set: Int
-    let value: JSONValue
+    let change: PendingChange
     /// The value that was sent, which is what counts if the set is accepted.
-    var submitted: JSONValue?
-    /// The collection before the change; nil for an assignment.
-    let before: JSONValue?
-
-    func applied(to base: JSONValue) -> JSONValue {
-      guard case .array(let before)? = before, case .array(let after) = value,
-        case .array(let base) = base
-      else { return value }
-      return .array(CollectionMerge.merge(base: base, before: before, after: after))
-    }
+    var submitted: PropertyContent?
   }
 
   private var columns: [PropertyKey: Column] = [:]
+
+  /// Whether the server knows no operations: then a pending change of a counter hides what others set it
+  /// to, as an assignment does.
+  var isOfValues = true {
+    didSet {
+      guard isOfValues != oldValue else { return }
+      for key in columns.keys { columns[key]!.forgetShown() }
+    }
+  }
 
   var keys: some Collection<PropertyKey> { columns.keys }
 
@@ -95,36 +126,57 @@ struct PendingOverlay {
   }
 
   /// What is visible of a property that a pending set touches.
-  mutating func visible(_ key: PropertyKey) -> JSONValue? { columns[key]?.visible() }
-
-  /// Set number `set` changes the property from `before` to `value`.
-  mutating func add(
-    set: Int, key: PropertyKey, value: JSONValue, before: JSONValue, isCollection: Bool
-  ) {
-    let entry = Entry(set: set, value: value, before: isCollection ? before : nil)
-    columns[key, default: Column(base: before)].add(entry)
+  mutating func visible(_ key: PropertyKey) -> PropertyContent? {
+    columns[key]?.visible(asValues: isOfValues)
   }
 
-  /// The confirmed value is another one now. Does nothing for a property that is not covered.
-  mutating func confirm(_ key: PropertyKey, value: JSONValue) { columns[key]?.confirm(value) }
+  /// Set number `set` changes the property, which was `base` before if nothing else is known of it.
+  mutating func add(
+    set: Int, key: PropertyKey, _ change: PendingChange, base: @autoclosure () -> Base
+  ) {
+    columns[key, default: Column(base: base())]
+      .add(Entry(set: set, change: change), asValues: isOfValues)
+  }
 
-  /// Set number `set` is decided: its value is confirmed at this place of the order, or dropped.
+  /// Others have changed the confirmed value. Does nothing for a property that is not covered.
+  mutating func confirm(_ key: PropertyKey, _ change: PendingChange) {
+    columns[key]?.confirm(change)
+  }
+
+  /// Others have set the confirmed value. Does nothing for a property that is not covered.
+  mutating func confirm(_ key: PropertyKey, value: @autoclosure () -> JSONValue) {
+    columns[key]?.confirm(.assign(PropertyContent(value())))
+  }
+
+  /// Set number `set` is decided: what it does counts at this place of the order, or is dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
     columns[key]?.decide(set: set, isAccepted: isAccepted)
   }
 
-  /// The value to send for set number `set`: an assignment as it is, a collection as it looks now with
-  /// the set's change and those before it. So a collection that is sent contains whatever is known at
-  /// this moment, however long the set has waited.
-  mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
-    columns[key]?.submit(set: set)
+  /// Whether accepting set number `set` now makes no visible difference: nothing stands between the
+  /// confirmed value and what it does.
+  func isFirst(_ set: Int, of key: PropertyKey) -> Bool {
+    guard let first = columns[key]?.entries.first else { return false }
+    return first.set == set && first.submitted == nil
   }
 
-  /// Forgets a property that no pending set touches any more; gives its confirmed value.
-  mutating func dropIfSettled(_ key: PropertyKey) -> JSONValue? {
-    guard let column = columns[key], column.entries.isEmpty else { return nil }
-    columns[key] = nil
-    return column.base
+  /// Set number `set`, which is the first, is accepted as it is. Forgets the property if no other set
+  /// touches it, and `keeps` does not say otherwise.
+  mutating func acceptFirst(of key: PropertyKey, keeping keeps: Bool) {
+    columns[key]?.acceptFirst()
+    if !keeps, columns[key]?.entries.isEmpty == true { columns[key] = nil }
+  }
+
+  /// The value to send for set number `set` to a server that knows no operations: an assignment as it is,
+  /// a collection as it looks now with the set's change and those before it. So a collection that is sent
+  /// contains whatever is known at this moment, however long the set has waited.
+  mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
+    columns[key]?.submit(set: set)?.json
+  }
+
+  /// Forgets a property that no pending set touches any more.
+  mutating func dropIfSettled(_ key: PropertyKey) {
+    if columns[key]?.entries.isEmpty == true { columns[key] = nil }
   }
 
   /// A model is called `new` from now on.
@@ -138,19 +190,9 @@ struct PendingOverlay {
   /// The UUIDs in all confirmed and pending values. Cost: O(their size).
   var references: Set<UUID> {
     var result: Set<UUID> = []
-    func collect(_ value: JSONValue) {
-      switch value {
-      case .string(let text): if let uuid = UUID(wireText: text) { result.insert(uuid) }
-      case .array(let elements): for element in elements { collect(element) }
-      default: break
-      }
-    }
-    for column in columns.values {
-      collect(column.base)
-      for entry in column.entries {
-        collect(entry.value)
-        if let before = entry.before { collect(before) }
-      }
+    for var column in columns.values {
+      column.confirmed().collect(into: &result)
+      for entry in column.entries { entry.change.collect(into: &result) }
     }
     return result
   }

@@ -23,9 +23,15 @@ extension Replica {
       let value = addition.properties[name.name], !overlay.covers(name, by: addition.set)
     else { return }
     let isCollection = scope.model(name.uuid)?.schema[wireName: name.name]?.isCollection == true
-    overlay.add(
-      set: addition.set, key: name, value: value, before: isCollection ? .array([]) : .null,
-      isCollection: isCollection)
+    // What is added again takes nothing out of a collection.
+    if isCollection, case .list(let list) = PropertyContent(value) {
+      let insertions = list.map { PropertyOperation.insert($0, .end) }
+      overlay.add(
+        set: addition.set, key: name, .operations(insertions, value: nil), base: .known(.list([])))
+    } else {
+      overlay.add(
+        set: addition.set, key: name, .assign(PropertyContent(value)), base: .known(.json(.null)))
+    }
   }
 
   /// The server has decided about an addition.

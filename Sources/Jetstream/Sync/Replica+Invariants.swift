@@ -6,7 +6,7 @@ extension Replica {
     var overlay = overlay
     for key in overlay.keys {
       guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],
-        let visible = overlay.visible(key)
+        let visible = overlay.visible(key)?.json
       else { continue }
       let record = model.ensureRecord()
       // A local change that is not in a set yet stands in front.

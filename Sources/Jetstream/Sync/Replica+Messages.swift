@@ -54,12 +54,12 @@ extension Replica {
         coverIfAdded(name)
         guard overlay.covers(name) else { continue }
         overlay.confirm(name, value: value)
-        visible[at].properties[key] = overlay.visible(name)
+        visible[at].properties[key] = overlay.visible(name)?.json
       }
     }
     keepInFront(&visible)
     if !pending.isEmpty {
-      for fragment in visible { graveyard.update(fragment.uuid, fragment.properties) }
+      for fragment in visible { graveyard.update(fragment) }
     }
     let report = try scope.applyFullState(
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
@@ -79,17 +79,16 @@ extension Replica {
         let property = scope.schema(of: state[at])?[wireName: name.name]
       else { continue }
       if !property.makesModels { overlay.confirm(name, value: property.defaultValue) }
-      state[at].properties[name.name] = overlay.visible(name)
+      state[at].properties[name.name] = overlay.visible(name)?.json
     }
   }
 
   /// A set is made between two messages of a batch: what was noted of a property that it touches stands
   /// behind it.
-  func cover(_ name: PropertyKey, showing value: JSONValue) {
-    guard let noted = batch.direct[name.uuid]?[name.name] else { return }
-    batch.direct[name.uuid]?[name.name] = nil
-    batch.seen[name] = value
-    overlay.confirm(name, value: noted)
+  func cover(_ name: PropertyKey, showing value: @autoclosure () -> PropertyContent) {
+    guard let noted = batch.direct[name.uuid]?.take(name.name) else { return }
+    batch.seen[name] = value()
+    overlay.confirm(name, noted)
   }
 
   /// The root takes the server's UUID; what was changed of it before the first state came is meant
@@ -119,10 +118,9 @@ extension Replica {
       outcomes.append(ChangeSetHandle.Outcome(reply))
       if let error = reply.error { batch.rejected.append((fragment, error)) }
       if fragment.kind == .change {
-        for (key, _) in fragment.properties {
+        for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
-          touch(name, className: fragment.className)
-          overlay.decide(set: entry.number, key: name, isAccepted: reply.error == nil)
+          decide(name, className: fragment.className, by: entry.number, reply.error == nil)
         }
       } else {
         decide(addition: fragment, of: entry.number, isAccepted: reply.error == nil)
@@ -134,6 +132,18 @@ extension Replica {
       }
     }
     if let handle = entry.handle { batch.decided.append((handle, outcomes)) }
+  }
+
+  /// The server has decided what a set does to one property.
+  private func decide(
+    _ name: PropertyKey, className: String, by number: Int, _ isAccepted: Bool
+  ) {
+    if isAccepted, overlay.isFirst(number, of: name) {
+      overlay.acceptFirst(of: name, keeping: batch.seen[name] != nil)
+    } else {
+      touch(name, className: className)
+      overlay.decide(set: number, key: name, isAccepted: isAccepted)
+    }
   }
 
   /// Before the first message of a batch, local changes become a set of their own: what is not in a
@@ -156,26 +166,29 @@ extension Replica {
     for (at, addition) in done.additions.enumerated() {
       for (key, _) in addition.properties {
         let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
-        if let visible { done.additions[at].properties[key] = visible }
+        if let visible { done.additions[at].properties[key] = visible.json }
       }
     }
     var changes = done.direct
     for (name, before) in done.seen {
       let now = overlay.visible(name) ?? before
-      _ = overlay.dropIfSettled(name)
+      overlay.dropIfSettled(name)
       if now != before, isKnown(name.uuid) {
-        changes[name.uuid, default: JSONObject()][name.name] = now
+        changes[name.uuid, default: Noted()].set(name.name, to: now.json)
       }
     }
     let fragments =
       done.additions
       + done.order.compactMap { uuid -> SyncFragment? in
-        guard let properties = changes[uuid], !properties.isEmpty else { return nil }
+        guard let noted = changes[uuid],
+          !noted.properties.isEmpty || !noted.operations.isEmpty
+        else { return nil }
         return SyncFragment(
-          .change, uuid: uuid, className: done.classNames[uuid] ?? "", properties: properties)
+          .change, uuid: uuid, className: done.classNames[uuid] ?? "",
+          properties: noted.properties, operations: noted.operations)
       }
     if !fragments.isEmpty {
-      for fragment in fragments { graveyard.update(fragment.uuid, fragment.properties) }
+      for fragment in fragments { graveyard.update(fragment) }
       let report = scope.apply(
         fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
       updateBuried(fragments)
@@ -197,11 +210,10 @@ extension Replica {
   /// An observer may have taken models out while they were written.
   private func updateBuried(_ fragments: [SyncFragment]) {
     for fragment in fragments where graveyard.find(fragment.uuid) != nil {
-      var values = fragment.properties
-      for (key, _) in fragment.properties {
-        if let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key)) {
-          values[key] = visible
-        }
+      var values = JSONObject()
+      for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
+        let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key))?.json
+        values[key] = visible ?? fragment.properties[key]
       }
       graveyard.update(fragment.uuid, values)
     }
@@ -216,7 +228,7 @@ extension Replica {
         // A listener may have made a set since.
         for (key, _) in values {
           let visible = overlay.visible(PropertyKey(uuid: uuid, name: key))
-          if let visible { values[key] = visible }
+          if let visible { values[key] = visible.json }
         }
         return SyncFragment(
           .change, uuid: uuid, className: model.wireClassName, properties: values)
@@ -244,6 +256,12 @@ extension Replica {
         overlay.confirm(PropertyKey(uuid: fragment.uuid, name: key), value: value)
         batch.additions[at].properties[key] = value
       }
+      for entry in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        overlay.confirm(name, .operations(entry.operations, value: nil))
+        batch.additions[at].properties[entry.key] = PropertyOperation.apply(
+          entry.operations, to: batch.additions[at].properties[entry.key])
+      }
       return
     }
     for (key, value) in fragment.properties {
@@ -254,7 +272,18 @@ extension Replica {
         overlay.confirm(name, value: value)
       } else {
         appear(fragment.uuid, fragment.className)
-        batch.direct[fragment.uuid, default: JSONObject()][key] = value
+        batch.direct[fragment.uuid, default: Noted()].set(key, to: value)
+      }
+    }
+    for entry in fragment.operations {
+      let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      coverIfAdded(name)
+      if overlay.covers(name) {
+        touch(name, className: fragment.className)
+        overlay.confirm(name, .operations(entry.operations, value: nil))
+      } else {
+        appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: Noted()].perform(entry.operations, on: entry.key)
       }
     }
   }

@@ -48,15 +48,43 @@ package final class Replica {
   struct Batch {
     var additions: [SyncFragment] = []
     var additionIndex: [UUID: Int] = [:]
-    var direct: [UUID: JSONObject] = [:]
+    var direct: [UUID: Noted] = [:]
     var classNames: [UUID: String] = [:]
     var order: [UUID] = []
     /// What was visible of the touched covered properties before the batch.
-    var seen: [PropertyKey: JSONValue] = [:]
+    var seen: [PropertyKey: PropertyContent] = [:]
     var rejected: [(SyncFragment, WireError)] = []
     /// Sets that the server has decided, with what it said of their fragments.
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
     var isEmpty = true
+  }
+
+  /// What others have done to the properties of a model, which nothing of ours stands in front of.
+  struct Noted {
+    var properties = JSONObject()
+    var operations = PropertyOperations()
+
+    mutating func set(_ key: String, to value: JSONValue) {
+      properties[key] = value
+      operations[key] = []
+    }
+
+    mutating func perform(_ more: [PropertyOperation], on key: String) {
+      if let value = properties[key] {
+        properties[key] = PropertyOperation.apply(more, to: value)
+      } else {
+        operations[key] += more
+      }
+    }
+
+    /// What was done to one property; forgets it.
+    mutating func take(_ key: String) -> PendingChange? {
+      let (value, done) = (properties[key], operations[key])
+      properties[key] = nil
+      operations[key] = []
+      if let value { return .assign(PropertyContent(value)) }
+      return done.isEmpty ? nil : .operations(done, value: nil)
+    }
   }
 
   /// A message of the server for this scope.
@@ -70,7 +98,7 @@ package final class Replica {
     self.scope = scope
     self.params = params
     scope.sealChanges()
-    token = scope.onWholeChanges.listen { [weak self] set in self?.localChange(set) }
+    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
   }
@@ -101,19 +129,27 @@ package final class Replica {
 
   // MARK: Local changes
 
-  func localChange(_ set: ChangeSet) {
+  func localChange(_ sealed: SealedChanges) {
     let number = nextNumber
     nextNumber += 1
+    let set = sealed.set
     let bases = set.bases
     for fragment in set.fragments where fragment.kind == .change {
       let before = bases[fragment.uuid] ?? [:]
-      let schema = scope.schema(of: fragment)
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
+        let change = PendingChange.assign(PropertyContent(value))
         overlay.add(
-          set: number, key: name, value: value, before: before[key] ?? .null,
-          isCollection: schema?[wireName: key]?.isCollection == true)
-        if !batch.isEmpty { cover(name, showing: value) }
+          set: number, key: name, change, base: .known(PropertyContent(before[key] ?? .null)))
+        if !batch.isEmpty { cover(name, showing: PropertyContent(value)) }
+      }
+      for entry in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        guard let outcome = sealed.outcomes[name] else { continue }
+        overlay.add(
+          set: number, key: name, .operations(entry.operations, value: outcome.number),
+          base: .before(outcome))
+        if !batch.isEmpty { cover(name, showing: PropertyContent(outcome.now)) }
       }
     }
     noteAdditions(set.fragments, of: number)
@@ -132,10 +168,11 @@ package final class Replica {
       let fragments = pending[at].set.fragments.map { fragment in
         guard fragment.kind == .change else { return fragment }
         var fragment = fragment
-        for (key, _) in fragment.properties {
+        for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
           if let value = overlay.submit(set: number, key: name) { fragment.properties[key] = value }
         }
+        fragment.operations = [:]
         return fragment
       }
       pending[at].seen = seen

@@ -135,7 +135,7 @@ import Testing
     root.left = tally.node
     let own = manualScope(tally)
     var wholes: [ChangeSet] = []
-    own.onWholeChanges.listen { wholes.append($0) }
+    own.onSealedChanges.listen { wholes.append($0.whole) }
     let sets = own.changeSets {
       tally.count = 3
       tally.nodes.append(Node("x"))

@@ -1,0 +1,77 @@
+import Foundation
+
+/// A property's value as replicas compare it and work on it: a collection as the UUIDs in it.
+package enum PropertyContent: Sendable, Hashable {
+  case json(JSONValue)
+  case list([UUID])
+
+  /// Takes an array of UUIDs for a collection; if it is none, that makes no difference to anybody.
+  init(_ json: JSONValue) {
+    guard case .array(let elements) = json else {
+      self = .json(json)
+      return
+    }
+    var list: [UUID] = []
+    list.reserveCapacity(elements.count)
+    for case .string(let text) in elements {
+      guard let uuid = UUID(wireText: text), uuid.wireText == text else { break }
+      list.append(uuid)
+    }
+    self = list.count == elements.count ? .list(list) : .json(json)
+  }
+
+  package var json: JSONValue {
+    switch self {
+    case .json(let value): value
+    case .list(let list): .array(list.map { .string($0.wireText) })
+    }
+  }
+
+  func applying(_ operations: [PropertyOperation]) -> PropertyContent {
+    guard case .list(var list) = self else {
+      return .json(PropertyOperation.apply(operations, to: json))
+    }
+    PropertyOperation.apply(operations, to: &list)
+    return .list(list)
+  }
+
+  /// The UUIDs in it.
+  func collect(into result: inout Set<UUID>) {
+    switch self {
+    case .list(let list): result.formUnion(list)
+    case .json(let value): Self.collect(value, into: &result)
+    }
+  }
+
+  private static func collect(_ value: JSONValue, into result: inout Set<UUID>) {
+    switch value {
+    case .string(let text): if let uuid = UUID(wireText: text) { result.insert(uuid) }
+    case .array(let elements): for element in elements { collect(element, into: &result) }
+    default: break
+    }
+  }
+}
+
+/// What a change set does to one property.
+enum PendingChange {
+  case assign(PropertyContent)
+  /// - Parameter value: what a counter was then, which is what counts towards peers that know no
+  ///   operations.
+  case operations([PropertyOperation], value: JSONValue?)
+
+  func applied(to base: PropertyContent, asValue: Bool) -> PropertyContent {
+    switch self {
+    case .assign(let value): value
+    case .operations(_, let value?) where asValue: .json(value)
+    case .operations(let operations, _): base.applying(operations)
+    }
+  }
+
+  func collect(into result: inout Set<UUID>) {
+    switch self {
+    case .assign(let value): value.collect(into: &result)
+    case .operations(let operations, _):
+      for operation in operations { if let uuid = operation.model { result.insert(uuid) } }
+    }
+  }
+}
