@@ -29,6 +29,19 @@ struct CollectionHistory {
     }
   }
 
+  /// The same for operations. One that had no effect counts as if it had some, which errs to the side on
+  /// which nothing is lost.
+  mutating func note(_ operations: [PropertyOperation], sequence: Int, origin: Int?) {
+    let event = Event(sequence: sequence, origin: origin)
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, _): (inserted[uuid], removed[uuid]) = (event, nil)
+      case .remove(let uuid): (removed[uuid], inserted[uuid]) = (event, nil)
+      case .move, .add: break
+      }
+    }
+  }
+
   /// Whether a session that has seen everything up to `proven` knows that the element is there.
   func knowsInsertion(of uuid: UUID, session: Int, proven: Int) -> Bool {
     guard let event = inserted[uuid] else { return true }

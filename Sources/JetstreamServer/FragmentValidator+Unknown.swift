@@ -41,19 +41,19 @@ extension FragmentValidator {
   /// them.
   mutating func findStandIns() {
     var positions: [UUID: [Int]] = [:]
-    var open: [(properties: JSONObject, schema: ModelSchema)] = []
+    var open: [(links: [(key: String, uuids: [UUID])], schema: ModelSchema)] = []
     for (at, fragment) in fragments.enumerated() {
       guard let entry = accepted[at] else { continue }
       positions[fragment.uuid, default: []].append(at)
-      if let schema = entry.schema { open.append((fragment.properties, schema)) }
+      if let schema = entry.schema { open.append((Self.links(of: fragment), schema)) }
     }
     var next = 0
     while next < open.count {
-      let (properties, schema) = open[next]
+      let (links, schema) = open[next]
       next += 1
-      for (key, value) in properties {
+      for (key, uuids) in links {
         guard let expected = schema[wireName: key]?.modelClass else { continue }
-        for uuid in Self.uuids(in: value) where standIns[uuid] == nil {
+        for uuid in uuids where standIns[uuid] == nil {
           let isAdded = additions[uuid].map { accepted[$0]?.schema == nil } ?? false
           let kept = keptModel(uuid)
           guard isAdded || kept.map({ scope.schema(named: $0.className) == nil }) ?? false else {
@@ -61,14 +61,20 @@ extension FragmentValidator {
           }
           let standIn = ModelSchema.of(expected)
           standIns[uuid] = standIn
-          if let kept { open.append((kept.properties, standIn)) }
+          if let kept { open.append((Self.links(of: kept), standIn)) }
           for at in positions[uuid] ?? [] {
             accepted[at]?.schema = standIn
-            open.append((fragments[at].properties, standIn))
+            open.append((Self.links(of: fragments[at]), standIn))
           }
         }
       }
     }
+  }
+
+  /// The models that a fragment may refer to, by property.
+  private static func links(of fragment: SyncFragment) -> [(key: String, uuids: [UUID])] {
+    fragment.properties.map { ($0.key, uuids(in: $0.value)) }
+      + fragment.operations.map { ($0.key, inserted(by: $0.operations)) }
   }
 
   /// What was sent by a client that does not know yet that it has no such model.
@@ -85,7 +91,8 @@ extension FragmentValidator {
   /// Why a fragment has too much that is unknown; nil if it has not.
   func sizeProblem(of fragment: SyncFragment, schema: ModelSchema?) -> String? {
     let limit = Self.maxUnknownProperties
-    let new = fragment.properties.filter { schema?[wireName: $0.key] == nil }.map(\.key)
+    let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
+    let new = keys.filter { schema?[wireName: $0] == nil }
     if new.isEmpty { return nil }
     var known = Set(keptModel(fragment.uuid)?.properties.map(\.key) ?? [])
     if let model = scope.model(fragment.uuid) {

@@ -17,6 +17,8 @@ struct FragmentValidator {
     var schema: ModelSchema?
     /// Values that can be applied as they are.
     var properties: JSONObject
+    /// Operations that can be done as they are.
+    var operations: PropertyOperations = [:]
   }
 
   let scope: Scope
@@ -27,17 +29,21 @@ struct FragmentValidator {
   /// The additions of models that the scope does not have, by UUID.
   private(set) var additions: [UUID: Int] = [:]
   let unknown: UnknownContent
+  /// Whether the session may send operations.
+  let takesOperations: Bool
   /// The models that are part of the scope although no object stands for them.
   let unknownModels: Set<UUID>
   /// What will stand in for those of them that this submission has known properties refer to.
   var standIns: [UUID: ModelSchema] = [:]
 
   init(
-    scope: Scope, memory: any Memory, unknown: UnknownContent = .reject, fragments: [SyncFragment]
+    scope: Scope, memory: any Memory, unknown: UnknownContent = .reject,
+    takesOperations: Bool = true, fragments: [SyncFragment]
   ) {
     self.scope = scope
     self.memory = memory
     self.unknown = unknown
+    self.takesOperations = takesOperations
     unknownModels = unknown == .keep ? scope.unknownModelUUIDs() : []
     self.fragments = fragments
     errors = Array(repeating: nil, count: fragments.count)
@@ -103,10 +109,15 @@ struct FragmentValidator {
   private mutating func checkValues() {
     for (at, fragment) in fragments.enumerated() {
       guard let entry = accepted[at] else { continue }
-      if let key = fragment.operations.first?.key {
+      if let key = fragment.operations.first?.key, !takesOperations {
         reject(at, "Operations at '\(key)', which this version of the protocol does not have")
         continue
       }
+      if let problem = problem(with: fragment.operations, of: fragment, entry.schema) {
+        reject(at, problem)
+        continue
+      }
+      accepted[at]!.operations = fragment.operations
       if unknown == .keep, let problem = sizeProblem(of: fragment, schema: entry.schema) {
         reject(at, problem)
         continue
@@ -127,8 +138,9 @@ struct FragmentValidator {
           continue
         }
         // Old peers name every property in an addition, with null where they have no value.
-        if fragment.kind == .add, value == .null { continue }
-        if let problem = problem(of: value, for: property) {
+        let problem = problem(of: value, for: property)
+        if fragment.kind == .add, value == .null, !takesOperations || problem != nil { continue }
+        if let problem {
           reject(at, problem)
           break
         }
@@ -164,7 +176,7 @@ struct FragmentValidator {
     return "Not valid type at '\(key)', should be \(property.type)"
   }
 
-  private func referenceProblem(
+  func referenceProblem(
     _ uuid: UUID, _ text: String, _ property: ModelSchema.Property
   ) -> String? {
     let target: ModelSchema
@@ -221,6 +233,16 @@ struct FragmentValidator {
       }
     }
     var held: [UUID: [UUID]] = [:]
+    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+      for entry in accepted[at]?.operations ?? [:] {
+        let uuids = Self.inserted(by: entry.operations)
+        if scope.model(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
+          open.append(contentsOf: uuids)
+        } else {
+          held[fragment.uuid, default: []].append(contentsOf: uuids)
+        }
+      }
+    }
     for (key, value) in last {
       guard
         let uuids = references(
@@ -256,6 +278,11 @@ struct FragmentValidator {
     var result: [(String, UUID)] = []
     for (key, value) in entry.properties {
       for uuid in references(in: value, at: key, entry.schema) ?? [] { result.append((key, uuid)) }
+    }
+    for operations in entry.operations {
+      for uuid in Self.inserted(by: operations.operations) {
+        result.append((operations.key, uuid))
+      }
     }
     return result
   }

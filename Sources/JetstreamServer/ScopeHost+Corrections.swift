@@ -26,7 +26,9 @@ extension ScopeHost {
 
   /// The applied fragments with the server's values, for the other sessions. Models that came back
   /// although the submission does not add them are in front.
-  func broadcast(of effective: [SyncFragment]) -> [SyncFragment] {
+  ///
+  /// - Parameter asValues: whether the outcome of operations is named instead of them.
+  func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
     let revived = arrived.filter { $0.scope === scope && !added.contains($0.uuid) }
     let returned = returned.filter { !added.contains($0) }.compactMap { scope.unknownModel($0) }
@@ -35,7 +37,8 @@ extension ScopeHost {
         if let model = scope.model(fragment.uuid) {
           return SyncFragment(
             fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
-            properties: currentValues(of: fragment, in: model))
+            properties: currentValues(of: fragment, in: model, asValues: asValues),
+            operations: asValues ? [:] : fragment.operations)
         }
         return unknown == .keep ? currentValues(ofUnknown: fragment) : nil
       }
@@ -44,11 +47,11 @@ extension ScopeHost {
   /// A fragment about a model that no object stands for, with the values that count.
   private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
     guard let kept = scope.unknownModel(fragment.uuid) else { return nil }
+    let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
     let properties =
       fragment.kind == .add
       ? kept.properties
-      : JSONObject(
-        fragment.properties.compactMap { key, _ in kept.properties[key].map { (key, $0) } })
+      : JSONObject(keys.compactMap { key in kept.properties[key].map { (key, $0) } })
     return SyncFragment(
       fragment.kind, uuid: kept.uuid, className: kept.className, properties: properties)
   }
@@ -181,10 +184,13 @@ extension ScopeHost {
     }
   }
 
-  private func currentValues(of fragment: SyncFragment, in model: ModelObject) -> JSONObject {
+  private func currentValues(
+    of fragment: SyncFragment, in model: ModelObject, asValues: Bool = false
+  ) -> JSONObject {
     if fragment.kind == .add { return model.currentProperties() }
+    let keys = fragment.properties.map(\.key) + (asValues ? fragment.operations.map(\.key) : [])
     return JSONObject(
-      fragment.properties.compactMap { key, _ in
+      keys.compactMap { key in
         (model.schema[wireName: key].map { model.currentJSON(of: $0) } ?? model.unknownValue(key))
           .map { (key, $0) }
       })

@@ -18,26 +18,39 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     /// seen when it submitted.
     let missed: Set<PropertyKey>
 
+    /// Whether it speaks of operations: version 2 of the protocol.
+    var usesOperations = false
+    /// Who it is, and which of its sets it submits, if it numbers them.
+    var author: StreamItem.Author?
+
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
 
   /// What became of a submission.
   struct Result {
     var replies: [FragmentReply]
-    /// What all other sessions are told; empty if nothing was accepted.
-    var broadcast: [SyncFragment] = []
-    /// The models in it that nobody had before.
-    var newcomers: Set<UUID> = []
-    /// What the submitting session has to be told besides the replies.
+    /// What all other sessions are told; nil if nothing was accepted.
+    var item: StreamItem?
+    /// What a session that knows no operations has to be told besides the replies.
     var correction: [SyncFragment] = []
+    /// What was done instead of what a session with operations has submitted, if that differs.
+    var effective: [SyncFragment]?
   }
 
   let scope: Scope
   /// What is done with properties and classes that the scope does not know.
   var unknown: UnknownContent
   private(set) var sequence = 0
+  /// Tells this history of the scope from others.
+  let epoch: String
+  /// The newest part of the order.
+  private(set) var stream: ScopeStream
+  /// What was decided of the sets of clients that number them.
+  var clients: [UUID: ClientDecisions] = [:]
+  /// How many sessions know no operations: for them everything is named as values, too.
+  var valueSessions = 0
   /// Called with the server's own changes, after they were given a number.
-  var onLocalChanges: ((_ fragments: [SyncFragment], _ newcomers: Set<UUID>) -> Void)?
+  var onLocalChanges: ((StreamItem) -> Void)?
 
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
   private var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
@@ -53,13 +66,38 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
-  init(scope: Scope, unknown: UnknownContent = .reject) {
+  init(scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: Int = 4096) {
     self.scope = scope
+    self.epoch = epoch
     self.unknown = unknown
+    stream = ScopeStream(limit: streamLimit)
     scope.sealChanges()
     scope.addMembershipObserver(self)
-    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0.whole) }
+    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
   }
+
+  /// A submission is about to be applied.
+  func begin() {
+    sequence += 1
+    arrived = []
+    returned = []
+    leaving = []
+  }
+
+  /// What there was of it is known.
+  func append(_ item: StreamItem) { stream.append(item) }
+
+  /// Models of unknown classes that are part of the scope and were not before.
+  func noteReturned(_ before: Set<UUID>) {
+    returned = scope.unknownModelUUIDs().subtracting(before).subtracting(leaving)
+  }
+
+  /// The addition of a model was rejected, or not.
+  func note(addition uuid: UUID, isRejected: Bool) {
+    rejectedAdditions[uuid] = isRejected ? sequence + 1 : nil
+  }
+
+  func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
 
   func end() {
     token?.cancel()
@@ -96,163 +134,37 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   // MARK: The server's own changes
 
-  private func localChange(_ set: ChangeSet) {
+  private func localChange(_ sealed: SealedChanges) {
     sequence += 1
-    let bases = set.bases
-    for fragment in set.fragments where fragment.kind == .change {
-      let schema = scope.schema(of: fragment)
-      for (key, value) in fragment.properties
-      where schema?[wireName: key]?.isCollection == true {
-        note(
-          PropertyKey(uuid: fragment.uuid, name: key),
-          from: bases[fragment.uuid]?[key] ?? .array([]), to: value, origin: nil)
-      }
+    for fragment in sealed.set.fragments where fragment.kind == .change {
+      note(fragment.operations, of: fragment.uuid, origin: nil)
     }
-    onLocalChanges?(set.fragments, newcomers(among: set.fragments))
+    let item = StreamItem(
+      sequence: sequence, author: nil, fragments: sealed.set.fragments,
+      whole: valueSessions > 0 ? sealed.whole.fragments : nil,
+      newcomers: newcomers(among: sealed.set.fragments))
+    stream.append(item)
+    onLocalChanges?(item)
   }
 
-  private func newcomers(among fragments: [SyncFragment]) -> Set<UUID> {
+  func newcomers(among fragments: [SyncFragment]) -> Set<UUID> {
     defer { revived = [] }
     return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
   }
 
-  private func note(_ key: PropertyKey, from old: JSONValue, to new: JSONValue, origin: Int?) {
+  func note(_ key: PropertyKey, from old: JSONValue, to new: JSONValue, origin: Int?) {
     histories[key, default: CollectionHistory()].note(
       from: FragmentValidator.uuids(in: old), to: FragmentValidator.uuids(in: new),
       sequence: sequence, origin: origin)
   }
 
-  // MARK: Submissions
-
-  /// Judges a submission, applies what is accepted, and says whom to tell what.
-  func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
-    scope.sealChanges()
-    let check = FragmentValidator(
-      scope: scope, memory: self, unknown: unknown, fragments: fragments)
-    if unknown == .keep { noteRejected(check) }
-    if isAtomic, !check.isClean {
-      var result = rejectAll(check)
-      correct(
-        &result, Submission(fragments, [], result.replies.map(\.error), [:]), submitter)
-      return result
+  /// Notes what operations have put into collections and taken out of them.
+  func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
+    // Only who names whole collections may leave something out by mistake.
+    if valueSessions == 0 { return }
+    for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
+      histories[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(
+        entry.operations, sequence: sequence, origin: origin)
     }
-    var result = Result(replies: check.errors.map { FragmentReply(error: $0) })
-
-    // Collections become what the submission does to them; everything else is taken as it is.
-    var effective: [SyncFragment] = []
-    var positions: [Int] = []
-    var before: [PropertyKey: JSONValue] = [:]
-    for (at, fragment) in fragments.enumerated() where check.errors[at] == nil {
-      guard let entry = check.accepted[at] else { continue }
-      var applied = fragment
-      applied.properties = entry.properties
-      if let model = scope.model(fragment.uuid) {
-        for (key, value) in entry.properties {
-          let name = PropertyKey(uuid: fragment.uuid, name: key)
-          guard let property = entry.schema?[wireName: key] else {
-            applied.properties[key] = unknownMerged(value, name, submitter, &before)
-            continue
-          }
-          let current = model.currentJSON(of: property)
-          before[name] = before[name] ?? current
-          if property.isCollection {
-            applied.properties[key] = merged(value, current, name, submitter)
-          }
-        }
-      } else if let kept = check.keptModel(fragment.uuid) {
-        for (key, value) in entry.properties {
-          let name = PropertyKey(uuid: fragment.uuid, name: key)
-          applied.properties[key] = unknownMerged(value, name, submitter, &before)
-        }
-        if fragment.kind == .add {
-          applied.properties = JSONObject(
-            (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
-        }
-      }
-      effective.append(applied)
-      positions.append(at)
-    }
-    guard !effective.isEmpty else {
-      correct(&result, Submission(fragments, [], check.errors, before), submitter)
-      return result
-    }
-
-    sequence += 1
-    arrived = []
-    returned = []
-    leaving = []
-    let report = scope.apply(effective, alsoKnown: { [self] in departed($0) })
-    for (position, error) in report.errors {
-      result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
-    }
-    if unknown == .keep {
-      returned = scope.unknownModelUUIDs().subtracting(check.unknownModels).subtracting(leaving)
-    }
-    for (name, old) in before {
-      guard let new = collection(name), new != old else { continue }
-      // Somebody else's value may have covered the submitter's own change before it was told of it.
-      let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
-      note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
-    }
-    result.broadcast = broadcast(of: effective)
-    result.newcomers = newcomers(among: result.broadcast)
-    correct(&result, Submission(fragments, effective, check.errors, before), submitter)
-    return result
-  }
-
-  private func rejectAll(_ check: FragmentValidator) -> Result {
-    let first = check.errors.compactMap(\.self).first
-    return Result(
-      replies: check.errors.map { error in
-        FragmentReply(
-          error: error
-            ?? .rejected("Rejected with its atomic set: \(first?.message ?? "another fragment")"))
-      })
-  }
-
-  func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
-
-  private func noteRejected(_ check: FragmentValidator) {
-    for (at, fragment) in check.fragments.enumerated()
-    where fragment.kind == .add && scope.model(fragment.uuid) == nil
-      && !check.unknownModels.contains(fragment.uuid)
-    {
-      rejectedAdditions[fragment.uuid] = check.errors[at] == nil ? nil : sequence + 1
-    }
-  }
-
-  /// The value of a collection, or of an unknown property that looks like one.
-  private func collection(_ name: PropertyKey) -> JSONValue? {
-    guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
-    else { return scope.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
-    return property.isCollection ? model.currentJSON(of: property) : nil
-  }
-
-  /// Whether a value can be a collection of models: nothing but UUIDs, each once.
-  private static func isCollection(_ value: JSONValue) -> Bool {
-    guard case .array(let elements) = value else { return false }
-    let uuids = FragmentValidator.uuids(in: value)
-    return uuids.count == elements.count && Set(uuids).count == uuids.count
-  }
-
-  /// What an unknown property is set to: what looks like a collection before and after is merged.
-  private func unknownMerged(
-    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
-    _ before: inout [PropertyKey: JSONValue]
-  ) -> JSONValue {
-    guard let current = scope.unknownValue(name) else { return value }
-    before[name] = before[name] ?? current
-    guard Self.isCollection(current), Self.isCollection(value) else { return value }
-    return merged(value, current, name, submitter)
-  }
-
-  private func merged(
-    _ value: JSONValue, _ current: JSONValue, _ name: PropertyKey, _ submitter: Submitter
-  ) -> JSONValue {
-    guard let history = histories[name] else { return value }
-    let uuids = history.merge(
-      current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
-      session: submitter.session, proven: submitter.proven)
-    return .array(uuids.map { .string($0.wireText) })
   }
 }

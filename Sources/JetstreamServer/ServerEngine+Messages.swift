@@ -52,7 +52,11 @@ extension ServerEngine {
 
   private func handle(_ message: Message, from session: ServerSession) {
     if case .ping(let ping) = message { return handle(ping, from: session) }
-    guard session.channel.receive(index: message.index) == .process else { return }
+    switch session.channel.receive(index: message.index) {
+    case .process: break
+    case .duplicate: return
+    case .gap: return askAgain(session)
+    }
     switch message {
     case .scopeFetch(let fetch): handle(fetch, from: session)
     case .scopeSync(let sync): handle(sync, from: session)
@@ -66,8 +70,17 @@ extension ServerEngine {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     let resend = session.channel.receive(ping)
     session.saw(ping)
+    if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
+      askAgain(session)
+    }
     guard !resend.isEmpty else { return }
     session.outbox = resend
+    waiting.append(session)
+  }
+
+  /// Messages of the client are missing: it is to send them again.
+  private func askAgain(_ session: ServerSession) {
+    session.queue(session.channel.ping(resendMissing: true))
     waiting.append(session)
   }
 
@@ -115,29 +128,47 @@ extension ServerEngine {
         let error = WireError.rejected("The scope has no root")
         return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
       }
-      // A scope that is fetched again keeps its number and is told nothing twice.
-      let known = session.subscriptions.firstIndex { $0.host === host }
-      let scopeIndex = known ?? session.subscriptions.count
-      if known == nil {
-        session.subscriptions.append(.init(host: host, proven: host.sequence))
+      let scopeIndex = subscribe(session, to: host)
+      guard session.version > 1 else {
+        let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
+        post(session, .scopeFetchReply(reply))
+        return post(session, state(of: scope, root, at: scopeIndex))
       }
-      post(
-        session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)))
+      let (standing, items) = host.standing(of: session.info.client, fetch)
       post(
         session,
-        .scopeState(
-          ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.sharedState())))
+        .scopeFetchReply(
+          ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)))
+      guard standing.resumes else { return post(session, state(of: scope, root, at: scopeIndex)) }
+      for item in items {
+        let isOwn = item.author != nil && item.author?.client == session.info.client
+        session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
+      }
+      waiting.append(session)
     }
+  }
+
+  /// A scope that is fetched again keeps its number and is told nothing twice.
+  private func subscribe(_ session: ServerSession, to host: ScopeHost) -> Int {
+    if let known = session.subscriptions.firstIndex(where: { $0.host === host }) { return known }
+    session.subscriptions.append(.init(host: host, proven: host.sequence))
+    if session.version == 1 { host.valueSessions += 1 }
+    return session.subscriptions.count - 1
+  }
+
+  private func state(of scope: Scope, _ root: ModelObject, at scopeIndex: Int) -> Message {
+    .scopeState(
+      ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.sharedState()))
   }
 
   /// The host of a scope, made on first use.
   func hostedScope(_ scope: Scope) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
-    let host = ScopeHost(scope: scope)
+    let host = ScopeHost(scope: scope, epoch: hooks.makeEpoch())
     hosts[ObjectIdentifier(scope)] = host
-    host.onLocalChanges = { [weak self, unowned host] fragments, newcomers in
+    host.onLocalChanges = { [weak self, unowned host] item in
       guard let self else { return }
-      broadcast(fragments, newcomers: newcomers, of: host, except: nil)
+      broadcast(item, of: host, except: nil)
       if !isHandling { flush() }
     }
     return host
@@ -145,27 +176,52 @@ extension ServerEngine {
 
   private func handle(_ sync: ScopeSync, from session: ServerSession) {
     guard sync.scopeIndex < session.subscriptions.count else {
-      let error = FragmentReply(error: .scopeIndexNotFound(sync.scopeIndex))
-      let replies = Array(repeating: error, count: sync.fragments.count)
-      return post(
-        session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+      answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
+      return
     }
     let host = session.subscriptions[sync.scopeIndex].host
+    guard let client = session.info.client, let number = sync.number, session.version > 1 else {
+      submit(sync, from: session, to: host)
+      return
+    }
+    if let known = sync.decided { host.clients[client]?.forget(upTo: known) }
+    let checksum = sync.fragments.checksum
+    switch host.clients[client, default: ClientDecisions()].verdict(on: number, checksum: checksum)
+    {
+    case .new:
+      let replies = submit(sync, from: session, to: host)
+      host.clients[client, default: ClientDecisions()].decide(number, checksum: checksum, replies)
+    case .decided(let replies):
+      // It stands in the order already, and the client was told so before, or is told now.
+      reply(to: sync, of: session, ScopeHost.Result(replies: replies))
+    case .contradiction:
+      answer(sync, to: session, rejecting: .setNumberReused(number))
+    }
+  }
+
+  @discardableResult
+  private func submit(
+    _ sync: ScopeSync, from session: ServerSession, to host: ScopeHost
+  ) -> [FragmentReply] {
     if let procedure = sync.procedure {
-      let error = FragmentReply(
-        error: .couldNotApplySync(reason: "there is no procedure \(procedure)"))
-      let replies = Array(repeating: error, count: sync.fragments.count)
-      return post(
-        session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
+      return answer(sync, to: session, rejecting: error)
     }
     let result = host.submit(
-      sync.fragments, isAtomic: sync.atomic == true,
-      by: session.submitter(at: sync.scopeIndex))
-    if !result.broadcast.isEmpty {
-      broadcast(result.broadcast, newcomers: result.newcomers, of: host, except: session)
+      sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
+    if let item = result.item { broadcast(item, of: host, except: session) }
+    reply(to: sync, of: session, result)
+    return result.replies
+  }
+
+  private func reply(to sync: ScopeSync, of session: ServerSession, _ result: ScopeHost.Result) {
+    let host = session.subscriptions[sync.scopeIndex].host
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
+    if session.version > 1 {
+      reply.sequence = result.item?.sequence
+      reply.effective = result.effective
     }
-    let index = session.queue(
-      .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)))
+    let index = session.queue(.scopeSyncReply(reply))
     session.subscriptions[sync.scopeIndex].sent.append((index, host.sequence))
     if !result.correction.isEmpty {
       session.tell(result.correction, newcomers: [], at: sync.scopeIndex)
@@ -173,14 +229,23 @@ extension ServerEngine {
     waiting.append(session)
   }
 
+  /// Rejects every fragment of a set.
+  @discardableResult
+  private func answer(
+    _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
+  ) -> [FragmentReply] {
+    let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
+    post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+    return replies
+  }
+
   private func broadcast(
-    _ fragments: [SyncFragment], newcomers: Set<UUID>, of host: ScopeHost,
-    except origin: ServerSession?
+    _ item: StreamItem, of host: ScopeHost, except origin: ServerSession?
   ) {
     for session in sessions.values where session !== origin {
       for (scopeIndex, subscription) in session.subscriptions.enumerated()
       where subscription.host === host {
-        session.tell(fragments, newcomers: newcomers, at: scopeIndex)
+        session.tell(item, at: scopeIndex)
         waiting.append(session)
       }
     }

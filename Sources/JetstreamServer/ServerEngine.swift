@@ -22,6 +22,8 @@ package final class ServerEngine {
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
     package var maxScopesPerSession = 256
+    /// The highest version of the protocol that is spoken.
+    package var highestVersion = 2
 
     package init() {}
   }
@@ -33,6 +35,8 @@ package final class ServerEngine {
     package var log: (String) -> Void
     /// A new token; must be impossible to guess.
     package var makeToken: () -> String
+    /// A name for a history that begins.
+    package var makeEpoch: () -> String
     /// Gives a number from 0 up to 1 for jitter.
     package var random: () -> Double
     package var sessionEnded: (SessionInfo) -> Void
@@ -41,13 +45,16 @@ package final class ServerEngine {
       authorize: @escaping (SessionInfo) -> WireError? = { _ in nil },
       fetch: @escaping (SessionInfo, String, JSONValue) -> Result<Scope, WireError>,
       log: @escaping (String) -> Void = { _ in },
-      makeToken: @escaping () -> String, random: @escaping () -> Double,
+      makeToken: @escaping () -> String,
+      makeEpoch: @escaping () -> String = { UUID().wireText },
+      random: @escaping () -> Double,
       sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
     ) {
       self.authorize = authorize
       self.fetch = fetch
       self.log = log
       self.makeToken = makeToken
+      self.makeEpoch = makeEpoch
       self.random = random
       self.sessionEnded = sessionEnded
     }
@@ -155,7 +162,7 @@ package final class ServerEngine {
       if session.expiresAt <= now {
         end(session, code: 4097, reason: "")
       } else if let pingAt = session.pingAt, pingAt <= now {
-        session.outbox.append(session.channel.ping(resendMissing: false))
+        session.outbox.append(session.ping())
         waiting.append(session)
         schedulePing(session)
       }
@@ -198,7 +205,7 @@ package final class ServerEngine {
     }
     let info = SessionInfo(
       token: hooks.makeToken(), connectionParams: params, params: request.params,
-      version: request.version)
+      version: request.version, client: request.client)
     let denial =
       sessions.count < configuration.maxSessions
       ? hooks.authorize(info) : WireError.rejected("The server has too many sessions")
@@ -207,20 +214,27 @@ package final class ServerEngine {
       perform(.send(connection: id, Message.encodeFrame([reply], asArray: true)))
       return refuse(id, denial)
     }
+    let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
     let session = ServerSession(
-      number: nextSession, info: info, limit: configuration.keptLimit,
+      number: nextSession, info: info, version: version, limit: configuration.keptLimit,
       expiresAt: now + configuration.expiry)
     nextSession += 1
     session.connection = id
     sessions[info.token] = session
     connections[id] = .session(session)
     schedulePing(session)
-    post(session, .sessionCreateReply(SessionCreateReply(sessionToken: info.token)))
+    post(
+      session,
+      .sessionCreateReply(
+        SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
   }
 
   /// Ends a session and releases all it held.
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
+    if session.version == 1 {
+      for subscription in session.subscriptions { subscription.host.valueSessions -= 1 }
+    }
     session.subscriptions = []
     session.outbox = []
     if let id = session.connection {

@@ -12,6 +12,8 @@ public struct SessionInfo: Sendable, Hashable {
   public let params: JSONValue
   /// The version that the client says it has.
   public let version: String
+  /// Who the client is, in all its sessions; nil for one that does not number its change sets.
+  public var client: UUID? = nil
 }
 
 /// One session: what its client has been told, and what it has proved to have seen.
@@ -30,6 +32,8 @@ final class ServerSession {
 
   let number: Int
   let info: SessionInfo
+  /// The version of the protocol that the session speaks.
+  let version: Int
   /// Whether the client keeps its pending changes in front of what it is told, as it says with its
   /// version.
   let rebases: Bool
@@ -48,11 +52,16 @@ final class ServerSession {
   var expiresAt: Duration
   var pingAt: Duration?
 
-  init(number: Int, info: SessionInfo, limit: ReliableChannel.Limit, expiresAt: Duration) {
+  init(
+    number: Int, info: SessionInfo, version: Int, limit: ReliableChannel.Limit,
+    expiresAt: Duration
+  ) {
     self.number = number
     self.info = info
-    rebases = SemanticVersion.names(SemanticVersion.rebase, in: info.version)
-    self.channel = ReliableChannel(side: .server, limit: limit)
+    self.version = version
+    rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
+    // Old clients never fill a gap.
+    self.channel = ReliableChannel(side: .server, acceptsGaps: version == 1, limit: limit)
     self.expiresAt = expiresAt
   }
 
@@ -62,6 +71,13 @@ final class ServerSession {
     let stamped = channel.stamp(message)
     outbox.append(stamped)
     return stamped.index
+  }
+
+  /// A ping that acknowledges, and says what was sent.
+  func ping() -> Message {
+    .ping(
+      Ping(
+        ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil))
   }
 
   /// Takes what a ping proves of what the client knew when it made the messages behind it.
@@ -92,8 +108,19 @@ final class ServerSession {
     }
   }
 
-  /// Tells the session of changes. `newcomers` are models that it cannot have had before: it proves
-  /// that it was told by naming them.
+  /// Tells the session what was accepted.
+  func tell(_ item: StreamItem, at scopeIndex: Int, asOwn number: Int? = nil) {
+    guard version > 1 else {
+      return tell(item.whole ?? [], newcomers: item.newcomers, at: scopeIndex)
+    }
+    var message = ScopeSync(scopeIndex: scopeIndex, fragments: item.fragments)
+    message.sequence = item.sequence
+    message.number = number
+    subscriptions[scopeIndex].sent.append((queue(.scopeSync(message)), item.sequence))
+  }
+
+  /// Tells a session that knows no operations of changes. `newcomers` are models that it cannot have had
+  /// before: it proves that it was told by naming them.
   func tell(_ fragments: [SyncFragment], newcomers: Set<UUID>, at scopeIndex: Int) {
     let index = queue(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
     subscriptions[scopeIndex].sent.append((index, subscriptions[scopeIndex].host.sequence))
@@ -105,10 +132,15 @@ final class ServerSession {
     }
   }
 
-  func submitter(at scopeIndex: Int) -> ScopeHost.Submitter {
-    let subscription = subscriptions[scopeIndex]
-    return ScopeHost.Submitter(
+  func submitter(of sync: ScopeSync) -> ScopeHost.Submitter {
+    let subscription = subscriptions[sync.scopeIndex]
+    var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
       missed: Set(subscription.touched.keys))
+    result.usesOperations = version > 1
+    if let client = info.client, let number = sync.number {
+      result.author = StreamItem.Author(client: client, number: number)
+    }
+    return result
   }
 }

@@ -62,6 +62,9 @@ final class InMemoryWorld {
   /// Session, name and params of each fetch.
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
+  /// Called before and after anything happens on a link.
+  var onDeliver: ((Link, Bool) -> Void)?
+  var onDelivered: (() -> Void)?
 
   init(
     seed: UInt64 = 1, configuration: ServerEngine.Configuration = .init(),
@@ -124,6 +127,8 @@ final class InMemoryWorld {
 
   /// Lets one thing happen on a link: it opens, or one frame arrives.
   func deliver(_ link: Link, toServer: Bool) {
+    defer { onDelivered?() }
+    if link.isOpen { onDeliver?(link, toServer) }
     if !link.isOpen {
       link.isOpen = true
       server.opened(link.id, params: link.params, now: now)

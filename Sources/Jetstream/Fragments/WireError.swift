@@ -70,6 +70,14 @@ extension WireError {
     WireError(message: "Session creation denied")
   }
 
+  /// A change set has the number of another one that this client has sent before: one of the two sides is
+  /// not what it was, a restored copy for instance.
+  public static func setNumberReused(_ number: Int) -> WireError {
+    WireError(
+      message: "Change set \(number) is not the one that had this number before",
+      type: "set-number-reused")
+  }
+
   /// A message names a scope that the session has not fetched.
   public static func scopeIndexNotFound(_ index: Int) -> WireError {
     WireError(message: "Scope at index \(index) was not found", type: "scope-index-not-found")

@@ -2,7 +2,7 @@
 ///
 /// It notices every error that lies within 32 consecutive bits, so every change of a single byte, and
 /// up to five flipped bits in a line of ordinary length.
-enum LogChecksum {
+package enum LogChecksum {
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for byte in 0..<256 {
@@ -16,6 +16,9 @@ enum LogChecksum {
     }
     return tables
   }()
+
+  /// The checksum of `bytes`.
+  package static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBufferPointer { of($0) } }
 
   /// The checksum of `bytes`.
   static func of(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt32 { extend(0, by: bytes) }

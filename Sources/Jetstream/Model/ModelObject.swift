@@ -102,6 +102,14 @@ open class ModelObject: Hashable {
     }
   }
 
+  /// The properties that hold this model, by their names on the wire.
+  package final var holders: [PropertyKey] {
+    (record?.parents.all ?? []).map { link in
+      PropertyKey(
+        uuid: link.parent.uuid, name: link.parent.schema.properties[link.index].wireName)
+    }
+  }
+
   /// Two models are equal only if they are the same object.
   public static func == (a: ModelObject, b: ModelObject) -> Bool { a === b }
 

@@ -26,6 +26,9 @@ public final class Client {
   public let onRejection = Signal<Rejection>()
   /// Fires when the number of change sets that the server has not decided changes.
   public let onPendingCountChange = Signal<Int>()
+  /// Fires with a scope whose server turns out to have another history than the one that was known: it
+  /// was restored from an old copy, or began anew. What it has not decided is sent again.
+  public let onHistoryLoss = Signal<Scope>()
   /// Fires with a sentence for each message that was skipped and each connection that failed.
   public let onDiagnostic = Signal<String>()
 
@@ -181,6 +184,7 @@ public final class Client {
       onRejection.fire(Rejection(scope: scope, fragment: fragment, error: error))
     case .skipped(let text): onDiagnostic.fire(text)
     case .waitingRepliesChanged(let count): onPendingCountChange.fire(count)
+    case .historyLost(let scope): onHistoryLoss.fire(scope)
     }
   }
 

@@ -17,9 +17,9 @@ extension ClientEngine {
       guard let replica = replica(state.scopeIndex) else { return }
       handle(state, for: replica)
     case .scopeSync(let sync):
-      replica(sync.scopeIndex)?.receive(.sync(sync.fragments), index: sync.index)
-    case .scopeSyncReply(let reply):
-      decide(reply.replyTo, reply.fragmentReplies, by: reply.index)
+      replica(sync.scopeIndex)?.receive(
+        .sync(sync.fragments, sequence: sync.sequence, number: sync.number), index: sync.index)
+    case .scopeSyncReply(let reply): handle(reply)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
     }
@@ -47,6 +47,19 @@ extension ClientEngine {
     }
   }
 
+  private func handle(_ reply: ScopeSyncReply) {
+    let type = WireError.setNumberReused(0).type
+    if version > 1, reply.fragmentReplies.contains(where: { $0.error?.type == type }) {
+      return takeNewIdentity()
+    }
+    replicas.first { $0.hasSent(reply.replyTo) }?.receive(
+      .reply(
+        messageIndex: reply.replyTo, reply.fragmentReplies, sequence: reply.sequence,
+        effective: reply.effective),
+      index: reply.index)
+    updateWaitingReplies()
+  }
+
   /// The server has answered, with its message `index`, the change set that message `messageIndex` has
   /// carried.
   private func decide(_ messageIndex: Int, _ replies: [FragmentReply], by index: Int) {
@@ -65,6 +78,8 @@ extension ClientEngine {
     case .failure(let error): end(.sessionDenied(error.message))
     case .success(let token):
       self.token = token
+      version = min(reply.protocol ?? 1, configuration.highestVersion)
+      for replica in replicas { replica.version = version }
       becomeOnline()
       report(.sessionCreated(token: token))
       for replica in replicas { send(fetch: replica) }
@@ -79,6 +94,9 @@ extension ClientEngine {
   }
 
   func handle(_ ping: Ping) {
+    if version > 1, let sent = ping.sent, sent > channel.highestReceived {
+      return retry(reason: "messages up to \(sent) are missing")
+    }
     for message in channel.receive(ping) {
       // Each set is repeated with what we had seen when it was made.
       if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
@@ -103,9 +121,13 @@ extension ClientEngine {
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
     }
     switch reply.result {
-    case .success(let index): replica.scopeIndex = index
+    case .success(let index):
+      replica.scopeIndex = index
+      guard let standing = reply.standing else { return }
+      replica.receive(.standing(standing), index: reply.index)
+      if standing.resumes { complete(replica, .success(())) }
     case .failure(let error):
-      replica.end("\(error)")
+      leave(replica, "\(error)")
       replicas.removeAll { $0 === replica }
       complete(replica, .failure(.scopeDenied(replica.scope.name, error)))
     }
@@ -118,7 +140,7 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
-          replica.end("\(error)")
+          leave(replica, "\(error)")
           replicas.removeAll { $0 === replica }
           complete(replica, .failure(.invalidReply("\(error)")))
         }
@@ -137,7 +159,11 @@ extension ClientEngine {
 
   func send(fetch replica: Replica) {
     let message = channel.stamp(
-      .scopeFetch(ScopeFetch(name: replica.scope.name, params: replica.params)))
+      .scopeFetch(
+        ScopeFetch(
+          name: replica.scope.name, params: replica.params,
+          since: version > 1 ? replica.position : nil,
+          decided: version > 1 ? replica.decided : nil)))
     fetches[message.index] = replica
     transmit([message])
   }
@@ -150,7 +176,7 @@ extension ClientEngine {
 
   func acknowledgement(of index: Int) -> Message {
     lastAckSent = index
-    return .ping(Ping(ack: index))
+    return .ping(Ping(ack: index, sent: version > 1 ? channel.highestSent : nil))
   }
 
   /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
@@ -160,16 +186,18 @@ extension ClientEngine {
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting(seen: seen) { set, fragments in
+      replica.sendWaiting(seen: seen) { entry, fragments in
+        let set = entry.set
         let fragments = fragments.map {
           configuration.dateForm.applied(to: $0, in: replica.scope)
         }
-        var frame = seen > lastAckSent ? [acknowledgement(of: seen)] : []
-        let message = channel.stamp(
-          .scopeSync(
-            ScopeSync(
-              scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
-              procedure: set.procedure)))
+        // Whole collections have to be read in the light of what we had seen.
+        var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
+        var sync = ScopeSync(
+          scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
+          procedure: set.procedure)
+        if version > 1 { (sync.number, sync.decided) = (entry.number, replica.decided) }
+        let message = channel.stamp(.scopeSync(sync))
         frame.append(message)
         transmit(frame)
         return message.index

@@ -23,6 +23,8 @@ package final class ClientEngine {
     /// A message that was skipped, in words.
     case skipped(String)
     case waitingRepliesChanged(Int)
+    /// The server has another history of the scope than the one that was known.
+    case historyLost(Scope)
   }
 
   /// Times, and what is told to the server.
@@ -34,6 +36,13 @@ package final class ClientEngine {
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
     package var dateForm = DateForm.seconds
+    /// The highest version of the protocol that is spoken.
+    package var highestVersion = 2
+    /// Who the client is. Its change sets are numbered under this name, in all sessions.
+    package var clientID = UUID()
+    /// Gives another name, for when the server takes the client for somebody else.
+    package var makeClientID: () -> UUID = { UUID() }
+    package var onHistoryLoss = HistoryLoss.recover
 
     package init() {}
   }
@@ -50,7 +59,7 @@ package final class ClientEngine {
     case closed
   }
 
-  let configuration: Configuration
+  package internal(set) var configuration: Configuration
   let perform: (Action) -> Void
   let report: (Event) -> Void
   /// Gives a number from 0 up to 1 for jitter.
@@ -62,6 +71,10 @@ package final class ClientEngine {
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
   package internal(set) var token: String?
+  /// The version of the protocol that the session speaks.
+  package internal(set) var version = 1
+  /// The last number given to a change set of a scope that is not synced any more, by the scope's name.
+  var lastNumbers: [String: Int] = [:]
   var params: JSONValue = .object([:])
   var replicas: [Replica] = []
   var fetches: [Int: Replica] = [:]
@@ -115,6 +128,10 @@ package final class ClientEngine {
     let replica = Replica(scope: scope, params: params)
     replica.onPending = { [weak self] in self?.sendWaiting() }
     replica.onRejected = { [weak self, unowned scope] in self?.report(.rejected(scope, $0, $1)) }
+    replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
+    replica.onHistoryLoss = configuration.onHistoryLoss
+    replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
+    replica.version = version
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
     if state == .online { send(fetch: replica) }
@@ -140,7 +157,11 @@ package final class ClientEngine {
       lastAckSent = 0
       transmit([
         channel.stamp(
-          .sessionCreate(SessionCreate(version: configuration.version, params: params)))
+          .sessionCreate(
+            SessionCreate(
+              version: configuration.version, params: params,
+              protocol: configuration.highestVersion > 1 ? configuration.highestVersion : nil,
+              client: configuration.highestVersion > 1 ? configuration.clientID : nil)))
       ])
       enter(.creating)
     } else {
@@ -278,9 +299,22 @@ package final class ClientEngine {
     let waiting = completions
     completions = [:]
     enter(.closed)
-    for replica in ended { replica.end("\(error)") }
+    for replica in ended { leave(replica, "\(error)") }
     for completion in waiting.values { completion(.failure(error)) }
     report(.sessionDenied(error))
+  }
+
+  /// The scope is not synced any more.
+  func leave(_ replica: Replica, _ reason: String) {
+    lastNumbers[replica.scope.name] = replica.nextNumber - 1
+    replica.end(reason)
+  }
+
+  /// The server takes us for somebody else: from now on we are.
+  func takeNewIdentity() {
+    configuration.clientID = configuration.makeClientID()
+    loseSession()
+    retry(reason: "the server knows other change sets of this client")
   }
 
   func schedulePing() {

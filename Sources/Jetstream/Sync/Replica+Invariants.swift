@@ -24,3 +24,8 @@ extension ClientEngine {
   /// What is wrong with the replicas; for tests.
   package func brokenInvariants() -> [String] { replicas.flatMap { $0.brokenInvariants() } }
 }
+
+extension ClientEngine {
+  /// How far the replicas are; for tests.
+  package var positions: [ScopePosition] { replicas.compactMap(\.position) }
+}

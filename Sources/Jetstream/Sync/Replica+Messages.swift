@@ -25,12 +25,22 @@ extension Replica {
 
   func handle(_ message: Incoming) {
     switch message {
-    case .sync(let fragments):
+    case .sync(let fragments, let sequence, let number):
       guard hasState else { return }
+      if let sequence {
+        guard sequence > position?.sequence ?? 0 else { return }
+        position?.sequence = sequence
+      }
       beginBatch()
-      for fragment in fragments { note(fragment) }
-    case .reply(let messageIndex, let replies):
-      receiveReply(to: messageIndex, replies)
+      if let at = pending.firstIndex(where: { $0.number == number }) {
+        conclude(at, pending[at].decision ?? [], effective: fragments)
+      } else {
+        for fragment in fragments { note(fragment) }
+      }
+    case .reply(let messageIndex, let replies, let sequence, let effective):
+      if let sequence { position?.sequence = sequence }
+      receiveReply(to: messageIndex, replies, effective)
+    case .standing(let standing): receive(standing)
     case .state(let fragments, let rootUUID, let completion):
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
@@ -45,6 +55,7 @@ extension Replica {
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     finishBatch()
     scope.sealChanges()
+    finishStanding()
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
     var visible = fragments
@@ -102,9 +113,19 @@ extension Replica {
   }
 
   /// The server's decision about one of our sets.
-  func receiveReply(to messageIndex: Int, _ replies: [FragmentReply]) {
+  func receiveReply(
+    to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil
+  ) {
     guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
     beginBatch()
+    conclude(at, replies, effective: effective)
+  }
+
+  /// A pending set is decided, and this is its place in the order.
+  ///
+  /// - Parameter effective: what the server has done instead of what was submitted; nil if that is the
+  ///   same.
+  func conclude(_ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?) {
     let entry = pending.remove(at: at)
     let fragments = entry.set.fragments
     let isCountRight = replies.count == fragments.count
@@ -117,13 +138,14 @@ extension Replica {
       let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
       outcomes.append(ChangeSetHandle.Outcome(reply))
       if let error = reply.error { batch.rejected.append((fragment, error)) }
+      let counts = reply.error == nil && effective == nil
       if fragment.kind == .change {
         for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
-          decide(name, className: fragment.className, by: entry.number, reply.error == nil)
+          decide(name, className: fragment.className, by: entry.number, counts)
         }
       } else {
-        decide(addition: fragment, of: entry.number, isAccepted: reply.error == nil)
+        decide(addition: fragment, of: entry.number, isAccepted: counts)
       }
       if let corrected = reply.modifications, reply.error == nil {
         note(
@@ -131,6 +153,7 @@ extension Replica {
             .change, uuid: fragment.uuid, className: fragment.className, properties: corrected))
       }
     }
+    for fragment in effective ?? [] { note(fragment) }
     if let handle = entry.handle { batch.decided.append((handle, outcomes)) }
   }
 

@@ -19,6 +19,8 @@ package final class Replica {
     var messageIndex: Int?
     /// Up to which of the server's messages we knew everything when it was sent.
     var seen = 0
+    /// What the server has said of it, while the place of the set in the order has not come yet.
+    var decision: [FragmentReply]?
   }
 
   let scope: Scope
@@ -27,6 +29,17 @@ package final class Replica {
   var scopeIndex: Int?
   /// Whether a state has arrived in this session. What arrives before it is contained in it.
   var hasState = false
+  /// Which part of the server's order is taken in; nil for one that does not tell.
+  var position: ScopePosition?
+  /// What the server has said of the state that it is about to send.
+  var stateStanding: ScopeStanding?
+  /// The version of the protocol that the session speaks. In the second one, sets are sent as they were
+  /// made.
+  var version = 1 {
+    didSet { overlay.isOfValues = version == 1 }
+  }
+  /// What becomes of pending sets when the server has lost the history that they belong to.
+  var onHistoryLoss = HistoryLoss.recover
   var pending: [Pending] = []
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.
@@ -43,6 +56,8 @@ package final class Replica {
   var onPending: (() -> Void)?
   /// Called with each fragment that the server rejected.
   var onRejected: ((SyncFragment, WireError) -> Void)?
+  /// Called when the server turns out to have another history than the one that we know.
+  var onHistoryLost: (() -> Void)?
 
   /// What one frame of messages has brought so far.
   struct Batch {
@@ -89,8 +104,10 @@ package final class Replica {
 
   /// A message of the server for this scope.
   enum Incoming {
-    case sync([SyncFragment])
-    case reply(messageIndex: Int, [FragmentReply])
+    case sync([SyncFragment], sequence: Int? = nil, number: Int? = nil)
+    case reply(
+      messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
+    case standing(ScopeStanding)
     case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
   }
 
@@ -161,10 +178,14 @@ package final class Replica {
 
   /// Sends the sets that wait through `send`, which gives the message's index. `seen` is the number
   /// up to which the server's messages have been taken in.
-  func sendWaiting(seen: Int, _ send: (ChangeSet, [SyncFragment]) -> Int) {
+  func sendWaiting(seen: Int, _ send: (Pending, [SyncFragment]) -> Int) {
     guard hasState else { return }
-    for at in pending.indices where pending[at].messageIndex == nil {
+    for at in pending.indices where pending[at].messageIndex == nil && pending[at].decision == nil {
       let number = pending[at].number
+      if version > 1 {
+        pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
+        continue
+      }
       let fragments = pending[at].set.fragments.map { fragment in
         guard fragment.kind == .change else { return fragment }
         var fragment = fragment
@@ -176,7 +197,7 @@ package final class Replica {
         return fragment
       }
       pending[at].seen = seen
-      pending[at].messageIndex = send(pending[at].set, fragments)
+      pending[at].messageIndex = send(pending[at], fragments)
     }
   }
 
@@ -193,8 +214,15 @@ package final class Replica {
     scopeIndex = nil
     hasState = false
     held = []
-    for at in pending.indices { pending[at].messageIndex = nil }
+    stateStanding = nil
+    for at in pending.indices {
+      pending[at].messageIndex = nil
+      pending[at].decision = nil
+    }
   }
+
+  /// Up to which number we know what became of our sets.
+  var decided: Int { (pending.first?.number ?? nextNumber) - 1 }
 }
 
 extension Replica: MembershipObserver {

@@ -67,6 +67,18 @@ struct MessageFields {
     return number
   }
 
+  /// A number that may be absent.
+  func optionalNumber(_ field: String) throws(MessageError) -> Int? {
+    has(field) ? try wholeNumber(field) : nil
+  }
+
+  func object(_ field: String) throws(MessageError) -> JSONObject {
+    guard case .object(let object) = try required(field) else {
+      throw invalid(field, "should be an object")
+    }
+    return object
+  }
+
   func string(_ field: String) throws(MessageError) -> String {
     guard case .string(let text) = try required(field) else {
       throw invalid(field, "should be a string")

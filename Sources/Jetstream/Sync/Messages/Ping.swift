@@ -9,11 +9,16 @@ public struct Ping: Sendable, Hashable {
   /// Whether the receiver should send again everything above ``ack``.
   public var resendMissing: Bool
 
+  /// The highest number that the sender has sent, so that the receiver notices if the last ones are
+  /// missing. Since version 2.
+  public var sent: Int?
+
   /// Makes a ping.
-  public init(index: Int = 0, ack: Int, resendMissing: Bool = false) {
+  public init(index: Int = 0, ack: Int, resendMissing: Bool = false, sent: Int? = nil) {
     self.index = index
     self.ack = ack
     self.resendMissing = resendMissing
+    self.sent = sent
   }
 }
 
@@ -24,13 +29,15 @@ extension Ping: MessageBody {
     // As old servers do, anything but `true` counts as false.
     self.init(
       index: fields.index, ack: try fields.wholeNumber("ack"),
-      resendMissing: fields["resendMissing"] == .bool(true))
+      resendMissing: fields["resendMissing"] == .bool(true),
+      sent: try fields.optionalNumber("sent"))
   }
 
   var json: JSONObject {
     var object = head
     object["ack"] = .integer(Int64(ack))
     object["resendMissing"] = .bool(resendMissing)
+    if let sent { object["sent"] = .integer(Int64(sent)) }
     return object
   }
 }

@@ -11,15 +11,27 @@ public struct ScopeFetch: Sendable, Hashable {
   /// What the application wants to tell the server, such as which document it means.
   public var params: JSONValue
 
+  /// Up to where the client has the scope already, if it has. Since version 2.
+  public var since: ScopePosition?
+
+  /// Up to which number the client knows what became of its change sets. Since version 2.
+  public var decided: Int?
+
   /// Makes a request.
-  public init(index: Int = 0, name: String, params: JSONValue = .object([:])) {
+  public init(
+    index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
+    decided: Int? = nil
+  ) {
     self.index = index
     self.name = name
     self.params = params
+    self.since = since
+    self.decided = decided
   }
 }
 
-/// The server's answer to ``ScopeFetch``. If it grants the scope, a ``ScopeState`` follows.
+/// The server's answer to ``ScopeFetch``. If it grants the scope, a ``ScopeState`` follows, unless the
+/// standing says otherwise.
 public struct ScopeFetchReply: Sendable, Hashable {
   /// The message's number.
   public var index: Int
@@ -30,6 +42,9 @@ public struct ScopeFetchReply: Sendable, Hashable {
   /// The number by which this session's messages name the scope, or why there is none.
   public var result: Result<Int, WireError>
 
+  /// Where the scope is, and how the client stands to it. Since version 2.
+  public var standing: ScopeStanding?
+
   /// Makes a reply.
   public init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
     self.index = index
@@ -38,8 +53,9 @@ public struct ScopeFetchReply: Sendable, Hashable {
   }
 
   /// Grants the scope.
-  public init(index: Int = 0, replyTo: Int, scopeIndex: Int) {
+  public init(index: Int = 0, replyTo: Int, scopeIndex: Int, standing: ScopeStanding? = nil) {
     self.init(index: index, replyTo: replyTo, result: .success(scopeIndex))
+    self.standing = standing
   }
 
   /// Denies the scope.
@@ -86,13 +102,18 @@ extension ScopeFetch: MessageBody {
   init(_ fields: MessageFields) throws(MessageError) {
     self.init(
       index: fields.index, name: try fields.string("name"),
-      params: fields["params"] ?? .object([:]))
+      params: fields["params"] ?? .object([:]), decided: try fields.optionalNumber("decided"))
+    if fields.has("since") {
+      since = try ScopePosition(fields, in: try fields.object("since"), "since")
+    }
   }
 
   var json: JSONObject {
     var object = head
     object["name"] = .string(name)
     object["params"] = params
+    if let since { object["since"] = .object(since.json) }
+    if let decided { object["decided"] = .integer(Int64(decided)) }
     return object
   }
 }
@@ -107,6 +128,7 @@ extension ScopeFetchReply: MessageBody {
     } else {
       let scopeIndex = try fields.wholeNumber("scopeIndex")
       self.init(index: fields.index, replyTo: replyTo, scopeIndex: scopeIndex)
+      if fields.has("standing") { standing = try ScopeStanding(fields, "standing") }
     }
   }
 
@@ -114,7 +136,9 @@ extension ScopeFetchReply: MessageBody {
     var object = head
     object["replyTo"] = .integer(Int64(replyTo))
     switch result {
-    case .success(let scopeIndex): object["scopeIndex"] = .integer(Int64(scopeIndex))
+    case .success(let scopeIndex):
+      object["scopeIndex"] = .integer(Int64(scopeIndex))
+      if let standing { object["standing"] = standing.json }
     case .failure(let error): object["error"] = error.json
     }
     return object

@@ -15,6 +15,16 @@ public struct ScopeSync: Sendable, Hashable {
   /// The procedure that judges the changes, as `Model.name`; from clients only.
   public var procedure: String?
 
+  /// The number that the client has given the set, from 1; with it the server applies it once, however
+  /// often it comes. From a server: this is the receiver's own set of that number. Since version 2.
+  public var number: Int?
+
+  /// The place of the changes in the scope's order; from servers only. Since version 2.
+  public var sequence: Int?
+
+  /// Up to which number the client knows what became of its sets; from clients only. Since version 2.
+  public var decided: Int?
+
   /// Makes a message. Old servers drop one that has a procedure but not `atomic`: with a procedure,
   /// `atomic` is false unless given.
   public init(
@@ -40,11 +50,22 @@ public struct ScopeSyncReply: Sendable, Hashable {
   /// One answer for each fragment, in the same order.
   public var fragmentReplies: [FragmentReply]
 
+  /// The place of the set in the scope's order, or nil if nothing of it was accepted. Since version 2.
+  public var sequence: Int?
+
+  /// What the server has done instead of what was submitted, if that is something else. Since version 2.
+  public var effective: [SyncFragment]?
+
   /// Makes a reply.
-  public init(index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply]) {
+  public init(
+    index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
+    effective: [SyncFragment]? = nil
+  ) {
     self.index = index
     self.replyTo = replyTo
     self.fragmentReplies = fragmentReplies
+    self.sequence = sequence
+    self.effective = effective
   }
 }
 
@@ -68,6 +89,9 @@ extension ScopeSync: MessageBody {
       }
       procedure = name
     }
+    number = try fields.optionalNumber("number")
+    sequence = try fields.optionalNumber("sequence")
+    decided = try fields.optionalNumber("decided")
   }
 
   var json: JSONObject {
@@ -91,6 +115,9 @@ extension ScopeSync: MessageBody {
     var object = JSONObject()
     if let atomic { object["atomic"] = .bool(atomic) }
     if let procedure { object["procedure"] = .string(procedure) }
+    if let number { object["number"] = .integer(Int64(number)) }
+    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    if let decided { object["decided"] = .integer(Int64(decided)) }
     return object
   }
 }
@@ -104,6 +131,10 @@ extension ScopeSyncReply: MessageBody {
       self.init(
         index: fields.index, replyTo: replyTo,
         fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
+      sequence = try fields.optionalNumber("sequence")
+      if fields.has("effective") {
+        effective = try fields.elements("effective", SyncFragment.init(json:))
+      }
     } catch {
       throw .inReply(to: replyTo, error)
     }
@@ -113,6 +144,8 @@ extension ScopeSyncReply: MessageBody {
     var object = head
     object["replyTo"] = .integer(Int64(replyTo))
     object["fragmentReplies"] = .array(fragmentReplies.map(\.json))
+    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    if let effective { object["effective"] = .array(effective.map(\.json)) }
     return object
   }
 }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The first message of a client on a new session.
 public struct SessionCreate: Sendable, Hashable {
   /// Always 0 from our clients; old ones may send any number, which does not count.
@@ -9,12 +11,24 @@ public struct SessionCreate: Sendable, Hashable {
   /// What the application wants to tell the server, such as credentials.
   public var params: JSONValue
 
+  /// The highest version of this protocol that the client speaks; without it, the first.
+  public var `protocol`: Int?
+
+  /// Who the client is, in all its sessions: its change sets are numbered under this name. Since version
+  /// 2.
+  public var client: UUID?
+
   /// Makes a request. The version has to satisfy ``SemanticVersion/isValid(_:)``, or servers refuse
   /// it.
-  public init(index: Int = 0, version: String, params: JSONValue = .object([:])) {
+  public init(
+    index: Int = 0, version: String, params: JSONValue = .object([:]), protocol: Int? = nil,
+    client: UUID? = nil
+  ) {
     self.index = index
     self.version = version
     self.params = params
+    self.protocol = `protocol`
+    self.client = client
   }
 }
 
@@ -26,6 +40,9 @@ public struct SessionCreateReply: Sendable, Hashable {
   /// The token that resumes the session, or why there is none.
   public var result: Result<String, WireError>
 
+  /// The version of this protocol that the session speaks; without it, the first.
+  public var `protocol`: Int?
+
   /// Makes a reply.
   public init(index: Int = 0, result: Result<String, WireError>) {
     self.index = index
@@ -33,8 +50,9 @@ public struct SessionCreateReply: Sendable, Hashable {
   }
 
   /// Grants the session.
-  public init(index: Int = 0, sessionToken: String) {
+  public init(index: Int = 0, sessionToken: String, protocol: Int? = nil) {
     self.init(index: index, result: .success(sessionToken))
+    self.protocol = `protocol`
   }
 
   /// Denies the session.
@@ -60,13 +78,18 @@ extension SessionCreate: MessageBody {
     guard SemanticVersion.isValid(version) else {
       throw fields.invalid("version", "should be a semantic version")
     }
-    self.init(index: fields.index, version: version, params: fields["params"] ?? .object([:]))
+    self.init(
+      index: fields.index, version: version, params: fields["params"] ?? .object([:]),
+      protocol: try fields.optionalNumber("protocol"),
+      client: fields.has("client") ? try fields.uuid("client") : nil)
   }
 
   var json: JSONObject {
     var object = head
     object["version"] = .string(version)
     object["params"] = params
+    if let `protocol` { object["protocol"] = .integer(Int64(`protocol`)) }
+    if let client { object["client"] = .string(client.wireText) }
     return object
   }
 }
@@ -78,14 +101,18 @@ extension SessionCreateReply: MessageBody {
     if fields.has("error") {
       self.init(index: fields.index, error: try fields.error())
     } else {
-      self.init(index: fields.index, sessionToken: try fields.string("sessionToken"))
+      self.init(
+        index: fields.index, sessionToken: try fields.string("sessionToken"),
+        protocol: try fields.optionalNumber("protocol"))
     }
   }
 
   var json: JSONObject {
     var object = head
     switch result {
-    case .success(let token): object["sessionToken"] = .string(token)
+    case .success(let token):
+      object["sessionToken"] = .string(token)
+      if let `protocol` { object["protocol"] = .integer(Int64(`protocol`)) }
     case .failure(let error): object["error"] = error.json
     }
     return object

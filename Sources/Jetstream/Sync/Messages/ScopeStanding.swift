@@ -1,0 +1,120 @@
+/// A place in the order of a scope's change sets.
+public struct ScopePosition: Sendable, Hashable {
+  /// Tells the histories of a scope apart: a server that has lost its history begins another one.
+  public var epoch: String
+  /// How many change sets the server had accepted.
+  public var sequence: Int
+
+  /// Makes a position.
+  public init(epoch: String, sequence: Int) {
+    self.epoch = epoch
+    self.sequence = sequence
+  }
+}
+
+/// What a server tells a client of a scope before it sends the scope; since version 2.
+public struct ScopeStanding: Sendable, Hashable {
+  /// What became of one of the client's change sets.
+  public struct Decision: Sendable, Hashable {
+    /// The set's number.
+    public var number: Int
+    /// One answer for each fragment, in the same order.
+    public var fragmentReplies: [FragmentReply]
+
+    /// Makes a decision.
+    public init(number: Int, fragmentReplies: [FragmentReply]) {
+      self.number = number
+      self.fragmentReplies = fragmentReplies
+    }
+  }
+
+  /// Where the scope is: the state that follows is the one of this place.
+  public var position: ScopePosition
+  /// Whether no state follows, but the change sets behind the place that the client has named.
+  public var resumes: Bool
+  /// The highest number of a set of this client that the server has decided, 0 for none.
+  public var decided: Int
+  /// The decisions that the client has not said to know, in the order of their numbers.
+  public var decisions: [Decision]
+
+  /// Makes a standing.
+  public init(
+    position: ScopePosition, resumes: Bool = false, decided: Int = 0, decisions: [Decision] = []
+  ) {
+    self.position = position
+    self.resumes = resumes
+    self.decided = decided
+    self.decisions = decisions
+  }
+}
+
+extension ScopePosition {
+  init(_ fields: MessageFields, in object: JSONObject, _ field: String) throws(MessageError) {
+    guard case .string(let epoch)? = object["epoch"], let sequence = object["sequence"]?.wholeNumber
+    else { throw fields.invalid(field, "should have an epoch and a sequence") }
+    self.init(epoch: epoch, sequence: sequence)
+  }
+
+  var json: JSONObject {
+    ["epoch": .string(epoch), "sequence": .integer(Int64(sequence))]
+  }
+}
+
+extension ScopeStanding {
+  init(_ fields: MessageFields, _ field: String) throws(MessageError) {
+    let object = try fields.object(field)
+    self.init(
+      position: try ScopePosition(fields, in: object, field),
+      resumes: object["resumes"] == .bool(true))
+    guard let decided = (object["decided"] ?? 0).wholeNumber else {
+      throw fields.invalid(field, "should have a whole number in decided")
+    }
+    self.decided = decided
+    guard case .array(let elements) = object["decisions"] ?? [] else {
+      throw fields.invalid(field, "should have an array in decisions")
+    }
+    for (position, element) in elements.enumerated() {
+      do throws(FragmentError) {
+        decisions.append(try Decision(json: element))
+      } catch {
+        throw .invalidElement(
+          message: fields.type, index: fields.index, field: "\(field).decisions",
+          position: position, error: error)
+      }
+    }
+  }
+
+  var json: JSONValue {
+    var object = position.json
+    object["resumes"] = .bool(resumes)
+    object["decided"] = .integer(Int64(decided))
+    object["decisions"] = .array(decisions.map(\.json))
+    return .object(object)
+  }
+}
+
+extension ScopeStanding.Decision {
+  /// Reads a decision.
+  ///
+  /// - Throws: ``FragmentError`` naming `number` or `fragmentReplies`.
+  public init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard let number = object["number"]?.wholeNumber else {
+      throw .invalid(field: "number", problem: "should be a whole number from 0 up")
+    }
+    guard case .array(let elements)? = object["fragmentReplies"] else {
+      throw .invalid(field: "fragmentReplies", problem: "should be an array")
+    }
+    var replies: [FragmentReply] = []
+    for element in elements { replies.append(try FragmentReply(json: element)) }
+    self.init(number: number, fragmentReplies: replies)
+  }
+
+  /// The decision as JSON.
+  public var json: JSONValue {
+    [
+      "number": .integer(Int64(number)),
+      "fragmentReplies": .array(fragmentReplies.map(\.json)),
+    ]
+  }
+}

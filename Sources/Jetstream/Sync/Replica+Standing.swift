@@ -1,0 +1,72 @@
+import Foundation
+
+/// What happens to changes that the server has not decided when it turns out to have another history than
+/// the one that the client knows: it was restored from an old copy, or began anew.
+public enum HistoryLoss: Sendable, Hashable {
+  /// They are sent again: what the app shows stays.
+  case recover
+  /// They are taken back, each as rejected.
+  case discard
+}
+
+/// How the server's order and ours fit together at the beginning of a session.
+extension Replica {
+  /// What the server says of the scope before it sends it, or what was missed of it.
+  func receive(_ standing: ScopeStanding) {
+    // With a state, what is in it already is not shown as taken back in between.
+    guard standing.resumes else { return stateStanding = standing }
+    beginBatch()
+    noteHistory(of: standing)
+    for (at, replies) in decided(by: standing) {
+      if replies.allSatisfy({ $0.error != nil }) {
+        conclude(at, replies, effective: nil)
+      } else {
+        pending[at].decision = replies
+      }
+    }
+    hasState = true
+  }
+
+  /// The state that the standing speaks of is about to be taken in.
+  func finishStanding() {
+    guard let standing = stateStanding else { return }
+    stateStanding = nil
+    beginBatch()
+    noteHistory(of: standing)
+    // Whatever was accepted is part of the state.
+    for (at, replies) in decided(by: standing) { conclude(at, replies, effective: []) }
+    position = standing.position
+  }
+
+  /// The pending sets that the server has decided, the last one first, so that places stay right.
+  private func decided(by standing: ScopeStanding) -> [(at: Int, replies: [FragmentReply])] {
+    let decisions = Dictionary(
+      standing.decisions.map { ($0.number, $0.fragmentReplies) },
+      uniquingKeysWith: { first, _ in first })
+    return pending.indices.reversed().compactMap { at in
+      let entry = pending[at]
+      guard entry.number <= standing.decided else { return nil }
+      return (at, decisions[entry.number] ?? entry.set.fragments.map { _ in FragmentReply() })
+    }
+  }
+
+  private func noteHistory(of standing: ScopeStanding) {
+    guard let known = position, isOther(standing.position, than: known) else { return }
+    if onHistoryLoss == .discard { discardPending() }
+    onHistoryLost?()
+  }
+
+  /// Whether the server is not the one, or not as far, as we know it to be.
+  private func isOther(_ position: ScopePosition, than known: ScopePosition) -> Bool {
+    position.epoch != known.epoch || position.sequence < known.sequence
+  }
+
+  private func discardPending() {
+    let error = WireError(
+      message: "The server has lost the history that the change belongs to", type: "history-lost")
+    while !pending.isEmpty {
+      let replies = pending[0].set.fragments.map { _ in FragmentReply(error: error) }
+      conclude(0, replies, effective: nil)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Jetstream
+
+/// Judging operations on collections and counters.
+extension FragmentValidator {
+  /// What is wrong with the operations of a fragment that is otherwise accepted.
+  func problem(
+    with operations: PropertyOperations, of fragment: SyncFragment, _ schema: ModelSchema?
+  ) -> String? {
+    for entry in operations {
+      let key = entry.key
+      if fragment.properties[key] != nil { return "A value and operations at '\(key)'" }
+      guard let property = schema?[wireName: key], property.isSynced else {
+        // What is local here is nobody else's business.
+        guard unknown == .keep, schema?[wireName: key] == nil else {
+          return "No property at '\(key)'"
+        }
+        for uuid in Self.inserted(by: entry.operations) {
+          let problem = rejectedReference(in: .string(uuid.wireText), at: key)
+          if let problem { return problem }
+        }
+        continue
+      }
+      for operation in entry.operations {
+        if let problem = problem(with: operation, on: property) { return problem }
+      }
+    }
+    return nil
+  }
+
+  private func problem(
+    with operation: PropertyOperation, on property: ModelSchema.Property
+  ) -> String? {
+    let key = property.wireName
+    guard let uuid = operation.model else {
+      if case .integer = property.type { return nil }
+      return "Cannot add to '\(key)', which is no whole number"
+    }
+    guard property.isCollection else {
+      return "Operation of a collection at '\(key)', which is none"
+    }
+    switch operation {
+    case .insert: return referenceProblem(uuid, uuid.wireText, property)
+    case .move, .remove, .add: return nil
+    }
+  }
+
+  /// The models that operations put somewhere.
+  static func inserted(by operations: [PropertyOperation]) -> [UUID] {
+    operations.compactMap { if case .insert(let uuid, _) = $0 { uuid } else { nil } }
+  }
+}

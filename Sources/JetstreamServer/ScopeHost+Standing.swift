@@ -1,0 +1,30 @@
+import Foundation
+import Jetstream
+
+/// How a client that comes, or comes back, stands to a scope.
+extension ScopeHost {
+  /// What it is told first, and what came after the place that it names, if that is known.
+  func standing(
+    of client: UUID?, _ fetch: ScopeFetch
+  ) -> (ScopeStanding, items: ArraySlice<StreamItem>) {
+    var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
+    if let client {
+      if let known = fetch.decided { clients[client]?.forget(upTo: known) }
+      let decisions = clients[client] ?? ClientDecisions()
+      standing.decided = decisions.decided
+      standing.decisions = decisions.unknown(after: fetch.decided ?? 0)
+    }
+    guard let since = fetch.since, since.epoch == epoch,
+      let items = stream.items(after: since.sequence, upTo: sequence)
+    else { return (standing, []) }
+    standing.resumes = true
+    return (standing, items)
+  }
+}
+
+extension ServerEngine {
+  /// How far the scopes are; for tests.
+  package var positions: [ScopePosition] {
+    hosts.values.map { ScopePosition(epoch: $0.epoch, sequence: $0.sequence) }
+  }
+}

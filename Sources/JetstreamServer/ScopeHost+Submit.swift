@@ -1,0 +1,178 @@
+import Foundation
+import Jetstream
+
+/// What sessions submit.
+extension ScopeHost {
+  /// Judges a submission, applies what is accepted, and says whom to tell what.
+  func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
+    scope.sealChanges()
+    let check = FragmentValidator(
+      scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
+      fragments: fragments)
+    if unknown == .keep { noteRejected(check) }
+    if isAtomic, !check.isClean {
+      var result = rejectAll(check)
+      correct(
+        &result, Submission(fragments, [], result.replies.map(\.error), [:]), submitter)
+      return result
+    }
+    var result = Result(replies: check.errors.map { FragmentReply(error: $0) })
+
+    // Collections become what the submission does to them; everything else is taken as it is.
+    var effective: [SyncFragment] = []
+    var positions: [Int] = []
+    var before: [PropertyKey: JSONValue] = [:]
+    for (at, fragment) in fragments.enumerated() where check.errors[at] == nil {
+      guard let entry = check.accepted[at] else { continue }
+      var applied = fragment
+      applied.properties = entry.properties
+      if submitter.usesOperations, fragment.kind == .add, scope.model(fragment.uuid) != nil {
+        applied = addedAgain(applied, entry.schema)
+      } else if let model = scope.model(fragment.uuid) {
+        for (key, value) in entry.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          guard let property = entry.schema?[wireName: key] else {
+            applied.properties[key] = unknownMerged(value, name, submitter, &before)
+            continue
+          }
+          let current = model.currentJSON(of: property)
+          before[name] = before[name] ?? current
+          if property.isCollection {
+            applied.properties[key] = merged(value, current, name, submitter)
+          }
+        }
+      } else if let kept = check.keptModel(fragment.uuid) {
+        for (key, value) in entry.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          applied.properties[key] = unknownMerged(value, name, submitter, &before)
+        }
+        if fragment.kind == .add {
+          applied.properties = JSONObject(
+            (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
+        }
+      }
+      effective.append(applied)
+      positions.append(at)
+    }
+    let accepted = positions.map { fragments[$0] }
+    if submitter.usesOperations { positions = dropLostMoves(&effective, positions) }
+    guard !effective.isEmpty else {
+      if submitter.usesOperations {
+        result.effective = accepted.isEmpty ? nil : []
+      } else {
+        correct(&result, Submission(fragments, [], check.errors, before), submitter)
+      }
+      return result
+    }
+
+    begin()
+    let report = scope.apply(effective, alsoKnown: { [self] in departed($0) })
+    for (position, error) in report.errors {
+      result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
+    }
+    if unknown == .keep {
+      noteReturned(check.unknownModels)
+    }
+    for (name, old) in before {
+      guard let new = collection(name), new != old else { continue }
+      // Somebody else's value may have covered the submitter's own change before it was told of it.
+      let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
+      note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
+    }
+    for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
+    let done = broadcast(of: effective)
+    let item = StreamItem(
+      sequence: sequence, author: submitter.author, fragments: done,
+      whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
+      newcomers: newcomers(among: done))
+    append(item)
+    result.item = item
+    if submitter.usesOperations {
+      if !isSame(done, accepted) { result.effective = done }
+    } else {
+      correct(&result, Submission(fragments, effective, check.errors, before), submitter)
+    }
+    return result
+  }
+
+  /// Whether what was done is what was submitted, to the letter.
+  private func isSame(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
+    guard done.count == submitted.count else { return false }
+    return zip(done, submitted).allSatisfy { done, submitted in
+      guard done.uuid == submitted.uuid, done.kind == submitted.kind,
+        done.operations == submitted.operations,
+        done.properties.count == submitted.properties.count
+      else { return false }
+      let schema = scope.model(done.uuid)?.schema
+      return done.properties.allSatisfy { key, value in
+        guard let mine = submitted.properties[key] else { return false }
+        return mine == value || schema?[wireName: key]?.areSame(mine, value) == true
+      }
+    }
+  }
+
+  /// An addition of a model that is there sets its values, and takes nothing out of its collections.
+  private func addedAgain(_ fragment: SyncFragment, _ schema: ModelSchema?) -> SyncFragment {
+    var result = fragment
+    result.kind = .change
+    for (key, value) in fragment.properties where schema?[wireName: key]?.isCollection == true {
+      result.properties[key] = nil
+      result.operations[key] = FragmentValidator.uuids(in: value).map { .insert($0, .end) }
+    }
+    return result
+  }
+
+  private func rejectAll(_ check: FragmentValidator) -> Result {
+    let first = check.errors.compactMap(\.self).first
+    return Result(
+      replies: check.errors.map { error in
+        FragmentReply(
+          error: error
+            ?? .rejected("Rejected with its atomic set: \(first?.message ?? "another fragment")"))
+      })
+  }
+
+  private func noteRejected(_ check: FragmentValidator) {
+    for (at, fragment) in check.fragments.enumerated()
+    where fragment.kind == .add && scope.model(fragment.uuid) == nil
+      && !check.unknownModels.contains(fragment.uuid)
+    {
+      note(addition: fragment.uuid, isRejected: check.errors[at] != nil)
+    }
+  }
+
+  /// The value of a collection, or of an unknown property that looks like one.
+  private func collection(_ name: PropertyKey) -> JSONValue? {
+    guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
+    else { return scope.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
+    return property.isCollection ? model.currentJSON(of: property) : nil
+  }
+
+  /// Whether a value can be a collection of models: nothing but UUIDs, each once.
+  private static func isCollection(_ value: JSONValue) -> Bool {
+    guard case .array(let elements) = value else { return false }
+    let uuids = FragmentValidator.uuids(in: value)
+    return uuids.count == elements.count && Set(uuids).count == uuids.count
+  }
+
+  /// What an unknown property is set to: what looks like a collection before and after is merged.
+  private func unknownMerged(
+    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
+    _ before: inout [PropertyKey: JSONValue]
+  ) -> JSONValue {
+    guard let current = scope.unknownValue(name) else { return value }
+    before[name] = before[name] ?? current
+    guard Self.isCollection(current), Self.isCollection(value) else { return value }
+    return merged(value, current, name, submitter)
+  }
+
+  private func merged(
+    _ value: JSONValue, _ current: JSONValue, _ name: PropertyKey, _ submitter: Submitter
+  ) -> JSONValue {
+    guard let history = histories[name] else { return value }
+    let uuids = history.merge(
+      current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
+      session: submitter.session, proven: submitter.proven)
+    return .array(uuids.map { .string($0.wireText) })
+  }
+}

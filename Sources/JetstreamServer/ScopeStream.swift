@@ -1,0 +1,93 @@
+import Foundation
+import Jetstream
+
+/// What was accepted at one place of a scope's order, as the sessions are told.
+struct StreamItem {
+  /// Whose set it is, for clients that number their sets.
+  struct Author: Hashable {
+    let client: UUID
+    let number: Int
+  }
+
+  let sequence: Int
+  let author: Author?
+  /// What was done. Models that came back without being added are in front.
+  let fragments: [SyncFragment]
+  /// The same with values, if there are sessions that know no operations.
+  let whole: [SyncFragment]?
+  /// The models in it that nobody had before.
+  let newcomers: Set<UUID>
+}
+
+/// The newest part of a scope's order, for clients that were away.
+struct ScopeStream {
+  private var items: [StreamItem] = []
+  /// How many items are kept.
+  let limit: Int
+
+  init(limit: Int) { self.limit = limit }
+
+  mutating func append(_ item: StreamItem) {
+    items.append(item)
+    // By halves, so that it costs nothing worth mentioning for each.
+    if items.count > 2 * limit { items.removeFirst(items.count - limit) }
+  }
+
+  /// What came after a place; nil if that is not known any more.
+  func items(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem>? {
+    if sequence == last { return [] }
+    guard sequence < last, let first = items.first, first.sequence <= sequence + 1 else {
+      return nil
+    }
+    return items[(sequence + 1 - first.sequence)...]
+  }
+}
+
+/// Which sets of a client were decided, and how, as far as the client does not know it.
+struct ClientDecisions {
+  /// How a set that has come stands to what was decided.
+  enum Verdict {
+    case new
+    case decided([FragmentReply])
+    /// Another set had this number: the client, or the server, is not what it was.
+    case contradiction
+  }
+
+  private(set) var decided = 0
+  private var lastChecksum: UInt32 = 0
+  private var decisions: [ScopeStanding.Decision] = []
+
+  /// What is to be said of a set before it is looked at.
+  func verdict(on number: Int, checksum: UInt32) -> Verdict {
+    if number > decided { return .new }
+    if number == decided, checksum != lastChecksum { return .contradiction }
+    guard let known = decisions.first(where: { $0.number == number }) else { return .contradiction }
+    return .decided(known.fragmentReplies)
+  }
+
+  mutating func decide(_ number: Int, checksum: UInt32, _ replies: [FragmentReply]) {
+    decided = number
+    lastChecksum = checksum
+    decisions.append(.init(number: number, fragmentReplies: replies))
+  }
+
+  /// The client knows what became of its sets up to a number. The last decision is kept, to recognise its
+  /// set by.
+  mutating func forget(upTo number: Int) {
+    decisions.removeAll { $0.number <= number && $0.number < decided }
+  }
+
+  /// Those that the client does not know, in order.
+  func unknown(after number: Int) -> [ScopeStanding.Decision] {
+    decisions.filter { $0.number > number }
+  }
+}
+
+extension Array<SyncFragment> {
+  /// Tells sets apart that have the same number.
+  var checksum: UInt32 {
+    var bytes: [UInt8] = []
+    for fragment in self { fragment.write(to: &bytes) }
+    return LogChecksum.of(bytes)
+  }
+}
