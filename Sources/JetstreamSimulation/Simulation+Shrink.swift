@@ -1,0 +1,69 @@
+extension Simulation {
+  /// Looks for a shorter list of events that fails as well: leaves out halves, then smaller parts, then
+  /// single events, and clients that are not needed.
+  ///
+  /// - Parameters:
+  ///   - failure: what a run of this simulation has come to.
+  ///   - runs: how many runs that may take at most.
+  /// - Returns: the failure of the shortest list that was found, with its trace.
+  public func shrink(_ failure: SimulationFailure, runs: Int = 2_000) -> SimulationFailure {
+    var budget = runs
+    var simulation = self
+    // What comes after the failure does not matter, unless it was noticed at the end only.
+    var best = Array(failure.events.prefix(failure.step + 1))
+    if simulation.failure(of: best, &budget) == nil { best = failure.events }
+    var before = Int.max
+    while best.count < before, budget > 0 {
+      before = best.count
+      best = simulation.withoutParts(best, &budget)
+      (simulation, best) = simulation.withoutClients(best, &budget)
+    }
+    return simulation.runOnce(best, traced: true).failure ?? failure
+  }
+
+  private func failure(
+    of events: [SimulationEvent], _ budget: inout Int
+  ) -> SimulationFailure? {
+    guard budget > 0 else { return nil }
+    budget -= 1
+    return runOnce(events, traced: false).failure
+  }
+
+  private func withoutParts(
+    _ events: [SimulationEvent], _ budget: inout Int
+  ) -> [SimulationEvent] {
+    var best = events
+    var size = max(best.count / 2, 1)
+    while !best.isEmpty {
+      // From the end: what comes last depends on what came before.
+      var end = best.count
+      while end > 0 {
+        let start = max(end - size, 0)
+        let shorter = Array(best[..<start] + best[end...])
+        if failure(of: shorter, &budget) != nil { best = shorter }
+        end = start
+      }
+      if size == 1 { break }
+      size /= 2
+    }
+    return best
+  }
+
+  private func withoutClients(
+    _ events: [SimulationEvent], _ budget: inout Int
+  ) -> (Simulation, [SimulationEvent]) {
+    var (simulation, best) = (self, events)
+    var client = configuration.clients - 1
+    while client >= 0, simulation.configuration.clients > 1 {
+      let others = best.filter { $0.client != client }.map { event in
+        event.client.map { $0 > client ? event.about($0 - 1) : event } ?? event
+      }
+      var fewer = simulation.configuration
+      fewer.clients -= 1
+      let smaller = Simulation(seed: seed, world: world, configuration: fewer)
+      if smaller.failure(of: others, &budget) != nil { (simulation, best) = (smaller, others) }
+      client -= 1
+    }
+    return (simulation, best)
+  }
+}

@@ -1,0 +1,96 @@
+/// How large a simulation is, and what goes wrong in it.
+public struct SimulationConfiguration: Sendable, Hashable, Codable {
+  /// How often each fault happens: the share of all steps, from 0 to 1.
+  public struct Faults: Sendable, Hashable, Codable {
+    /// A connection is cut, with what is on its way.
+    public var cut = 0.0
+    /// A client is out of reach for a time that its session outlives. What was sent waits.
+    public var partition = 0.0
+    /// A client is out of reach until the server has forgotten its session.
+    public var expiry = 0.0
+    /// A frame is lost, although its connection goes on.
+    public var loss = 0.0
+    /// A frame arrives twice.
+    public var duplication = 0.0
+    /// A frame is overtaken by the next one.
+    public var reordering = 0.0
+    /// A client's memory is gone; it starts anew.
+    public var clientCrash = 0.0
+    /// The server's memory is gone; it starts anew.
+    public var serverCrash = 0.0
+
+    /// No faults.
+    public init() {}
+  }
+
+  /// What has to hold besides that all replicas end equal.
+  public struct Promises: OptionSet, Sendable, Hashable, Codable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Makes a set of its bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// What several clients add to a counter at the same time adds up. Version 1 of the protocol sends
+    /// counters as values, and cannot promise that.
+    public static let countersAddUp = Promises(rawValue: 1)
+    /// A set is decided once, also if the session that has carried it is lost. Version 1 sends what was
+    /// not decided again, and cannot promise that.
+    public static let exactlyOnce = Promises(rawValue: 2)
+  }
+
+  /// What reports call it.
+  public var name: String
+  /// The number of clients.
+  public var clients = 3
+  /// The number of events.
+  public var steps = 200
+  /// How long a frame takes, in milliseconds. Frames of a connection stay in order.
+  public var delay = 1...120
+  /// How long nothing but the passing of time happens, in milliseconds.
+  public var pause = 1...300
+  /// The share of steps that are edits of a client.
+  public var edits = 0.45
+  /// The share of steps that are edits of the server.
+  public var serverEdits = 0.04
+  /// The share of steps in which a client runs a scripted edit, if the world has any.
+  public var scripts = 0.02
+  /// The share of steps in which everything comes to rest and is compared.
+  public var rests = 0.01
+  /// What goes wrong.
+  public var faults = Faults()
+  /// What has to hold.
+  public var promises: Promises = []
+
+  /// Makes a configuration without faults.
+  public init(name: String = "custom") { self.name = name }
+
+  /// Nothing but delays.
+  public static let calm = SimulationConfiguration(name: "calm")
+
+  /// What version 1 of the protocol promises to survive: delays, cuts, partitions and sessions that
+  /// expire.
+  public static let rough: SimulationConfiguration = {
+    var configuration = SimulationConfiguration(name: "rough")
+    configuration.faults.cut = 0.03
+    configuration.faults.partition = 0.02
+    configuration.faults.expiry = 0.006
+    return configuration
+  }()
+
+  /// All faults and all promises.
+  public static let everything: SimulationConfiguration = {
+    var configuration = rough
+    configuration.name = "everything"
+    configuration.faults.loss = 0.01
+    configuration.faults.duplication = 0.01
+    configuration.faults.reordering = 0.01
+    configuration.faults.clientCrash = 0.006
+    configuration.faults.serverCrash = 0.004
+    configuration.promises = [.countersAddUp, .exactlyOnce]
+    return configuration
+  }()
+
+  /// The presets by name.
+  public static let presets = [calm, rough, everything]
+}

@@ -1,0 +1,119 @@
+/// Doing what a schedule says, and looking at what came of it.
+extension SimulationRun {
+  /// Lets an event happen and checks what can be checked at any time.
+  func perform(_ event: SimulationEvent) {
+    // A list may be about more clients than there are.
+    if let client = event.client, client >= clients.count { return }
+    note(event.description)
+    switch event {
+    case .edit(let number, let seed):
+      var random = SimulationRandom(seed: seed, branch: 6)
+      let words = world.edit(clients[number].scope, &random)
+      note("client \(number) \(words)")
+    case .script(let number, let name, let seed):
+      var random = SimulationRandom(seed: seed, branch: 7)
+      guard let script = world.scripts[name] else {
+        preconditionFailure("The world \(world.name) has no script \(name).")
+      }
+      let words = script(clients[number].scope, &random)
+      note("client \(number) \(words)")
+    case .serverEdit(let seed):
+      var random = SimulationRandom(seed: seed, branch: 8)
+      let words = world.edit(server.scope, &random)
+      note("the server \(words)")
+    case .flush(let number): clients[number].scope.flush()
+    case .pass(let milliseconds): pass(.milliseconds(milliseconds))
+    case .rest: rest()
+    case .cut(let number): _ = network.cut(number)
+    case .partition(let number, let milliseconds):
+      network.partition(number, for: .milliseconds(milliseconds))
+    case .lose(let number, let toServer, let pick):
+      _ = network.tamper(number, toServer: toServer) { packets, frames in
+        packets.remove(at: frames[pick % frames.count])
+      }
+    case .duplicate(let number, let toServer, let pick):
+      _ = network.tamper(number, toServer: toServer) { packets, frames in
+        let at = frames[pick % frames.count]
+        packets.insert(packets[at], at: at)
+      }
+    case .reorder(let number, let toServer, let pick):
+      _ = network.tamper(number, toServer: toServer, least: 2) { packets, frames in
+        let at = pick % (frames.count - 1)
+        let (first, second) = (packets[frames[at]].packet, packets[frames[at + 1]].packet)
+        packets[frames[at]].packet = second
+        packets[frames[at + 1]].packet = first
+      }
+    case .crashClient(let number): crashClient(number)
+    case .crashServer: crashServer()
+    }
+    check()
+  }
+
+  /// What holds at any time.
+  private func check() {
+    for client in clients {
+      for problem in client.brokenInvariants {
+        problems.append("An invariant of client \(client.number) is broken: \(problem)")
+      }
+      if let error = client.fetchError {
+        problems.append("Client \(client.number) does not get the scope: \(error)")
+      }
+    }
+    problems += observer.takeProblems()
+    problems += intents.problems(in: observer.stream, all: false, kinds(of:))
+  }
+
+  /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
+  func rest() {
+    network.heal()
+    for _ in 0..<6_000 where problems.isEmpty {
+      server.scope.flush()
+      for client in clients { client.scope.flush() }
+      if network.isIdle, clients.allSatisfy(\.isAtRest) { return compare() }
+      pass(.milliseconds(20))
+    }
+    guard problems.isEmpty else { return }
+    let why = clients.compactMap { client in
+      client.restlessness.map { "client \(client.number) \($0)" }
+    }
+    problems.append(
+      "It does not come to rest: "
+        + (why.isEmpty ? "something is always on its way" : why.joined(separator: ", ")))
+  }
+
+  private func compare() {
+    let state = server.scope.canonicalJSON
+    let plain = PlainJSON(state.utf8) ?? .null
+    for client in clients {
+      problems += client.wrongHandles()
+      let own = client.scope.canonicalJSON
+      guard own != state else { continue }
+      let differences = StreamReference(canonical: plain)
+        .differences(from: PlainJSON(own.utf8) ?? .null, kinds(of:))
+      problems.append("Client \(client.number) differs from the server:")
+      problems += differences.prefix(8).map {
+        "  "
+          + $0.replacing("the stream", with: "the server").replacing(
+            "the scope", with: "the client")
+      }
+      if differences.isEmpty { problems.append("  only in the bytes") }
+    }
+    let told = observer.stream.differences(from: plain, kinds(of:))
+    problems += told.prefix(8).map { "What the server has told is not what it has: \($0)" }
+    problems += intents.problems(in: observer.stream, all: true, kinds(of:)).prefix(8)
+  }
+}
+
+extension StreamReference {
+  /// What a scope has, as if the stream had said so.
+  init(canonical: PlainJSON) {
+    self.init()
+    let fragments = (canonical["models"]?.members ?? [:]).map { uuid, model in
+      PlainJSON.object([
+        "uuid": .string(uuid), "clsName": model["clsName"] ?? .null,
+        "properties": model["properties"] ?? .null,
+      ])
+    }
+    begin(root: canonical["root"]?.text ?? "", fragments)
+  }
+}
