@@ -10,10 +10,16 @@ struct IntentReference {
   private var sums: [Key: Int] = [:]
   /// What was written since the last check.
   private var touched: Set<Key> = []
+  /// Who was put where since the last check, and not taken out again.
+  private var inserted: [Key: Set<String>] = [:]
   private var authors: [Key: String] = [:]
   private let countersAddUp: Bool
+  private let collectionsKeepIntents: Bool
 
-  init(countersAddUp: Bool) { self.countersAddUp = countersAddUp }
+  init(_ promises: SimulationConfiguration.Promises) {
+    countersAddUp = promises.contains(.countersAddUp)
+    collectionsKeepIntents = promises.contains(.collectionsKeepIntents)
+  }
 
   /// The values that all begins with.
   mutating func begin(
@@ -56,14 +62,15 @@ struct IntentReference {
           // What others have put in stays; who that is, is not known here any more.
           members[key] = nil
           for element in (intent.values[property] ?? .null).texts {
-            members[key, default: [:]][name(element)] = true
+            put(name(element), into: key, of: set)
           }
         }
         for step in steps {
           if let element = step["insert"]?.text {
-            members[key, default: [:]][name(element)] = true
+            put(name(element), into: key, of: set)
           } else if let element = step["remove"]?.text {
             members[key, default: [:]][name(element)] = false
+            inserted[key]?.remove(name(element))
           }
         }
       case .counter where countersAddUp:
@@ -77,14 +84,37 @@ struct IntentReference {
     }
   }
 
-  /// Where the stream is not what was accepted: of everything, or of what was written since the last
-  /// call.
+  private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
+    members[key, default: [:]][element] = true
+    if collectionsKeepIntents || set.additions.contains(element) {
+      inserted[key, default: []].insert(element)
+    }
+  }
+
+  /// Where the stream is not what was accepted since the last call.
   mutating func problems(
-    in stream: StreamReference, all: Bool, _ kinds: (String) -> [String: PropertyKind]
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
   ) -> [String] {
-    if !all, touched.isEmpty { return [] }
-    let keys = all ? Set(values.keys).union(members.keys).union(sums.keys) : touched
-    touched = []
+    if touched.isEmpty { return [] }
+    defer { (touched, inserted) = ([], [:]) }
+    return problems(
+      of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
+      in: stream, kinds)
+  }
+
+  /// Where the stream is not what all accepted sets together mean.
+  func lasting(
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) -> [String] {
+    let members = collectionsKeepIntents ? members : [:]
+    return problems(
+      of: Set(values.keys).union(sums.keys).union(members.keys), members, in: stream, kinds)
+  }
+
+  private func problems(
+    of keys: Set<Key>, _ members: [Key: [String: Bool]], in stream: StreamReference,
+    _ kinds: (String) -> [String: PropertyKind]
+  ) -> [String] {
     let reachable = stream.reachable(kinds)
     var found: [String] = []
     for key in keys where reachable.contains(key.uuid) {

@@ -22,7 +22,7 @@ final class SimulatedClient {
   ///   - send: a frame for the connection.
   ///   - disconnect: the connection is left.
   init(
-    number: Int, scope: (Ticker) -> Scope, random: SimulationRandom,
+    number: Int, handshake: Int, scope: (Ticker) -> Scope, random: SimulationRandom,
     connect: @escaping (_ connection: Int, _ token: String?) -> Void,
     send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
   ) {
@@ -31,7 +31,7 @@ final class SimulatedClient {
     ownRoot = self.scope.root?.uuid.uuidString.lowercased() ?? ""
     var configuration = ClientEngine.Configuration()
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
-    configuration.handshakeTimeout = .milliseconds(Simulation.Times.handshake)
+    configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
     configuration.backoff = Backoff(first: .milliseconds(200), limit: .seconds(2))
     var random = random

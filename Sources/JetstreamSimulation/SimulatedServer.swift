@@ -16,7 +16,7 @@ final class SimulatedServer {
   ///   - close: a connection is closed from here.
   ///   - changed: the server's own changes, before anybody is told.
   init(
-    scope: (Ticker) -> Scope, makeToken: @escaping () -> String,
+    handshake: Int, scope: (Ticker) -> Scope, makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
     changed: @escaping (ChangeSet) -> Void
@@ -33,7 +33,7 @@ final class SimulatedServer {
       makeToken: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
-    configuration.handshakeTimeout = .milliseconds(Simulation.Times.handshake)
+    configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
     engine = ServerEngine(configuration: configuration, hooks: hooks) { action in
       switch action {

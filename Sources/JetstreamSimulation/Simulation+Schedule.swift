@@ -45,7 +45,6 @@ extension Simulation {
   /// Times of the engines, short, so that not much time has to pass. In milliseconds.
   enum Times {
     static let ping = 1_000
-    static let handshake = 2_000
     static let silence = 3_200
     static let expiry = 8_000
     /// The longest time for which a client is out of reach without losing its session.

@@ -1,5 +1,5 @@
 extension Simulation {
-  /// Looks for a shorter list of events that fails as well: leaves out halves, then smaller parts, then
+  /// Looks for a shorter list of events that fails in the same way: leaves out halves, then smaller parts, then
   /// single events, and clients that are not needed.
   ///
   /// - Parameters:
@@ -11,26 +11,26 @@ extension Simulation {
     var simulation = self
     // What comes after the failure does not matter, unless it was noticed at the end only.
     var best = Array(failure.events.prefix(failure.step + 1))
-    if simulation.failure(of: best, &budget) == nil { best = failure.events }
+    if !simulation.fails(best, failure.kind, &budget) { best = failure.events }
     var before = Int.max
     while best.count < before, budget > 0 {
       before = best.count
-      best = simulation.withoutParts(best, &budget)
-      (simulation, best) = simulation.withoutClients(best, &budget)
+      best = simulation.withoutParts(best, failure.kind, &budget)
+      (simulation, best) = simulation.withoutClients(best, failure.kind, &budget)
     }
     return simulation.runOnce(best, traced: true).failure ?? failure
   }
 
-  private func failure(
-    of events: [SimulationEvent], _ budget: inout Int
-  ) -> SimulationFailure? {
-    guard budget > 0 else { return nil }
+  private func fails(
+    _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
+  ) -> Bool {
+    guard budget > 0 else { return false }
     budget -= 1
-    return runOnce(events, traced: false).failure
+    return runOnce(events, traced: false).failure?.kind == kind
   }
 
   private func withoutParts(
-    _ events: [SimulationEvent], _ budget: inout Int
+    _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
   ) -> [SimulationEvent] {
     var best = events
     var size = max(best.count / 2, 1)
@@ -40,7 +40,7 @@ extension Simulation {
       while end > 0 {
         let start = max(end - size, 0)
         let shorter = Array(best[..<start] + best[end...])
-        if failure(of: shorter, &budget) != nil { best = shorter }
+        if fails(shorter, kind, &budget) { best = shorter }
         end = start
       }
       if size == 1 { break }
@@ -50,7 +50,7 @@ extension Simulation {
   }
 
   private func withoutClients(
-    _ events: [SimulationEvent], _ budget: inout Int
+    _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
   ) -> (Simulation, [SimulationEvent]) {
     var (simulation, best) = (self, events)
     var client = configuration.clients - 1
@@ -60,8 +60,9 @@ extension Simulation {
       }
       var fewer = simulation.configuration
       fewer.clients -= 1
-      let smaller = Simulation(seed: seed, world: world, configuration: fewer)
-      if smaller.failure(of: others, &budget) != nil { (simulation, best) = (smaller, others) }
+      var smaller = Simulation(seed: seed, world: world, configuration: fewer)
+      smaller.sabotage = sabotage
+      if smaller.fails(others, kind, &budget) { (simulation, best) = (smaller, others) }
       client -= 1
     }
     return (simulation, best)

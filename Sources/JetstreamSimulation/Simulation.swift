@@ -32,6 +32,8 @@ public struct Simulation: Sendable {
   public let world: SimulationWorld
   /// How large it is, and what goes wrong.
   public let configuration: SimulationConfiguration
+  /// Something that is broken on purpose, to see whether it is found.
+  var sabotage = Sabotage()
 
   /// Makes a simulation. Nothing happens before it is run.
   public init(
@@ -58,7 +60,8 @@ public struct Simulation: Sendable {
 
   func runOnce(_ events: [SimulationEvent], traced: Bool) -> SimulationOutcome {
     let run = SimulationRun(
-      seed: seed, world: world, configuration: configuration, isTracing: traced)
+      seed: seed, world: world, configuration: configuration, sabotage: sabotage,
+      isTracing: traced)
     defer { run.end() }
     var steps = 0
     for event in events + [.rest] {
@@ -69,12 +72,24 @@ public struct Simulation: Sendable {
     var failure: SimulationFailure?
     if !run.problems.isEmpty {
       failure = SimulationFailure(
-        seed: seed, configuration: configuration, step: steps, problems: run.problems,
+        seed: seed, configuration: configuration, step: steps, kind: run.problems[0].kind,
+        problems: run.problems.map(\.text),
         events: events, trace: run.trace)
     }
     return SimulationOutcome(
       failure: failure, trace: run.trace, digest: run.digest, virtualTime: run.now)
   }
+}
+
+/// What tests break on purpose. Without state, so that a run that is repeated does the same.
+struct Sabotage: Sendable {
+  /// What arrives instead of a frame.
+  var frame: @Sendable (_ frame: [UInt8], _ toServer: Bool, _ client: Int) -> [UInt8] = {
+    frame, _, _ in
+    frame
+  }
+  /// Called after each event with the client that it was about.
+  var afterEvent: @Sendable (SimulationEvent, Scope) -> Void = { _, _ in }
 }
 
 /// What a run has come to.
@@ -92,6 +107,31 @@ public struct SimulationOutcome: Sendable {
 
 /// What is wrong in a run, with what leads there.
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
+  /// What a problem is about.
+  public enum Kind: String, Sendable {
+    /// A replica is not equal to the server's.
+    case divergence
+    /// It does not come to rest: somebody waits for ever.
+    case unrest
+    /// An engine finds itself wrong.
+    case invariant
+    /// What the server has told is not what it has.
+    case stream
+    /// What was accepted is not there.
+    case intent
+    /// A change set was decided twice.
+    case decidedTwice
+    /// A handle does not say what the server has said.
+    case handle
+    /// A message that has no place in the protocol.
+    case messages
+  }
+
+  struct Problem {
+    let kind: Kind
+    let text: String
+  }
+
   /// The seed of the run.
   public let seed: UInt64
   /// What it was run with. After shrinking there may be fewer clients.
@@ -99,6 +139,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   /// The place in ``events`` of the event after which it was noticed; their number stands for the rest at
   /// the end.
   public let step: Int
+  /// What the first problem is about.
+  public let kind: Kind
   /// What is wrong, in words.
   public let problems: [String]
   /// The events of the run.

@@ -37,6 +37,14 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// A set is decided once, also if the session that has carried it is lost. Version 1 sends what was
     /// not decided again, and cannot promise that.
     public static let exactlyOnce = Promises(rawValue: 2)
+    /// Who was put into a collection stays there until somebody takes it out, and the other way round.
+    /// Version 1 sends collections as values: a set that follows a rejected one does what that would have
+    /// done, and of what several insert and remove at the same time something else may come. A new model
+    /// is looked for in any case when the set that adds it is accepted.
+    public static let collectionsKeepIntents = Promises(rawValue: 4)
+
+    /// All of them.
+    public static let all: Promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
   }
 
   /// What reports call it.
@@ -47,6 +55,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var steps = 200
   /// How long a frame takes, in milliseconds. Frames of a connection stay in order.
   public var delay = 1...120
+  /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
+  /// is out of reach, the server turns the client away, which ends a client of this version for good.
+  public var handshakeTimeout = 12_000
   /// How long nothing but the passing of time happens, in milliseconds.
   public var pause = 1...300
   /// The share of steps that are edits of a client.
@@ -87,7 +98,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.reordering = 0.01
     configuration.faults.clientCrash = 0.006
     configuration.faults.serverCrash = 0.004
-    configuration.promises = [.countersAddUp, .exactlyOnce]
+    configuration.promises = .all
+    configuration.handshakeTimeout = 2_000
     return configuration
   }()
 

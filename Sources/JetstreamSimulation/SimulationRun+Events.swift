@@ -46,6 +46,7 @@ extension SimulationRun {
     case .crashClient(let number): crashClient(number)
     case .crashServer: crashServer()
     }
+    if let client = event.client { sabotage.afterEvent(event, clients[client].scope) }
     check()
   }
 
@@ -53,14 +54,14 @@ extension SimulationRun {
   private func check() {
     for client in clients {
       for problem in client.brokenInvariants {
-        problems.append("An invariant of client \(client.number) is broken: \(problem)")
+        report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
       }
       if let error = client.fetchError {
-        problems.append("Client \(client.number) does not get the scope: \(error)")
+        report(.unrest, "Client \(client.number) does not get the scope: \(error)")
       }
     }
-    problems += observer.takeProblems()
-    problems += intents.problems(in: observer.stream, all: false, kinds(of:))
+    for problem in observer.takeProblems() { report(.stream, problem) }
+    checkIntents()
   }
 
   /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
@@ -71,12 +72,14 @@ extension SimulationRun {
       for client in clients { client.scope.flush() }
       if network.isIdle, clients.allSatisfy(\.isAtRest) { return compare() }
       pass(.milliseconds(20))
+      if clients.contains(where: { $0.fetchError != nil }) { return }
     }
     guard problems.isEmpty else { return }
     let why = clients.compactMap { client in
       client.restlessness.map { "client \(client.number) \($0)" }
     }
-    problems.append(
+    report(
+      .unrest,
       "It does not come to rest: "
         + (why.isEmpty ? "something is always on its way" : why.joined(separator: ", ")))
   }
@@ -85,22 +88,21 @@ extension SimulationRun {
     let state = server.scope.canonicalJSON
     let plain = PlainJSON(state.utf8) ?? .null
     for client in clients {
-      problems += client.wrongHandles()
+      for problem in client.wrongHandles() { report(.handle, problem) }
       let own = client.scope.canonicalJSON
       guard own != state else { continue }
       let differences = StreamReference(canonical: plain)
-        .differences(from: PlainJSON(own.utf8) ?? .null, kinds(of:))
-      problems.append("Client \(client.number) differs from the server:")
-      problems += differences.prefix(8).map {
-        "  "
-          + $0.replacing("the stream", with: "the server").replacing(
-            "the scope", with: "the client")
-      }
-      if differences.isEmpty { problems.append("  only in the bytes") }
+        .differences(from: PlainJSON(own.utf8) ?? .null, kinds(of:), "the server", "the client")
+      report(.divergence, "Client \(client.number) differs from the server:")
+      for difference in differences.prefix(8) { report(.divergence, "  \(difference)") }
+      if differences.isEmpty { report(.divergence, "  only in the bytes") }
     }
-    let told = observer.stream.differences(from: plain, kinds(of:))
-    problems += told.prefix(8).map { "What the server has told is not what it has: \($0)" }
-    problems += intents.problems(in: observer.stream, all: true, kinds(of:)).prefix(8)
+    let told = observer.stream.differences(from: plain, kinds(of:), "the stream", "the server")
+    for difference in told.prefix(8) {
+      report(.stream, "The server has not told what it has: \(difference)")
+    }
+    let lost = intents.lasting(in: observer.stream, kinds(of:))
+    for problem in lost.prefix(8) { report(.intent, problem) }
   }
 }
 

@@ -14,8 +14,8 @@ extension SimulationRun {
         let set = client.sets.first(where: { $0.session != session }),
         set.isCarried(by: sent, ownRoot: client.ownRoot)
       else {
-        problems.append(
-          "Client \(client.number) sends what is none of its undecided sets: \(message)")
+        report(
+          .messages, "Client \(client.number) sends what is none of its undecided sets: \(message)")
         continue
       }
       set.session = session
@@ -49,15 +49,15 @@ extension SimulationRun {
   private func decide(_ key: String, by index: Int, _ answers: [PlainJSON]) {
     if let earlier = replies[key] {
       // The same reply, sent again.
-      if earlier != index { problems.append("The server has decided message \(key) twice") }
+      if earlier != index { report(.decidedTwice, "The server has decided message \(key) twice") }
       return
     }
     replies[key] = index
     guard let (set, client, sent) = submissions[key] else {
-      return problems.append("The server answers message \(key), which nobody has sent")
+      return report(.messages, "The server answers message \(key), which nobody has sent")
     }
     guard answers.count == sent.count else {
-      return problems.append("The server has answered \(answers.count) fragments of \(set)")
+      return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
     }
     let verdicts = answers.map { ($0["error"] ?? .null) == .null }
     set.verdicts = verdicts
@@ -65,7 +65,7 @@ extension SimulationRun {
     guard verdicts.contains(true) else { return }
     set.acceptances += 1
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
-      problems.append("The server has accepted \(set) \(set.acceptances) times")
+      report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
     }
     let root = observer.stream.root
     for (at, intent) in set.intents.enumerated() where verdicts[at] {

@@ -6,6 +6,7 @@ final class SimulationRun {
   let seed: UInt64
   let world: SimulationWorld
   let configuration: SimulationConfiguration
+  let sabotage: Sabotage
   let network: SimulatedNetwork
   let storage: any SimulationStorage
   private(set) var server: SimulatedServer!
@@ -16,7 +17,7 @@ final class SimulationRun {
   var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
   /// The numbers of the messages with which the server has answered them.
   var replies: [String: Int] = [:]
-  var problems: [String] = []
+  private(set) var problems: [SimulationFailure.Problem] = []
   /// What has happened, in words, if somebody wants to know.
   private(set) var trace: [String] = []
   private let isTracing: Bool
@@ -34,16 +35,18 @@ final class SimulationRun {
   }
 
   init(
-    seed: UInt64, world: SimulationWorld, configuration: SimulationConfiguration, isTracing: Bool
+    seed: UInt64, world: SimulationWorld, configuration: SimulationConfiguration,
+    sabotage: Sabotage,
+    isTracing: Bool
   ) {
     self.seed = seed
     self.world = world
     self.configuration = configuration
+    self.sabotage = sabotage
     self.isTracing = isTracing
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
     storage = world.makeStorage()
-    intents = IntentReference(
-      countersAddUp: configuration.promises.contains(.countersAddUp))
+    intents = IntentReference(configuration.promises)
     observer = RawObserver { [unowned self] in
       server.received(RawObserver.connection, $0, now: now)
     }
@@ -70,7 +73,7 @@ final class SimulationRun {
       return scope
     }
     server = SimulatedServer(
-      scope: scope,
+      handshake: configuration.handshakeTimeout, scope: scope,
       makeToken: { [unowned self] in
         tokens += 1
         return "session\(tokens)"
@@ -92,7 +95,7 @@ final class SimulationRun {
   private func makeClient(_ number: Int) -> SimulatedClient {
     starts += 1
     return SimulatedClient(
-      number: number,
+      number: number, handshake: configuration.handshakeTimeout,
       scope: { ticker in
         var random = SimulationRandom(seed: seed, branch: 4, number, starts)
         let scope = Scope(
@@ -176,10 +179,13 @@ final class SimulationRun {
       case (.open, true):
         network.accept(link)
         server.opened(link.id, token: link.token, now: now)
-      case (.frame(let frame), true): server.received(link.id, frame, now: now)
+      case (.frame(let frame), true):
+        server.received(link.id, sabotage.frame(frame, true, link.client), now: now)
+        checkIntents()
       case (.close, true): server.closed(link.id, now: now)
       case (.open, false): client.opened(link.connection, now: now)
-      case (.frame(let frame), false): client.received(link.connection, frame, now: now)
+      case (.frame(let frame), false):
+        client.received(link.connection, sabotage.frame(frame, false, link.client), now: now)
       case (.close(let code, let reason), false):
         client.closed(link.connection, code: code, reason: reason, now: now)
       }
@@ -207,6 +213,16 @@ final class SimulationRun {
   }
 
   // MARK: Notes
+
+  /// What was accepted just now has to be there.
+  func checkIntents() {
+    for problem in intents.problems(in: observer.stream, kinds(of:)) { report(.intent, problem) }
+  }
+
+  /// Something is wrong: the run ends.
+  func report(_ kind: SimulationFailure.Kind, _ text: String) {
+    problems.append(SimulationFailure.Problem(kind: kind, text: text))
+  }
 
   func note(_ text: @autoclosure () -> String) {
     guard isTracing else { return }

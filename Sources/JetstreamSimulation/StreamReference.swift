@@ -60,24 +60,26 @@ struct StreamReference {
     return found
   }
 
-  /// Where a scope's canonical JSON differs.
+  /// Where a scope's canonical JSON differs, with words for this state and for the scope.
   func differences(
-    from canonical: PlainJSON, _ kinds: (String) -> [String: PropertyKind]
+    from canonical: PlainJSON, _ kinds: (String) -> [String: PropertyKind], _ us: String,
+    _ them: String
   ) -> [String] {
     var found: [String] = []
     if canonical["root"]?.text != root { found.append("the root is another one") }
     let theirs = canonical["models"]?.members ?? [:]
     let reachable = reachable(kinds)
     for uuid in reachable.symmetricDifference(theirs.keys).sorted() {
-      let where_ = reachable.contains(uuid) ? "the stream" : "the scope"
-      found.append("only \(where_) has \(models[uuid]?.className ?? "a model") \(uuid.prefix(8))")
+      let className = models[uuid]?.className ?? theirs[uuid]?["clsName"]?.text ?? "a model"
+      found.append(
+        "only \(reachable.contains(uuid) ? us : them) has \(className) \(uuid.prefix(8))")
     }
     for (uuid, model) in theirs.sorted(by: { $0.key < $1.key }) where reachable.contains(uuid) {
       let ours = models[uuid]?.properties ?? [:]
       for (name, value) in (model["properties"]?.members ?? [:]).sorted(by: { $0.key < $1.key })
       where ours[name] != value {
         let other = ours[name].map { "\($0)" } ?? "nothing"
-        found.append("\(Key(uuid: uuid, name: name)) is \(value), the stream says \(other)")
+        found.append("\(Key(uuid: uuid, name: name)): \(us) has \(other), \(them) \(value)")
       }
     }
     return found

@@ -19,6 +19,8 @@ final class SubmittedSet: CustomStringConvertible {
   /// How many its maker has made before.
   let place: Int
   let intents: [Intent]
+  /// The models that it adds.
+  let additions: Set<String>
   /// The session that it was sent in last.
   var session: String?
   /// What the server has said of each fragment; nil before it has said anything.
@@ -36,6 +38,7 @@ final class SubmittedSet: CustomStringConvertible {
         isAddition: json["type"]?.text == "add", values: json["properties"]?.members ?? [:],
         operations: json["operations"]?.members ?? [:])
     }
+    additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
   }
 
   /// Whether a message with these fragments carries the set. `root` may stand for `ownRoot`.

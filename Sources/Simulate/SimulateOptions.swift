@@ -18,6 +18,7 @@ struct SimulateOptions {
       --faults PRESET  calm, rough or everything; rough unless given
       --steps COUNT    how many events a run has; 200 unless given
       --clients COUNT  how many clients; 3 unless given
+      --strict         demand what version 1 of the protocol does not promise, too
       --trace          print what happens, with --seed
       --stop           end at the first failure
       --help           print this
@@ -37,6 +38,7 @@ struct SimulateOptions {
     var steps: Int?
     var clients: Int?
     var isOne = false
+    var isStrict = false
     var rest = arguments[...]
     while let option = rest.popFirst() {
       switch option {
@@ -45,6 +47,7 @@ struct SimulateOptions {
         return
       case "--trace": isTraced = true
       case "--stop": stops = true
+      case "--strict": isStrict = true
       case "--seeds": seeds = try Self.number(option, rest.popFirst(), least: 1)
       case "--first": first = try Self.number(option, rest.popFirst(), least: 0)
       case "--seed":
@@ -65,6 +68,7 @@ struct SimulateOptions {
         throw Problem(text: "there is no \(what) \(option).")
       }
     }
+    if isStrict { configuration.promises = .all }
     if let steps { configuration.steps = steps }
     if let clients { configuration.clients = clients }
     if isTraced, !isOne { throw Problem(text: "--trace needs --seed.") }

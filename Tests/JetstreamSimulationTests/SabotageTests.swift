@@ -1,0 +1,113 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamSimulation
+
+/// What is broken on purpose has to be found, and shortened to little more than what it takes.
+@Suite("Planted faults are found")
+struct SabotageTests {
+  /// Runs seeds until one fails, and shortens that.
+  private func find(
+    _ sabotage: Sabotage, in configuration: SimulationConfiguration = .calm
+  ) -> SimulationFailure? {
+    for seed in 1...20 as ClosedRange<UInt64> {
+      var simulation = Simulation(seed: seed, configuration: configuration)
+      #expect(simulation.run().failure == nil, "seed \(seed) fails without any fault")
+      simulation.sabotage = sabotage
+      guard let failure = simulation.run().failure else { continue }
+      let shortest = simulation.shrink(failure)
+      #expect(shortest.kind == failure.kind)
+      #expect(shortest.events.count <= failure.events.count)
+      return shortest
+    }
+    Issue.record("Nothing was found.")
+    return nil
+  }
+
+  /// What comes of a frame when its text is changed.
+  private static func replace(_ old: String, _ new: String, in frame: [UInt8]) -> [UInt8] {
+    Array(String(decoding: frame, as: UTF8.self).replacing(old, with: new).utf8)
+  }
+
+  @Test("A change set that arrives under another number")
+  func otherNumber() throws {
+    let failure = try #require(
+      find(
+        Sabotage(frame: { frame, toServer, _ in
+          guard toServer else { return frame }
+          return Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)
+        })))
+    #expect(failure.kind == .messages)
+    #expect(failure.configuration.clients == 1)
+    #expect(failure.events.count <= 8, "\(failure)")
+  }
+
+  @Test("A number that changes on its way to the server is an accepted set that is not there")
+  func lostValue() throws {
+    let failure = try #require(
+      find(
+        Sabotage(frame: { frame, toServer, _ in
+          toServer ? Self.replace(#""rank":7"#, #""rank":8"#, in: frame) : frame
+        })))
+    #expect(failure.kind == .intent)
+    #expect(failure.events.count <= 3, "\(failure)")
+  }
+
+  @Test("A broadcast that reaches one client only in part")
+  func lostBroadcast() throws {
+    let failure = try #require(
+      find(
+        Sabotage(frame: { frame, toServer, client in
+          !toServer && client == 1
+            ? Self.replace(#"{"title":"title"#, #"{"title":"no title"#, in: frame) : frame
+        })))
+    #expect(failure.kind == .divergence)
+    #expect(failure.configuration.clients == 2)
+    #expect(failure.events.count <= 4, "\(failure)")
+  }
+
+  @Test("A scope that is changed behind its engine's back")
+  func behindTheBack() throws {
+    let failure = try #require(
+      find(
+        Sabotage(afterEvent: { event, scope in
+          guard case .edit(_, let seed) = event, seed % 16 == 0, let root = scope.root else {
+            return
+          }
+          scope.apply([
+            SyncFragment(
+              .change, uuid: root.uuid, className: "WorkshopBoard",
+              properties: ["isOpen": .bool(seed % 32 == 0)])
+          ])
+        })))
+    #expect([.divergence, .invariant].contains(failure.kind), "\(failure)")
+    #expect(failure.events.count <= 5, "\(failure)")
+  }
+
+  @Test("A reply that says no to what the server has accepted")
+  func falseReply() throws {
+    let failure = try #require(
+      find(
+        Sabotage(frame: { frame, toServer, _ in
+          guard !toServer else { return frame }
+          return Self.replace(
+            #""replyTo":5,"fragmentReplies":[{}"#,
+            #""replyTo":5,"fragmentReplies":[{"error":{"message":"no"}}"#, in: frame)
+        })))
+    #expect([.handle, .divergence].contains(failure.kind), "\(failure)")
+    #expect(failure.configuration.clients == 1)
+  }
+
+  @Test("A frame that is lost although its connection goes on")
+  func lostFrame() throws {
+    var configuration = SimulationConfiguration.calm
+    configuration.faults.loss = 0.05
+    let failures = (1...10 as ClosedRange<UInt64>).compactMap { seed in
+      Simulation(seed: seed, configuration: configuration).run().failure
+    }
+    let failure = try #require(failures.first)
+    #expect(failure.description.contains("seed \(failure.seed)"))
+    #expect(failure.trace.contains { $0.contains("is lost") })
+  }
+}
