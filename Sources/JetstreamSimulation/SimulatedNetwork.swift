@@ -192,19 +192,18 @@ final class SimulatedNetwork {
 
   func isOutOfReach(_ client: Int) -> Bool { outages[client].map { $0 > now } ?? false }
 
-  /// Changes the frames on one of a client's lanes. Gives whether there were enough of them.
+  /// Changes the frames on one of a client's lanes, if there are enough of them.
   func tamper(
     _ client: Int, toServer: Bool, least: Int = 1, _ change: (inout [Travelling], [Int]) -> Void
-  ) -> Bool {
-    guard let link = link(of: client) else { return false }
+  ) {
+    guard let link = link(of: client) else { return }
     let frames = toServer ? link.toServer.frames : link.toClient.frames
-    guard frames.count >= least else { return false }
+    guard frames.count >= least else { return }
     if toServer {
       change(&link.toServer.packets, frames)
     } else {
       change(&link.toClient.packets, frames)
     }
-    return true
   }
 
   // MARK: Arrivals

@@ -53,17 +53,14 @@ extension Simulation {
     _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
   ) -> (Simulation, [SimulationEvent]) {
     var (simulation, best) = (self, events)
-    var client = configuration.clients - 1
-    while client >= 0, simulation.configuration.clients > 1 {
-      let others = best.filter { $0.client != client }.map { event in
-        event.client.map { $0 > client ? event.about($0 - 1) : event } ?? event
-      }
+    for client in 0..<configuration.clients {
       var fewer = simulation.configuration
-      fewer.clients -= 1
+      fewer.absent.insert(client)
+      if fewer.absent.count == fewer.clients { continue }
+      let others = best.filter { $0.client != client }
       var smaller = Simulation(seed: seed, world: world, configuration: fewer)
       smaller.sabotage = sabotage
       if smaller.fails(others, kind, &budget) { (simulation, best) = (smaller, others) }
-      client -= 1
     }
     return (simulation, best)
   }

@@ -40,7 +40,9 @@ public struct Simulation: Sendable {
     seed: UInt64, world: SimulationWorld = .workshop,
     configuration: SimulationConfiguration = .rough
   ) {
-    precondition(configuration.clients > 0, "A simulation needs at least one client.")
+    precondition(
+      (0..<configuration.clients).contains { !configuration.absent.contains($0) },
+      "A simulation needs at least one client.")
     self.seed = seed
     self.world = world
     self.configuration = configuration
@@ -154,7 +156,9 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   /// A report with the last `lines` of the trace.
   public func report(lines: Int) -> String {
     let last = step < events.count ? "\(events[step])" : "the rest at the end"
-    var text = ["seed \(seed), \(configuration.name), \(configuration.clients) clients"]
+    var text = [
+      "seed \(seed), \(configuration.name), \(configuration.clients - configuration.absent.count) clients"
+    ]
     text.append("wrong after event \(step + 1) of \(events.count), \(last):")
     text += problems.map { "  " + $0 }
     if events.count <= 60 {

@@ -51,6 +51,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var name: String
   /// The number of clients.
   public var clients = 3
+  /// Clients, by number from 0, that never join. Shrinking leaves out those that are not needed in this way,
+  /// so that what happens to the others stays the same.
+  public var absent: Set<Int> = []
   /// The number of events.
   public var steps = 200
   /// How long a frame takes, in milliseconds. Frames of a connection stay in order.

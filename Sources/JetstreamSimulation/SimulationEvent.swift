@@ -43,24 +43,6 @@ extension SimulationEvent {
     case .serverEdit, .pass, .rest, .crashServer: nil
     }
   }
-
-  /// The same about another client.
-  func about(_ client: Int) -> SimulationEvent {
-    switch self {
-    case .edit(_, let seed): .edit(client: client, seed: seed)
-    case .script(_, let name, let seed): .script(client: client, name: name, seed: seed)
-    case .flush: .flush(client: client)
-    case .cut: .cut(client: client)
-    case .partition(_, let milliseconds): .partition(client: client, milliseconds: milliseconds)
-    case .lose(_, let toServer, let pick): .lose(client: client, toServer: toServer, pick: pick)
-    case .duplicate(_, let toServer, let pick):
-      .duplicate(client: client, toServer: toServer, pick: pick)
-    case .reorder(_, let toServer, let pick):
-      .reorder(client: client, toServer: toServer, pick: pick)
-    case .crashClient: .crashClient(client)
-    case .serverEdit, .pass, .rest, .crashServer: self
-    }
-  }
 }
 
 extension SimulationEvent: CustomStringConvertible {

@@ -3,56 +3,72 @@ extension SimulationRun {
   /// Lets an event happen and checks what can be checked at any time.
   func perform(_ event: SimulationEvent) {
     // A list may be about more clients than there are.
-    if let client = event.client, client >= clients.count { return }
-    note(event.description)
+    if let number = event.client {
+      guard let client = client(number) else { return }
+      note(event.description)
+      perform(event, on: client)
+      if let client = self.client(number) { sabotage.afterEvent(event, client.scope) }
+    } else {
+      note(event.description)
+      performForAll(event)
+    }
+    check()
+  }
+
+  private func performForAll(_ event: SimulationEvent) {
+    switch event {
+    case .serverEdit(let seed):
+      var random = SimulationRandom(seed: seed, branch: 8)
+      let words = world.edit(server.scope, &random)
+      note("the server \(words)")
+    case .pass(let milliseconds): pass(.milliseconds(milliseconds))
+    case .rest: rest()
+    case .crashServer: crashServer()
+    case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient: break
+    }
+  }
+
+  private func perform(_ event: SimulationEvent, on client: SimulatedClient) {
     switch event {
     case .edit(let number, let seed):
       var random = SimulationRandom(seed: seed, branch: 6)
-      let words = world.edit(clients[number].scope, &random)
+      let words = world.edit(client.scope, &random)
       note("client \(number) \(words)")
     case .script(let number, let name, let seed):
       var random = SimulationRandom(seed: seed, branch: 7)
       guard let script = world.scripts[name] else {
         preconditionFailure("The world \(world.name) has no script \(name).")
       }
-      let words = script(clients[number].scope, &random)
+      let words = script(client.scope, &random)
       note("client \(number) \(words)")
-    case .serverEdit(let seed):
-      var random = SimulationRandom(seed: seed, branch: 8)
-      let words = world.edit(server.scope, &random)
-      note("the server \(words)")
-    case .flush(let number): clients[number].scope.flush()
-    case .pass(let milliseconds): pass(.milliseconds(milliseconds))
-    case .rest: rest()
+    case .flush: client.scope.flush()
     case .cut(let number): _ = network.cut(number)
     case .partition(let number, let milliseconds):
       network.partition(number, for: .milliseconds(milliseconds))
     case .lose(let number, let toServer, let pick):
-      _ = network.tamper(number, toServer: toServer) { packets, frames in
+      network.tamper(number, toServer: toServer) { packets, frames in
         packets.remove(at: frames[pick % frames.count])
       }
     case .duplicate(let number, let toServer, let pick):
-      _ = network.tamper(number, toServer: toServer) { packets, frames in
+      network.tamper(number, toServer: toServer) { packets, frames in
         let at = frames[pick % frames.count]
         packets.insert(packets[at], at: at)
       }
     case .reorder(let number, let toServer, let pick):
-      _ = network.tamper(number, toServer: toServer, least: 2) { packets, frames in
+      network.tamper(number, toServer: toServer, least: 2) { packets, frames in
         let at = pick % (frames.count - 1)
         let (first, second) = (packets[frames[at]].packet, packets[frames[at + 1]].packet)
         packets[frames[at]].packet = second
         packets[frames[at + 1]].packet = first
       }
     case .crashClient(let number): crashClient(number)
-    case .crashServer: crashServer()
+    case .serverEdit, .pass, .rest, .crashServer: break
     }
-    if let client = event.client { sabotage.afterEvent(event, clients[client].scope) }
-    check()
   }
 
   /// What holds at any time.
   private func check() {
-    for client in clients {
+    for client in present {
       for problem in client.brokenInvariants {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
       }
@@ -69,13 +85,13 @@ extension SimulationRun {
     network.heal()
     for _ in 0..<6_000 where problems.isEmpty {
       server.scope.flush()
-      for client in clients { client.scope.flush() }
-      if network.isIdle, clients.allSatisfy(\.isAtRest) { return compare() }
+      for client in present { client.scope.flush() }
+      if network.isIdle, present.allSatisfy(\.isAtRest) { return compare() }
       pass(.milliseconds(20))
-      if clients.contains(where: { $0.fetchError != nil }) { return }
+      if present.contains(where: { $0.fetchError != nil }) { return }
     }
     guard problems.isEmpty else { return }
-    let why = clients.compactMap { client in
+    let why = present.compactMap { client in
       client.restlessness.map { "client \(client.number) \($0)" }
     }
     report(
@@ -87,7 +103,7 @@ extension SimulationRun {
   private func compare() {
     let state = server.scope.canonicalJSON
     let plain = PlainJSON(state.utf8) ?? .null
-    for client in clients {
+    for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
       let own = client.scope.canonicalJSON
       guard own != state else { continue }

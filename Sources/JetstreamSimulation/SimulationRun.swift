@@ -10,7 +10,7 @@ final class SimulationRun {
   let network: SimulatedNetwork
   let storage: any SimulationStorage
   private(set) var server: SimulatedServer!
-  private(set) var clients: [SimulatedClient] = []
+  private var clients: [Int: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
   var intents: IntentReference
   /// Sets by the session and the number of the message that carries them.
@@ -51,13 +51,22 @@ final class SimulationRun {
       server.received(RawObserver.connection, $0, now: now)
     }
     startServer()
-    for number in 0..<configuration.clients { clients.append(makeClient(number)) }
-    for client in clients { client.join(now: now) }
+    for number in 0..<configuration.clients where !configuration.absent.contains(number) {
+      clients[number] = makeClient(number)
+    }
+    for client in present { client.join(now: now) }
   }
+
+  /// The clients that take part, by number.
+  var present: [SimulatedClient] {
+    (0..<configuration.clients).compactMap { clients[$0] }
+  }
+
+  func client(_ number: Int) -> SimulatedClient? { clients[number] }
 
   /// The models and engines hold each other no longer than the run.
   func end() {
-    clients = []
+    clients = [:]
     server = nil
     observer = nil
   }
@@ -151,7 +160,7 @@ final class SimulationRun {
     let end = now + duration
     deliver()
     while now < end, problems.isEmpty {
-      let deadlines = clients.compactMap(\.nextDeadline)
+      let deadlines = present.compactMap(\.nextDeadline)
       let next = ([network.nextArrival, now + .milliseconds(250)] + deadlines).compactMap(\.self)
         .min()!
       advance(to: min(max(next, now + .milliseconds(1)), end))
@@ -163,7 +172,7 @@ final class SimulationRun {
     let step = time - now
     now = time
     server.advance(by: step, to: now)
-    for client in clients { client.advance(by: step, to: now) }
+    for client in present { client.advance(by: step, to: now) }
     if now >= observerPing {
       observer.ping()
       observerPing = now + .milliseconds(Simulation.Times.ping)
@@ -174,7 +183,7 @@ final class SimulationRun {
   private func deliver() {
     while problems.isEmpty, let (link, toServer, packet) = network.next() {
       if isTracing { noteArrival(link, toServer, packet) }
-      let client = clients[link.client]
+      guard let client = clients[link.client] else { continue }
       switch (packet, toServer) {
       case (.open, true):
         network.accept(link)
@@ -208,8 +217,9 @@ final class SimulationRun {
       link.toClient.packets = []
     }
     storage.clientCrashed(number)
-    clients[number] = makeClient(number)
-    clients[number].join(now: now)
+    let client = makeClient(number)
+    clients[number] = client
+    client.join(now: now)
   }
 
   // MARK: Notes
