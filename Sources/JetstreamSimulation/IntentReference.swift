@@ -84,6 +84,17 @@ struct IntentReference {
     }
   }
 
+  /// The server has made changes of its own. What it has changed of a model that it has removed at the same
+  /// time is in no set, and seen when somebody brings the model back.
+  mutating func forgetUnreachable(
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) {
+    let reachable = stream.reachable(kinds)
+    values = values.filter { reachable.contains($0.key.uuid) }
+    members = members.filter { reachable.contains($0.key.uuid) }
+    sums = sums.filter { reachable.contains($0.key.uuid) }
+  }
+
   private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
     members[key, default: [:]][element] = true
     if collectionsKeepIntents || set.additions.contains(element) {

@@ -21,6 +21,33 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
 
     /// No faults.
     public init() {}
+
+    /// The rate of a fault by its name, such as `cut`; nil if there is no such fault. Setting one that
+    /// there is not does nothing.
+    public subscript(name: String) -> Double? {
+      get { Self.rate(name).map { self[keyPath: $0] } }
+      set { if let rate = Self.rate(name), let newValue { self[keyPath: rate] = newValue } }
+    }
+
+    /// The names of all faults.
+    public static let names = [
+      "cut", "partition", "expiry", "loss", "duplication", "reordering", "clientCrash",
+      "serverCrash",
+    ]
+
+    private static func rate(_ name: String) -> WritableKeyPath<Faults, Double>? {
+      switch name {
+      case "cut": \.cut
+      case "partition": \.partition
+      case "expiry": \.expiry
+      case "loss": \.loss
+      case "duplication": \.duplication
+      case "reordering": \.reordering
+      case "clientCrash": \.clientCrash
+      case "serverCrash": \.serverCrash
+      default: nil
+      }
+    }
   }
 
   /// What has to hold besides that all replicas end equal.
@@ -43,8 +70,18 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// is looked for in any case when the set that adds it is accepted.
     public static let collectionsKeepIntents = Promises(rawValue: 4)
 
+    /// What a server has accepted outlives its crash. Needs a storage that brings it back.
+    public static let serverIsDurable = Promises(rawValue: 8)
+
     /// All of them.
-    public static let all: Promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
+    public static let all: Promises = [
+      .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,
+    ]
+    /// Each by the name that `simulate` knows.
+    public static let named: [String: Promises] = [
+      "counters": .countersAddUp, "once": .exactlyOnce, "collections": .collectionsKeepIntents,
+      "durable": .serverIsDurable, "all": .all,
+    ]
   }
 
   /// What reports call it.

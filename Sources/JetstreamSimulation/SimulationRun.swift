@@ -27,6 +27,7 @@ final class SimulationRun {
   private var tokens = 0
   private var starts = 0
   private var serverSets = 0
+  private var serverHasEdited = false
   private var observerPing: Duration = .zero
 
   var now: Duration {
@@ -97,7 +98,11 @@ final class SimulationRun {
     observer.join()
     observer.fetch(world.name)
     observer.acknowledge()
-    if starts == 0 { intents.begin(with: observer.stream, kinds(of:)) }
+    // What is gone with a server that keeps nothing is not looked for.
+    if starts == 0 || !configuration.promises.contains(.serverIsDurable) {
+      intents = IntentReference(configuration.promises)
+      intents.begin(with: observer.stream, kinds(of:))
+    }
     starts += 1
   }
 
@@ -147,6 +152,7 @@ final class SimulationRun {
   private func serverChanged(_ set: ChangeSet) {
     let made = SubmittedSet(client: nil, place: serverSets, fragments: set.fragments)
     serverSets += 1
+    serverHasEdited = true
     for intent in made.intents {
       intents.accept(
         intent, sent: intent.values, of: made, name: { $0 }, kinds(of: intent.className))
@@ -226,6 +232,10 @@ final class SimulationRun {
 
   /// What was accepted just now has to be there.
   func checkIntents() {
+    if serverHasEdited {
+      serverHasEdited = false
+      intents.forgetUnreachable(in: observer.stream, kinds(of:))
+    }
     for problem in intents.problems(in: observer.stream, kinds(of:)) { report(.intent, problem) }
   }
 

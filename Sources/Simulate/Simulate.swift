@@ -14,10 +14,15 @@ struct Simulate {
       exit(2)
     }
     if options.isHelp {
-      print(SimulateOptions.usage)
+      say(SimulateOptions.usage)
       return
     }
     exit(run(options) ? 0 : 1)
+  }
+
+  /// Prints a line at once, also into a pipe.
+  private static func say(_ text: String) {
+    FileHandle.standardOutput.write(Data((text + "\n").utf8))
   }
 
   /// Runs the seeds; gives whether all of them went well.
@@ -34,28 +39,28 @@ struct Simulate {
       count += 1
       virtual += outcome.virtualTime
       if options.isTraced {
-        for line in outcome.trace { print(line) }
-        print("digest \(String(outcome.digest, radix: 16))")
+        for line in outcome.trace { say(line) }
+        say("digest \(String(outcome.digest, radix: 16))")
       }
       if let failure = outcome.failure {
         failed.append(seed)
-        print("seed \(seed) fails: \(failure.problems[0])")
-        print("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
+        say("seed \(seed) fails: \(failure.problems[0])")
+        say("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
         if options.stops { break }
       }
       if count.isMultiple(of: 1_000), count < options.seeds {
-        print("\(count) seeds, \(failed.count) failures")
+        say("\(count) seeds, \(failed.count) failures")
       }
     }
     let seconds = (clock.now - start) / .seconds(1)
     let rate = Double(count) / max(seconds, 0.001)
-    print(
+    say(
       "\(options.configuration.name): \(count) seeds from \(options.first), "
         + "\(options.configuration.steps) events with \(options.configuration.clients) clients each, "
         + "\(Int(virtual / .seconds(1))) s of virtual time; \(failed.count) failures")
-    print(String(format: "%.1f s, %.1f seeds per second", seconds, rate))
+    say(String(format: "%.1f s, %.1f seeds per second", seconds, rate))
     if !failed.isEmpty {
-      print("failing seeds: " + failed.map(String.init).joined(separator: " "))
+      say("failing seeds: " + failed.map(String.init).joined(separator: " "))
     }
     return failed.isEmpty
   }

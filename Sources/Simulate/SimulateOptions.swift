@@ -18,7 +18,10 @@ struct SimulateOptions {
       --faults PRESET  calm, rough or everything; rough unless given
       --steps COUNT    how many events a run has; 200 unless given
       --clients COUNT  how many clients; 3 unless given
-      --strict         demand what version 1 of the protocol does not promise, too
+      --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
+                       partition, expiry, loss, duplication, reordering, clientCrash and serverCrash
+      --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
+                       collections and durable, or all
       --trace          print what happens, with --seed
       --stop           end at the first failure
       --help           print this
@@ -38,7 +41,8 @@ struct SimulateOptions {
     var steps: Int?
     var clients: Int?
     var isOne = false
-    var isStrict = false
+    var rates: [(name: String, share: Double)] = []
+    var promises: SimulationConfiguration.Promises = []
     var rest = arguments[...]
     while let option = rest.popFirst() {
       switch option {
@@ -47,7 +51,15 @@ struct SimulateOptions {
         return
       case "--trace": isTraced = true
       case "--stop": stops = true
-      case "--strict": isStrict = true
+      case "--rate": rates.append(try Self.rate(rest.popFirst()))
+      case "--promise":
+        guard let promise = rest.popFirst().flatMap({ SimulationConfiguration.Promises.named[$0] })
+        else {
+          throw Problem(
+            text: "--promise needs one of "
+              + SimulationConfiguration.Promises.named.keys.sorted().joined(separator: ", ") + ".")
+        }
+        promises.insert(promise)
       case "--seeds": seeds = try Self.number(option, rest.popFirst(), least: 1)
       case "--first": first = try Self.number(option, rest.popFirst(), least: 0)
       case "--seed":
@@ -68,7 +80,8 @@ struct SimulateOptions {
         throw Problem(text: "there is no \(what) \(option).")
       }
     }
-    if isStrict { configuration.promises = .all }
+    configuration.promises.formUnion(promises)
+    for (name, share) in rates { configuration.faults[name] = share }
     if let steps { configuration.steps = steps }
     if let clients { configuration.clients = clients }
     if isTraced, !isOne { throw Problem(text: "--trace needs --seed.") }
@@ -76,6 +89,19 @@ struct SimulateOptions {
     guard first <= UInt64.max - UInt64(seeds) else {
       throw Problem(text: "--first leaves no room for \(seeds) seeds.")
     }
+  }
+
+  private static func rate(_ text: String?) throws(Problem) -> (name: String, share: Double) {
+    let parts = (text ?? "").split(separator: "=", omittingEmptySubsequences: false)
+    let names = SimulationConfiguration.Faults.names
+    guard parts.count == 2, names.contains(String(parts[0])), let share = Double(parts[1]),
+      (0...1).contains(share)
+    else {
+      throw Problem(
+        text: "--rate needs a fault and a share from 0 to 1, such as cut=0.05; there are "
+          + names.joined(separator: ", ") + ".")
+    }
+    return (String(parts[0]), share)
   }
 
   private static func number<Number: FixedWidthInteger>(

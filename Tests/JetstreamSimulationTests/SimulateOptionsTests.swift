@@ -24,11 +24,14 @@ struct SimulateOptionsTests {
     #expect(options.configuration.name == "calm")
     #expect(options.configuration.steps == 9)
     #expect(options.configuration.clients == 2)
-    let one = try SimulateOptions(["--seed", "12", "--trace", "--strict"])
+    let one = try SimulateOptions([
+      "--seed", "12", "--trace", "--promise", "all", "--rate", "loss=0.5",
+    ])
     #expect(one.seeds == 1)
     #expect(one.first == 12)
     #expect(one.isTraced)
     #expect(one.configuration.promises == .all)
+    #expect(one.configuration.faults.loss == 0.5)
   }
 
   @Test(
@@ -37,6 +40,8 @@ struct SimulateOptionsTests {
       (["--seeds"], "--seeds"), (["--seeds", "none"], "--seeds"), (["--seeds", "0"], "--seeds"),
       (["--first", "-1"], "--first"), (["--clients", "0"], "--clients"),
       (["--steps", "x"], "--steps"), (["--faults", "soft"], "--faults"), (["--trace"], "--trace"),
+      (["--rate", "loss"], "--rate"), (["--rate", "rain=0.1"], "--rate"),
+      (["--rate", "cut=2"], "--rate"), (["--promise", "gold"], "--promise"),
       (["--speed"], "--speed"), (["12"], "12"),
       (["--first", "18446744073709551615"], "--first"),
     ])
