@@ -21,7 +21,7 @@ extension Simulation {
       return .partition(client: client, milliseconds: random.number(in: 50...Times.outage))
     }
     if happens(faults.expiry) {
-      return .partition(client: client, milliseconds: Times.expiry + Int(seed % 1000) + 500)
+      return .partition(client: client, milliseconds: Times.expiry + Int(seed % 1_000) + 200)
     }
     if happens(faults.loss) { return .lose(client: client, toServer: toServer, pick: pick) }
     if happens(faults.duplication) {
@@ -44,10 +44,10 @@ extension Simulation {
 
   /// Times of the engines, short, so that not much time has to pass. In milliseconds.
   enum Times {
-    static let ping = 1_000
-    static let silence = 3_200
-    static let expiry = 8_000
+    static let ping = 500
+    static let silence = 1_600
+    static let expiry = 3_000
     /// The longest time for which a client is out of reach without losing its session.
-    static let outage = 5_000
+    static let outage = 2_200
   }
 }

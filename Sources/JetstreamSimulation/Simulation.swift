@@ -86,9 +86,8 @@ public struct Simulation: Sendable {
 /// What tests break on purpose. Without state, so that a run that is repeated does the same.
 struct Sabotage: Sendable {
   /// What arrives instead of a frame.
-  var frame: @Sendable (_ frame: [UInt8], _ toServer: Bool, _ client: Int) -> [UInt8] = {
-    frame, _, _ in
-    frame
+  var frames: @Sendable (_ frame: [UInt8], _ toServer: Bool, _ client: Int) -> [[UInt8]] = {
+    frame, _, _ in [frame]
   }
   /// Called after each event with the client that it was about.
   var afterEvent: @Sendable (SimulationEvent, Scope) -> Void = { _, _ in }

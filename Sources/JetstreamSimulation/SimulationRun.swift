@@ -195,12 +195,16 @@ final class SimulationRun {
         network.accept(link)
         server.opened(link.id, token: link.token, now: now)
       case (.frame(let frame), true):
-        server.received(link.id, sabotage.frame(frame, true, link.client), now: now)
+        for frame in sabotage.frames(frame, true, link.client) {
+          server.received(link.id, frame, now: now)
+        }
         checkIntents()
       case (.close, true): server.closed(link.id, now: now)
       case (.open, false): client.opened(link.connection, now: now)
       case (.frame(let frame), false):
-        client.received(link.connection, sabotage.frame(frame, false, link.client), now: now)
+        for frame in sabotage.frames(frame, false, link.client) {
+          client.received(link.connection, frame, now: now)
+        }
       case (.close(let code, let reason), false):
         client.closed(link.connection, code: code, reason: reason, now: now)
       }

@@ -34,21 +34,36 @@ struct SabotageTests {
   func otherNumber() throws {
     let failure = try #require(
       find(
-        Sabotage(frame: { frame, toServer, _ in
-          guard toServer else { return frame }
-          return Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)
+        Sabotage(frames: { frame, toServer, _ in
+          guard toServer else { return [frame] }
+          return [Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)]
         })))
     #expect(failure.kind == .messages)
     #expect(failure.configuration.absent.count == 2, "\(failure)")
     #expect(failure.events.count <= 8, "\(failure)")
   }
 
+  @Test("A change set that arrives twice, the second time under the next number")
+  func doubled() throws {
+    var configuration = SimulationConfiguration.calm
+    configuration.promises = .countersAddUp
+    configuration.clients = 1
+    let sabotage = Sabotage(frames: { frame, toServer, _ in
+      guard toServer else { return [frame] }
+      let again = Self.replace(#""ScopeSync","index":3"#, #""ScopeSync","index":4"#, in: frame)
+      return again == frame ? [frame] : [frame, again]
+    })
+    let failure = try #require(find(sabotage, in: configuration))
+    #expect(failure.kind == .messages)
+    #expect(failure.events.count <= 6, "\(failure)")
+  }
+
   @Test("A number that changes on its way to the server is an accepted set that is not there")
   func lostValue() throws {
     let failure = try #require(
       find(
-        Sabotage(frame: { frame, toServer, _ in
-          toServer ? Self.replace(#""rank":7"#, #""rank":8"#, in: frame) : frame
+        Sabotage(frames: { frame, toServer, _ in
+          [toServer ? Self.replace(#""rank":7"#, #""rank":8"#, in: frame) : frame]
         })))
     #expect(failure.kind == .intent)
     #expect(failure.events.count <= 3, "\(failure)")
@@ -58,9 +73,9 @@ struct SabotageTests {
   func lostBroadcast() throws {
     let failure = try #require(
       find(
-        Sabotage(frame: { frame, toServer, client in
-          !toServer && client == 1
-            ? Self.replace(#"{"title":"title"#, #"{"title":"no title"#, in: frame) : frame
+        Sabotage(frames: { frame, toServer, client in
+          guard !toServer, client == 1 else { return [frame] }
+          return [Self.replace(#"{"title":"title"#, #"{"title":"no title"#, in: frame)]
         })))
     #expect(failure.kind == .divergence)
     #expect(failure.configuration.absent.count == 1)
@@ -89,25 +104,36 @@ struct SabotageTests {
   func falseReply() throws {
     let failure = try #require(
       find(
-        Sabotage(frame: { frame, toServer, _ in
-          guard !toServer else { return frame }
-          return Self.replace(
-            #""replyTo":5,"fragmentReplies":[{}"#,
-            #""replyTo":5,"fragmentReplies":[{"error":{"message":"no"}}"#, in: frame)
+        Sabotage(frames: { frame, toServer, _ in
+          guard !toServer else { return [frame] }
+          return [
+            Self.replace(
+              #""replyTo":5,"fragmentReplies":[{}"#,
+              #""replyTo":5,"fragmentReplies":[{"error":{"message":"no"}}"#, in: frame)
+          ]
         })))
     #expect([.handle, .divergence].contains(failure.kind), "\(failure)")
     #expect(failure.configuration.absent.count == 2, "\(failure)")
   }
 
-  @Test("A frame that is lost although its connection goes on")
-  func lostFrame() throws {
+  @Test("Frames that are lost, doubled and overtaken make nobody diverge")
+  func frameFaults() {
     var configuration = SimulationConfiguration.calm
-    configuration.faults.loss = 0.05
-    let failures = (1...10 as ClosedRange<UInt64>).compactMap { seed in
-      Simulation(seed: seed, configuration: configuration).run().failure
+    configuration.steps = 120
+    configuration.faults.loss = 0.03
+    configuration.faults.duplication = 0.03
+    configuration.faults.reordering = 0.03
+    for seed in 1...5 as ClosedRange<UInt64> {
+      let outcome = Simulation(seed: seed, configuration: configuration).run(traced: true)
+      for word in ["is lost", "is doubled", "is overtaken"] {
+        #expect(
+          outcome.trace.contains { $0.contains(word) } || outcome.failure != nil, "seed \(seed)")
+      }
+      // Whoever has lost a frame may wait for its answer for ever, in version 1 of the protocol.
+      if let failure = outcome.failure {
+        #expect(failure.kind == .unrest, "\(failure)")
+        #expect(failure.description.contains("seed \(seed), calm, 3 clients"))
+      }
     }
-    let failure = try #require(failures.first)
-    #expect(failure.description.contains("seed \(failure.seed)"))
-    #expect(failure.trace.contains { $0.contains("is lost") })
   }
 }
