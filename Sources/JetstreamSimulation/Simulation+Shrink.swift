@@ -1,6 +1,6 @@
 extension Simulation {
   /// Looks for a shorter list of events that fails in the same way: leaves out halves, then smaller parts, then
-  /// single events, and clients that are not needed.
+  /// single events, and clients that are not needed; pauses that follow each other become one.
   ///
   /// - Parameters:
   ///   - failure: what a run of this simulation has come to.
@@ -18,6 +18,7 @@ extension Simulation {
       best = simulation.withoutParts(best, failure.kind, &budget)
       (simulation, best) = simulation.withoutClients(best, failure.kind, &budget)
     }
+    best = simulation.withLongerPauses(best, failure.kind, &budget)
     return simulation.runOnce(best, traced: true).failure ?? failure
   }
 
@@ -45,6 +46,23 @@ extension Simulation {
       }
       if size == 1 { break }
       size /= 2
+    }
+    return best
+  }
+
+  /// Makes one pause of several that follow each other.
+  private func withLongerPauses(
+    _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
+  ) -> [SimulationEvent] {
+    var best = events
+    var at = best.count - 1
+    while at > 0 {
+      if case .pass(let first) = best[at - 1], case .pass(let second) = best[at] {
+        var shorter = best
+        shorter.replaceSubrange(at - 1...at, with: [.pass(milliseconds: first + second)])
+        if fails(shorter, kind, &budget) { best = shorter }
+      }
+      at -= 1
     }
     return best
   }
