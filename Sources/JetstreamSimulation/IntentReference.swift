@@ -97,7 +97,8 @@ struct IntentReference {
 
   private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
     members[key, default: [:]][element] = true
-    if collectionsKeepIntents || set.additions.contains(element) {
+    // Of a set that is accepted again, others may have moved the model meanwhile.
+    if collectionsKeepIntents || (set.acceptances <= 1 && set.additions.contains(element)) {
       inserted[key, default: []].insert(element)
     }
   }
