@@ -24,6 +24,8 @@ let package = Package(
   products: [
     .library(name: "Jetstream", targets: ["Jetstream"]),
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
+    .library(name: "JetstreamSimulation", targets: ["JetstreamSimulation"]),
+    .executable(name: "simulate", targets: ["Simulate"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "shapes", targets: ["shapes"]),
     .executable(name: "catalogue", targets: ["catalogue"]),
@@ -38,6 +40,14 @@ let package = Package(
     .target(
       name: "JetstreamServer", dependencies: ["Jetstream", "JetstreamWebSocket"],
       swiftSettings: settings),
+    .target(
+      name: "JetstreamSimulation", dependencies: ["Jetstream", "JetstreamServer"],
+      swiftSettings: settings),
+    .executableTarget(
+      name: "Simulate", dependencies: ["JetstreamSimulation"], swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamSimulationTests",
+      dependencies: ["Jetstream", "JetstreamSimulation", "Simulate"], swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
     .executableTarget(

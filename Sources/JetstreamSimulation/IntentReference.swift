@@ -1,0 +1,150 @@
+/// What the accepted change sets mean, in plain dictionaries: the last value that was written to each
+/// property, who is in which collection because somebody has put it there, and who is not because
+/// somebody has taken it out. Made of what was submitted and of the server's replies, in their order, and
+/// never of what the server says the outcome is.
+struct IntentReference {
+  typealias Key = StreamReference.Key
+
+  private var values: [Key: PlainJSON] = [:]
+  private var members: [Key: [String: Bool]] = [:]
+  private var sums: [Key: Int] = [:]
+  /// What was written since the last check.
+  private var touched: Set<Key> = []
+  /// Who was put where since the last check, and not taken out again.
+  private var inserted: [Key: Set<String>] = [:]
+  private var authors: [Key: String] = [:]
+  private let countersAddUp: Bool
+  private let collectionsKeepIntents: Bool
+
+  init(_ promises: SimulationConfiguration.Promises) {
+    countersAddUp = promises.contains(.countersAddUp)
+    collectionsKeepIntents = promises.contains(.collectionsKeepIntents)
+  }
+
+  /// The values that all begins with.
+  mutating func begin(
+    with stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) {
+    for (uuid, model) in stream.models {
+      let kinds = kinds(model.className)
+      for (name, value) in model.properties {
+        let key = Key(uuid: uuid, name: name)
+        switch kinds[name] {
+        case .collection:
+          members[key] = Dictionary(uniqueKeysWithValues: value.texts.map { ($0, true) })
+        case .counter where countersAddUp: sums[key] = value.whole ?? 0
+        default: values[key] = value
+        }
+      }
+    }
+  }
+
+  /// A fragment was accepted.
+  ///
+  /// - Parameters:
+  ///   - sent: the values that were sent.
+  ///   - name: what a UUID of the intent stands for.
+  mutating func accept(
+    _ intent: SubmittedSet.Intent, sent: [String: PlainJSON], of set: SubmittedSet,
+    name: (String) -> String, _ kinds: [String: PropertyKind]
+  ) {
+    let uuid = name(intent.uuid)
+    for (property, kind) in kinds {
+      let key = Key(uuid: uuid, name: property)
+      let steps = intent.operations[property]?.elements ?? []
+      let isNamed = sent[property] != nil || !steps.isEmpty
+      guard isNamed || intent.isAddition else { continue }
+      touched.insert(key)
+      authors[key] = "\(set)"
+      switch kind {
+      case .collection:
+        if intent.isAddition || steps.isEmpty {
+          // What others have put in stays; who that is, is not known here any more.
+          members[key] = nil
+          for element in (intent.values[property] ?? .null).texts {
+            put(name(element), into: key, of: set)
+          }
+        }
+        for step in steps {
+          if let element = step["insert"]?.text {
+            put(name(element), into: key, of: set)
+          } else if let element = step["remove"]?.text {
+            members[key, default: [:]][name(element)] = false
+            inserted[key]?.remove(name(element))
+          }
+        }
+      case .counter where countersAddUp:
+        for step in steps { sums[key, default: 0] += step["add"]?.whole ?? 0 }
+        if steps.isEmpty { sums[key] = sent[property]?.whole }
+      case .plain, .counter, .reference:
+        // In an addition, null may stand for the default.
+        let value = sent[property]
+        values[key] = intent.isAddition && (value ?? .null) == .null ? nil : value
+      }
+    }
+  }
+
+  /// The server has made changes of its own. What it has changed of a model that it has removed at the same
+  /// time is in no set, and seen when somebody brings the model back.
+  mutating func forgetUnreachable(
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) {
+    let reachable = stream.reachable(kinds)
+    values = values.filter { reachable.contains($0.key.uuid) }
+    members = members.filter { reachable.contains($0.key.uuid) }
+    sums = sums.filter { reachable.contains($0.key.uuid) }
+  }
+
+  private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
+    members[key, default: [:]][element] = true
+    // Of a set that is accepted again, others may have moved the model meanwhile.
+    if collectionsKeepIntents || (set.acceptances <= 1 && set.additions.contains(element)) {
+      inserted[key, default: []].insert(element)
+    }
+  }
+
+  /// Where the stream is not what was accepted since the last call.
+  mutating func problems(
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) -> [String] {
+    if touched.isEmpty { return [] }
+    defer { (touched, inserted) = ([], [:]) }
+    return problems(
+      of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
+      in: stream, kinds)
+  }
+
+  /// Where the stream is not what all accepted sets together mean.
+  func lasting(
+    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+  ) -> [String] {
+    let members = collectionsKeepIntents ? members : [:]
+    return problems(
+      of: Set(values.keys).union(sums.keys).union(members.keys), members, in: stream, kinds)
+  }
+
+  private func problems(
+    of keys: Set<Key>, _ members: [Key: [String: Bool]], in stream: StreamReference,
+    _ kinds: (String) -> [String: PropertyKind]
+  ) -> [String] {
+    let reachable = stream.reachable(kinds)
+    var found: [String] = []
+    for key in keys where reachable.contains(key.uuid) {
+      let author = authors[key] ?? "the beginning"
+      let actual = stream.models[key.uuid]?.properties[key.name] ?? .null
+      if let value = values[key], value != actual {
+        found.append("\(key) is \(actual), but \(author) has set it to \(value)")
+      }
+      if let sum = sums[key], actual.whole != sum {
+        found.append("\(key) is \(actual), but what was added comes to \(sum), last by \(author)")
+      }
+      guard let expected = members[key] else { continue }
+      let elements = Set(actual.texts)
+      for (element, isThere) in expected where elements.contains(element) != isThere {
+        let what = isThere ? "is not in" : "is still in"
+        found.append("\(element.prefix(8)) \(what) \(key), which \(author) has changed last")
+      }
+    }
+    return found.sorted()
+  }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Jetstream
+
+/// A real client engine with its scope, between one crash and the next.
+final class SimulatedClient {
+  let number: Int
+  let ticker = Ticker.manual()
+  let scope: Scope
+  /// The root's name before the server has given it its own.
+  let ownRoot: String
+  private(set) var engine: ClientEngine!
+  /// What was made here and is not decided, in order.
+  private(set) var sets: [SubmittedSet] = []
+  /// Every set that was made here.
+  private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
+  private(set) var hasFetched = false
+  private(set) var fetchError: SyncError?
+  private var tokens: [ObservationToken] = []
+
+  /// - Parameters:
+  ///   - connect: a connection is wanted, with this number of the engine's.
+  ///   - send: a frame for the connection.
+  ///   - disconnect: the connection is left.
+  init(
+    number: Int, handshake: Int, scope: (Ticker) -> Scope, random: SimulationRandom,
+    connect: @escaping (_ connection: Int, _ token: String?) -> Void,
+    send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
+  ) {
+    self.number = number
+    self.scope = scope(ticker)
+    ownRoot = self.scope.root?.uuid.uuidString.lowercased() ?? ""
+    var configuration = ClientEngine.Configuration()
+    configuration.pingInterval = .milliseconds(Simulation.Times.ping)
+    configuration.handshakeTimeout = .milliseconds(handshake)
+    configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
+    configuration.backoff = Backoff(first: .milliseconds(200), limit: .seconds(2))
+    var random = random
+    engine = ClientEngine(
+      configuration: configuration, random: { random.unit() },
+      perform: { [unowned self] action in
+        switch action {
+        case .connect(let number, let token): connect(number, token)
+        case .send(let frame): send(self, frame)
+        case .disconnect: disconnect()
+        }
+      }, report: { _ in })
+    tokens.append(
+      self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
+        let set = SubmittedSet(
+          client: number, place: allSets.count, fragments: handle.set.fragments)
+        sets.append(set)
+        allSets.append((set, handle))
+      })
+    tokens.append(
+      self.scope.pendingChangeSets.onRemove.listen { [unowned self] handle in
+        guard let at = allSets.lastIndex(where: { $0.handle === handle }) else { return }
+        sets.removeAll { $0 === allSets[at].set }
+      })
+  }
+
+  // What is abandoned with the engine is nobody's business any more.
+  deinit { for token in tokens { token.cancel() } }
+
+  func join(now: Duration) {
+    engine.connect(params: .object([:]), now: now)
+    engine.fetch(scope, params: .object([:]), now: now) { [weak self] result in
+      switch result {
+      case .success: self?.hasFetched = true
+      case .failure(let error): self?.fetchError = error
+      }
+    }
+  }
+
+  func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
+
+  func received(_ connection: Int, _ frame: [UInt8], now: Duration) {
+    engine.received(connection, Message.frame(frame), now: now)
+  }
+
+  func closed(_ connection: Int, code: Int, reason: String, now: Duration) {
+    engine.closed(connection, code: code, reason: reason, now: now)
+  }
+
+  func advance(by duration: Duration, to now: Duration) {
+    ticker.advance(by: duration)
+    engine.advance(to: now)
+  }
+
+  /// When the engine has something to do next.
+  var nextDeadline: Duration? { engine.nextDeadline }
+
+  /// The session that frames belong to.
+  var session: String? { engine.token }
+
+  /// Whether nothing is waited for.
+  var isAtRest: Bool { restlessness == nil }
+
+  /// What is waited for, in words.
+  var restlessness: String? {
+    if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
+    if engine.status != .online { return "is \(engine.status)" }
+    return hasFetched ? nil : "has not got the scope"
+  }
+
+  var brokenInvariants: [String] { engine.brokenInvariants() }
+
+  /// Where what became of a set is not what the server has said.
+  func wrongHandles() -> [String] {
+    allSets.compactMap { set, handle in
+      guard handle.state.isFinal else { return "\(set) is not decided" }
+      guard let verdicts = set.verdicts else {
+        return "\(set) is \(handle.state), but was never sent"
+      }
+      let rejected = handle.outcomes.map { outcome in
+        if case .rejected = outcome { true } else { false }
+      }
+      return rejected == verdicts.map { !$0 }
+        ? nil : "\(set) is \(handle.state), but the server has accepted \(verdicts)"
+    }
+  }
+}

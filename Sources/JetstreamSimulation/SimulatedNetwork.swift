@@ -1,0 +1,246 @@
+/// The connections between clients and the server, with what is on its way on them.
+///
+/// Packets of a connection arrive in order, each after a delay that follows from the seed. A client
+/// that is out of reach holds up its packets; nothing is lost by that.
+final class SimulatedNetwork {
+  /// What arrives at the end of a connection.
+  enum Packet {
+    case open
+    case frame([UInt8])
+    case close(code: Int, reason: String)
+  }
+
+  struct Travelling {
+    var packet: Packet
+    var due: Duration
+    /// Whether it comes from the client's own system, which knows of a cut without anybody's help.
+    var isLocal = false
+  }
+
+  /// One direction of a connection.
+  struct Lane {
+    var packets: [Travelling] = []
+    var random: SimulationRandom
+    private var last: Duration = .zero
+
+    init(random: SimulationRandom) { self.random = random }
+
+    mutating func append(
+      _ packet: Packet, now: Duration, delay: ClosedRange<Int>, isLocal: Bool = false
+    ) {
+      last = max(last, now + .milliseconds(random.number(in: delay)))
+      packets.append(Travelling(packet: packet, due: last, isLocal: isLocal))
+    }
+
+    /// The places of the frames.
+    var frames: [Int] {
+      packets.indices.filter { if case .frame = packets[$0].packet { true } else { false } }
+    }
+  }
+
+  /// A connection of a client with the server.
+  final class Link {
+    let id: Int
+    let client: Int
+    /// The client's own number of it.
+    let connection: Int
+    /// The session that it belongs to, once that is known.
+    var token: String?
+    var toServer: Lane
+    var toClient: Lane
+    /// Whether the server knows of it.
+    var isOpen = false
+    /// Whether the client has left it, or knows that it is closed.
+    var isOverForClient = false
+    /// Whether the server has left it, or knows that it is closed.
+    var isOverForServer = false
+    var isCut = false
+
+    /// Whether what is sent now can arrive.
+    var carries: Bool { !isOverForClient && !isOverForServer && !isCut }
+
+    var isOver: Bool {
+      isOverForClient && isOverForServer && toServer.packets.isEmpty && toClient.packets.isEmpty
+    }
+
+    init(id: Int, client: Int, connection: Int, token: String?, seed: UInt64) {
+      self.id = id
+      self.client = client
+      self.connection = connection
+      self.token = token
+      toServer = Lane(random: SimulationRandom(seed: seed, branch: 2, client, connection, 0))
+      toClient = Lane(random: SimulationRandom(seed: seed, branch: 2, client, connection, 1))
+    }
+  }
+
+  private let seed: UInt64
+  private let delay: ClosedRange<Int>
+  private(set) var links: [Link] = []
+  private var nextLink = 1
+  /// Until when clients are out of reach.
+  private var outages: [Int: Duration] = [:]
+  /// How many connections each client has had.
+  private var counts: [Int: Int] = [:]
+  var now: Duration = .zero
+
+  init(seed: UInt64, delay: ClosedRange<Int>) {
+    self.seed = seed
+    self.delay = delay
+  }
+
+  func link(_ id: Int) -> Link? { links.first { $0.id == id } }
+
+  /// The connection that a client uses.
+  func link(of client: Int) -> Link? { links.last { $0.client == client && !$0.isOverForClient } }
+
+  /// Whether nothing is on its way.
+  var isIdle: Bool {
+    links.allSatisfy { $0.toServer.packets.isEmpty && $0.toClient.packets.isEmpty }
+  }
+
+  // MARK: What clients do
+
+  func connect(_ client: Int, connection: Int, token: String?) {
+    counts[client, default: 0] += 1
+    let link = Link(
+      id: nextLink, client: client, connection: connection, token: token,
+      seed: seed &+ UInt64(counts[client]!))
+    nextLink += 1
+    links.append(link)
+    link.toServer.append(.open, now: now, delay: delay)
+  }
+
+  func send(_ frame: [UInt8], from client: Int) {
+    guard let link = link(of: client), link.carries else { return }
+    link.toServer.append(.frame(frame), now: now, delay: delay)
+  }
+
+  /// The client wants to hear no more; what it has sent still gets there.
+  func disconnect(_ client: Int) {
+    guard let link = link(of: client) else { return }
+    let tellsServer = link.carries
+    link.isOverForClient = true
+    link.toClient.packets = []
+    if tellsServer {
+      link.toServer.append(.close(code: 0, reason: ""), now: now, delay: delay)
+    }
+    forgetOld()
+  }
+
+  // MARK: What the server does
+
+  func send(_ frame: [UInt8], on id: Int) {
+    guard let link = link(id), link.carries else { return }
+    link.toClient.append(.frame(frame), now: now, delay: delay)
+  }
+
+  /// The server has opened its end, which the client hears of before anything else.
+  func accept(_ link: Link) {
+    link.isOpen = true
+    if link.carries { link.toClient.append(.open, now: now, delay: delay) }
+  }
+
+  func close(_ id: Int, code: Int, reason: String) {
+    guard let link = link(id) else { return }
+    let tellsClient = link.carries
+    link.isOverForServer = true
+    link.toServer.packets = []
+    if tellsClient {
+      link.toClient.append(.close(code: code, reason: reason), now: now, delay: delay)
+    }
+    forgetOld()
+  }
+
+  // MARK: Faults
+
+  /// Cuts a client's connection: what is on its way is lost. Gives whether there was one.
+  func cut(_ client: Int) -> Bool {
+    guard let link = link(of: client), !link.isCut else { return false }
+    cut(link)
+    return true
+  }
+
+  private func cut(_ link: Link) {
+    link.isCut = true
+    link.toServer.packets = []
+    link.toClient.packets = []
+    if link.isOpen, !link.isOverForServer {
+      link.toServer.append(.close(code: 0, reason: "cut"), now: now, delay: delay)
+    } else {
+      link.isOverForServer = true
+    }
+    if !link.isOverForClient {
+      link.toClient.append(.close(code: 0, reason: "cut"), now: now, delay: delay, isLocal: true)
+    }
+  }
+
+  /// The other end of all connections is gone.
+  func serverIsGone() {
+    for link in links {
+      link.isOverForServer = true
+      cut(link)
+      link.toServer.packets = []
+    }
+    forgetOld()
+  }
+
+  func partition(_ client: Int, for duration: Duration) {
+    outages[client] = max(outages[client] ?? .zero, now + duration)
+  }
+
+  func heal() { outages = [:] }
+
+  func isOutOfReach(_ client: Int) -> Bool { outages[client].map { $0 > now } ?? false }
+
+  /// Changes the frames on one of a client's lanes, if there are enough of them.
+  func tamper(
+    _ client: Int, toServer: Bool, least: Int = 1, _ change: (inout [Travelling], [Int]) -> Void
+  ) {
+    guard let link = link(of: client) else { return }
+    let frames = toServer ? link.toServer.frames : link.toClient.frames
+    guard frames.count >= least else { return }
+    if toServer {
+      change(&link.toServer.packets, frames)
+    } else {
+      change(&link.toClient.packets, frames)
+    }
+  }
+
+  // MARK: Arrivals
+
+  /// When the next packet arrives.
+  var nextArrival: Duration? {
+    links.lazy.compactMap { self.arrival($0)?.due }.min()
+  }
+
+  /// Takes the packet that arrives first, if that is by now.
+  func next() -> (link: Link, toServer: Bool, packet: Packet)? {
+    var best: (link: Link, due: Duration, toServer: Bool)?
+    for link in links {
+      guard let (due, toServer) = arrival(link), due <= now else { continue }
+      if best.map({ due < $0.due }) ?? true { best = (link, due, toServer) }
+    }
+    guard let (link, _, toServer) = best else { return nil }
+    let packet =
+      toServer ? link.toServer.packets.removeFirst() : link.toClient.packets.removeFirst()
+    if case .close = packet.packet {
+      if toServer { link.isOverForServer = true } else { link.isOverForClient = true }
+    }
+    forgetOld()
+    return (link, toServer, packet.packet)
+  }
+
+  private func arrival(_ link: Link) -> (due: Duration, toServer: Bool)? {
+    let healed = outages[link.client] ?? .zero
+    let up = link.toServer.packets.first.map { max($0.due, healed) }
+    let down = link.toClient.packets.first.map { $0.isLocal ? $0.due : max($0.due, healed) }
+    switch (up, down) {
+    case (let up?, let down?): return up <= down ? (up, true) : (down, false)
+    case (let up?, nil): return (up, true)
+    case (nil, let down?): return (down, false)
+    case (nil, nil): return nil
+    }
+  }
+
+  private func forgetOld() { links.removeAll(where: \.isOver) }
+}

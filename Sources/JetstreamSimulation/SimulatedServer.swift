@@ -1,0 +1,88 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+/// A real server engine with its scope, between one crash and the next.
+///
+/// This and ``SimulatedClient`` are all that touches the engines.
+final class SimulatedServer {
+  let ticker = Ticker.manual()
+  let scope: Scope
+  private(set) var engine: ServerEngine!
+  private var token: ObservationToken?
+
+  /// - Parameters:
+  ///   - send: a frame for a connection.
+  ///   - close: a connection is closed from here.
+  ///   - changed: the server's own changes, before anybody is told.
+  init(
+    handshake: Int, scope: (Ticker) -> Scope, makeToken: @escaping () -> String,
+    send: @escaping (Int, [UInt8]) -> Void,
+    close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
+    changed: @escaping (ChangeSet) -> Void
+  ) {
+    self.scope = scope(ticker)
+    let scope = self.scope
+    scope.flush()
+    token = scope.onChanges.listen { changed($0) }
+    // The jitter must not depend on the order in which the engine goes through its sessions.
+    let hooks = ServerEngine.Hooks(
+      fetch: { _, name, _ in
+        name == scope.name ? .success(scope) : .failure(.rejected("There is no scope \(name)"))
+      },
+      makeToken: makeToken, random: { 0.5 })
+    var configuration = ServerEngine.Configuration()
+    configuration.pingInterval = .milliseconds(Simulation.Times.ping)
+    configuration.handshakeTimeout = .milliseconds(handshake)
+    configuration.expiry = .milliseconds(Simulation.Times.expiry)
+    engine = ServerEngine(configuration: configuration, hooks: hooks) { action in
+      switch action {
+      case .send(let id, let frame): send(id, frame)
+      case .close(let id, let code, let reason): close(id, code, reason)
+      }
+    }
+    engine.host(scope)
+  }
+
+  func opened(_ id: Int, token: String?, now: Duration) {
+    engine.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)
+  }
+
+  func received(_ id: Int, _ frame: [UInt8], now: Duration) {
+    engine.received(id, Message.frame(frame), isArray: Message.isArrayFrame(frame), now: now)
+  }
+
+  func closed(_ id: Int, now: Duration) { engine.closed(id, now: now) }
+
+  func advance(by duration: Duration, to now: Duration) {
+    ticker.advance(by: duration)
+    engine.advance(to: now)
+  }
+
+  /// What the properties of the scope's classes are.
+  func kinds(of className: String) -> [String: PropertyKind] {
+    var kinds: [String: PropertyKind] = [:]
+    for property in scope.schema(named: className)?.properties ?? [] where property.isSynced {
+      kinds[property.wireName] = PropertyKind(property)
+    }
+    return kinds
+  }
+}
+
+/// What a property is, as far as those have to know that only see JSON.
+enum PropertyKind: Hashable {
+  case plain
+  case counter
+  /// Holds one model.
+  case reference
+  /// Holds models.
+  case collection
+
+  init(_ property: ModelSchema.Property) {
+    switch property.type {
+    case .collection: self = .collection
+    case .reference, .optional(.reference): self = .reference
+    default: self = property.options.isCounter ? .counter : .plain
+    }
+  }
+}

@@ -1,0 +1,53 @@
+extension Simulation {
+  /// The events that follow from the seed.
+  public var schedule: [SimulationEvent] {
+    var random = SimulationRandom(seed: seed, branch: 1)
+    return (0..<configuration.steps).map { _ in event(&random) }
+  }
+
+  private func event(_ random: inout SimulationRandom) -> SimulationEvent {
+    let faults = configuration.faults
+    let client = random.number(in: 0...max(configuration.clients - 1, 0))
+    let seed = random.next() >> 32
+    var rest = random.unit()
+    func happens(_ rate: Double) -> Bool {
+      defer { rest -= rate }
+      return rest >= 0 && rest < rate
+    }
+    let toServer = seed.isMultiple(of: 2)
+    let pick = Int(seed % 97)
+    if happens(faults.cut) { return .cut(client: client) }
+    if happens(faults.partition) {
+      return .partition(client: client, milliseconds: random.number(in: 50...Times.outage))
+    }
+    if happens(faults.expiry) {
+      return .partition(client: client, milliseconds: Times.expiry + Int(seed % 1_000) + 200)
+    }
+    if happens(faults.loss) { return .lose(client: client, toServer: toServer, pick: pick) }
+    if happens(faults.duplication) {
+      return .duplicate(client: client, toServer: toServer, pick: pick)
+    }
+    if happens(faults.reordering) {
+      return .reorder(client: client, toServer: toServer, pick: pick)
+    }
+    if happens(faults.clientCrash) { return .crashClient(client) }
+    if happens(faults.serverCrash) { return .crashServer }
+    if happens(configuration.rests) { return .rest }
+    if happens(configuration.serverEdits) { return .serverEdit(seed: seed) }
+    if happens(configuration.scripts), let name = random.pick(from: world.scriptNames) {
+      return .script(client: client, name: name, seed: seed)
+    }
+    if happens(configuration.edits) { return .edit(client: client, seed: seed) }
+    if seed % 8 == 0 { return .flush(client: client) }
+    return .pass(milliseconds: random.number(in: configuration.pause))
+  }
+
+  /// Times of the engines, short, so that not much time has to pass. In milliseconds.
+  enum Times {
+    static let ping = 500
+    static let silence = 1_600
+    static let expiry = 3_000
+    /// The longest time for which a client is out of reach without losing its session.
+    static let outage = 2_200
+  }
+}

@@ -1,0 +1,148 @@
+/// How large a simulation is, and what goes wrong in it.
+public struct SimulationConfiguration: Sendable, Hashable, Codable {
+  /// How often each fault happens: the share of all steps, from 0 to 1.
+  public struct Faults: Sendable, Hashable, Codable {
+    /// A connection is cut, with what is on its way.
+    public var cut = 0.0
+    /// A client is out of reach for a time that its session outlives. What was sent waits.
+    public var partition = 0.0
+    /// A client is out of reach until the server has forgotten its session.
+    public var expiry = 0.0
+    /// A frame is lost, although its connection goes on.
+    public var loss = 0.0
+    /// A frame arrives twice.
+    public var duplication = 0.0
+    /// A frame is overtaken by the next one.
+    public var reordering = 0.0
+    /// A client's memory is gone; it starts anew.
+    public var clientCrash = 0.0
+    /// The server's memory is gone; it starts anew.
+    public var serverCrash = 0.0
+
+    /// No faults.
+    public init() {}
+
+    /// The rate of a fault by its name, such as `cut`; nil if there is no such fault. Setting one that
+    /// there is not does nothing.
+    public subscript(name: String) -> Double? {
+      get { Self.rate(name).map { self[keyPath: $0] } }
+      set { if let rate = Self.rate(name), let newValue { self[keyPath: rate] = newValue } }
+    }
+
+    /// The names of all faults.
+    public static let names = [
+      "cut", "partition", "expiry", "loss", "duplication", "reordering", "clientCrash",
+      "serverCrash",
+    ]
+
+    private static func rate(_ name: String) -> WritableKeyPath<Faults, Double>? {
+      switch name {
+      case "cut": \.cut
+      case "partition": \.partition
+      case "expiry": \.expiry
+      case "loss": \.loss
+      case "duplication": \.duplication
+      case "reordering": \.reordering
+      case "clientCrash": \.clientCrash
+      case "serverCrash": \.serverCrash
+      default: nil
+      }
+    }
+  }
+
+  /// What has to hold besides that all replicas end equal.
+  public struct Promises: OptionSet, Sendable, Hashable, Codable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Makes a set of its bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// What several clients add to a counter at the same time adds up. Version 1 of the protocol sends
+    /// counters as values, and cannot promise that.
+    public static let countersAddUp = Promises(rawValue: 1)
+    /// A set is decided once, also if the session that has carried it is lost. Version 1 sends what was
+    /// not decided again, and cannot promise that.
+    public static let exactlyOnce = Promises(rawValue: 2)
+    /// Who was put into a collection stays there until somebody takes it out, and the other way round.
+    /// Version 1 sends collections as values: a set that follows a rejected one does what that would have
+    /// done, and of what several insert and remove at the same time something else may come. A new model
+    /// is looked for in any case when the set that adds it is accepted.
+    public static let collectionsKeepIntents = Promises(rawValue: 4)
+
+    /// What a server has accepted outlives its crash. Needs a storage that brings it back.
+    public static let serverIsDurable = Promises(rawValue: 8)
+
+    /// All of them.
+    public static let all: Promises = [
+      .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,
+    ]
+    /// Each by the name that `simulate` knows.
+    public static let named: [String: Promises] = [
+      "counters": .countersAddUp, "once": .exactlyOnce, "collections": .collectionsKeepIntents,
+      "durable": .serverIsDurable, "all": .all,
+    ]
+  }
+
+  /// What reports call it.
+  public var name: String
+  /// The number of clients.
+  public var clients = 3
+  /// Clients, by number from 0, that never join. Shrinking leaves out those that are not needed in this way,
+  /// so that what happens to the others stays the same.
+  public var absent: Set<Int> = []
+  /// The number of events.
+  public var steps = 200
+  /// How long a frame takes, in milliseconds. Frames of a connection stay in order.
+  public var delay = 1...120
+  /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
+  /// is out of reach, the server turns the client away, which ends a client of this version for good.
+  public var handshakeTimeout = 12_000
+  /// How long nothing but the passing of time happens, in milliseconds.
+  public var pause = 1...300
+  /// The share of steps that are edits of a client.
+  public var edits = 0.45
+  /// The share of steps that are edits of the server.
+  public var serverEdits = 0.04
+  /// The share of steps in which a client runs a scripted edit, if the world has any.
+  public var scripts = 0.02
+  /// The share of steps in which everything comes to rest and is compared.
+  public var rests = 0.01
+  /// What goes wrong.
+  public var faults = Faults()
+  /// What has to hold.
+  public var promises: Promises = []
+
+  /// Makes a configuration without faults.
+  public init(name: String = "custom") { self.name = name }
+
+  /// Nothing but delays.
+  public static let calm = SimulationConfiguration(name: "calm")
+
+  /// What version 1 of the protocol promises to survive: delays, cuts, partitions and sessions that
+  /// expire.
+  public static let rough: SimulationConfiguration = {
+    var configuration = SimulationConfiguration(name: "rough")
+    configuration.faults.cut = 0.03
+    configuration.faults.partition = 0.02
+    configuration.faults.expiry = 0.006
+    return configuration
+  }()
+
+  /// All faults and all promises.
+  public static let everything: SimulationConfiguration = {
+    var configuration = rough
+    configuration.name = "everything"
+    configuration.faults.loss = 0.01
+    configuration.faults.duplication = 0.01
+    configuration.faults.reordering = 0.01
+    configuration.faults.clientCrash = 0.006
+    configuration.faults.serverCrash = 0.004
+    configuration.promises = .all
+    configuration.handshakeTimeout = 2_000
+    return configuration
+  }()
+
+  /// The presets by name.
+  public static let presets = [calm, rough, everything]
+}

@@ -1,0 +1,75 @@
+/// One thing that happens in a simulation. A run is a list of them, which can be kept and replayed.
+///
+/// An event says everything about itself: what is random in it comes from its own seed, and one that has
+/// no object, such as the cut of a connection that is not there, does nothing. So a list still makes
+/// sense when events are taken out of it.
+public enum SimulationEvent: Sendable, Hashable, Codable {
+  /// A client makes a random edit.
+  case edit(client: Int, seed: UInt64)
+  /// A client makes a scripted edit.
+  case script(client: Int, name: String, seed: UInt64)
+  /// The server makes a random edit.
+  case serverEdit(seed: UInt64)
+  /// A client makes a change set of what it has changed.
+  case flush(client: Int)
+  /// Time passes, and what is due by then arrives.
+  case pass(milliseconds: Int)
+  /// Everything comes to rest, and all replicas are compared.
+  case rest
+  /// The connection of a client is cut.
+  case cut(client: Int)
+  /// A client is out of reach for some time.
+  case partition(client: Int, milliseconds: Int)
+  /// A frame that is on its way is lost.
+  case lose(client: Int, toServer: Bool, pick: Int)
+  /// A frame that is on its way arrives twice.
+  case duplicate(client: Int, toServer: Bool, pick: Int)
+  /// A frame that is on its way is overtaken by the next one.
+  case reorder(client: Int, toServer: Bool, pick: Int)
+  /// A client starts anew.
+  case crashClient(Int)
+  /// The server starts anew.
+  case crashServer
+}
+
+extension SimulationEvent {
+  /// The client that it is about.
+  public var client: Int? {
+    switch self {
+    case .edit(let client, _), .script(let client, _, _), .flush(let client), .cut(let client),
+      .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
+      .reorder(let client, _, _), .crashClient(let client):
+      client
+    case .serverEdit, .pass, .rest, .crashServer: nil
+    }
+  }
+}
+
+extension SimulationEvent: CustomStringConvertible {
+  /// The event in words.
+  public var description: String {
+    switch self {
+    case .edit(let client, let seed): "client \(client) edits (\(seed))"
+    case .script(let client, let name, let seed): "client \(client) runs \(name) (\(seed))"
+    case .serverEdit(let seed): "the server edits (\(seed))"
+    case .flush(let client): "client \(client) makes a change set"
+    case .pass(let milliseconds): "\(milliseconds) ms pass"
+    case .rest: "everything comes to rest"
+    case .cut(let client): "the connection of client \(client) is cut"
+    case .partition(let client, let milliseconds):
+      "client \(client) is out of reach for \(milliseconds) ms"
+    case .lose(let client, let toServer, let pick):
+      "a frame \(Self.way(client, toServer)) is lost (\(pick))"
+    case .duplicate(let client, let toServer, let pick):
+      "a frame \(Self.way(client, toServer)) is doubled (\(pick))"
+    case .reorder(let client, let toServer, let pick):
+      "a frame \(Self.way(client, toServer)) is overtaken (\(pick))"
+    case .crashClient(let client): "client \(client) crashes"
+    case .crashServer: "the server crashes"
+    }
+  }
+
+  private static func way(_ client: Int, _ toServer: Bool) -> String {
+    toServer ? "from client \(client)" : "to client \(client)"
+  }
+}

@@ -1,0 +1,137 @@
+/// Doing what a schedule says, and looking at what came of it.
+extension SimulationRun {
+  /// Lets an event happen and checks what can be checked at any time.
+  func perform(_ event: SimulationEvent) {
+    // A list may be about more clients than there are.
+    if let number = event.client {
+      guard let client = client(number) else { return }
+      note(event.description)
+      perform(event, on: client)
+      if let client = self.client(number) { sabotage.afterEvent(event, client.scope) }
+    } else {
+      note(event.description)
+      performForAll(event)
+    }
+    check()
+  }
+
+  private func performForAll(_ event: SimulationEvent) {
+    switch event {
+    case .serverEdit(let seed):
+      var random = SimulationRandom(seed: seed, branch: 8)
+      let words = world.edit(server.scope, &random)
+      note("the server \(words)")
+    case .pass(let milliseconds): pass(.milliseconds(milliseconds))
+    case .rest: rest()
+    case .crashServer: crashServer()
+    case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient: break
+    }
+  }
+
+  private func perform(_ event: SimulationEvent, on client: SimulatedClient) {
+    switch event {
+    case .edit(let number, let seed):
+      var random = SimulationRandom(seed: seed, branch: 6)
+      let words = world.edit(client.scope, &random)
+      note("client \(number) \(words)")
+    case .script(let number, let name, let seed):
+      var random = SimulationRandom(seed: seed, branch: 7)
+      guard let script = world.scripts[name] else {
+        preconditionFailure("The world \(world.name) has no script \(name).")
+      }
+      let words = script(client.scope, &random)
+      note("client \(number) \(words)")
+    case .flush: client.scope.flush()
+    case .cut(let number): _ = network.cut(number)
+    case .partition(let number, let milliseconds):
+      network.partition(number, for: .milliseconds(milliseconds))
+    case .lose(let number, let toServer, let pick):
+      network.tamper(number, toServer: toServer) { packets, frames in
+        packets.remove(at: frames[pick % frames.count])
+      }
+    case .duplicate(let number, let toServer, let pick):
+      network.tamper(number, toServer: toServer) { packets, frames in
+        let at = frames[pick % frames.count]
+        packets.insert(packets[at], at: at)
+      }
+    case .reorder(let number, let toServer, let pick):
+      network.tamper(number, toServer: toServer, least: 2) { packets, frames in
+        let at = pick % (frames.count - 1)
+        let (first, second) = (packets[frames[at]].packet, packets[frames[at + 1]].packet)
+        packets[frames[at]].packet = second
+        packets[frames[at + 1]].packet = first
+      }
+    case .crashClient(let number): crashClient(number)
+    case .serverEdit, .pass, .rest, .crashServer: break
+    }
+  }
+
+  /// What holds at any time.
+  private func check() {
+    for client in present {
+      for problem in client.brokenInvariants {
+        report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
+      }
+      if let error = client.fetchError {
+        report(.unrest, "Client \(client.number) does not get the scope: \(error)")
+      }
+    }
+    for problem in observer.takeProblems() { report(.stream, problem) }
+    checkIntents()
+  }
+
+  /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
+  func rest() {
+    network.heal()
+    for _ in 0..<6_000 where problems.isEmpty {
+      server.scope.flush()
+      for client in present { client.scope.flush() }
+      if network.isIdle, present.allSatisfy(\.isAtRest) { return compare() }
+      pass(.milliseconds(20))
+      if present.contains(where: { $0.fetchError != nil }) { return }
+    }
+    guard problems.isEmpty else { return }
+    let why = present.compactMap { client in
+      client.restlessness.map { "client \(client.number) \($0)" }
+    }
+    report(
+      .unrest,
+      "It does not come to rest: "
+        + (why.isEmpty ? "something is always on its way" : why.joined(separator: ", ")))
+  }
+
+  private func compare() {
+    let state = server.scope.canonicalJSON
+    let plain = PlainJSON(state.utf8) ?? .null
+    for client in present {
+      for problem in client.wrongHandles() { report(.handle, problem) }
+      let own = client.scope.canonicalJSON
+      guard own != state else { continue }
+      let differences = StreamReference(canonical: plain)
+        .differences(from: PlainJSON(own.utf8) ?? .null, kinds(of:), "the server", "the client")
+      report(.divergence, "Client \(client.number) differs from the server:")
+      for difference in differences.prefix(8) { report(.divergence, "  \(difference)") }
+      if differences.isEmpty { report(.divergence, "  only in the bytes") }
+    }
+    let told = observer.stream.differences(from: plain, kinds(of:), "the stream", "the server")
+    for difference in told.prefix(8) {
+      report(.stream, "The server has not told what it has: \(difference)")
+    }
+    let lost = intents.lasting(in: observer.stream, kinds(of:))
+    for problem in lost.prefix(8) { report(.intent, problem) }
+  }
+}
+
+extension StreamReference {
+  /// What a scope has, as if the stream had said so.
+  init(canonical: PlainJSON) {
+    self.init()
+    let fragments = (canonical["models"]?.members ?? [:]).map { uuid, model in
+      PlainJSON.object([
+        "uuid": .string(uuid), "clsName": model["clsName"] ?? .null,
+        "properties": model["properties"] ?? .null,
+      ])
+    }
+    begin(root: canonical["root"]?.text ?? "", fragments)
+  }
+}

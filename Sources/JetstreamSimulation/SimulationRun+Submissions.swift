@@ -1,0 +1,118 @@
+/// What clients have submitted and what the server has answered, read from the frames.
+extension SimulationRun {
+  /// A client sends a frame: notes which of its sets the messages in it carry.
+  func noteSubmissions(in frame: [UInt8], by client: SimulatedClient) {
+    guard occurs("\"ScopeSync\"", in: frame), let json = PlainJSON(frame),
+      let session = client.session
+    else { return }
+    for message in json.messages where message["type"]?.text == "ScopeSync" {
+      let key = Self.key(session, message["index"]?.whole)
+      let sent = message["fragments"]?.elements ?? []
+      // One that is sent again.
+      if submissions[key] != nil { continue }
+      guard
+        let set = client.sets.first(where: { $0.session != session }),
+        set.isCarried(by: sent, ownRoot: client.ownRoot)
+      else {
+        report(
+          .messages, "Client \(client.number) sends what is none of its undecided sets: \(message)")
+        continue
+      }
+      set.session = session
+      submissions[key] = (set, client, sent)
+    }
+  }
+
+  /// The server sends a frame: notes what the replies in it say.
+  func noteReplies(in frame: [UInt8], on id: Int) {
+    guard let link = network.link(id) else { return }
+    let isReply = occurs("\"ScopeSyncReply\"", in: frame)
+    guard isReply || occurs("\"SessionCreateReply\"", in: frame), let json = PlainJSON(frame) else {
+      return
+    }
+    for message in json.messages {
+      switch message["type"]?.text {
+      case "SessionCreateReply": link.token = message["sessionToken"]?.text
+      case "ScopeSyncReply":
+        decide(
+          Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
+          message["fragmentReplies"]?.elements ?? [])
+      default: break
+      }
+    }
+  }
+
+  private static func key(_ session: String, _ index: Int?) -> String {
+    "\(session) \(index ?? -1)"
+  }
+
+  private func decide(_ key: String, by index: Int, _ answers: [PlainJSON]) {
+    if let earlier = replies[key] {
+      // The same reply, sent again.
+      if earlier != index { report(.decidedTwice, "The server has decided message \(key) twice") }
+      return
+    }
+    replies[key] = index
+    guard let (set, client, sent) = submissions[key] else {
+      return report(.messages, "The server answers message \(key), which nobody has sent")
+    }
+    guard answers.count == sent.count else {
+      return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
+    }
+    let verdicts = answers.map { ($0["error"] ?? .null) == .null }
+    set.verdicts = verdicts
+    note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
+    guard verdicts.contains(true) else { return }
+    set.acceptances += 1
+    if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
+      report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
+    }
+    let root = observer.stream.root
+    for (at, intent) in set.intents.enumerated() where verdicts[at] {
+      intents.accept(
+        intent, sent: sent[at]["properties"]?.members ?? [:], of: set,
+        name: { $0 == client.ownRoot ? root : $0 }, kinds(of: intent.className))
+    }
+  }
+}
+
+extension PlainJSON {
+  /// The messages of a frame, which may be a single one.
+  var messages: [PlainJSON] { if case .array(let elements) = self { elements } else { [self] } }
+}
+
+/// Frames in words.
+enum FrameWords {
+  static func describe(_ frame: [UInt8]) -> String {
+    guard let json = PlainJSON(frame) else { return "what is no JSON" }
+    return json.messages.map(describe).joined(separator: ", ")
+  }
+
+  private static func describe(_ message: PlainJSON) -> String {
+    let type = message["type"]?.text ?? "?"
+    let index = message["index"]?.whole ?? -1
+    let head = index == 0 ? type : "\(type) \(index)"
+    switch type {
+    case "Ping":
+      let asks = message["resendMissing"] == .bool(true) ? " and what is missing" : ""
+      return "\(head) that has seen \(message["ack"]?.whole ?? -1)\(asks)"
+    case "ScopeSync":
+      let fragments = message["fragments"]?.elements ?? []
+      return "\(head) [" + fragments.map(fragment).joined(separator: "; ") + "]"
+    case "ScopeSyncReply":
+      let answers = message["fragmentReplies"]?.elements ?? []
+      let words = answers.map { $0["error"]?["message"]?.text ?? "yes" }
+      return "\(head) to \(message["replyTo"]?.whole ?? -1) [" + words.joined(separator: "; ") + "]"
+    case "ScopeState": return "\(head) of \(message["fragments"]?.elements.count ?? 0) models"
+    default: return head
+    }
+  }
+
+  private static func fragment(_ fragment: PlainJSON) -> String {
+    let values = (fragment["properties"]?.members ?? [:]).merging(
+      fragment["operations"]?.members ?? [:]
+    ) { old, _ in old }
+    return "\(fragment["type"]?.text ?? "?") \(fragment["clsName"]?.text ?? "?") "
+      + "\(fragment["uuid"] ?? .null) \(PlainJSON.object(values))"
+  }
+}

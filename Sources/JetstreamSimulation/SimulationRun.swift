@@ -1,0 +1,272 @@
+import Foundation
+import Jetstream
+
+/// One run of a schedule: the server, the clients, what is between them, and who watches.
+final class SimulationRun {
+  let seed: UInt64
+  let world: SimulationWorld
+  let configuration: SimulationConfiguration
+  let sabotage: Sabotage
+  let network: SimulatedNetwork
+  let storage: any SimulationStorage
+  private(set) var server: SimulatedServer!
+  private var clients: [Int: SimulatedClient] = [:]
+  private(set) var observer: RawObserver!
+  var intents: IntentReference
+  /// Sets by the session and the number of the message that carries them.
+  var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
+  /// The numbers of the messages with which the server has answered them.
+  var replies: [String: Int] = [:]
+  private(set) var problems: [SimulationFailure.Problem] = []
+  /// What has happened, in words, if somebody wants to know.
+  private(set) var trace: [String] = []
+  private let isTracing: Bool
+  /// A number that all frames that have arrived come to.
+  private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+  private var kinds: [String: [String: PropertyKind]] = [:]
+  private var tokens = 0
+  private var starts = 0
+  private var serverSets = 0
+  private var serverHasEdited = false
+  private var observerPing: Duration = .zero
+
+  var now: Duration {
+    get { network.now }
+    set { network.now = newValue }
+  }
+
+  init(
+    seed: UInt64, world: SimulationWorld, configuration: SimulationConfiguration,
+    sabotage: Sabotage,
+    isTracing: Bool
+  ) {
+    self.seed = seed
+    self.world = world
+    self.configuration = configuration
+    self.sabotage = sabotage
+    self.isTracing = isTracing
+    network = SimulatedNetwork(seed: seed, delay: configuration.delay)
+    storage = world.makeStorage()
+    intents = IntentReference(configuration.promises)
+    observer = RawObserver { [unowned self] in
+      server.received(RawObserver.connection, $0, now: now)
+    }
+    startServer()
+    for number in 0..<configuration.clients where !configuration.absent.contains(number) {
+      clients[number] = makeClient(number)
+    }
+    for client in present { client.join(now: now) }
+  }
+
+  /// The clients that take part, by number.
+  var present: [SimulatedClient] {
+    (0..<configuration.clients).compactMap { clients[$0] }
+  }
+
+  func client(_ number: Int) -> SimulatedClient? { clients[number] }
+
+  /// The models and engines hold each other no longer than the run.
+  func end() {
+    clients = [:]
+    server = nil
+    observer = nil
+  }
+
+  // MARK: Starts
+
+  private func startServer() {
+    let scope = { [unowned self] (ticker: Ticker) -> Scope in
+      var random = SimulationRandom(seed: seed, branch: 3)
+      let scope = Scope(
+        name: world.name, root: world.makeRoot(&random), models: world.models, ticker: ticker)
+      if !storage.serverStarts(scope) { world.fill(scope, &random) }
+      return scope
+    }
+    server = SimulatedServer(
+      handshake: configuration.handshakeTimeout, scope: scope,
+      makeToken: { [unowned self] in
+        tokens += 1
+        return "session\(tokens)"
+      },
+      send: { [unowned self] id, frame in serverSends(frame, on: id) },
+      close: { [unowned self] id, code, reason in
+        note("server closes connection \(id): \(code) \(reason)")
+        network.close(id, code: code, reason: reason)
+      },
+      changed: { [unowned self] in serverChanged($0) })
+    server.opened(RawObserver.connection, token: nil, now: now)
+    observer.join()
+    observer.fetch(world.name)
+    observer.acknowledge()
+    // What is gone with a server that keeps nothing is not looked for.
+    if starts == 0 || !configuration.promises.contains(.serverIsDurable) {
+      intents = IntentReference(configuration.promises)
+      intents.begin(with: observer.stream, kinds(of:))
+    }
+    starts += 1
+  }
+
+  private func makeClient(_ number: Int) -> SimulatedClient {
+    starts += 1
+    return SimulatedClient(
+      number: number, handshake: configuration.handshakeTimeout,
+      scope: { ticker in
+        var random = SimulationRandom(seed: seed, branch: 4, number, starts)
+        let scope = Scope(
+          name: world.name, root: world.makeRoot(&random),
+          models: world.models + world.clientModels, ticker: ticker)
+        scope.flush()
+        storage.clientStarts(number, scope)
+        return scope
+      }, random: SimulationRandom(seed: seed, branch: 5, number, starts),
+      connect: { [unowned self] connection, token in
+        note("client \(number) connects" + (token.map { " to go on with \($0)" } ?? ""))
+        network.connect(number, connection: connection, token: token)
+      }, send: { [unowned self] in clientSends($1, $0) },
+      disconnect: { [unowned self] in
+        note("client \(number) leaves its connection")
+        network.disconnect(number)
+      })
+  }
+
+  func kinds(of className: String) -> [String: PropertyKind] {
+    if let known = kinds[className] { return known }
+    let found = server.kinds(of: className)
+    kinds[className] = found
+    return found
+  }
+
+  // MARK: What is sent
+
+  private func serverSends(_ frame: [UInt8], on id: Int) {
+    if id == RawObserver.connection { return observer.received(frame) }
+    noteReplies(in: frame, on: id)
+    network.send(frame, on: id)
+  }
+
+  private func clientSends(_ frame: [UInt8], _ client: SimulatedClient) {
+    noteSubmissions(in: frame, by: client)
+    network.send(frame, from: client.number)
+  }
+
+  private func serverChanged(_ set: ChangeSet) {
+    let made = SubmittedSet(client: nil, place: serverSets, fragments: set.fragments)
+    serverSets += 1
+    serverHasEdited = true
+    for intent in made.intents {
+      intents.accept(
+        intent, sent: intent.values, of: made, name: { $0 }, kinds(of: intent.className))
+    }
+  }
+
+  // MARK: Time
+
+  /// Lets time pass, and everything arrive that is due.
+  func pass(_ duration: Duration) {
+    let end = now + duration
+    deliver()
+    while now < end, problems.isEmpty {
+      let deadlines = present.compactMap(\.nextDeadline)
+      let next = ([network.nextArrival, now + .milliseconds(250)] + deadlines).compactMap(\.self)
+        .min()!
+      advance(to: min(max(next, now + .milliseconds(1)), end))
+      deliver()
+    }
+  }
+
+  private func advance(to time: Duration) {
+    let step = time - now
+    now = time
+    server.advance(by: step, to: now)
+    for client in present { client.advance(by: step, to: now) }
+    if now >= observerPing {
+      observer.ping()
+      observerPing = now + .milliseconds(Simulation.Times.ping)
+    }
+    observer.acknowledge()
+  }
+
+  private func deliver() {
+    while problems.isEmpty, let (link, toServer, packet) = network.next() {
+      if isTracing { noteArrival(link, toServer, packet) }
+      guard let client = clients[link.client] else { continue }
+      switch (packet, toServer) {
+      case (.open, true):
+        network.accept(link)
+        server.opened(link.id, token: link.token, now: now)
+      case (.frame(let frame), true):
+        for frame in sabotage.frames(frame, true, link.client) {
+          server.received(link.id, frame, now: now)
+        }
+        checkIntents()
+      case (.close, true): server.closed(link.id, now: now)
+      case (.open, false): client.opened(link.connection, now: now)
+      case (.frame(let frame), false):
+        for frame in sabotage.frames(frame, false, link.client) {
+          client.received(link.connection, frame, now: now)
+        }
+      case (.close(let code, let reason), false):
+        client.closed(link.connection, code: code, reason: reason, now: now)
+      }
+      observer.acknowledge()
+    }
+  }
+
+  // MARK: Crashes
+
+  func crashServer() {
+    storage.serverCrashed()
+    network.serverIsGone()
+    startServer()
+  }
+
+  func crashClient(_ number: Int) {
+    _ = network.cut(number)
+    if let link = network.link(of: number) {
+      link.isOverForClient = true
+      link.toClient.packets = []
+    }
+    storage.clientCrashed(number)
+    let client = makeClient(number)
+    clients[number] = client
+    client.join(now: now)
+  }
+
+  // MARK: Notes
+
+  /// What was accepted just now has to be there.
+  func checkIntents() {
+    if serverHasEdited {
+      serverHasEdited = false
+      intents.forgetUnreachable(in: observer.stream, kinds(of:))
+    }
+    for problem in intents.problems(in: observer.stream, kinds(of:)) { report(.intent, problem) }
+  }
+
+  /// Something is wrong: the run ends.
+  func report(_ kind: SimulationFailure.Kind, _ text: String) {
+    problems.append(SimulationFailure.Problem(kind: kind, text: text))
+  }
+
+  func note(_ text: @autoclosure () -> String) {
+    guard isTracing else { return }
+    let milliseconds = Int(now / .milliseconds(1))
+    let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1000)
+    let fraction = String(1000 + rest).dropFirst()
+    trace.append("\(seconds).\(fraction) s  \(text())")
+  }
+
+  private func noteArrival(
+    _ link: SimulatedNetwork.Link, _ toServer: Bool, _ packet: SimulatedNetwork.Packet
+  ) {
+    let way = toServer ? "client \(link.client) -> server" : "server -> client \(link.client)"
+    switch packet {
+    case .open: note("\(way): connection \(link.id) is open")
+    case .close(let code, let reason):
+      note("\(way): connection \(link.id) is closed \(code) \(reason)")
+    case .frame(let frame):
+      for byte in frame { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }
+      note("\(way): \(FrameWords.describe(frame))")
+    }
+  }
+}

@@ -1,0 +1,92 @@
+/// The state as the server's stream of full states and changes makes it, in plain dictionaries. Shares no
+/// code with the engines: a model is a dictionary of what was last said of each property.
+struct StreamReference {
+  /// A model by what was said of it.
+  struct Model {
+    var className: String
+    var properties: [String: PlainJSON]
+  }
+
+  /// One property of one model.
+  struct Key: Hashable, CustomStringConvertible {
+    var uuid: String
+    var name: String
+
+    var description: String { "\(name) of \(uuid.prefix(8))" }
+  }
+
+  private(set) var root = ""
+  /// Every model that was ever named, also those that are gone.
+  private(set) var models: [String: Model] = [:]
+  private(set) var problems: [String] = []
+
+  /// Begins anew with a full state.
+  mutating func begin(root: String, _ fragments: [PlainJSON]) {
+    self.root = root
+    models = [:]
+    for fragment in fragments { apply(fragment, mayBeNew: true) }
+  }
+
+  /// Does what a message says.
+  mutating func apply(_ fragments: [PlainJSON]) {
+    for fragment in fragments {
+      apply(fragment, mayBeNew: fragment["type"]?.text == "add")
+    }
+  }
+
+  private mutating func apply(_ fragment: PlainJSON, mayBeNew: Bool) {
+    guard let uuid = fragment["uuid"]?.text, let className = fragment["clsName"]?.text else {
+      return problems.append("The server sent a fragment without uuid or clsName")
+    }
+    if !mayBeNew, models[uuid] == nil {
+      problems.append("The server changes \(className) \(uuid.prefix(8)), which it never added")
+    }
+    models[uuid, default: Model(className: className, properties: [:])].properties
+      .merge(fragment["properties"]?.members ?? [:]) { _, new in new }
+  }
+
+  /// The models that the root reaches.
+  func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
+    var found: Set<String> = [root]
+    var open = [root]
+    while let uuid = open.popLast() {
+      guard let model = models[uuid] else { continue }
+      for (name, kind) in kinds(model.className) where kind == .reference || kind == .collection {
+        let value = model.properties[name] ?? .null
+        for held in kind == .reference ? [value.text].compactMap(\.self) : value.texts
+        where found.insert(held).inserted { open.append(held) }
+      }
+    }
+    return found
+  }
+
+  /// Where a scope's canonical JSON differs, with words for this state and for the scope.
+  func differences(
+    from canonical: PlainJSON, _ kinds: (String) -> [String: PropertyKind], _ us: String,
+    _ them: String
+  ) -> [String] {
+    var found: [String] = []
+    if canonical["root"]?.text != root { found.append("the root is another one") }
+    let theirs = canonical["models"]?.members ?? [:]
+    let reachable = reachable(kinds)
+    for uuid in reachable.symmetricDifference(theirs.keys).sorted() {
+      let className = models[uuid]?.className ?? theirs[uuid]?["clsName"]?.text ?? "a model"
+      found.append(
+        "only \(reachable.contains(uuid) ? us : them) has \(className) \(uuid.prefix(8))")
+    }
+    for (uuid, model) in theirs.sorted(by: { $0.key < $1.key }) where reachable.contains(uuid) {
+      let ours = models[uuid]?.properties ?? [:]
+      for (name, value) in (model["properties"]?.members ?? [:]).sorted(by: { $0.key < $1.key })
+      where ours[name] != value {
+        let other = ours[name].map { "\($0)" } ?? "nothing"
+        found.append("\(Key(uuid: uuid, name: name)): \(us) has \(other), \(them) \(value)")
+      }
+    }
+    return found
+  }
+
+  mutating func takeProblems() -> [String] {
+    defer { problems = [] }
+    return problems
+  }
+}

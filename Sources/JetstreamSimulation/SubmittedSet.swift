@@ -1,0 +1,56 @@
+import Foundation
+import Jetstream
+
+/// A change set that a client or the server has made, in plain JSON: what was meant by it.
+final class SubmittedSet: CustomStringConvertible {
+  /// What was meant by one fragment. What it assigns is read from what is sent.
+  struct Intent {
+    let uuid: String
+    let className: String
+    let isAddition: Bool
+    /// Values by property.
+    let values: [String: PlainJSON]
+    /// Steps of collections and counters by property.
+    let operations: [String: PlainJSON]
+  }
+
+  /// Who has made it; nil for the server.
+  let client: Int?
+  /// How many its maker has made before.
+  let place: Int
+  let intents: [Intent]
+  /// The models that it adds.
+  let additions: Set<String>
+  /// The session that it was sent in last.
+  var session: String?
+  /// What the server has said of each fragment; nil before it has said anything.
+  var verdicts: [Bool]?
+  /// In how many sessions the server has accepted something of it.
+  var acceptances = 0
+
+  init(client: Int?, place: Int, fragments: [SyncFragment]) {
+    self.client = client
+    self.place = place
+    intents = fragments.map { fragment in
+      let json = PlainJSON(fragment.json.text.utf8) ?? .null
+      return Intent(
+        uuid: json["uuid"]?.text ?? "", className: json["clsName"]?.text ?? "",
+        isAddition: json["type"]?.text == "add", values: json["properties"]?.members ?? [:],
+        operations: json["operations"]?.members ?? [:])
+    }
+    additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
+  }
+
+  /// Whether a message with these fragments carries the set. `root` may stand for `ownRoot`.
+  func isCarried(by fragments: [PlainJSON], ownRoot: String) -> Bool {
+    guard fragments.count == intents.count else { return false }
+    return zip(fragments, intents).allSatisfy { fragment, intent in
+      let isSame = fragment["uuid"]?.text == intent.uuid || intent.uuid == ownRoot
+      return isSame && (fragment["type"]?.text == "add") == intent.isAddition
+    }
+  }
+
+  var description: String {
+    (client.map { "set \(place) of client \($0)" } ?? "set \(place) of the server")
+  }
+}

@@ -1,0 +1,63 @@
+import Foundation
+import Jetstream
+
+/// The root of ``SimulationWorld/workshop``: what is to be done, and what is done.
+final class WorkshopBoard: ModelObject {
+  @Property var title: String?
+  @Property var isOpen = false
+  @Property var palette: [String: Int] = [:]
+  @Property(.counter) var visits = 0
+  @Property var backlog: ModelArray<WorkshopCard> = []
+  @Property var active: ModelArray<WorkshopCard> = []
+  @Property var done: ModelArray<WorkshopCard> = []
+  @Property var pinned: WorkshopCard?
+}
+
+/// Something to be done.
+class WorkshopCard: ModelObject {
+  @Property var text = ""
+  @Property var weight = 0.0
+  @Property var rank = 0
+  @Property var color = RGBAColor.red
+  @Property var tags: [String] = []
+  @Property var due: Date?
+  @Property(.minSyncInterval(.milliseconds(60))) var progress: Float = 0
+  @Property(.counter) var votes = 0
+  @Property(.local) var isSelected = false
+  @Property var parts: ModelArray<WorkshopCard> = []
+  @Property var partner: WorkshopCard?
+  @WeakReference var related: WorkshopCard?
+}
+
+/// What clients make and the server does not know, so that it is rejected.
+final class WorkshopDraft: WorkshopCard {
+  @Property var reason = ""
+}
+
+extension SimulationWorld {
+  /// A board of cards, with everything that models can have: values of several kinds, counters, a throttled
+  /// property, references, collections and what is moved between them, atomic change sets, and changes
+  /// that the server rejects.
+  public static let workshop = SimulationWorld(
+    "Workshop", root: WorkshopBoard.init(uuid:),
+    fill: { board, random in
+      for _ in 0..<5 { board.backlog.append(WorkshopEdits.card(&random)) }
+      board.title = "Workshop"
+    },
+    edit: { board, scope, random in WorkshopEdits.edit(board, scope, &random) },
+    scripts: [
+      "tidy": { board, scope, _ in
+        scope.modifyAtomically("tidy") {
+          board.active.append(contentsOf: board.backlog)
+          board.backlog.removeAll()
+          board.title = "Tidied"
+        }
+        return "moves the whole backlog at once"
+      },
+      "archive": { board, _, random in
+        guard let card = board.done.first else { return "has nothing to archive" }
+        board.done.remove(card)
+        return "removes the first that is done"
+      },
+    ], clientModels: [WorkshopDraft.self])
+}

@@ -1,0 +1,67 @@
+import Foundation
+import JetstreamSimulation
+
+/// The `simulate` command.
+@main
+struct Simulate {
+  static func main() {
+    let options: SimulateOptions
+    do throws(SimulateOptions.Problem) {
+      options = try SimulateOptions(Array(CommandLine.arguments.dropFirst()))
+    } catch {
+      FileHandle.standardError.write(
+        Data("simulate: \(error.text)\n\n\(SimulateOptions.usage)\n".utf8))
+      exit(2)
+    }
+    if options.isHelp {
+      say(SimulateOptions.usage)
+      return
+    }
+    exit(run(options) ? 0 : 1)
+  }
+
+  /// Prints a line at once, also into a pipe.
+  private static func say(_ text: String) {
+    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+  }
+
+  /// Runs the seeds; gives whether all of them went well.
+  private static func run(_ options: SimulateOptions) -> Bool {
+    let clock = ContinuousClock()
+    let start = clock.now
+    var failed: [UInt64] = []
+    var count = 0
+    var virtual: Duration = .zero
+    for offset in 0..<UInt64(options.seeds) {
+      let seed = options.first + offset
+      let simulation = Simulation(seed: seed, configuration: options.configuration)
+      let outcome = simulation.run(traced: options.isTraced)
+      count += 1
+      virtual += outcome.virtualTime
+      if options.isTraced {
+        for line in outcome.trace { say(line) }
+        say("digest \(String(outcome.digest, radix: 16))")
+      }
+      if let failure = outcome.failure {
+        failed.append(seed)
+        say("seed \(seed) fails: \(failure.problems[0])")
+        say("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
+        if options.stops { break }
+      }
+      if count.isMultiple(of: 1_000), count < options.seeds {
+        say("\(count) seeds, \(failed.count) failures")
+      }
+    }
+    let seconds = (clock.now - start) / .seconds(1)
+    let rate = Double(count) / max(seconds, 0.001)
+    say(
+      "\(options.configuration.name): \(count) seeds from \(options.first), "
+        + "\(options.configuration.steps) events with \(options.configuration.clients) clients each, "
+        + "\(Int(virtual / .seconds(1))) s of virtual time; \(failed.count) failures")
+    say(String(format: "%.1f s, %.1f seeds per second", seconds, rate))
+    if !failed.isEmpty {
+      say("failing seeds: " + failed.map(String.init).joined(separator: " "))
+    }
+    return failed.isEmpty
+  }
+}

@@ -1,0 +1,115 @@
+import JetstreamSimulation
+
+/// What the command line of `simulate` asks for.
+struct SimulateOptions {
+  /// A command line that makes no sense, in words.
+  struct Problem: Error {
+    let text: String
+  }
+
+  static let usage = """
+    usage: simulate [options]
+
+    Runs clients and a server that edit at random, in one process, with faults that follow from seeds.
+
+      --seeds COUNT    how many seeds to run; 1000 unless given
+      --first SEED     the first of them; 1 unless given
+      --seed SEED      this seed alone
+      --faults PRESET  calm, rough or everything; rough unless given
+      --steps COUNT    how many events a run has; 200 unless given
+      --clients COUNT  how many clients; 3 unless given
+      --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
+                       partition, expiry, loss, duplication, reordering, clientCrash and serverCrash
+      --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
+                       collections and durable, or all
+      --trace          print what happens, with --seed
+      --stop           end at the first failure
+      --help           print this
+
+    Failures are printed with their seed and a shorter list of events that fails as well. The exit code
+    is 1 if there was one, 2 if the command line makes no sense.
+    """
+
+  var seeds = 1_000
+  var first: UInt64 = 1
+  var isTraced = false
+  var stops = false
+  var isHelp = false
+  var configuration = SimulationConfiguration.rough
+
+  init(_ arguments: [String]) throws(Problem) {
+    var steps: Int?
+    var clients: Int?
+    var isOne = false
+    var rates: [(name: String, share: Double)] = []
+    var promises: SimulationConfiguration.Promises = []
+    var rest = arguments[...]
+    while let option = rest.popFirst() {
+      switch option {
+      case "--help", "-h":
+        isHelp = true
+        return
+      case "--trace": isTraced = true
+      case "--stop": stops = true
+      case "--rate": rates.append(try Self.rate(rest.popFirst()))
+      case "--promise":
+        guard let promise = rest.popFirst().flatMap({ SimulationConfiguration.Promises.named[$0] })
+        else {
+          throw Problem(
+            text: "--promise needs one of "
+              + SimulationConfiguration.Promises.named.keys.sorted().joined(separator: ", ") + ".")
+        }
+        promises.insert(promise)
+      case "--seeds": seeds = try Self.number(option, rest.popFirst(), least: 1)
+      case "--first": first = try Self.number(option, rest.popFirst(), least: 0)
+      case "--seed":
+        first = try Self.number(option, rest.popFirst(), least: 0)
+        isOne = true
+      case "--steps": steps = try Self.number(option, rest.popFirst(), least: 0)
+      case "--clients": clients = try Self.number(option, rest.popFirst(), least: 1)
+      case "--faults":
+        let name = rest.popFirst()
+        guard let preset = SimulationConfiguration.presets.first(where: { $0.name == name }) else {
+          throw Problem(
+            text: "--faults needs one of "
+              + SimulationConfiguration.presets.map(\.name).joined(separator: ", ") + ".")
+        }
+        configuration = preset
+      default:
+        let what = option.hasPrefix("-") ? "option" : "argument"
+        throw Problem(text: "there is no \(what) \(option).")
+      }
+    }
+    configuration.promises.formUnion(promises)
+    for (name, share) in rates { configuration.faults[name] = share }
+    if let steps { configuration.steps = steps }
+    if let clients { configuration.clients = clients }
+    if isTraced, !isOne { throw Problem(text: "--trace needs --seed.") }
+    if isOne { seeds = 1 }
+    guard first <= UInt64.max - UInt64(seeds) else {
+      throw Problem(text: "--first leaves no room for \(seeds) seeds.")
+    }
+  }
+
+  private static func rate(_ text: String?) throws(Problem) -> (name: String, share: Double) {
+    let parts = (text ?? "").split(separator: "=", omittingEmptySubsequences: false)
+    let names = SimulationConfiguration.Faults.names
+    guard parts.count == 2, names.contains(String(parts[0])), let share = Double(parts[1]),
+      (0...1).contains(share)
+    else {
+      throw Problem(
+        text: "--rate needs a fault and a share from 0 to 1, such as cut=0.05; there are "
+          + names.joined(separator: ", ") + ".")
+    }
+    return (String(parts[0]), share)
+  }
+
+  private static func number<Number: FixedWidthInteger>(
+    _ option: String, _ text: String?, least: Number
+  ) throws(Problem) -> Number {
+    guard let number = text.flatMap({ Number($0) }), number >= least else {
+      throw Problem(text: "\(option) needs a number of at least \(least).")
+    }
+    return number
+  }
+}
