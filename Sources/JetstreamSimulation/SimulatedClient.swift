@@ -35,6 +35,7 @@ final class SimulatedClient {
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
     configuration.backoff = Backoff(first: .milliseconds(200), limit: .seconds(2))
     var random = random
+    configuration.clientID = random.uuid()
     engine = ClientEngine(
       configuration: configuration, random: { random.unit() },
       perform: { [unowned self] action in

@@ -30,7 +30,7 @@ final class SimulatedServer {
       fetch: { _, name, _ in
         name == scope.name ? .success(scope) : .failure(.rejected("There is no scope \(name)"))
       },
-      makeToken: makeToken, random: { 0.5 })
+      makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)

@@ -36,7 +36,8 @@ extension SimulationRun {
       case "ScopeSyncReply":
         decide(
           Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
-          message["fragmentReplies"]?.elements ?? [])
+          message["fragmentReplies"]?.elements ?? [],
+          message["effective"].map { $0.elements })
       default: break
       }
     }
@@ -46,7 +47,10 @@ extension SimulationRun {
     "\(session) \(index ?? -1)"
   }
 
-  private func decide(_ key: String, by index: Int, _ answers: [PlainJSON]) {
+  /// - Parameter effective: what the server says that it has done instead of what was submitted.
+  private func decide(
+    _ key: String, by index: Int, _ answers: [PlainJSON], _ effective: [PlainJSON]?
+  ) {
     if let earlier = replies[key] {
       // The same reply, sent again.
       if earlier != index { report(.decidedTwice, "The server has decided message \(key) twice") }
@@ -68,7 +72,15 @@ extension SimulationRun {
       report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
     }
     let root = observer.stream.root
-    for (at, intent) in set.intents.enumerated() where verdicts[at] {
+    for (at, whole) in set.intents.enumerated() where verdicts[at] {
+      var intent = whole
+      if let effective {
+        intent.leaveOut(what: effective, root: root, ownRoot: client.ownRoot)
+        for element in whole.elements.subtracting(intent.elements)
+        where !set.moves(element) {
+          report(.intent, "The server has left out what \(set) does with \(element.prefix(8))")
+        }
+      }
       intents.accept(
         intent, sent: sent[at]["properties"]?.members ?? [:], of: set,
         name: { $0 == client.ownRoot ? root : $0 }, kinds(of: intent.className))

@@ -11,7 +11,26 @@ final class SubmittedSet: CustomStringConvertible {
     /// Values by property.
     let values: [String: PlainJSON]
     /// Steps of collections and counters by property.
-    let operations: [String: PlainJSON]
+    var operations: [String: PlainJSON]
+
+    /// The models that are put into collections, moved there or taken out.
+    var elements: Set<String> {
+      Set(operations.values.flatMap { $0.elements.compactMap(\.element) })
+    }
+
+    /// Keeps the steps that the server has done: a change has no others than these.
+    mutating func leaveOut(what effective: [PlainJSON], root: String, ownRoot: String) {
+      if isAddition { return }
+      let name = uuid == ownRoot ? root : uuid
+      let done = effective.filter { $0["uuid"]?.text == name }
+      for (property, steps) in operations {
+        let kept = done.flatMap { $0["operations"]?[property]?.elements ?? [] }
+        operations[property] = .array(
+          steps.elements.filter { step in
+            step.element == nil || kept.contains { $0.element == step.element }
+          })
+      }
+    }
   }
 
   /// Who has made it; nil for the server.
@@ -41,6 +60,14 @@ final class SubmittedSet: CustomStringConvertible {
     additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
   }
 
+  /// Whether the set takes a model out of one collection and puts it into another one. When somebody else
+  /// has moved it before, that has no effect.
+  func moves(_ element: String) -> Bool {
+    let steps = intents.flatMap { $0.operations.values.flatMap(\.elements) }
+    return steps.contains { $0["remove"]?.text == element }
+      && steps.contains { $0["insert"]?.text == element }
+  }
+
   /// Whether a message with these fragments carries the set. `root` may stand for `ownRoot`.
   func isCarried(by fragments: [PlainJSON], ownRoot: String) -> Bool {
     guard fragments.count == intents.count else { return false }
@@ -53,4 +80,9 @@ final class SubmittedSet: CustomStringConvertible {
   var description: String {
     (client.map { "set \(place) of client \($0)" } ?? "set \(place) of the server")
   }
+}
+
+extension PlainJSON {
+  /// The model that a step of a collection is about.
+  var element: String? { (self["insert"] ?? self["remove"] ?? self["move"])?.text }
 }
