@@ -42,11 +42,18 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var unknown: UnknownContent
   private(set) var sequence = 0
   /// Tells this history of the scope from others.
-  let epoch: String
+  private(set) var epoch: String
   /// The newest part of the order.
   private(set) var stream: ScopeStream
   /// What was decided of the sets of clients that number them.
   var clients: [UUID: ClientDecisions] = [:]
+  /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
+  var store: ((ScopeRecord) -> Void)?
+  /// How many records were made, and how many of them are kept.
+  var madeRecords = 0
+  var storedRecords = 0
+  /// What waits for records to be kept.
+  var untold: [(records: Int, action: () -> Void)] = []
   /// How many sessions know no operations: for them everything is named as values, too.
   var valueSessions = 0
   /// Called with the server's own changes, after they were given a number.
@@ -83,6 +90,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     returned = []
     leaving = []
   }
+
+  /// The history goes on behind this place.
+  func begin(at sequence: Int, of epoch: String) { (self.sequence, self.epoch) = (sequence, epoch) }
 
   /// What there was of it is known.
   func append(_ item: StreamItem) { stream.append(item) }

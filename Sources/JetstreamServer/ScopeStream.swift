@@ -54,8 +54,16 @@ struct ClientDecisions {
   }
 
   private(set) var decided = 0
-  private var lastChecksum: UInt32 = 0
-  private var decisions: [ScopeStanding.Decision] = []
+  private(set) var lastChecksum: UInt32 = 0
+  private(set) var decisions: [ScopeStanding.Decision] = []
+
+  init(
+    decided: Int = 0, lastChecksum: UInt32 = 0, decisions: [ScopeStanding.Decision] = []
+  ) {
+    self.decided = decided
+    self.lastChecksum = lastChecksum
+    self.decisions = decisions
+  }
 
   /// What is to be said of a set before it is looked at.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {

@@ -131,19 +131,42 @@ extension ServerEngine {
       let scopeIndex = subscribe(session, to: host)
       guard session.version > 1 else {
         let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
-        post(session, .scopeFetchReply(reply))
-        return post(session, state(of: scope, root, at: scopeIndex))
+        return tell(
+          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
       let (standing, items) = host.standing(of: session.info.client, fetch)
-      post(
-        session,
-        .scopeFetchReply(
-          ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)))
-      guard standing.resumes else { return post(session, state(of: scope, root, at: scopeIndex)) }
-      for item in items {
-        let isOwn = item.author != nil && item.author?.client == session.info.client
-        session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
+      let reply = ScopeFetchReply(
+        replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
+      guard standing.resumes else {
+        return tell(
+          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
+      tell(session, of: host, [.scopeFetchReply(reply)])
+      let missed = Array(items)
+      whenStored(host, for: session) { session in
+        for item in missed {
+          let isOwn = item.author != nil && item.author?.client == session.info.client
+          session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
+        }
+      }
+    }
+  }
+
+  /// Posts messages once what they may tell of is kept.
+  private func tell(_ session: ServerSession, of host: ScopeHost, _ messages: [Message]) {
+    whenStored(host, for: session) { session in
+      for message in messages { session.queue(message) }
+    }
+  }
+
+  /// Does something that has a session told, once all that was made of the scope is kept; unless the
+  /// session is over by then.
+  private func whenStored(
+    _ host: ScopeHost, for session: ServerSession, _ action: @escaping (ServerSession) -> Void
+  ) {
+    host.whenStored { [weak self, weak session] in
+      guard let self, let session, sessions[session.info.token] === session else { return }
+      action(session)
       waiting.append(session)
     }
   }
@@ -168,6 +191,7 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)] = host
     host.onLocalChanges = { [weak self, unowned host] item in
       guard let self else { return }
+      host.keep(item)
       broadcast(item, of: host, except: nil)
       if !isHandling { flush() }
     }
@@ -186,11 +210,9 @@ extension ServerEngine {
     }
     if let known = sync.decided { host.clients[client]?.forget(upTo: known) }
     let checksum = sync.fragments.checksum
-    switch host.clients[client, default: ClientDecisions()].verdict(on: number, checksum: checksum)
-    {
-    case .new:
-      let replies = submit(sync, from: session, to: host)
-      host.clients[client, default: ClientDecisions()].decide(number, checksum: checksum, replies)
+    let known = host.clients[client] ?? ClientDecisions()
+    switch known.verdict(on: number, checksum: checksum) {
+    case .new: submit(sync, from: session, to: host, as: (client, number, checksum))
     case .decided(let replies):
       // It stands in the order already, and the client was told so before, or is told now.
       reply(to: sync, of: session, ScopeHost.Result(replies: replies))
@@ -199,54 +221,59 @@ extension ServerEngine {
     }
   }
 
-  @discardableResult
   private func submit(
-    _ sync: ScopeSync, from session: ServerSession, to host: ScopeHost
-  ) -> [FragmentReply] {
+    _ sync: ScopeSync, from session: ServerSession, to host: ScopeHost,
+    as author: (client: UUID, number: Int, checksum: UInt32)? = nil
+  ) {
+    var result: ScopeHost.Result
     if let procedure = sync.procedure {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
-      return answer(sync, to: session, rejecting: error)
+      result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
+    } else {
+      result = host.submit(
+        sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
     }
-    let result = host.submit(
-      sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
+    host.keep(
+      result.item,
+      author.map {
+        ScopeRecord.Decision(
+          client: $0.client, number: $0.number, checksum: $0.checksum,
+          fragmentReplies: result.replies)
+      })
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, result)
-    return result.replies
   }
 
   private func reply(to sync: ScopeSync, of session: ServerSession, _ result: ScopeHost.Result) {
     let host = session.subscriptions[sync.scopeIndex].host
+    let sequence = host.sequence
     var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
     if session.version > 1 {
       reply.sequence = result.item?.sequence
       reply.effective = result.effective
     }
-    let index = session.queue(.scopeSyncReply(reply))
-    session.subscriptions[sync.scopeIndex].sent.append((index, host.sequence))
-    if !result.correction.isEmpty {
-      session.tell(result.correction, newcomers: [], at: sync.scopeIndex)
+    whenStored(host, for: session) { session in
+      let index = session.queue(.scopeSyncReply(reply))
+      session.subscriptions[sync.scopeIndex].sent.append((index, sequence))
+      if !result.correction.isEmpty {
+        session.tell(result.correction, upTo: sequence, newcomers: [], at: sync.scopeIndex)
+      }
     }
-    waiting.append(session)
   }
 
   /// Rejects every fragment of a set.
-  @discardableResult
   private func answer(
     _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
-  ) -> [FragmentReply] {
+  ) {
     let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
     post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
-    return replies
   }
 
-  private func broadcast(
-    _ item: StreamItem, of host: ScopeHost, except origin: ServerSession?
-  ) {
+  func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
     for session in sessions.values where session !== origin {
       for (scopeIndex, subscription) in session.subscriptions.enumerated()
       where subscription.host === host {
-        session.tell(item, at: scopeIndex)
-        waiting.append(session)
+        whenStored(host, for: session) { $0.tell(item, at: scopeIndex) }
       }
     }
   }

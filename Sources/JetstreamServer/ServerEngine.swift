@@ -100,6 +100,35 @@ package final class ServerEngine {
     hostedScope(scope).unknown = unknown
   }
 
+  /// The same for a scope whose history is kept: nobody is told of anything before `store` was given it
+  /// and ``stored(_:of:)`` has said that it is safe. Begins with `history`, or as a new one.
+  ///
+  /// - Returns: what a process would have to begin with that started now.
+  /// - Throws: ``ScopeError`` if the history is not one of the scope.
+  @discardableResult
+  package func host(
+    _ scope: Scope, unknown: UnknownContent = .reject, history: ScopeHistory?,
+    store: @escaping (ScopeRecord) -> Void
+  ) throws(ScopeError) -> ScopeHistory {
+    pinned.insert(ObjectIdentifier(scope))
+    let host = hostedScope(scope)
+    host.unknown = unknown
+    if let history { try host.restore(history) }
+    host.store = store
+    return host.history
+  }
+
+  /// As many records of a scope as this, counted from when it was hosted, will not get lost.
+  package func stored(_ count: Int, of scope: Scope) {
+    hosts[ObjectIdentifier(scope)]?.stored(count)
+    if !isHandling { flush() }
+  }
+
+  /// What the history of a hosted scope has come to.
+  package func history(of scope: Scope) -> ScopeHistory? {
+    hosts[ObjectIdentifier(scope)]?.history
+  }
+
   // MARK: Connections
 
   /// A connection was opened; `params` are its `x-jetstream-` parameters without that prefix.

@@ -111,7 +111,8 @@ final class ServerSession {
   /// Tells the session what was accepted.
   func tell(_ item: StreamItem, at scopeIndex: Int, asOwn number: Int? = nil) {
     guard version > 1 else {
-      return tell(item.whole ?? [], newcomers: item.newcomers, at: scopeIndex)
+      return tell(
+        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, at: scopeIndex)
     }
     var message = ScopeSync(scopeIndex: scopeIndex, fragments: item.fragments)
     message.sequence = item.sequence
@@ -121,9 +122,11 @@ final class ServerSession {
 
   /// Tells a session that knows no operations of changes. `newcomers` are models that it cannot have had
   /// before: it proves that it was told by naming them.
-  func tell(_ fragments: [SyncFragment], newcomers: Set<UUID>, at scopeIndex: Int) {
+  func tell(
+    _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>, at scopeIndex: Int
+  ) {
     let index = queue(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
-    subscriptions[scopeIndex].sent.append((index, subscriptions[scopeIndex].host.sequence))
+    subscriptions[scopeIndex].sent.append((index, sequence))
     guard !rebases else { return }
     for fragment in fragments where !newcomers.contains(fragment.uuid) || fragment.kind == .change {
       for (key, _) in fragment.properties {

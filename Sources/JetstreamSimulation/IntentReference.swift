@@ -74,7 +74,8 @@ struct IntentReference {
           }
         }
       case .counter where countersAddUp:
-        for step in steps { sums[key, default: 0] += step["add"]?.whole ?? 0 }
+        // Of a model that was gone, nobody here knows what it came back with.
+        if let sum = sums[key] { sums[key] = steps.reduce(sum) { $0 + ($1["add"]?.whole ?? 0) } }
         if steps.isEmpty { sums[key] = sent[property]?.whole }
       case .plain, .counter, .reference:
         // In an addition, null may stand for the default.

@@ -4,6 +4,8 @@ import Jetstream
 /// A real client engine with its scope, between one crash and the next.
 final class SimulatedClient {
   let number: Int
+  /// What it calls itself towards the server.
+  let id: UUID
   let ticker = Ticker.manual()
   let scope: Scope
   /// The root's name before the server has given it its own.
@@ -35,7 +37,8 @@ final class SimulatedClient {
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
     configuration.backoff = Backoff(first: .milliseconds(200), limit: .seconds(2))
     var random = random
-    configuration.clientID = random.uuid()
+    id = random.uuid()
+    configuration.clientID = id
     engine = ClientEngine(
       configuration: configuration, random: { random.unit() },
       perform: { [unowned self] action in

@@ -10,13 +10,16 @@ final class SimulatedServer {
   let scope: Scope
   private(set) var engine: ServerEngine!
   private var token: ObservationToken?
+  private var journal: SimulatedJournal?
+  private var ownSets: [SubmittedSet] = []
 
   /// - Parameters:
   ///   - send: a frame for a connection.
   ///   - close: a connection is closed from here.
   ///   - changed: the server's own changes, before anybody is told.
   init(
-    handshake: Int, scope: (Ticker) -> Scope, makeToken: @escaping () -> String,
+    handshake: Int, scope: (Ticker) -> Scope, journal: SimulatedJournal?,
+    now: @escaping () -> Duration, makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
     changed: @escaping (ChangeSet) -> Void
@@ -41,8 +44,36 @@ final class SimulatedServer {
       case .close(let id, let code, let reason): close(id, code, reason)
       }
     }
-    engine.host(scope)
+    self.journal = journal
+    guard let journal else {
+      engine.host(scope)
+      return
+    }
+    do {
+      let history = try engine.host(scope, history: journal.history()) { [unowned self] in
+        journal.write(
+          $0, own: ownSets.isEmpty || $0.decision != nil ? nil : ownSets.removeFirst(), now: now())
+      }
+      journal.begin(history)
+    } catch {
+      preconditionFailure("The journal does not fit the scope: \(error)")
+    }
   }
+
+  /// The server has made a set of its own, of which a record is about to be written.
+  func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
+
+  /// Lets everything go on that waits for the disk. `tell` is called with each record that is safe, before
+  /// anybody else is told.
+  func settleJournal(now: Duration, _ tell: (SimulatedJournal.Content) -> Void) {
+    while let (count, content) = journal?.nextSafe(now: now) {
+      tell(content)
+      engine.stored(count, of: scope)
+    }
+  }
+
+  /// When the disk has done something.
+  var nextDeadline: Duration? { journal?.deadline }
 
   func opened(_ id: Int, token: String?, now: Duration) {
     engine.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)

@@ -98,6 +98,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
   /// is out of reach, the server turns the client away, which ends a client of this version for good.
   public var handshakeTimeout = 12_000
+  /// How long it takes until what a durable server writes is safe, in milliseconds.
+  public var diskDelay = 0...40
   /// How long nothing but the passing of time happens, in milliseconds.
   public var pause = 1...300
   /// The share of steps that are edits of a client.

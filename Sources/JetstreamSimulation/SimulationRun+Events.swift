@@ -86,7 +86,8 @@ extension SimulationRun {
     for _ in 0..<6_000 where problems.isEmpty {
       server.scope.flush()
       for client in present { client.scope.flush() }
-      if network.isIdle, present.allSatisfy(\.isAtRest) { return compare() }
+      let isSafe = server.nextDeadline == nil
+      if isSafe, network.isIdle, present.allSatisfy(\.isAtRest) { return compare() }
       pass(.milliseconds(20))
       if present.contains(where: { $0.fetchError != nil }) { return }
     }

@@ -1,3 +1,6 @@
+import Jetstream
+import JetstreamServer
+
 /// What clients have submitted and what the server has answered, read from the frames.
 extension SimulationRun {
   /// A client sends a frame: notes which of its sets the messages in it carry.
@@ -64,6 +67,28 @@ extension SimulationRun {
       return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
     }
     let verdicts = answers.map { ($0["error"] ?? .null) == .null }
+    guard journal != nil else { return accept(set, of: client, sent, verdicts, effective) }
+    // It was taken in when it was safe, which may be long before the client can be told.
+    if set.verdicts != verdicts {
+      report(.messages, "The server answers \(set) with something else than what it has decided")
+    }
+  }
+
+  /// A decision of the server is safe.
+  func accept(_ decision: ScopeRecord.Decision, effective: [SyncFragment]) {
+    guard let client = clientsByID[decision.client],
+      let (set, _) = client.allSets.first(where: { $0.set.place + 1 == decision.number })
+    else { return report(.messages, "The server has decided what nobody has sent: \(decision)") }
+    let sent = submissions.values.first { $0.set === set }?.sent ?? []
+    accept(
+      set, of: client, sent, decision.fragmentReplies.map { $0.error == nil },
+      effective.map { PlainJSON($0.json.text.utf8) ?? .null })
+  }
+
+  private func accept(
+    _ set: SubmittedSet, of client: SimulatedClient, _ sent: [PlainJSON], _ verdicts: [Bool],
+    _ effective: [PlainJSON]?
+  ) {
     set.verdicts = verdicts
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }

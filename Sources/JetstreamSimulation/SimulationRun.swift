@@ -9,8 +9,12 @@ final class SimulationRun {
   let sabotage: Sabotage
   let network: SimulatedNetwork
   let storage: any SimulationStorage
+  /// The server's disk, if it promises to be durable.
+  let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
   private var clients: [Int: SimulatedClient] = [:]
+  /// Also those that are gone.
+  var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
   var intents: IntentReference
   /// Sets by the session and the number of the message that carries them.
@@ -47,6 +51,10 @@ final class SimulationRun {
     self.isTracing = isTracing
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
     storage = world.makeStorage()
+    journal =
+      configuration.promises.contains(.serverIsDurable)
+      ? SimulatedJournal(
+        random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay) : nil
     intents = IntentReference(configuration.promises)
     observer = RawObserver { [unowned self] in
       server.received(RawObserver.connection, $0, now: now)
@@ -68,6 +76,7 @@ final class SimulationRun {
   /// The models and engines hold each other no longer than the run.
   func end() {
     clients = [:]
+    clientsByID = [:]
     server = nil
     observer = nil
   }
@@ -79,11 +88,14 @@ final class SimulationRun {
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
         name: world.name, root: world.makeRoot(&random), models: world.models, ticker: ticker)
-      if !storage.serverStarts(scope) { world.fill(scope, &random) }
+      if !storage.serverStarts(scope), starts == 0 || journal == nil {
+        world.fill(scope, &random)
+      }
       return scope
     }
     server = SimulatedServer(
-      handshake: configuration.handshakeTimeout, scope: scope,
+      handshake: configuration.handshakeTimeout, scope: scope, journal: journal,
+      now: { [unowned self] in now },
       makeToken: { [unowned self] in
         tokens += 1
         return "session\(tokens)"
@@ -108,7 +120,7 @@ final class SimulationRun {
 
   private func makeClient(_ number: Int) -> SimulatedClient {
     starts += 1
-    return SimulatedClient(
+    let client = SimulatedClient(
       number: number, handshake: configuration.handshakeTimeout,
       scope: { ticker in
         var random = SimulationRandom(seed: seed, branch: 4, number, starts)
@@ -127,6 +139,8 @@ final class SimulationRun {
         note("client \(number) leaves its connection")
         network.disconnect(number)
       })
+    clientsByID[client.id] = client
+    return client
   }
 
   func kinds(of className: String) -> [String: PropertyKind] {
@@ -152,10 +166,21 @@ final class SimulationRun {
   private func serverChanged(_ set: ChangeSet) {
     let made = SubmittedSet(client: nil, place: serverSets, fragments: set.fragments)
     serverSets += 1
+    if journal == nil { acceptOwn(made) } else { server.noteOwn(made) }
+  }
+
+  /// A record is safe: from now on it counts.
+  private func take(_ content: SimulatedJournal.Content) {
+    if let set = content.own { acceptOwn(set) }
+    if let decision = content.decision { accept(decision, effective: content.fragments) }
+  }
+
+  /// A set of the server's own counts.
+  private func acceptOwn(_ set: SubmittedSet) {
     serverHasEdited = true
-    for intent in made.intents {
+    for intent in set.intents {
       intents.accept(
-        intent, sent: intent.values, of: made, name: { $0 }, kinds(of: intent.className))
+        intent, sent: intent.values, of: set, name: { $0 }, kinds(of: intent.className))
     }
   }
 
@@ -167,8 +192,8 @@ final class SimulationRun {
     deliver()
     while now < end, problems.isEmpty {
       let deadlines = present.compactMap(\.nextDeadline)
-      let next = ([network.nextArrival, now + .milliseconds(250)] + deadlines).compactMap(\.self)
-        .min()!
+      let next = ([network.nextArrival, server.nextDeadline, now + .milliseconds(250)] + deadlines)
+        .compactMap(\.self).min()!
       advance(to: min(max(next, now + .milliseconds(1)), end))
       deliver()
     }
@@ -177,6 +202,7 @@ final class SimulationRun {
   private func advance(to time: Duration) {
     let step = time - now
     now = time
+    server.settleJournal(now: now) { take($0) }
     server.advance(by: step, to: now)
     for client in present { client.advance(by: step, to: now) }
     if now >= observerPing {
@@ -216,6 +242,8 @@ final class SimulationRun {
 
   func crashServer() {
     storage.serverCrashed()
+    // What is safe counts, also where the server had no time to say so.
+    for content in journal?.crash(now: now) ?? [] { take(content) }
     network.serverIsGone()
     startServer()
   }

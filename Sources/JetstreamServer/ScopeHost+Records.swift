@@ -1,0 +1,84 @@
+import Foundation
+import Jetstream
+
+/// What has to be kept before anybody is told of it.
+extension ScopeHost {
+  /// Something was accepted, or decided, or both: it is handed to whoever keeps it.
+  func keep(_ item: StreamItem?, _ decision: ScopeRecord.Decision? = nil) {
+    if let decision {
+      clients[decision.client, default: ClientDecisions()].decide(decision)
+    }
+    guard item != nil || decision != nil else { return }
+    guard let store else { return }
+    madeRecords += 1
+    store(
+      ScopeRecord(
+        sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision))
+  }
+
+  /// Does something once all that was made until now is kept; in the order of the calls.
+  func whenStored(_ action: @escaping () -> Void) {
+    if storedRecords >= madeRecords, untold.isEmpty { return action() }
+    untold.append((madeRecords, action))
+  }
+
+  /// As many records as this, counted from the server's start, will not get lost.
+  func stored(_ count: Int) {
+    storedRecords = max(storedRecords, count)
+    var ready = 0
+    while ready < untold.count, untold[ready].records <= storedRecords { ready += 1 }
+    let actions = untold.prefix(ready).map(\.action)
+    untold.removeFirst(ready)
+    for action in actions { action() }
+  }
+
+  /// Begins where another process has stopped.
+  ///
+  /// - Throws: ``ScopeError`` if the state is not one of the scope.
+  func restore(_ history: ScopeHistory) throws(ScopeError) {
+    guard let root = history.state.first else {
+      throw .invalidState("the history of scope \(scope.name) has no state.")
+    }
+    try scope.applyFullState(history.state, rootUUID: root.uuid)
+    begin(at: history.sequence, of: history.epoch)
+    clients = history.clients.mapValues(ClientDecisions.init)
+    for record in history.records {
+      if let decision = record.decision {
+        clients[decision.client, default: ClientDecisions()].decide(decision)
+      }
+      guard let sequence = record.sequence else { continue }
+      scope.apply(record.fragments)
+      begin(at: sequence, of: history.epoch)
+      let author = record.decision.map {
+        StreamItem.Author(client: $0.client, number: $0.number)
+      }
+      append(
+        StreamItem(
+          sequence: sequence, author: author, fragments: record.fragments, whole: nil,
+          newcomers: []))
+    }
+    forget(upTo: sequence)
+  }
+
+  /// What the next process would have to begin with, if it began now.
+  var history: ScopeHistory {
+    ScopeHistory(
+      epoch: epoch, sequence: sequence, state: scope.sharedState(),
+      clients: clients.mapValues(\.history))
+  }
+}
+
+extension ClientDecisions {
+  init(_ history: ScopeHistory.Client) {
+    self.init(
+      decided: history.decided, lastChecksum: history.checksum, decisions: history.decisions)
+  }
+
+  var history: ScopeHistory.Client {
+    ScopeHistory.Client(decided: decided, checksum: lastChecksum, decisions: decisions)
+  }
+
+  mutating func decide(_ decision: ScopeRecord.Decision) {
+    decide(decision.number, checksum: decision.checksum, decision.fragmentReplies)
+  }
+}

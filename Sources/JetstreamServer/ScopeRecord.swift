@@ -1,0 +1,139 @@
+import Foundation
+import Jetstream
+
+/// One step of a scope's history as a server keeps it: what was accepted at one place of the order, and
+/// what was decided of the set that asked for it.
+public struct ScopeRecord: Sendable, Hashable {
+  /// What was decided of a client's change set.
+  public struct Decision: Sendable, Hashable {
+    /// Who has sent the set.
+    public var client: UUID
+    /// The number that the client has given it.
+    public var number: Int
+    /// Tells the set from another one with its number.
+    public var checksum: UInt32
+    /// One answer for each fragment.
+    public var fragmentReplies: [FragmentReply]
+
+    /// Makes a decision.
+    public init(client: UUID, number: Int, checksum: UInt32, fragmentReplies: [FragmentReply]) {
+      self.client = client
+      self.number = number
+      self.checksum = checksum
+      self.fragmentReplies = fragmentReplies
+    }
+  }
+
+  /// The place in the order; nil if nothing was accepted.
+  public var sequence: Int?
+  /// What was done.
+  public var fragments: [SyncFragment]
+  /// What was decided; nil for the server's own changes, and for clients that do not number their sets.
+  public var decision: Decision?
+
+  /// Makes a record.
+  public init(sequence: Int?, fragments: [SyncFragment], decision: Decision? = nil) {
+    self.sequence = sequence
+    self.fragments = fragments
+    self.decision = decision
+  }
+}
+
+/// What all the records of a scope up to one of them amount to.
+public struct ScopeHistory: Sendable, Hashable {
+  /// What a client's sets have come to.
+  public struct Client: Sendable, Hashable {
+    /// The highest number that was decided.
+    public var decided: Int
+    /// Tells the set of that number from another one.
+    public var checksum: UInt32
+    /// The decisions that the client has not said to know.
+    public var decisions: [ScopeStanding.Decision]
+
+    /// Makes one.
+    public init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
+      self.decided = decided
+      self.checksum = checksum
+      self.decisions = decisions
+    }
+  }
+
+  /// Tells this history from others.
+  public var epoch: String
+  /// The place in the order that the state is of.
+  public var sequence: Int
+  /// The scope's full state there, the root first.
+  public var state: [SyncFragment]
+  /// What the clients have to be told when they come back.
+  public var clients: [UUID: Client]
+  /// What came after that, in order.
+  public var records: [ScopeRecord]
+
+  /// Makes a history.
+  public init(
+    epoch: String, sequence: Int = 0, state: [SyncFragment], clients: [UUID: Client] = [:],
+    records: [ScopeRecord] = []
+  ) {
+    self.epoch = epoch
+    self.sequence = sequence
+    self.state = state
+    self.clients = clients
+    self.records = records
+  }
+}
+
+extension ScopeRecord {
+  /// Reads a record as ``json`` gives it. Unknown keys are ignored.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  public init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    self.init(sequence: nil, fragments: [])
+    if let sequence = object["sequence"] {
+      guard case .integer(let number) = sequence, number > 0 else {
+        throw .invalid(field: "sequence", problem: "should be a whole number from 1 up")
+      }
+      self.sequence = Int(number)
+    }
+    guard case .array(let elements) = object["fragments"] ?? [] else {
+      throw .invalid(field: "fragments", problem: "should be an array")
+    }
+    for element in elements { fragments.append(try SyncFragment(json: element)) }
+    if let json = object["decision"] { decision = try Decision(json: json) }
+  }
+
+  /// The record as JSON, without what it does not have.
+  public var json: JSONValue {
+    var object = JSONObject()
+    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    if let decision { object["decision"] = decision.json }
+    object["fragments"] = .array(fragments.map(\.json))
+    return .object(object)
+  }
+}
+
+extension ScopeRecord.Decision {
+  /// Reads a decision as ``json`` gives it.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  public init(json: JSONValue) throws(FragmentError) {
+    let decision = try ScopeStanding.Decision(json: json)
+    guard case .object(let object) = json, case .string(let text)? = object["client"],
+      let client = UUID(uuidString: text)
+    else { throw .invalid(field: "client", problem: "should be a UUID") }
+    guard case .integer(let number)? = object["checksum"], let checksum = UInt32(exactly: number)
+    else { throw .invalid(field: "checksum", problem: "should be a number of 32 bits") }
+    self.init(
+      client: client, number: decision.number, checksum: checksum,
+      fragmentReplies: decision.fragmentReplies)
+  }
+
+  /// The decision as JSON.
+  public var json: JSONValue {
+    [
+      "client": .string(client.uuidString.lowercased()), "number": .integer(Int64(number)),
+      "checksum": .integer(Int64(checksum)),
+      "fragmentReplies": .array(fragmentReplies.map(\.json)),
+    ]
+  }
+}
