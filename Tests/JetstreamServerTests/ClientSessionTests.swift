@@ -196,6 +196,16 @@ struct ClientSessionTests {
     #expect(server.denials == [.sessionClosed("banned")])
   }
 
+  @Test("A server that has waited too long for the handshake is asked again")
+  func lateHandshake() {
+    server.connect()
+    server.open()
+    server.close(4096, WireError.sessionEstablishTimedOut.json.text)
+    #expect(server.engine.status == .waiting && server.denials.isEmpty)
+    server.advance(by: .seconds(1))
+    #expect(server.attempts.count == 2)
+  }
+
   @Test(
     "A lost session is replaced: scopes are fetched with their parameters, sets are sent again",
     arguments: [

@@ -121,4 +121,30 @@ struct RevivalTests {
     client.scope.flush()
     expectEqual(x: 97)
   }
+
+  @Test("Changed, removed, brought back and changed by others while it is removed here: the last counts")
+  func severalTimesInOneFrame() throws {
+    client.canvas.shapes.remove(mine)
+    client.scope.flush()
+    let (other, shape) = (theirs, theirs.uuid)
+    for (label, list) in [("first", \Canvas.shapes), ("second", \Canvas.hidden)] {
+      other.label = label
+      world.scope.flush()
+      world.canvas.shapes.remove(other)
+      world.canvas.hidden.remove(other)
+      world.scope.flush()
+      world.canvas[keyPath: list].append(other)
+      world.scope.flush()
+    }
+    other.label = "last"
+    world.scope.flush()
+    let link = try #require(client.link)
+    // All of it comes in one frame.
+    let frames = try link.toClient.flatMap { try Message.decodeFrame($0).map { try $0.get() } }
+    link.toClient = [Message.encodeFrame(frames, asArray: true)]
+    world.deliver(link, toServer: false)
+    world.settle()
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect((client.scope.model(shape) as? Shape)?.label == "last")
+  }
 }

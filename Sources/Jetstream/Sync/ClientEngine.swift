@@ -209,6 +209,9 @@ package final class ClientEngine {
     case 4096 where isTokenUnknown:
       loseSession()
       retry(reason: "the server does not know the session any more")
+    case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
+      // What we have said came too late, or not at all.
+      retry(reason: "the server has waited too long for the handshake")
     case 4096 where state == .creating || token == nil:
       end(.sessionDenied(error?.message ?? reason))
     case 4096:

@@ -270,9 +270,12 @@ extension Replica {
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.additionIndex[fragment.uuid] = batch.additions.count
+      // What was done to it before it left and came back is in what it comes with.
+      let before = batch.direct.removeValue(forKey: fragment.uuid)?.properties
       batch.additions.append(
         SyncFragment(
-          .add, uuid: fragment.uuid, className: fragment.className, properties: JSONObject()))
+          .add, uuid: fragment.uuid, className: fragment.className,
+          properties: before ?? JSONObject()))
     }
     if let at = batch.additionIndex[fragment.uuid] {
       for (key, value) in fragment.properties {
