@@ -32,9 +32,9 @@ public final class Server {
   public var chooseScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
-  private let actor: WeakActor
-  private let ticker: Ticker
-  private var engine: ServerEngine!
+  let actor: WeakActor
+  let ticker: Ticker
+  private(set) var engine: ServerEngine!
   private var hosted: [String: Scope] = [:]
   private var listener: WebSocketListener?
   private var connections: [Int: WebSocketConnection] = [:]
@@ -109,9 +109,12 @@ public final class Server {
   ///   What is kept is bounded by the largest message and by 256 unknown properties in each model;
   ///   an array of UUIDs in it is merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
-    hosted[scope.name] = scope
+    offer(scope)
     engine.host(scope, unknown: unknown)
   }
+
+  /// The scope is found by its name from now on.
+  func offer(_ scope: Scope) { hosted[scope.name] = scope }
 
   /// How many sessions there are, connected or not.
   public var sessionCount: Int { engine.sessionCount }

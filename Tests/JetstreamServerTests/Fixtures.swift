@@ -5,6 +5,7 @@ final class Canvas: ModelObject {
   @Property var shapes: ModelArray<Shape> = []
   @Property var hidden: ModelArray<Shape> = []
   @Property var selected: Shape?
+  @Property(.counter) var likes = 0
 }
 
 final class Shape: ModelObject {

@@ -19,14 +19,15 @@ final class ScriptedServer {
   private var number = 0
   private(set) var now: Duration = .zero
   private(set) var rejections: [String] = []
+  private(set) var historyLosses = 0
   /// The number of the server's next message, where the test does not give it.
   private(set) var nextIndex = 3
 
   /// Without a root of its own the scope has a ``Canvas``.
-  init(root: ModelObject? = nil) {
+  init(root: ModelObject? = nil, configuration: ClientEngine.Configuration = .init()) {
     scope = Scope(name: "Canvas", root: root ?? canvas, ticker: ticker)
     engine = ClientEngine(
-      random: { 0.5 },
+      configuration: configuration, random: { 0.5 },
       perform: { [unowned self] action in
         switch action {
         case .connect(let number, let token):
@@ -46,6 +47,7 @@ final class ScriptedServer {
         case .sessionDenied(let error): denials.append(error)
         case .rejected(_, let fragment, let error):
           rejections.append("\(fragment.className): \(error.message)")
+        case .historyLost: historyLosses += 1
         default: break
         }
       })
@@ -108,6 +110,43 @@ final class ScriptedServer {
     receive(
       .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0)), state(2))
     _ = takeSent()
+  }
+
+  // MARK: Version 2
+
+  /// Connects and fetches in version 2; the state is the one of this place.
+  func joinAtPosition(_ position: ScopePosition) {
+    connect()
+    open()
+    fetch()
+    receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    grant(position)
+    _ = takeSent()
+  }
+
+  /// The session expires, and there is another one; the scope is not granted yet.
+  func loseSession() {
+    close(4097)
+    advance(by: .seconds(1))
+    open()
+    receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
+  }
+
+  /// Grants the scope with an empty canvas; the server's next message has number 3.
+  func grant(_ position: ScopePosition) {
+    receive(
+      .scopeFetchReply(
+        ScopeFetchReply(
+          index: 1, replyTo: 1, scopeIndex: 0, standing: ScopeStanding(position: position))),
+      .scopeState(
+        ScopeState(
+          index: 2, scopeIndex: 0, rootUUID: scope.root!.uuid,
+          fragments: [
+            SyncFragment(
+              .change, uuid: scope.root!.uuid, className: "Canvas",
+              properties: ["name": .null, "shapes": [], "hidden": []])
+          ])))
+    nextIndex = 3
   }
 
   // MARK: Change sets

@@ -20,7 +20,7 @@ public final class RecordLog: Sendable {
   public let opening: LogOpening
   /// How the log works.
   public let configuration: LogConfiguration
-  let directory: any LogDirectory
+  package let directory: any LogDirectory
   /// Where segments are written.
   let queue: any LogQueue
   /// Where snapshots are written and old files removed.

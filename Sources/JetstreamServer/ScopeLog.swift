@@ -1,0 +1,163 @@
+import Foundation
+import Jetstream
+
+/// The history of a hosted scope on disk: everything that was accepted, and what was decided of the
+/// clients' change sets. A server that is killed goes on from there.
+///
+/// ```swift
+/// let log = try ScopeLog("/var/lib/app/canvas")
+/// try await server.host(scope, log: log)
+/// ```
+///
+/// What was accepted stands in it as change sets, so that a ``FragmentLog`` of the same directory, and the
+/// `jetstream` command, read it as well.
+public struct ScopeLog: Sendable {
+  /// What was decided of a set of which nothing was accepted.
+  private static let decision = LogKind("decision")
+  /// In a snapshot, which history it is of, and where that is.
+  private static let history = LogKind("history")
+  /// In a snapshot, what the sets of one client have come to.
+  private static let client = LogKind("client")
+
+  /// The records, of which each change set is one.
+  public let records: RecordLog
+
+  /// Opens the log in the directory at `path`, which is made if it is not there.
+  ///
+  /// - Throws: as ``RecordLog/init(_:configuration:)-(String,_)`` does.
+  public init(
+    _ path: String, configuration: LogConfiguration = LogConfiguration()
+  ) throws(LogError) {
+    records = try RecordLog(path, configuration: configuration)
+  }
+
+  /// Uses a log that is open.
+  public init(_ records: RecordLog) { self.records = records }
+
+  /// Appends a record, which is encoded here and written elsewhere.
+  ///
+  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing was
+  ///   appended. What the disk has to say comes with the receipt.
+  public func append(
+    _ record: ScopeRecord, date: Date? = nil
+  ) throws(LogError) -> LogReceipt {
+    guard record.sequence != nil else {
+      return try records.append(Self.decision, Array(record.json.text.utf8))
+    }
+    let set = ChangeSet(fragments: record.fragments, undo: [], date: date)
+    guard case .object(var object) = set.json, case .object(let more) = record.json else {
+      preconditionFailure("Change sets and records are JSON objects.")
+    }
+    for (key, value) in more where key != "fragments" { object[key] = value }
+    return try records.append(.set, Array(JSONValue.object(object).text.utf8))
+  }
+
+  /// Writes what all records until now have come to, and removes what the configuration does not ask to
+  /// keep.
+  ///
+  /// - Parameter sequence: the last record that the history contains, if that is not the last of all.
+  public func snapshot(
+    _ history: ScopeHistory, at sequence: Int? = nil
+  ) async throws(LogError) {
+    try await records.snapshot(
+      at: sequence ?? records.lastSequence, standingFor: [.set, Self.decision],
+      state: { Self.state(of: history) })
+  }
+
+  private static func state(of history: ScopeHistory) -> [(kind: LogKind, payload: [UInt8])] {
+    var result: [(kind: LogKind, payload: [UInt8])] = []
+    for fragment in history.state {
+      var payload: [UInt8] = []
+      fragment.write(to: &payload)
+      result.append((.fragment, payload))
+    }
+    let place: JSONValue = [
+      "epoch": .string(history.epoch), "sequence": .integer(Int64(history.sequence)),
+    ]
+    result.append((Self.history, Array(place.text.utf8)))
+    for (uuid, client) in history.clients {
+      let json: JSONValue = [
+        "client": .string(uuid.uuidString.lowercased()),
+        "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
+        "decisions": .array(client.decisions.map(\.json)),
+      ]
+      result.append((Self.client, Array(json.text.utf8)))
+    }
+    return result
+  }
+
+  /// Reads the whole history: the newest snapshot, and the records after it. Nil if the log is new.
+  ///
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(_:_:)`` with the
+  ///   number of the record that is not what it should be.
+  public func history() throws(LogError) -> ScopeHistory? {
+    let reader = LogReader(records.directory)
+    guard let snapshot = try reader.snapshot() else {
+      if records.lastSequence == 0 { return nil }
+      throw .unreadable(1, "there is no state that it departs from")
+    }
+    var history = ScopeHistory(epoch: "", state: [])
+    for record in snapshot.state { try Self.read(record, into: &history) }
+    guard !history.epoch.isEmpty else {
+      throw .unreadable(snapshot.sequence, "the snapshot is not one of a server")
+    }
+    var cursor = try reader.read(from: snapshot.sequence + 1)
+    while let record = try cursor.next() {
+      guard record.kind == .set || record.kind == Self.decision else { continue }
+      history.records.append(
+        try Self.json(record) { json throws(FragmentError) in try ScopeRecord(json: json) })
+    }
+    return history
+  }
+
+  private static func read(
+    _ record: LogRecord, into history: inout ScopeHistory
+  ) throws(LogError) {
+    switch record.kind {
+    case .fragment: history.state.append(try SyncFragment(record))
+    case Self.history:
+      (history.epoch, history.sequence) = try json(record) { json throws(FragmentError) in
+        guard case .object(let object) = json else { throw .notAnObject }
+        guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
+        guard case .integer(let sequence)? = object["sequence"] else {
+          throw .missing(field: "sequence")
+        }
+        return (epoch, Int(sequence))
+      }
+    case Self.client:
+      let (uuid, client) = try json(record) { json throws(FragmentError) in try read(json) }
+      history.clients[uuid] = client
+    default: break
+    }
+  }
+
+  private static func read(
+    _ json: JSONValue
+  ) throws(FragmentError) -> (UUID, ScopeHistory.Client) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard case .string(let text)? = object["client"], let uuid = UUID(uuidString: text) else {
+      throw .invalid(field: "client", problem: "should be a UUID")
+    }
+    guard case .integer(let decided)? = object["decided"] else { throw .missing(field: "decided") }
+    guard case .integer(let number)? = object["checksum"], let checksum = UInt32(exactly: number)
+    else { throw .invalid(field: "checksum", problem: "should be a number of 32 bits") }
+    guard case .array(let elements)? = object["decisions"] else {
+      throw .missing(field: "decisions")
+    }
+    var client = ScopeHistory.Client(decided: Int(decided), checksum: checksum, decisions: [])
+    for element in elements {
+      client.decisions.append(try ScopeStanding.Decision(json: element))
+    }
+    return (uuid, client)
+  }
+
+  private static func json<Value>(
+    _ record: LogRecord, _ read: (JSONValue) throws(FragmentError) -> Value
+  ) throws(LogError) -> Value {
+    let json: JSONValue
+    do { json = try JSONValue(parsing: record.payload) } catch {
+      throw .unreadable(record.sequence, "\(error)")
+    }
+    do { return try read(json) } catch { throw .unreadable(record.sequence, "\(error)") }
+  }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// What version 2 of the protocol adds: sets that are sent as they were made, under a name and a number,
+/// and a stream with places.
+@Suite("Version 2 of the protocol")
+struct ProtocolTwoTests {
+  private let world = InMemoryWorld()
+
+  private func join(_ configuration: ClientEngine.Configuration = .init()) -> WorldClient {
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.settle()
+    return client
+  }
+
+  private func append(_ label: String, to canvas: Canvas) {
+    let shape = Shape()
+    shape.label = label
+    canvas.shapes.append(shape)
+  }
+
+  private func labels(_ canvas: Canvas) -> [String] { canvas.shapes.map(\.label) }
+
+  /// The session of a client ends; it gets another one.
+  private func expire(_ client: WorldClient) {
+    if let link = client.link { world.cut(link) }
+    world.server.advance(to: world.now + .seconds(3600))
+  }
+
+  private func expectEqual(_ clients: WorldClient..., sourceLocation: SourceLocation = #_sourceLocation)
+  {
+    for client in clients {
+      #expect(
+        client.scope.canonicalJSON == world.scope.canonicalJSON, sourceLocation: sourceLocation)
+    }
+  }
+
+  @Test("Both sides agree on the highest version that they have in common", arguments: [1, 2, 7])
+  func negotiation(highest: Int) {
+    var configuration = ClientEngine.Configuration()
+    configuration.highestVersion = highest
+    let client = join(configuration)
+    #expect(client.engine.version == min(highest, 2))
+    append("a", to: client.canvas)
+    world.settle()
+    expectEqual(client)
+  }
+
+  @Test("A change of a collection costs what was done to it, both ways")
+  func operations() {
+    for _ in 0..<200 { world.canvas.shapes.append(Shape()) }
+    let (one, two) = (join(), join())
+    one.sent = []
+    one.canvas.shapes.remove(at: 100)
+    world.settle()
+    let frame = one.sent.first { $0.count > 40 && String(decoding: $0, as: UTF8.self).contains("ScopeSync") }
+    #expect(frame.map(\.count) ?? .max < 400)
+    #expect(world.canvas.shapes.count == 199)
+    expectEqual(one, two)
+  }
+
+  @Test("Counters of several clients add up, and so do those of an older one")
+  func counters() {
+    let (one, two) = (join(), join())
+    world.canvas.likes = 10
+    world.settle()
+    one.canvas.likes += 2
+    two.canvas.likes += 3
+    one.scope.flush()
+    two.scope.flush()
+    world.settle()
+    #expect(world.canvas.likes == 15)
+    expectEqual(one, two)
+  }
+
+  @Test("A set that arrives again, in another session, is applied once and answered as before")
+  func exactlyOnce() throws {
+    let (one, two) = (join(), join())
+    one.canvas.likes += 1
+    append("once", to: one.canvas)
+    one.scope.flush()
+    let link = try #require(one.link)
+    world.deliver(link, toServer: true)
+    #expect(world.canvas.likes == 1)
+    // The reply is lost with the session.
+    expire(one)
+    world.settle()
+    #expect(world.canvas.likes == 1 && labels(world.canvas) == ["once"])
+    #expect(one.engine.pendingCount == 0 && one.rejections.isEmpty)
+    expectEqual(one, two)
+  }
+
+  @Test("What was rejected before the session was lost is not tried again")
+  func rejectedOnce() throws {
+    let one = join()
+    append("theirs", to: world.canvas)
+    world.settle()
+    one.canvas.shapes[0].label = "mine"
+    world.canvas.shapes.removeAll()
+    world.scope.flush()
+    one.scope.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    let sequence = world.server.positions[0].sequence
+    expire(one)
+    world.settle()
+    #expect(one.rejections.count == 1 && world.server.positions[0].sequence == sequence)
+    expectEqual(one)
+  }
+
+  @Test("After a lost session a client is sent what it missed, not the state")
+  func resume() throws {
+    let (one, two) = (join(), join())
+    world.cut(try #require(one.link))
+    for number in 0..<5 {
+      append("\(number)", to: two.canvas)
+      two.scope.flush()
+    }
+    append("mine", to: one.canvas)
+    one.scope.flush()
+    expire(one)
+    var states = 0
+    world.onDeliver = { link, toServer in
+      guard !toServer, link.peer === one, let frame = link.toClient.first else { return }
+      if String(decoding: frame, as: UTF8.self).contains("ScopeState") { states += 1 }
+    }
+    world.settle()
+    #expect(states == 0 && one.canvas.shapes.count == 6)
+    expectEqual(one, two)
+  }
+
+  @Test("Of two moves of one model the first one counts, and there is one copy of it everywhere")
+  func moves() throws {
+    append("moved", to: world.canvas)
+    let (one, two) = (join(), join())
+    for client in [one, two] {
+      let shape = client.canvas.shapes[0]
+      client.canvas.shapes.remove(shape)
+      if client === one { client.canvas.hidden.append(shape) } else { client.canvas.selected = shape }
+      if client === two { client.canvas.hidden.insert(shape, at: 0) }
+      client.scope.flush()
+    }
+    world.settle()
+    #expect(world.canvas.shapes.isEmpty && world.canvas.hidden.count == 1)
+    expectEqual(one, two)
+  }
+
+  @Test("A server that has lost its history: what is pending is sent again, or taken back", arguments: [
+    HistoryLoss.recover, .discard,
+  ])
+  func historyLost(policy: HistoryLoss) {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = policy
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
+    server.canvas.name = "pending"
+    server.scope.flush()
+    let pending = server.takeSyncs()
+    #expect(pending.map(\.number) == [1])
+    server.loseSession()
+    let fetch = server.takeSent().last
+    guard case .scopeFetch(let body)? = fetch else {
+      Issue.record("The scope was not fetched again.")
+      return
+    }
+    #expect(body.since == ScopePosition(epoch: "old", sequence: 7) && body.decided == 0)
+    server.grant(ScopePosition(epoch: "new", sequence: 2))
+    #expect(server.historyLosses == 1)
+    switch policy {
+    case .recover:
+      #expect(server.canvas.name == "pending" && server.takeSyncs().map(\.number) == [1])
+    case .discard:
+      #expect(server.canvas.name == nil && server.takeSyncs().isEmpty)
+      #expect(server.rejections.count == 1 && server.engine.pendingCount == 0)
+    }
+  }
+
+  @Test("A client that the server takes for another one takes another name")
+  func anotherIdentity() {
+    var names: [UUID] = []
+    var configuration = ClientEngine.Configuration()
+    configuration.makeClientID = {
+      names.append(UUID())
+      return names.last!
+    }
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "same", sequence: 7))
+    server.canvas.name = "pending"
+    server.scope.flush()
+    let index = server.takeSyncs().first?.index ?? 0
+    server.reply(to: index, FragmentReply(error: .setNumberReused(1)))
+    #expect(names.count == 1 && server.engine.configuration.clientID == names.first)
+    #expect(server.canvas.name == "pending" && server.engine.pendingCount == 1)
+    server.advance(by: .seconds(1))
+    server.open()
+    guard case .sessionCreate(let request)? = server.takeSent().last else {
+      Issue.record("No session was asked for.")
+      return
+    }
+    #expect(request.client == names.first && request.protocol == 2)
+  }
+}

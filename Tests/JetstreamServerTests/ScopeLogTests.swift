@@ -1,0 +1,136 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("The history of a hosted scope on disk")
+struct ScopeLogTests {
+  private let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("scope-log-\(UUID().uuidString)").path
+
+  private func history() -> ScopeHistory {
+    let root = UUID()
+    let client = UUID()
+    let decision = ScopeStanding.Decision(
+      number: 3, fragmentReplies: [FragmentReply(), FragmentReply(error: .rejected("no"))])
+    return ScopeHistory(
+      epoch: "first", sequence: 7,
+      state: [
+        SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "a"])
+      ],
+      clients: [client: .init(decided: 3, checksum: 0xFFFF_FFFF, decisions: [decision])])
+  }
+
+  @Test("What is appended behind a snapshot is read again, and so is the snapshot")
+  func roundTrip() async throws {
+    let log = try ScopeLog(path)
+    #expect(try log.history() == nil)
+    var expected = history()
+    try await log.snapshot(expected)
+    let root = expected.state[0].uuid
+    expected.records = [
+      ScopeRecord(
+        sequence: 8,
+        fragments: [
+          SyncFragment(
+            .change, uuid: root, className: "Canvas", properties: [:],
+            operations: ["shapes": [.insert(UUID(), .start)]])
+        ],
+        decision: .init(
+          client: UUID(), number: 4, checksum: 1, fragmentReplies: [FragmentReply()])),
+      ScopeRecord(
+        sequence: nil, fragments: [],
+        decision: .init(
+          client: UUID(), number: 1, checksum: 2,
+          fragmentReplies: [FragmentReply(error: .rejected("no"))])),
+      ScopeRecord(sequence: 9, fragments: expected.state),
+    ]
+    for record in expected.records { try await log.append(record).durable() }
+    #expect(try log.history() == expected)
+    // The change sets in it can be read as such.
+    var cursor = try LogReader(path).read(from: 1)
+    var sets: [ChangeSet] = []
+    while let record = try cursor.next() {
+      if record.kind == .set { sets.append(try ChangeSet(record)) }
+    }
+    #expect(sets.map(\.fragments) == [expected.records[0].fragments, expected.state])
+    try await log.records.close()
+    let again = try ScopeLog(path)
+    #expect(try again.history() == expected)
+    try await again.records.close()
+  }
+
+  @Test("A log of something else is refused, with the place")
+  func otherLog() async throws {
+    let records = try RecordLog(path)
+    try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
+    #expect(throws: LogError.unreadable(1, "there is no state that it departs from")) {
+      try ScopeLog(records).history()
+    }
+    try await records.close()
+  }
+
+  @Test("A record that is not what it should be is named")
+  func badRecord() async throws {
+    let log = try ScopeLog(path)
+    try await log.snapshot(history())
+    try await log.records.append(.set, Array(#"{"sequence":-1,"fragments":[]}"#.utf8)).durable()
+    #expect(
+      throws: LogError.unreadable(
+        1, "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))")
+    ) { try log.history() }
+    try await log.records.close()
+  }
+}
+
+@Suite("A server that is killed and started again", .serialized)
+@MainActor
+struct ServerRestartTests {
+  private let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("server-log-\(UUID().uuidString)").path
+
+  private func start(port: UInt16, snapshotEvery: Int = 10_000) async throws -> (
+    server: Server, scope: Scope, log: ScopeLog, port: UInt16
+  ) {
+    let server = Server()
+    let scope = Scope(name: "Canvas", root: Canvas())
+    let log = try ScopeLog(path)
+    try await server.host(scope, log: log, snapshotEvery: snapshotEvery)
+    let bound = try await server.listen(port: port)
+    return (server, scope, log, bound)
+  }
+
+  @Test("What clients were told is there again, and what they had not sent is applied once")
+  func restart() async throws {
+    var running = try await start(port: 0, snapshotEvery: 4)
+    let one = try await Participant(port: running.port)
+    let two = try await Participant(port: running.port)
+    var expected = 0
+    for round in 0..<5 {
+      for number in 0..<3 {
+        let shape = Shape()
+        shape.label = "\(round) \(number)"
+        one.canvas.shapes.append(shape)
+        one.canvas.likes += 1
+        one.scope.flush()
+        two.canvas.likes += 1
+        two.scope.flush()
+        expected += 2
+      }
+      if round.isMultiple(of: 2) { await one.settle() }
+      // The process is gone: whatever it had in memory, and its connections.
+      await running.server.stop()
+      try await running.log.records.close()
+      running = try await start(port: running.port, snapshotEvery: 4)
+    }
+    await one.settle()
+    await two.settle()
+    let likes = expected
+    await two.observe(two.canvas, until: { $0.likes == likes && $0.shapes.count == 15 })
+    await one.observe(one.canvas, until: { $0.likes == likes })
+    #expect(one.scope.canonicalJSON == two.scope.canonicalJSON)
+    #expect(running.scope.canonicalJSON == two.scope.canonicalJSON)
+    await running.server.stop()
+    try await running.log.records.close()
+  }
+}
