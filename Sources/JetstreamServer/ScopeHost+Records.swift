@@ -6,7 +6,7 @@ extension ScopeHost {
   /// Something was accepted, or decided, or both: it is handed to whoever keeps it.
   func keep(_ item: StreamItem?, _ decision: ScopeRecord.Decision? = nil) {
     if let decision {
-      clients[decision.client, default: ClientDecisions()].decide(decision)
+      clients[decision.client, default: ClientDecisions()].decide(decision, at: item?.sequence)
     }
     guard item != nil || decision != nil else { return }
     guard let store else { return }
@@ -44,7 +44,7 @@ extension ScopeHost {
     clients = history.clients.mapValues(ClientDecisions.init)
     for record in history.records {
       if let decision = record.decision {
-        clients[decision.client, default: ClientDecisions()].decide(decision)
+        clients[decision.client, default: ClientDecisions()].decide(decision, at: record.sequence)
       }
       guard let sequence = record.sequence else { continue }
       scope.apply(record.fragments)
@@ -76,9 +76,5 @@ extension ClientDecisions {
 
   var history: ScopeHistory.Client {
     ScopeHistory.Client(decided: decided, checksum: lastChecksum, decisions: decisions)
-  }
-
-  mutating func decide(_ decision: ScopeRecord.Decision) {
-    decide(decision.number, checksum: decision.checksum, decision.fragmentReplies)
   }
 }

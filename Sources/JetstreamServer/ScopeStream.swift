@@ -73,10 +73,13 @@ struct ClientDecisions {
     return .decided(known.fragmentReplies)
   }
 
-  mutating func decide(_ number: Int, checksum: UInt32, _ replies: [FragmentReply]) {
-    decided = number
-    lastChecksum = checksum
-    decisions.append(.init(number: number, fragmentReplies: replies))
+  /// - Parameter sequence: the place in the order, if something was done.
+  mutating func decide(_ decision: ScopeRecord.Decision, at sequence: Int?) {
+    decided = decision.number
+    lastChecksum = decision.checksum
+    decisions.append(
+      .init(
+        number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence))
   }
 
   /// The client knows what became of its sets up to a number. The last decision is kept, to recognise its

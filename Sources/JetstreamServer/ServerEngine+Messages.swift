@@ -214,8 +214,8 @@ extension ServerEngine {
     switch known.verdict(on: number, checksum: checksum) {
     case .new: submit(sync, from: session, to: host, as: (client, number, checksum))
     case .decided(let replies):
-      // It stands in the order already, and the client was told so before, or is told now.
-      reply(to: sync, of: session, ScopeHost.Result(replies: replies))
+      // It stands in the order already: nothing is done at this place.
+      reply(to: sync, of: session, ScopeHost.Result(replies: replies, effective: []))
     case .contradiction:
       answer(sync, to: session, rejecting: .setNumberReused(number))
     }

@@ -13,6 +13,8 @@ struct IntentReference {
   /// Who was put where since the last check, and not taken out again.
   private var inserted: [Key: Set<String>] = [:]
   private var authors: [Key: String] = [:]
+  /// What the server has not done, and whose property it would have changed: that has to be gone.
+  private var leftOut: [(holder: String, words: String)] = []
   private let countersAddUp: Bool
   private let collectionsKeepIntents: Bool
 
@@ -85,6 +87,11 @@ struct IntentReference {
     }
   }
 
+  /// The server has not done what a set does with an element of a model's collection.
+  mutating func note(leftOut element: String, of holder: String, by set: SubmittedSet) {
+    leftOut.append((holder, "The server has left out what \(set) does with \(element.prefix(8))"))
+  }
+
   /// The server has made changes of its own. What it has changed of a model that it has removed at the same
   /// time is in no set, and seen when somebody brings the model back.
   mutating func forgetUnreachable(
@@ -108,9 +115,11 @@ struct IntentReference {
   mutating func problems(
     in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
   ) -> [String] {
-    if touched.isEmpty { return [] }
-    defer { (touched, inserted) = ([], [:]) }
-    return problems(
+    if touched.isEmpty, leftOut.isEmpty { return [] }
+    defer { (touched, inserted, leftOut) = ([], [:], []) }
+    let reachable = stream.reachable(kinds)
+    let missing = leftOut.filter { reachable.contains($0.holder) }.map(\.words)
+    return missing + problems(
       of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
       in: stream, kinds)
   }

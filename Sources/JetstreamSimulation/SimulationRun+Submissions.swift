@@ -13,9 +13,13 @@ extension SimulationRun {
       let sent = message["fragments"]?.elements ?? []
       // One that is sent again.
       if submissions[key] != nil { continue }
+      // One that is decided may wait for its place, which is still to come.
+      let waiting = client.sets.drop { $0.session == session || $0.verdicts != nil }
+      let candidates = client.sets.filter { $0.session != session && $0.verdicts != nil }
       guard
-        let set = client.sets.first(where: { $0.session != session }),
-        set.isCarried(by: sent, ownRoot: client.ownRoot)
+        let set = ([waiting.first].compactMap(\.self) + candidates).first(where: {
+          $0.session != session && $0.isCarried(by: sent, ownRoot: client.ownRoot)
+        })
       else {
         report(
           .messages, "Client \(client.number) sends what is none of its undecided sets: \(message)")
@@ -103,7 +107,8 @@ extension SimulationRun {
         intent.leaveOut(what: effective, root: root, ownRoot: client.ownRoot)
         for element in whole.elements.subtracting(intent.elements)
         where !set.moves(element) {
-          report(.intent, "The server has left out what \(set) does with \(element.prefix(8))")
+          let holder = whole.uuid == client.ownRoot ? root : whole.uuid
+          intents.note(leftOut: element, of: holder, by: set)
         }
       }
       intents.accept(

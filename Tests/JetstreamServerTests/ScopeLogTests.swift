@@ -12,7 +12,8 @@ struct ScopeLogTests {
     let root = UUID()
     let client = UUID()
     let decision = ScopeStanding.Decision(
-      number: 3, fragmentReplies: [FragmentReply(), FragmentReply(error: .rejected("no"))])
+      number: 3, fragmentReplies: [FragmentReply(), FragmentReply(error: .rejected("no"))],
+      sequence: 6)
     return ScopeHistory(
       epoch: "first", sequence: 7,
       state: [

@@ -17,11 +17,11 @@ extension Replica {
     guard standing.resumes else { return stateStanding = standing }
     beginBatch()
     noteHistory(of: standing)
-    for (at, replies) in decided(by: standing) {
-      if replies.allSatisfy({ $0.error != nil }) {
-        conclude(at, replies, effective: nil)
+    for (at, decision) in decided(by: standing) {
+      if decision.sequence == nil {
+        conclude(at, decision.fragmentReplies, effective: [])
       } else {
-        pending[at].decision = replies
+        pending[at].decision = decision.fragmentReplies
       }
     }
     hasState = true
@@ -34,19 +34,24 @@ extension Replica {
     beginBatch()
     noteHistory(of: standing)
     // Whatever was accepted is part of the state.
-    for (at, replies) in decided(by: standing) { conclude(at, replies, effective: []) }
+    for (at, decision) in decided(by: standing) {
+      conclude(at, decision.fragmentReplies, effective: [])
+    }
     position = standing.position
   }
 
   /// The pending sets that the server has decided, the last one first, so that places stay right.
-  private func decided(by standing: ScopeStanding) -> [(at: Int, replies: [FragmentReply])] {
+  private func decided(
+    by standing: ScopeStanding
+  ) -> [(at: Int, decision: ScopeStanding.Decision)] {
     let decisions = Dictionary(
-      standing.decisions.map { ($0.number, $0.fragmentReplies) },
-      uniquingKeysWith: { first, _ in first })
+      standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.indices.reversed().compactMap { at in
       let entry = pending[at]
       guard entry.number <= standing.decided else { return nil }
-      return (at, decisions[entry.number] ?? entry.set.fragments.map { _ in FragmentReply() })
+      let unknown = ScopeStanding.Decision(
+        number: entry.number, fragmentReplies: entry.set.fragments.map { _ in FragmentReply() })
+      return (at, decisions[entry.number] ?? unknown)
     }
   }
 

@@ -20,11 +20,14 @@ public struct ScopeStanding: Sendable, Hashable {
     public var number: Int
     /// One answer for each fragment, in the same order.
     public var fragmentReplies: [FragmentReply]
+    /// The place of the set in the scope's order; nil if nothing of it has had an effect.
+    public var sequence: Int?
 
     /// Makes a decision.
-    public init(number: Int, fragmentReplies: [FragmentReply]) {
+    public init(number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil) {
       self.number = number
       self.fragmentReplies = fragmentReplies
+      self.sequence = sequence
     }
   }
 
@@ -108,13 +111,23 @@ extension ScopeStanding.Decision {
     var replies: [FragmentReply] = []
     for element in elements { replies.append(try FragmentReply(json: element)) }
     self.init(number: number, fragmentReplies: replies)
+    switch object["sequence"] {
+    case nil, .null?: break
+    case let value?:
+      guard let sequence = value.wholeNumber else {
+        throw .invalid(field: "sequence", problem: "should be a whole number from 0 up")
+      }
+      self.sequence = sequence
+    }
   }
 
   /// The decision as JSON.
   public var json: JSONValue {
-    [
+    var object: JSONObject = [
       "number": .integer(Int64(number)),
       "fragmentReplies": .array(fragmentReplies.map(\.json)),
     ]
+    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    return .object(object)
   }
 }
