@@ -116,6 +116,8 @@ extension Scope {
     // Whatever waits for an interval is looked at when the interval has passed, if not before.
     defer {
       if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
+      if !remembered.isEmpty { remembered = [:] }
+      othersWrote = false
     }
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
@@ -124,7 +126,8 @@ extension Scope {
     let isWhole = wholeAnyway || onWholeChanges.hasListeners
     var whole: [SyncFragment] = []
     var wholeUndo: [SyncFragment] = []
-    holdBackUnshared(&undo)
+    holdBackUnshared()
+    findTakenAway()
     fragments.reserveCapacity(entered.count + changed.count)
     undo.reserveCapacity(changed.count)
     for record in entered where record.isNew && record.scope === self {
@@ -137,7 +140,6 @@ extension Scope {
       fragments.append(fragment)
       if isWhole { whole.append(fragment) }
     }
-    if keepsRemovedModels { undo += knownModelsThatLeft() }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
       let differences = record.takeDifferences(whole: isWhole) { [throttle] in
@@ -157,6 +159,7 @@ extension Scope {
         wholeUndo.append(differences.before.with(differences.wholeBefore).fragment(of: record))
       }
     }
+    undo = departedModels(namedBy: undo, addedBy: fragments) + undo
     if !left.isEmpty {
       let gone = takeLeft()
       for model in gone {

@@ -128,7 +128,8 @@ extension Forest {
   }
 
   /// Who is told values is told the one that the property has at that moment, which another observer
-  /// may have changed in this tick; the next tick tells what is left. False for all others.
+  /// may have changed in this tick; the next tick tells what is left. The same goes for who reads the
+  /// value when told. False for all others.
   private func checkLoosely(_ watcher: ForestWatcher, at start: String) -> Bool {
     let log = watcher.log
     let now = watcher.value(reference)
@@ -141,6 +142,7 @@ extension Forest {
           "\(watcher.name) was told \(told) after \(last)")
         watcher.last = String(told.dropFirst(last.count + 4))
       }
+    case .composite: if !log.told.isEmpty { watcher.last = log.seen }
     case .difference: watcher.last = reference.text(log.rows)
     default: return false
     }
