@@ -118,7 +118,8 @@ extension FragmentWriter {
           let model = created[child] ?? held[child], let record = model.record,
           record.scope == nil, record.captureScope == nil || record.captureScope === scope
         else { return }
-        if record.parents.all.contains(where: { scope.hasLeft($0.parent) }) {
+        if record.parents.all.contains(where: { $0.parent.isKeptAsLeft && scope.hasLeft($0.parent) }
+        ) {
           scope.keepAsLeft(record)
           kept.append(model)
         } else {

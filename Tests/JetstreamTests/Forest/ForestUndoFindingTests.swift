@@ -101,6 +101,26 @@ import Testing
     try checkWayBack()
   }
 
+  @Test("J051: what others put where a change hides it, and what holds itself, is let go")
+  func circleBehindChange() throws {
+    let hidden = Plant()
+    root.items = [hidden]
+    try begin()
+    let before = Plant.alive.load(ordering: .relaxed)
+    root.left = root
+    let uuid = UUID()
+    let report = scope.apply([
+      change(of: root, ["left": .string(uuid.wireText), "items": []]),
+      SyncFragment(
+        .add, uuid: uuid, className: "Plant",
+        properties: ["others": [.string(uuid.wireText), .string(hidden.uuid.wireText)]]),
+    ])
+    #expect(report.isComplete)
+    #expect(hidden.parents.isEmpty)
+    root.left = nil
+    #expect(Plant.alive.load(ordering: .relaxed) == before)
+  }
+
   @Test("J051: what others take out of a model that has left does not come back with it")
   func takenOutOfDeparted() throws {
     let (away, below) = (Plant(), Plant())
