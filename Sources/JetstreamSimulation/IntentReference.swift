@@ -119,9 +119,10 @@ struct IntentReference {
     defer { (touched, inserted, leftOut) = ([], [:], []) }
     let reachable = stream.reachable(kinds)
     let missing = leftOut.filter { reachable.contains($0.holder) }.map(\.words)
-    return missing + problems(
-      of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
-      in: stream, kinds)
+    return missing
+      + problems(
+        of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
+        in: stream, kinds)
   }
 
   /// Where the stream is not what all accepted sets together mean.

@@ -98,6 +98,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
   /// is out of reach, the server turns the client away, which ends a client of this version for good.
   public var handshakeTimeout = 12_000
+  /// Whether a server that promises to be durable has a journal. Without one it cannot keep the promise,
+  /// unless the world's storage does.
+  public var hasJournal = true
   /// How long it takes until what a durable server writes is safe, in milliseconds.
   public var diskDelay = 0...40
   /// How long nothing but the passing of time happens, in milliseconds.
@@ -121,13 +124,13 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// Nothing but delays.
   public static let calm = SimulationConfiguration(name: "calm")
 
-  /// What version 1 of the protocol promises to survive: delays, cuts, partitions and sessions that
-  /// expire.
+  /// What any network does: delays, cuts, partitions and sessions that expire.
   public static let rough: SimulationConfiguration = {
     var configuration = SimulationConfiguration(name: "rough")
     configuration.faults.cut = 0.03
     configuration.faults.partition = 0.02
     configuration.faults.expiry = 0.006
+    configuration.promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
     return configuration
   }()
 

@@ -52,7 +52,7 @@ final class SimulationRun {
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
     storage = world.makeStorage()
     journal =
-      configuration.promises.contains(.serverIsDurable)
+      configuration.promises.contains(.serverIsDurable) && configuration.hasJournal
       ? SimulatedJournal(
         random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay) : nil
     intents = IntentReference(configuration.promises)

@@ -30,8 +30,9 @@ struct ProtocolTwoTests {
     world.server.advance(to: world.now + .seconds(3600))
   }
 
-  private func expectEqual(_ clients: WorldClient..., sourceLocation: SourceLocation = #_sourceLocation)
-  {
+  private func expectEqual(
+    _ clients: WorldClient..., sourceLocation: SourceLocation = #_sourceLocation
+  ) {
     for client in clients {
       #expect(
         client.scope.canonicalJSON == world.scope.canonicalJSON, sourceLocation: sourceLocation)
@@ -56,7 +57,9 @@ struct ProtocolTwoTests {
     one.sent = []
     one.canvas.shapes.remove(at: 100)
     world.settle()
-    let frame = one.sent.first { $0.count > 40 && String(decoding: $0, as: UTF8.self).contains("ScopeSync") }
+    let frame = one.sent.first {
+      $0.count > 40 && String(decoding: $0, as: UTF8.self).contains("ScopeSync")
+    }
     #expect(frame.map(\.count) ?? .max < 400)
     #expect(world.canvas.shapes.count == 199)
     expectEqual(one, two)
@@ -138,7 +141,11 @@ struct ProtocolTwoTests {
     for client in [one, two] {
       let shape = client.canvas.shapes[0]
       client.canvas.shapes.remove(shape)
-      if client === one { client.canvas.hidden.append(shape) } else { client.canvas.selected = shape }
+      if client === one {
+        client.canvas.hidden.append(shape)
+      } else {
+        client.canvas.selected = shape
+      }
       if client === two { client.canvas.hidden.insert(shape, at: 0) }
       client.scope.flush()
     }
@@ -147,9 +154,11 @@ struct ProtocolTwoTests {
     expectEqual(one, two)
   }
 
-  @Test("A server that has lost its history: what is pending is sent again, or taken back", arguments: [
-    HistoryLoss.recover, .discard,
-  ])
+  @Test(
+    "A server that has lost its history: what is pending is sent again, or taken back",
+    arguments: [
+      HistoryLoss.recover, .discard,
+    ])
   func historyLost(policy: HistoryLoss) {
     var configuration = ClientEngine.Configuration()
     configuration.onHistoryLoss = policy

@@ -122,7 +122,9 @@ struct RevivalTests {
     expectEqual(x: 97)
   }
 
-  @Test("Changed, removed, brought back and changed by others while it is removed here: the last counts")
+  @Test(
+    "Changed, removed, brought back and changed by others while it is removed here: the last counts"
+  )
   func severalTimesInOneFrame() throws {
     client.canvas.shapes.remove(mine)
     client.scope.flush()

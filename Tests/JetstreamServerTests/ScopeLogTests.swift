@@ -78,7 +78,9 @@ struct ScopeLogTests {
     try await log.records.append(.set, Array(#"{"sequence":-1,"fragments":[]}"#.utf8)).durable()
     #expect(
       throws: LogError.unreadable(
-        1, "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))")
+        1,
+        "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))"
+      )
     ) { try log.history() }
     try await log.records.close()
   }

@@ -93,6 +93,7 @@ struct OwnWorldTests {
     var configuration = SimulationConfiguration.rough
     configuration.faults.serverCrash = 0.02
     configuration.promises = .serverIsDurable
+    configuration.hasJournal = false
     return configuration
   }
 

@@ -14,6 +14,10 @@ public struct ChangeSet: Sendable, Hashable {
   public let fragments: [SyncFragment]
   /// What takes the set back: models that have left the scope with it as additions, with the values that
   /// the others know, then for each change one that leads to the old values, in the same order.
+  ///
+  /// Among the additions are also models that the set adds although the others know them, as those that
+  /// have been in another scope: with the values from before. Models that have left are in it only if
+  /// ``Scope/keepsRemovedModels`` says so.
   public let undo: [SyncFragment]
   /// Who made the changes, if anybody has said so.
   public internal(set) var author: String?

@@ -19,6 +19,10 @@ struct CollectionEdit {
   /// The change that `steps` were, which have led to `now`.
   init(_ steps: some Collection<ListOperation>, now: ModelList) {
     let stretches = StepComposition(steps, newCount: now.count).stretches()
+    if Self.isNothingToOthers(stretches, steps, now) {
+      (forward, backward) = ([], [])
+      return
+    }
     var removals: [PropertyOperation] = []
     var placements: [PropertyOperation] = []
     // What stands is behind the last one in place; everything up to a stretch is, when its turn comes.
@@ -66,6 +70,27 @@ struct CollectionEdit {
       }
     }
     backward = removals + placements
+  }
+
+  /// Whether others, who know models by their UUIDs, see the same as before: an instance may have been
+  /// replaced by another one with its UUID. Only where that is so, the size of the collection counts.
+  private static func isNothingToOthers(
+    _ stretches: (new: [StepComposition.Stretch], removed: [(offset: Int, model: ModelObject)]),
+    _ steps: some Collection<ListOperation>, _ now: ModelList
+  ) -> Bool {
+    let inserted = stretches.new.filter(\.isNew)
+    let count = inserted.reduce(0) { $0 + $1.count }
+    if count == 0 || count != stretches.removed.count { return false }
+    let removed = Set(stretches.removed.map { $0.model.uuid })
+    for stretch in inserted {
+      for offset in 0..<stretch.count where !removed.contains(now[stretch.newOffset + offset].uuid)
+      {
+        return false
+      }
+    }
+    let before = Array(steps).undone(on: now)
+    return before.count == now.count
+      && zip(before.models, now.models).allSatisfy { $0.uuid == $1.uuid }
   }
 
   /// Models that stood side by side in the old content: one that is gone, or a stretch of the new one.

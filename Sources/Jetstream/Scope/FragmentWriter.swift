@@ -14,6 +14,10 @@ struct FragmentWriter {
   var held: [UUID: ModelObject] = [:]
   /// Kept models that became objects, since a known property refers to them.
   var materialised: [UUID] = []
+  /// Models that fragments have changed and that the tree does not show as the others see them.
+  var beside: [UUID] = []
+  /// Models that only such models hold, and that count as having left.
+  var kept: [ModelObject] = []
   /// Values that were kept and may refer to models that have left.
   var unknownValues: [JSONValue] = []
   /// Those of them that a value refers to.
@@ -59,6 +63,7 @@ struct FragmentWriter {
   /// Writes all of them, the additions first: changes may be of models that are added behind them.
   mutating func writeAll(_ fragments: [SyncFragment]) {
     prepare(fragments)
+    if !isLocal { scope.othersWrote = true }
     for at in fragments.indices where fragments[at].kind == .add { write(fragments[at], at: at) }
     for at in fragments.indices where fragments[at].kind == .change {
       write(fragments[at], at: at)
@@ -78,6 +83,7 @@ struct FragmentWriter {
   }
 
   mutating func write(_ fragment: SyncFragment, at position: Int) {
+    noteKnown(fragment)
     let isKept = scope.unknown?.fragments[fragment.uuid] != nil
     let errorCount = report.errors.count
     if isKept {
@@ -88,7 +94,7 @@ struct FragmentWriter {
     // An object that has left is kept up to date, as far as it can be.
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
     guard let model = find(fragment.uuid) else {
-      if fragment.kind == .change, !isKept {
+      if fragment.kind == .change, !isKept, scope.remembered[fragment.uuid] == nil {
         fail(position, .unknownModel(fragment.className, fragment.uuid))
       }
       return
@@ -173,6 +179,7 @@ struct FragmentWriter {
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
     let materialised = keepMaterialised()
     keepDeparted()
+    keepBeside()
     var lost: [(position: Int, fragment: SyncFragment)] = []
     for (position, fragment) in fragments.enumerated() {
       guard let model = created[fragment.uuid], let record = model.record,
@@ -185,7 +192,10 @@ struct FragmentWriter {
       }
       scope.forget(record)
       report.orphans.append(model)
-      if !referenced.contains(fragment.uuid) { lost.append((position, fragment)) }
+      // What it was put into may be remembered only.
+      if !referenced.contains(fragment.uuid), scope.remembered[fragment.uuid] == nil {
+        lost.append((position, fragment))
+      }
     }
     if lost.isEmpty { return }
     let live = scope.unknownModelUUIDs()

@@ -1,42 +1,5 @@
 import Foundation
 
-extension Scope {
-  /// The models that have left as the others know them, with what others have put into them since.
-  func knownModelsThatLeft() -> [SyncFragment] {
-    var result: [SyncFragment] = []
-    var seen: Set<ObjectIdentifier> = []
-    var open: ContiguousArray<ModelRecord> = []
-    for model in left {
-      if let record = model.record, hasLeft(record) { open.append(record) }
-    }
-    open.reverse()
-    while let record = open.popLast() {
-      let known = record.known()
-      result.append(known)
-      record.forEachChild { child, index in
-        let (below, property) = (child.ensureRecord(), record.schema.properties[index])
-        guard property.isSynced, below.scope == nil, !hasLeft(below),
-          known.properties[property.wireName]?.names(below.uuid) == true,
-          seen.insert(ObjectIdentifier(below)).inserted
-        else { return }
-        open.append(below)
-      }
-    }
-    return result
-  }
-}
-
-extension JSONValue {
-  /// Whether the value of a property that holds models names this one.
-  fileprivate func names(_ uuid: UUID) -> Bool {
-    switch self {
-    case .string(let text): UUID(wireText: text) == uuid
-    case .array(let elements): elements.contains { $0.names(uuid) }
-    default: false
-    }
-  }
-}
-
 extension ModelRecord {
   /// The model as an addition with every synced property.
   func addFragment(

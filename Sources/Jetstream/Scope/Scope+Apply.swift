@@ -81,6 +81,7 @@ extension Scope {
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
+    othersWrote = true
     for (position, fragment) in fragments.enumerated().reversed() {
       writer.write(fragment, at: position)
     }
@@ -92,7 +93,11 @@ extension Scope {
   ) -> ApplyReport {
     finishApplying()
     writer.forgetOrphans(among: fragments)
-    if !keepingOrphans { writer.report.releaseOrphans() }
+    if keepingOrphans {
+      writer.report.orphans += writer.kept
+    } else {
+      writer.report.releaseOrphans()
+    }
     unknown?.pruneIfDue()
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
     onRemoteSync.fire(fragments)

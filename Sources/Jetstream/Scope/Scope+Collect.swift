@@ -114,13 +114,16 @@ extension Scope {
     // Whatever waits for an interval is looked at when the interval has passed, if not before.
     defer {
       if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
+      if !remembered.isEmpty { remembered = [:] }
+      othersWrote = false
     }
     guard hasCollectedChanges || !unshared.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
     var undo: [SyncFragment] = []
     let withValues = withValues || onSealedChanges.hasListeners
     var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
-    holdBackUnshared(&undo)
+    holdBackUnshared()
+    findTakenAway()
     fragments.reserveCapacity(entered.count + changed.count)
     undo.reserveCapacity(changed.count)
     for record in entered where record.isNew && record.scope === self {
@@ -132,7 +135,6 @@ extension Scope {
       }
       fragments.append(fragment)
     }
-    if keepsRemovedModels { undo += knownModelsThatLeft() }
     var heldBack: ContiguousArray<ModelRecord> = []
     for record in changed where !record.bases.isEmpty && record.scope === self {
       let differences = record.takeDifferences(withOutcomes: withValues) { [throttle] in
@@ -150,6 +152,7 @@ extension Scope {
         outcomes[PropertyKey(uuid: record.uuid, name: key)] = outcome
       }
     }
+    undo = departedModels(namedBy: undo, addedBy: fragments) + undo
     if !left.isEmpty {
       let gone = takeLeft()
       for model in gone {

@@ -198,6 +198,7 @@ struct WayBack {
   private let unshared: ContiguousArray<ModelRecord>
   private let throttle: SyncThrottle
   private let left: ContiguousArray<ModelObject>
+  private let remembered: [UUID: SyncFragment]
 
   init(of scope: Scope) {
     values = scope.savedValues()
@@ -205,6 +206,7 @@ struct WayBack {
     unshared = scope.unshared
     throttle = scope.throttle
     left = scope.left
+    remembered = scope.remembered
   }
 
   /// Nobody has been told of the set: what is new is still new.
@@ -222,6 +224,7 @@ struct WayBack {
       record.isKeptAsLeft = true
     }
     scope.left = left
+    scope.remembered = remembered
     scope.entered = entered
     scope.unshared = unshared
     scope.throttle = throttle

@@ -8,9 +8,7 @@ extension Scope {
 
   /// Finds the models that others have known, and that only local properties hold by now: towards
   /// others these are gone, so they are new when a synced property holds them again.
-  ///
-  /// - Parameter willForget: is called with each of them, while it is known what others know of it.
-  func findUnshared(_ willForget: (ModelRecord) -> Void = { _ in }) {
+  func findUnshared() {
     if loosened.isEmpty { return }
     var reachability = Reachability(self, onlySynced: true)
     var open = loosened
@@ -19,7 +17,7 @@ extension Scope {
       guard record.scope === self, !record.isNew, !isRoot(record),
         reachability.unreached(from: record).contains(where: { $0 === record })
       else { continue }
-      willForget(record)
+      remember(record)
       record.dropBases()
       record.isNew = true
       unshared.append(record)
@@ -28,11 +26,10 @@ extension Scope {
   }
 
   /// Takes models that only local properties hold out of what was collected. They count as new for
-  /// as long as that lasts. Those that others have known are added to `undo`: for them they have left.
-  func holdBackUnshared(_ undo: inout [SyncFragment]) {
+  /// as long as that lasts. Towards those others that have known them, they have left.
+  func holdBackUnshared() {
     guard hasLocalReferences else { return }
-    let isKept = keepsRemovedModels
-    findUnshared { if isKept { undo.append($0.known()) } }
+    findUnshared()
     var reachability = Reachability(self, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
     let candidates = unshared + entered
@@ -51,7 +48,7 @@ extension Scope {
     }
     for record in changed where !record.bases.isEmpty && record.scope === self {
       guard isHeldBack(record) else { continue }
-      if isKept, !record.isNew { undo.append(record.known()) }
+      if !record.isNew { remember(record) }
       record.dropBases()
       record.isNew = true
     }

@@ -64,6 +64,12 @@ public final class Scope: TickClient {
   private var leftByUUID: [UUID: ModelObject] = [:]
   private var leftIndexed = 0
   @exclusivity(unchecked) var changed: ContiguousArray<ModelRecord> = []
+  /// What the others know of models that cannot be asked, since the last change set: they have gone into
+  /// another scope, only local properties hold them, or others have put them where nothing here shows
+  /// them.
+  var remembered: [UUID: SyncFragment] = [:]
+  /// Whether fragments of others were applied since the last change set.
+  var othersWrote = false
   /// New models that only local properties hold: others learn of them when a synced one does.
   @exclusivity(unchecked) var unshared: ContiguousArray<ModelRecord> = []
   /// Models that have lost a parent and may be such models since, although others know them.
@@ -141,6 +147,7 @@ public final class Scope: TickClient {
       record.isKeptAsLeft = false
       if record.captureScope === self { forget(record) }
     }
+    remembered = [:]
     unknown = nil
   }
 
@@ -226,6 +233,7 @@ public final class Scope: TickClient {
       // It has only been away; what holds it now may be local.
       if !record.isNew { loosen(record) }
     } else {
+      record.captureScope?.giveAway(record)
       record.dropBases()
       record.captureScope = self
       // The scope that it has left keeps it, but from here on this one may have to as well.
@@ -264,6 +272,8 @@ public final class Scope: TickClient {
       // It has left before, and what brought it back is taken back.
       startCollecting()
     } else if record.isNew || (isWritingRemotely && modification?.isRollingBack != true) {
+      // Others may still have it in what has left, or where a change that waits hides it.
+      if !record.isNew, hasCollectedChanges || !remembered.isEmpty { remember(record) }
       forget(record)
     } else if let model = record.model {
       if !record.isKeptAsLeft {

@@ -60,18 +60,7 @@ final class UnknownStore {
   /// Takes in what a fragment says of a kept model; an addition says everything.
   func update(by fragment: SyncFragment, resetsMissing: Bool) {
     guard let kept = fragments[fragment.uuid] else { return }
-    var result = kept
-    if fragment.kind == .add || resetsMissing {
-      guard fragment.className == kept.className else { return }
-      result.properties = fragment.properties
-    } else {
-      for (key, value) in fragment.properties { result.properties[key] = value }
-      for entry in fragment.operations {
-        result.properties[entry.key] = PropertyOperation.apply(
-          entry.operations, to: result.properties[entry.key])
-      }
-    }
-    fragments[fragment.uuid] = result
+    fragments[fragment.uuid] = kept.updated(by: fragment, resetsMissing: resetsMissing)
   }
 
   /// Forgets, now and then, what does not count any more. Until then it can be referred to again.

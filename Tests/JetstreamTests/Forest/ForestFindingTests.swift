@@ -85,6 +85,21 @@ import Testing
     #expect(told == ["0 -> 1"] && seen == [0, 1])
   }
 
+  @Test("J023: what an observer of a composite has seen when it was told is not told again")
+  func seenWhenTold() {
+    let plant = Plant()
+    let scope = manualScope(plant)
+    var seen: [Int] = []
+    plant.observeChange(keys: ["title"]) { plant.number = 4 }
+    plant.observeChange(\.total) { seen.append(plant.total) }
+    plant.title = "a"
+    plant.number = 1
+    scope.flush()
+    #expect(seen == [4])
+    scope.flush()
+    #expect(seen == [4])
+  }
+
   @Test("J041: a composite's model that goes while a tick delivers is not called")
   func goneWhileDelivering() {
     let read = Plant()

@@ -12,6 +12,8 @@ final class ForestLog {
   var content: [ListKey: [Int]] = [:]
   /// What coalesced observers were told.
   var told: [String] = []
+  /// The composite as it was when its observer was told that it is another one.
+  var seen = ""
   /// What observers of a composite were told at once.
   var values: [(old: Int, new: Int)] = []
   /// Which rows a query has shown again.
@@ -33,6 +35,11 @@ final class ForestLog {
   func tell(_ text: String) {
     told.append(text)
     forest.called(self)
+  }
+
+  func composite(_ id: Int, _ key: CompositeKey) {
+    if let plant = forest.plants[id] { seen = "\(plant[keyPath: Plant.path(key)])" }
+    tell("value")
   }
 
   func value(_ old: Int, _ new: Int) {

@@ -191,6 +191,7 @@ extension ForestReference {
     applying = nil
     settle(remotely: true)
     findUnshared(scope)
+    leaveCreated(scope)
     created = []
   }
 

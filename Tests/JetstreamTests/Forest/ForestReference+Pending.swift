@@ -32,6 +32,19 @@ extension ForestReference {
     if remotely || fresh.contains(id) { forget(id) }
   }
 
+  /// What others have put below somebody who has left is theirs, as what has left itself.
+  mutating func leaveCreated(_ scope: Int) {
+    var open = capture.filter { $0.value == scope && !fresh.contains($0.key) }.map(\.key)
+      .filter { self.scope(of: $0) == nil }
+    while let id = open.popLast() {
+      for (child, key) in nodes[id]!.children where key != "picks" && created.contains(child) {
+        guard capture[child] == nil, self.scope(of: child) == nil else { continue }
+        capture[child] = scope
+        open.append(child)
+      }
+    }
+  }
+
   mutating func forget(_ id: Int) {
     capture[id] = nil
     bases[id] = nil

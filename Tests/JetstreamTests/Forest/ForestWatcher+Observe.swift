@@ -84,7 +84,7 @@ extension ForestWatcher {
     case .treeSignal:
       return [plant.signals.onTreeChange.listen(ear) { _, _ in log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(ear, Plant.path(key)) { _ in log.tell("value") }]
+      return [plant.observeChange(ear, Plant.path(key)) { _ in log.composite(id, key) }]
     case .compositeValue(let key):
       return [
         plant.observeChange(ear, Plant.path(key)) { _, old, new in
@@ -176,7 +176,7 @@ extension ForestWatcher {
       return [plant.observeTreeChange(path: key.rawValue) { log.tell("tree") }]
     case .treeSignal: return [plant.signals.onTreeChange.listen { log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(Plant.path(key)) { log.tell("value") }]
+      return [plant.observeChange(Plant.path(key)) { log.composite(id, key) }]
     case .compositeValue(let key):
       return [
         plant.observeChange(Plant.path(key)) { old, new in log.tell("\(old) -> \(new)") }

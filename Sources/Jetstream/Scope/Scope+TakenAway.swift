@@ -1,0 +1,130 @@
+import Foundation
+
+/// Models that others have taken away, and that only changes of this replica hold.
+extension Scope {
+  /// Finds models that changes in no set yet have put somewhere, and that the others do not have any
+  /// more: for them these are new. Cost: as for the changes, and a climb to the root for each model.
+  func findTakenAway() {
+    guard othersWrote else { return }
+    othersWrote = false
+    var tree = KnownTree(self)
+    var open = tree.put
+    while let record = open.popLast() {
+      guard record.scope === self, !record.isNew, !tree.contains(record.uuid) else { continue }
+      record.dropBases()
+      record.isNew = true
+      entered.append(record)
+      record.forEachChild { child, index in
+        if record.schema.properties[index].isSynced, let below = child.record { open.append(below) }
+      }
+    }
+  }
+}
+
+/// The tree as the others know it, to be climbed from below.
+private struct KnownTree {
+  private let scope: Scope
+  /// The models that properties of this replica hold since the last change set.
+  private(set) var put: ContiguousArray<ModelRecord> = []
+  /// The same by the property.
+  private var putInto: [ParentLinks.Link: Set<ObjectIdentifier>] = [:]
+  /// Who holds a model for the others, but not here.
+  private var holders: [UUID: [UUID]] = [:]
+  /// What the root leads to, as far as that was found out.
+  private var reached: Set<UUID> = []
+
+  init(_ scope: Scope) {
+    self.scope = scope
+    for record in scope.changed where record.captureScope === scope && !record.isNew {
+      for change in record.modelChanges {
+        for child in change.takenOut { holders[child, default: []].append(record.uuid) }
+        if change.put.isEmpty { continue }
+        putInto[.init(parent: record, index: change.index)] = Set(
+          change.put.map(ObjectIdentifier.init))
+        if record.scope === scope { put += change.put }
+      }
+    }
+    for (uuid, known) in scope.remembered {
+      scope.forEachModel(namedBy: known) { holders[$0, default: []].append(uuid) }
+    }
+    if let root = scope.rootRecord { reached.insert(root.uuid) }
+  }
+
+  /// Whether the root leads to a model.
+  mutating func contains(_ uuid: UUID) -> Bool {
+    var below: [UUID: UUID] = [:]
+    var visited: Set<UUID> = [uuid]
+    var open = [uuid]
+    while let next = open.popLast() {
+      if reached.contains(next) {
+        var way: UUID? = next
+        while let node = way {
+          reached.insert(node)
+          way = below[node]
+        }
+        return true
+      }
+      forEachHolder(of: next) { holder in
+        guard visited.insert(holder).inserted else { return }
+        below[holder] = next
+        open.append(holder)
+      }
+    }
+    return false
+  }
+
+  private func forEachHolder(of uuid: UUID, _ body: (UUID) -> Void) {
+    holders[uuid]?.forEach(body)
+    guard let record = scope.record(of: uuid) ?? scope.modelThatLeft(uuid)?.record else { return }
+    for link in record.parents.all where link.isSynced {
+      let parent = link.parent
+      guard parent.scope === scope || scope.hasLeft(parent), !parent.isNew,
+        putInto[link]?.contains(ObjectIdentifier(record)) != true
+      else { continue }
+      body(parent.uuid)
+    }
+  }
+}
+
+extension ModelRecord {
+  /// What has become of a property that holds models.
+  fileprivate struct ModelChange {
+    let index: Int
+    /// The models that it holds since then.
+    var put: [ModelRecord] = []
+    /// Those that it held, and does not any more.
+    var takenOut: [UUID] = []
+  }
+
+  /// The changes of synced properties that hold models, since the last change set.
+  fileprivate var modelChanges: [ModelChange] {
+    guard let model else { return [] }
+    return bases.compactMap { base in
+      let property = schema.properties[base.index]
+      guard property.isSynced, property.kind != .plain else { return nil }
+      var change = ModelChange(index: base.index)
+      let steps: [ListOperation]
+      let now: ModelList
+      switch base.value {
+      case .json(let old):
+        old.forEachUUID { change.takenOut.append($0) }
+        if let child = property.access.model(at: model.address + property.offset) {
+          change.put = [child.ensureRecord()]
+        }
+        return change
+      case .steps(let known): (steps, now) = (known, model.list(of: property))
+      case .list(let old):
+        now = model.list(of: property)
+        steps = ListDifference.operations(from: old, to: now)
+      }
+      let stretches = StepComposition(steps, newCount: now.count).stretches()
+      change.takenOut = stretches.removed.map { $0.model.uuid }
+      for stretch in stretches.new where stretch.isNew {
+        for offset in 0..<stretch.count {
+          change.put.append(now[stretch.newOffset + offset].ensureRecord())
+        }
+      }
+      return change
+    }
+  }
+}
