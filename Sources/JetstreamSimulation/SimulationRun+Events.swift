@@ -83,11 +83,18 @@ extension SimulationRun {
   /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
   func rest() {
     network.heal()
+    // That the last frame of a connection is lost, only the next ping tells.
+    var isSure = configuration.faults.loss == 0
     for _ in 0..<6_000 where problems.isEmpty {
       server.scope.flush()
       for client in present { client.scope.flush() }
       let isSafe = server.nextDeadline == nil
-      if isSafe, network.isIdle, present.allSatisfy(\.isAtRest) { return compare() }
+      if isSafe, network.isIdle, present.allSatisfy(\.isAtRest) {
+        if isSure { return compare() }
+        isSure = true
+        pass(.milliseconds(2 * Simulation.Times.ping))
+        continue
+      }
       pass(.milliseconds(20))
       if present.contains(where: { $0.fetchError != nil }) { return }
     }
