@@ -55,7 +55,10 @@ extension ServerEngine {
     switch session.channel.receive(index: message.index) {
     case .process: break
     case .duplicate: return
-    case .gap: return askAgain(session)
+    case .gap:
+      // Everything behind the gap says the same; if the answer is lost, the next ping tells.
+      guard session.askedAt != session.channel.highestReceived else { return }
+      return askAgain(session)
     }
     switch message {
     case .scopeFetch(let fetch): handle(fetch, from: session)
@@ -80,6 +83,7 @@ extension ServerEngine {
 
   /// Messages of the client are missing: it is to send them again.
   private func askAgain(_ session: ServerSession) {
+    session.askedAt = session.channel.highestReceived
     session.queue(session.channel.ping(resendMissing: true))
     waiting.append(session)
   }

@@ -47,6 +47,8 @@ final class ServerSession {
   var transmitted = 0
   /// After a resume, nothing is sent until the client has said something: normally what it has seen.
   var isHeld = false
+  /// What had been received when the client was asked to send again what is missing.
+  var askedAt: Int?
   /// What had been sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration

@@ -69,9 +69,9 @@ final class KeepingStorage: SimulationStorage {
   func clientCrashed(_ number: Int) {}
 }
 
-@Suite("Worlds and storages of an app's own")
+@Suite("Worlds and storages of an app's own", .serialized, .paced)
 struct OwnWorldTests {
-  @Test("Models of an app converge through faults", arguments: 1...10 as ClosedRange<UInt64>)
+  @Test("Models of an app converge through faults", arguments: 1...4 as ClosedRange<UInt64>)
   func ownModels(seed: UInt64) {
     let simulation = Simulation(seed: seed, world: .sketch())
     if let failure = simulation.run().failure { Issue.record("\(simulation.shrink(failure))") }

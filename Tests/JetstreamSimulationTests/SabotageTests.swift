@@ -5,7 +5,7 @@ import Testing
 @testable import JetstreamSimulation
 
 /// What is broken on purpose has to be found, and shortened to little more than what it takes.
-@Suite("Planted faults are found")
+@Suite("Planted faults are found", .serialized, .paced)
 struct SabotageTests {
   /// Runs seeds until one fails, and shortens that.
   private func find(
@@ -38,7 +38,7 @@ struct SabotageTests {
           guard toServer else { return [frame] }
           return [Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)]
         })))
-    #expect(failure.kind == .messages)
+    #expect(failure.kind == .unrest)
     #expect(failure.configuration.absent.count == 2, "\(failure)")
     #expect(failure.events.count <= 8, "\(failure)")
   }

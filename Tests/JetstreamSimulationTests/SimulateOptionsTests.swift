@@ -3,7 +3,7 @@ import Testing
 
 @testable import Simulate
 
-@Suite("The command line of simulate")
+@Suite("The command line of simulate", .paced)
 struct SimulateOptionsTests {
   @Test("What is not given is as usual")
   func defaults() throws {
