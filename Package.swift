@@ -47,7 +47,8 @@ let package = Package(
       name: "Simulate", dependencies: ["JetstreamSimulation"], swiftSettings: settings),
     .testTarget(
       name: "JetstreamSimulationTests",
-      dependencies: ["Jetstream", "JetstreamSimulation", "Simulate"], swiftSettings: settings),
+      dependencies: ["Jetstream", "JetstreamSimulation", "Pacing", "Simulate"],
+      swiftSettings: settings),
     .executableTarget(
       name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
     .executableTarget(
@@ -67,7 +68,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "JetstreamServerTests",
-      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],
       swiftSettings: settings),
     .target(
       name: "MainActorFixture", dependencies: ["Jetstream"], path: "Tests/Fixtures/MainActor",
@@ -76,6 +77,8 @@ let package = Package(
       name: "ReflectionOffFixture", dependencies: ["Jetstream"],
       path: "Tests/Fixtures/ReflectionOff",
       swiftSettings: settings + [.unsafeFlags(["-Xfrontend", "-disable-reflection-metadata"])]),
+    // Lets tests that compute leave room for those that talk over sockets.
+    .target(name: "Pacing", path: "Tests/Fixtures/Pacing", swiftSettings: settings),
     // What the fuzzer and the tests feed with whatever bytes they can think of.
     .target(
       name: "FuzzTargets", dependencies: ["Jetstream"], path: "Tests/FuzzTargets",
@@ -86,16 +89,18 @@ let package = Package(
     .testTarget(
       name: "JetstreamTests",
       dependencies: [
-        "FuzzTargets", "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture",
+        "FuzzTargets", "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture", "Pacing",
         "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.
     .testTarget(
-      name: "JetstreamMainActorTests", dependencies: ["Jetstream"], path: "Tests/Domains/MainActor",
+      name: "JetstreamMainActorTests", dependencies: ["Jetstream", "Pacing"],
+      path: "Tests/Domains/MainActor",
       exclude: manualOnly, swiftSettings: settings + [.define("ON_ACTOR")]),
     .testTarget(
-      name: "JetstreamSideActorTests", dependencies: ["Jetstream"], path: "Tests/Domains/SideActor",
+      name: "JetstreamSideActorTests", dependencies: ["Jetstream", "Pacing"],
+      path: "Tests/Domains/SideActor",
       exclude: manualOnly,
       swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]

@@ -3,7 +3,7 @@ import JetstreamServer
 import Testing
 
 /// Change sets between real clients and a real server.
-@Suite("Change sets between clients")
+@Suite("Change sets between clients", .paced)
 struct ChangeSetWorldTests {
   private let world = InMemoryWorld()
   private let first: WorldClient

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Replicas converge", .serialized)
+@Suite("Replicas converge", .serialized, .paced)
 struct ConvergenceTests {
   @Test("Clients that edit at random, through cuts and reconnects, end equal", arguments: 0..<100)
   func randomEdits(seed: Int) async {

@@ -2,7 +2,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Edits that cross on their way")
+@Suite("Edits that cross on their way", .paced)
 struct InFlightTests {
   private let world = InMemoryWorld()
   private let first: WorldClient

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Nothing that was inserted is lost", .serialized)
+@Suite("Nothing that was inserted is lost", .serialized, .paced)
 struct IntentTests {
   @Test(
     "Whatever is cut, paused or late: what nobody removed is there, what was removed is gone",

@@ -5,7 +5,7 @@ import Testing
 
 /// Clients of protocol 1 send collections whole. What they leave out without having known of it must
 /// not count as removed.
-@Suite("No insertion is lost")
+@Suite("No insertion is lost", .paced)
 struct LostEditTests {
   private let world = InMemoryWorld()
   private let client: WorldClient

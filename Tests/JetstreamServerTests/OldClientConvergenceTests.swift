@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Clients of protocol 1, which do not rebase, converge with the others", .serialized)
+@Suite("Clients of protocol 1, which do not rebase, converge with the others", .serialized, .paced)
 struct OldClientConvergenceTests {
   @Test("Old and new clients edit at random, through cuts, and end equal", arguments: 0..<50)
   func randomEdits(seed: Int) async {

@@ -1,7 +1,7 @@
 import Jetstream
 import Testing
 
-@Suite("The pending queue at random", .serialized)
+@Suite("The pending queue at random", .serialized, .paced)
 struct PendingModelTests {
   @Test(
     "Whatever is decided in whatever order, what is visible is the confirmed values with what is pending",

@@ -2,7 +2,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Taking changes back while others change the same")
+@Suite("Taking changes back while others change the same", .paced)
 struct UndoSyncTests {
   private let world = InMemoryWorld()
   private let first: WorldClient

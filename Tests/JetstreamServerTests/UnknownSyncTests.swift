@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("M10: old and new versions of an app edit together", .serialized)
+@Suite("M10: old and new versions of an app edit together", .serialized, .paced)
 struct UnknownSyncTests {
   let world = InMemoryWorld(unknown: .keep)
   let old: WorldClient

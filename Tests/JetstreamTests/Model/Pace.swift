@@ -1,6 +1,7 @@
+import Pacing
 import Testing
 
-/// Lets the suites that compute run one test at a time.
+/// Lets the suites that compute run one test at a time, in all targets together.
 ///
 /// All tests of a run share a few threads, and each that only computes holds one of them to its end.
 /// Hundreds of these, started at once, would leave those that talk over real sockets beside them
@@ -26,28 +27,4 @@ struct PacedTrait: SuiteTrait, TestTrait, TestScoping {
 
 extension Trait where Self == PacedTrait {
   static var paced: PacedTrait { PacedTrait() }
-}
-
-private actor Pace {
-  static let shared = Pace()
-  private var isTaken = false
-  private var waiting: [CheckedContinuation<Void, Never>] = []
-  private var next = 0
-
-  func enter() async {
-    if isTaken {
-      await withCheckedContinuation { waiting.append($0) }
-    } else {
-      isTaken = true
-    }
-  }
-
-  func leave() {
-    if next < waiting.count {
-      next += 1
-      waiting[next - 1].resume()
-    } else {
-      isTaken = false
-    }
-  }
 }
