@@ -30,9 +30,11 @@ let echo: WebSocketListener.ConnectionHandler = { connection, _ in
 }
 
 /// Runs `body` with a listener on the loopback that is stopped afterwards.
+///
+/// Times are generous unless a test is about them: what else runs may take the threads for a while.
 func withListener(
   host: String = "127.0.0.1",
-  configuration: WebSocketListener.Configuration = .init(),
+  configuration: WebSocketListener.Configuration = .init(handshakeTimeout: .seconds(120)),
   onRequest: @escaping WebSocketListener.RequestHandler = { _ in .text("page") },
   onUpgrade: @escaping WebSocketListener.UpgradeHandler = { _ in .accept },
   onConnection: @escaping WebSocketListener.ConnectionHandler = echo,
@@ -57,7 +59,7 @@ func connect(
 ) async throws -> WebSocketConnection {
   try await WebSocketClient.connect(
     to: "ws://127.0.0.1:\(listener.port)\(path)",
-    configuration: .init(connection: connection))
+    configuration: .init(connection: connection, connectTimeout: .seconds(120)))
 }
 
 /// A blocking TCP socket that sends what it is told, however malformed.
