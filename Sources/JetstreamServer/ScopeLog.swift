@@ -14,6 +14,8 @@ import Jetstream
 public struct ScopeLog: Sendable {
   /// What was decided of a set of which nothing was accepted.
   private static let decision = LogKind("decision")
+  /// From here on it is another history.
+  private static let epoch = LogKind("epoch")
   /// In a snapshot, which history it is of, and where that is.
   private static let history = LogKind("history")
   /// In a snapshot, what the sets of one client have come to.
@@ -60,8 +62,18 @@ public struct ScopeLog: Sendable {
     _ history: ScopeHistory, at sequence: Int? = nil
   ) async throws(LogError) {
     try await records.snapshot(
-      at: sequence ?? records.lastSequence, standingFor: [.set, Self.decision],
+      at: sequence ?? records.lastSequence, standingFor: [.set, Self.decision, Self.epoch],
       state: { Self.state(of: history) })
+  }
+
+  /// Makes another history of it, which begins where this one ends. Call it before the log is hosted, when
+  /// it is a backup that was put in place of what had gone on since: otherwise the server gives numbers for
+  /// the second time, and a client that knows what they stood for takes it that it has missed nothing.
+  /// Clients get the whole state, and ``Client/onHistoryLoss`` tells them.
+  ///
+  /// - Throws: ``LogError`` if that cannot be written.
+  public func beginEpoch() async throws(LogError) {
+    try await records.append(Self.epoch, Array(UUID().wireText.utf8)).durable()
   }
 
   private static func state(of history: ScopeHistory) -> [(kind: LogKind, payload: [UInt8])] {
@@ -103,6 +115,9 @@ public struct ScopeLog: Sendable {
     }
     var cursor = try reader.read(from: snapshot.sequence + 1)
     while let record = try cursor.next() {
+      if record.kind == Self.epoch {
+        history.epoch = String(decoding: record.payload, as: UTF8.self)
+      }
       guard record.kind == .set || record.kind == Self.decision else { continue }
       history.records.append(
         try Self.json(record) { json throws(FragmentError) in try ScopeRecord(json: json) })

@@ -7,6 +7,10 @@ extension Server {
   /// it is durable, and whatever was told is there after a crash. Each client's change sets are applied
   /// once, however often client and server are killed.
   ///
+  /// What durable means is for the log's ``LogConfiguration`` to say: with a durability other than each
+  /// record, a crash of the machine may take back what was told. A backup that is put in place of what has gone
+  /// on since needs ``ScopeLog/beginEpoch()``.
+  ///
   /// If the log has a history, the scope becomes what it says; otherwise the scope's content is what it
   /// begins with. The log is read here, in the time that takes.
   ///
@@ -23,6 +27,9 @@ extension Server {
     _ scope: Scope, unknown: UnknownContent = .reject, log: ScopeLog, snapshotEvery: Int = 10_000,
     isolation: isolated (any Actor)? = #isolation
   ) async throws {
+    precondition(
+      !engine.keepsHistory(of: scope),
+      "Scope \(scope.name) is hosted with a log already: a history has one log.")
     let history = try log.history()
     let keeper = ScopeKeeper(scope: scope, log: log, server: self, snapshotEvery: snapshotEvery)
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }
@@ -43,7 +50,7 @@ final class ScopeKeeper {
   private var waiting: [ScopeRecord] = []
   /// How many records it has taken, in all and since the last snapshot.
   private var appended = 0
-  private var sinceSnapshot = 0
+  private var sinceSnapshot: Int
   private var hasBegun = false
   private var isRetrying = false
 
@@ -53,6 +60,7 @@ final class ScopeKeeper {
     self.server = server
     actor = server.actor
     self.snapshotEvery = snapshotEvery
+    sinceSnapshot = log.records.opening.tailCount
   }
 
   /// What the records depart from is in the log.
@@ -83,8 +91,10 @@ final class ScopeKeeper {
   }
 
   private func follow(_ receipt: LogReceipt, _ count: Int) {
-    let door = Door(keeper: self, actor: actor)
-    receipt.whenDurable { result in Task { await door.finished(receipt, count, result) } }
+    let home = HomeReference(self, on: actor)
+    receipt.whenDurable { result in
+      Task { await home.perform { $0.finished(receipt, count, result) } }
+    }
   }
 
   private func finished(_ receipt: LogReceipt, _ count: Int, _ result: Result<Void, LogError>) {
@@ -108,53 +118,22 @@ final class ScopeKeeper {
 
   /// Only when the state is what the records until now have made of it.
   private func snapshotIfDue() {
-    guard snapshotEvery > 0, sinceSnapshot >= snapshotEvery, !scope.hasCollectedChanges,
+    guard snapshotEvery > 0, sinceSnapshot >= snapshotEvery, scope.isSettled,
       let server, let history = server.engine.history(of: scope)
     else { return }
     sinceSnapshot = 0
-    let (log, door) = (log, Door(keeper: self, actor: actor))
+    let (log, home) = (log, HomeReference(self, on: actor))
     let last = log.records.lastSequence
     Task {
       do throws(LogError) {
         try await log.snapshot(history, at: last)
       } catch {
-        await door.note("\(error)")
+        await home.perform { $0.note("\(error)") }
       }
     }
   }
 
   private func note(_ problem: String) {
     server?.onLog.fire("scope \(scope.name): no snapshot of its history: \(problem)")
-  }
-
-  /// How those who wait for the disk come back.
-  ///
-  /// Sound although a keeper is not Sendable: the reference is followed only in methods that are isolated
-  /// to the server's own actor.
-  private struct Door: @unchecked Sendable {
-    weak var keeper: ScopeKeeper?
-    let actor: WeakActor
-
-    init(keeper: ScopeKeeper, actor: WeakActor) {
-      self.keeper = keeper
-      self.actor = actor
-    }
-
-    func finished(_ receipt: LogReceipt, _ count: Int, _ result: Result<Void, LogError>) async {
-      if let home = actor.value { await finished(receipt, count, result, on: home) }
-    }
-
-    func note(_ problem: String) async {
-      if let home = actor.value { await note(problem, on: home) }
-    }
-
-    private func finished(
-      _ receipt: LogReceipt, _ count: Int, _ result: Result<Void, LogError>,
-      on actor: isolated any Actor
-    ) async { keeper?.finished(receipt, count, result) }
-
-    private func note(_ problem: String, on actor: isolated any Actor) async {
-      keeper?.note(problem)
-    }
   }
 }

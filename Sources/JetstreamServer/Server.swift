@@ -138,13 +138,13 @@ public final class Server {
   ) async throws(WebSocketError) -> UInt16 {
     precondition(listener == nil, "The server listens already.")
     let configuration = configuration
-    let door = Door(server: self, actor: actor)
+    let home = HomeReference(self, on: actor)
     let listener = try await WebSocketListener.start(
       host: host, port: port,
       configuration: .init(
         connection: configuration.socket, handshakeTimeout: configuration.handshakeTimeout),
       onRequest: page,
-      onConnection: { connection, request in await door.serve(connection, request) })
+      onConnection: { connection, request in await Self.serve(connection, request, by: home) })
     self.listener = listener
     tickSoon()
     return listener.port
@@ -223,50 +223,26 @@ public final class Server {
   }
 
   /// Serves one connection away from the server's actor and brings what it decoded there.
-  ///
-  /// Sound although a server is not Sendable: the reference is followed only in methods that are
-  /// isolated to the server's own actor. Both are held weakly, so that a connection keeps neither
-  /// alive.
-  private struct Door: @unchecked Sendable {
-    weak var server: Server?
-    let actor: WeakActor
-
-    init(server: Server, actor: WeakActor) {
-      self.server = server
-      self.actor = actor
+  private static func serve(
+    _ connection: WebSocketConnection, _ request: HTTPRequest, by server: HomeReference<Server>
+  ) async {
+    let params = ConnectionParams.read(from: request)
+    guard let id = await server.perform({ $0.opened(connection, params: params) }) else {
+      return connection.abort()
     }
-
-    func serve(_ connection: WebSocketConnection, _ request: HTTPRequest) async {
-      guard let home = actor.value,
-        let id = await opened(connection, ConnectionParams.read(from: request), on: home)
-      else { return connection.abort() }
-      do throws(WebSocketError) {
-        while let message = try await connection.receive() {
-          let isArray = Message.isArrayFrame(message.bytes)
-          let frame = Message.frame(message.bytes)
-          guard let home = actor.value else { break }
-          await received(frame, isArray, id, on: home)
+    do throws(WebSocketError) {
+      while let message = try await connection.receive() {
+        let isArray = Message.isArrayFrame(message.bytes)
+        let frame = Message.frame(message.bytes)
+        let received: Void? = await server.perform {
+          $0.received(frame, isArray: isArray, on: id)
         }
-      } catch {
-        if let home = actor.value { await note("connection \(id): \(error)", on: home) }
+        guard received != nil else { return connection.abort() }
       }
-      if let home = actor.value { await closed(id, on: home) }
+    } catch {
+      await server.perform { $0.onLog.fire("connection \(id): \(error)") }
     }
-
-    private func opened(
-      _ connection: WebSocketConnection, _ params: [String: String], on actor: isolated any Actor
-    ) async -> Int? { server?.opened(connection, params: params) }
-
-    private func received(
-      _ frame: Result<[Result<Message, MessageError>], FrameError>, _ isArray: Bool, _ id: Int,
-      on actor: isolated any Actor
-    ) async { server?.received(frame, isArray: isArray, on: id) }
-
-    private func note(_ text: String, on actor: isolated any Actor) async {
-      server?.onLog.fire(text)
-    }
-
-    private func closed(_ id: Int, on actor: isolated any Actor) async { server?.closed(id) }
+    await server.perform { $0.closed(id) }
   }
 }
 

@@ -79,7 +79,7 @@ package final class ServerEngine {
   /// While an input is being handled, what it leads to is sent at its end.
   var isHandling = false
   /// Scopes that are hosted whether a session has fetched them or not.
-  private var pinned: Set<ObjectIdentifier> = []
+  var pinned: Set<ObjectIdentifier> = []
 
   package init(
     configuration: Configuration = Configuration(), hooks: Hooks,
@@ -92,42 +92,6 @@ package final class ServerEngine {
 
   package var sessionCount: Int { sessions.count }
   package var connectionCount: Int { connections.count }
-
-  /// Collects the local changes of `scope` from now on, so that they are ordered with those of the
-  /// sessions that will fetch it.
-  package func host(_ scope: Scope, unknown: UnknownContent = .reject) {
-    pinned.insert(ObjectIdentifier(scope))
-    hostedScope(scope).unknown = unknown
-  }
-
-  /// The same for a scope whose history is kept: nobody is told of anything before `store` was given it
-  /// and ``stored(_:of:)`` has said that it is safe. Begins with `history`, or as a new one.
-  ///
-  /// - Returns: what a process would have to begin with that started now.
-  /// - Throws: ``ScopeError`` if the history is not one of the scope.
-  @discardableResult
-  package func host(
-    _ scope: Scope, unknown: UnknownContent = .reject, history: ScopeHistory?,
-    store: @escaping (ScopeRecord) -> Void
-  ) throws(ScopeError) -> ScopeHistory {
-    pinned.insert(ObjectIdentifier(scope))
-    let host = hostedScope(scope)
-    host.unknown = unknown
-    if let history { try host.restore(history) }
-    host.store = store
-    return host.history
-  }
-
-  /// As many records of a scope as this, counted from when it was hosted, will not get lost.
-  package func stored(_ count: Int, of scope: Scope) {
-    hosts[ObjectIdentifier(scope)]?.stored(count)
-    if !isHandling { flush() }
-  }
-
-  /// What the history of a hosted scope has come to.
-  package func history(of scope: Scope) -> ScopeHistory? {
-    hosts[ObjectIdentifier(scope)]?.history
-  }
 
   // MARK: Connections
 
@@ -308,25 +272,6 @@ package final class ServerEngine {
       session.outbox = []
       session.transmitted = session.channel.highestSent
       perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
-    }
-  }
-
-  /// Lets the hosts forget what every session has seen.
-  private func forgetSeen() {
-    var horizons: [ObjectIdentifier: Int] = [:]
-    for session in sessions.values {
-      for subscription in session.subscriptions {
-        let key = ObjectIdentifier(subscription.host)
-        horizons[key] = min(horizons[key] ?? .max, subscription.proven)
-      }
-    }
-    for (key, host) in hosts
-    where horizons[ObjectIdentifier(host)] == nil && !pinned.contains(key) {
-      host.end()
-      hosts[key] = nil
-    }
-    for host in hosts.values {
-      host.forget(upTo: horizons[ObjectIdentifier(host)] ?? host.sequence)
     }
   }
 }

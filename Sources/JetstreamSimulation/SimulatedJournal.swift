@@ -22,6 +22,7 @@ final class SimulatedJournal {
 
   private var random: SimulationRandom
   private let delay: ClosedRange<Int>
+  private let forgets: Bool
   /// What the records begin with.
   private var base: ScopeHistory?
   private var entries: [Entry] = []
@@ -29,9 +30,10 @@ final class SimulatedJournal {
   private var old = 0
   private var reported = 0
 
-  init(random: SimulationRandom, delay: ClosedRange<Int>) {
+  init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
     self.random = random
     self.delay = delay
+    self.forgets = forgets
   }
 
   /// A server starts: what it begins with, if there was one before.
@@ -79,8 +81,8 @@ final class SimulatedJournal {
   /// The server's memory is gone, and with it what was not safe: all of that, or the end of it. Gives what
   /// is there although nobody was told.
   func crash(now: Duration) -> [Content] {
-    let safe = entries.prefix { $0.safeAt <= now }.count
-    let kept = random.number(in: safe...max(safe, entries.count))
+    let safe = forgets ? old : entries.prefix { $0.safeAt <= now }.count
+    let kept = forgets ? safe : random.number(in: safe...max(safe, entries.count))
     entries.removeLast(entries.count - kept)
     return entries.dropFirst(old + reported).map(\.content)
   }

@@ -91,6 +91,8 @@ struct Sabotage: Sendable {
   }
   /// Called after each event with the client that it was about.
   var afterEvent: @Sendable (SimulationEvent, Scope) -> Void = { _, _ in }
+  /// Whether a crash of the server takes records with it that were reported as safe.
+  var losesSafeRecords = false
 }
 
 /// What a run has come to.

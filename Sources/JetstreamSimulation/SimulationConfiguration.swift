@@ -70,7 +70,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// is looked for in any case when the set that adds it is accepted.
     public static let collectionsKeepIntents = Promises(rawValue: 4)
 
-    /// What a server has accepted outlives its crash. Needs a storage that brings it back.
+    /// What a server has accepted outlives its crash: it has a journal.
     public static let serverIsDurable = Promises(rawValue: 8)
 
     /// All of them.
@@ -98,9 +98,6 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
   /// is out of reach, the server turns the client away, which ends a client of this version for good.
   public var handshakeTimeout = 12_000
-  /// Whether a server that promises to be durable has a journal. Without one it cannot keep the promise,
-  /// unless the world's storage does.
-  public var hasJournal = true
   /// How long it takes until what a durable server writes is safe, in milliseconds.
   public var diskDelay = 0...40
   /// How long nothing but the passing of time happens, in milliseconds.

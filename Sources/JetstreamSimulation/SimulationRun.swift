@@ -8,7 +8,6 @@ final class SimulationRun {
   let configuration: SimulationConfiguration
   let sabotage: Sabotage
   let network: SimulatedNetwork
-  let storage: any SimulationStorage
   /// The server's disk, if it promises to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
@@ -50,11 +49,11 @@ final class SimulationRun {
     self.sabotage = sabotage
     self.isTracing = isTracing
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
-    storage = world.makeStorage()
     journal =
-      configuration.promises.contains(.serverIsDurable) && configuration.hasJournal
+      configuration.promises.contains(.serverIsDurable)
       ? SimulatedJournal(
-        random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay) : nil
+        random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay,
+        forgets: sabotage.losesSafeRecords) : nil
     intents = IntentReference(configuration.promises)
     observer = RawObserver { [unowned self] in
       server.received(RawObserver.connection, $0, now: now)
@@ -88,9 +87,7 @@ final class SimulationRun {
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
         name: world.name, root: world.makeRoot(&random), models: world.models, ticker: ticker)
-      if !storage.serverStarts(scope), starts == 0 || journal == nil {
-        world.fill(scope, &random)
-      }
+      if starts == 0 || journal == nil { world.fill(scope, &random) }
       return scope
     }
     server = SimulatedServer(
@@ -128,7 +125,6 @@ final class SimulationRun {
           name: world.name, root: world.makeRoot(&random),
           models: world.models + world.clientModels, ticker: ticker)
         scope.flush()
-        storage.clientStarts(number, scope)
         return scope
       }, random: SimulationRandom(seed: seed, branch: 5, number, starts),
       connect: { [unowned self] connection, token in
@@ -241,7 +237,6 @@ final class SimulationRun {
   // MARK: Crashes
 
   func crashServer() {
-    storage.serverCrashed()
     // What is safe counts, also where the server had no time to say so.
     for content in journal?.crash(now: now) ?? [] { take(content) }
     network.serverIsGone()
@@ -254,7 +249,6 @@ final class SimulationRun {
       link.isOverForClient = true
       link.toClient.packets = []
     }
-    storage.clientCrashed(number)
     let client = makeClient(number)
     clients[number] = client
     client.join(now: now)

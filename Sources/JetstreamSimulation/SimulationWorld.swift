@@ -33,7 +33,6 @@ public struct SimulationWorld: Sendable {
   let scripts: [String: @Sendable (Scope, inout SimulationRandom) -> String]
   let models: [ModelObject.Type]
   let clientModels: [ModelObject.Type]
-  let makeStorage: @Sendable () -> any SimulationStorage
 
   /// Makes a world.
   ///
@@ -46,13 +45,11 @@ public struct SimulationWorld: Sendable {
   ///   - models: classes that can occur besides those that property types lead to.
   ///   - clientModels: classes that the server does not know, so that it rejects what clients make of
   ///     them.
-  ///   - storage: what outlives crashes; nothing by default. Made anew for each run.
   public init<Root: ModelObject>(
     _ name: String, root: @escaping @Sendable (UUID) -> Root,
     fill: @escaping @Sendable (Root, inout SimulationRandom) -> Void = { _, _ in },
     edit: @escaping Edit<Root>, scripts: [String: Edit<Root>] = [:],
-    models: [ModelObject.Type] = [], clientModels: [ModelObject.Type] = [],
-    storage: @escaping @Sendable () -> any SimulationStorage = { ForgetfulStorage() }
+    models: [ModelObject.Type] = [], clientModels: [ModelObject.Type] = []
   ) {
     self.name = name
     makeRoot = { random in random.make(root) }
@@ -63,7 +60,6 @@ public struct SimulationWorld: Sendable {
     }
     self.models = models
     self.clientModels = clientModels
-    makeStorage = storage
   }
 
   private static func root<Root: ModelObject>(of scope: Scope) -> Root {
@@ -72,34 +68,4 @@ public struct SimulationWorld: Sendable {
     }
     return root
   }
-}
-
-/// What a server and clients have left after a crash.
-///
-/// Each run has one. It is told of every start, may listen to the scope from then on, and gives back what
-/// it kept when the next process of the same name starts.
-public protocol SimulationStorage: AnyObject {
-  /// The server starts with a scope that it will host; the first one is filled already. Gives whether
-  /// this has brought the content back, so that the scope is not filled anew.
-  func serverStarts(_ scope: Scope) -> Bool
-  /// The server's memory is gone.
-  func serverCrashed()
-  /// A client starts with a scope that it will fetch.
-  func clientStarts(_ number: Int, _ scope: Scope)
-  /// A client's memory is gone.
-  func clientCrashed(_ number: Int)
-}
-
-/// A storage that keeps nothing: whoever crashes begins again as at first.
-public final class ForgetfulStorage: SimulationStorage {
-  /// Makes one.
-  public init() {}
-  /// Brings nothing back.
-  public func serverStarts(_ scope: Scope) -> Bool { false }
-  /// Does nothing.
-  public func serverCrashed() {}
-  /// Brings nothing back.
-  public func clientStarts(_ number: Int, _ scope: Scope) {}
-  /// Does nothing.
-  public func clientCrashed(_ number: Int) {}
 }

@@ -71,6 +71,19 @@ struct ScopeLogTests {
     try await records.close()
   }
 
+  @Test("A backup that is put in place is another history, in snapshots too")
+  func newEpoch() async throws {
+    let log = try ScopeLog(path)
+    try await log.snapshot(history())
+    try await log.beginEpoch()
+    let again = try #require(try log.history())
+    #expect(again.epoch != "first" && !again.epoch.isEmpty)
+    #expect(again.sequence == 7)
+    try await log.snapshot(again)
+    #expect(try log.history() == again)
+    try await log.records.close()
+  }
+
   @Test("A record that is not what it should be is named")
   func badRecord() async throws {
     let log = try ScopeLog(path)
@@ -101,6 +114,32 @@ struct ServerRestartTests {
     try await server.host(scope, log: log, snapshotEvery: snapshotEvery)
     let bound = try await server.listen(port: port)
     return (server, scope, log, bound)
+  }
+
+  @Test("A snapshot holds only what the records before it have made, while more is being delivered")
+  func snapshotWithinDelivery() async throws {
+    let running = try await start(port: 0, snapshotEvery: 2)
+    let canvas = try #require(running.scope.root as? Canvas)
+    canvas.name = "first"
+    running.scope.flush()
+    var isFirst = true
+    let token = running.scope.onChanges.listen { [scope = running.scope] _ in
+      guard isFirst else { return }
+      isFirst = false
+      canvas.likes += 10
+      scope.flush()
+    }
+    canvas.likes += 1
+    running.scope.flush()
+    token.cancel()
+    #expect(canvas.likes == 11)
+    while try (LogReader(path).snapshot()?.sequence ?? 0) < 2 { await Task.yield() }
+    await running.server.stop()
+    try await running.log.records.close()
+    let next = try await start(port: 0)
+    #expect((next.scope.root as? Canvas)?.likes == 11)
+    await next.server.stop()
+    try await next.log.records.close()
   }
 
   @Test("What clients were told is there again, and what they had not sent is applied once")

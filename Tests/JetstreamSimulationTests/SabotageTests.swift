@@ -116,6 +116,15 @@ struct SabotageTests {
     #expect(failure.configuration.absent.count == 2, "\(failure)")
   }
 
+  @Test("A server that forgets in a crash what it has told")
+  func forgetfulServer() throws {
+    var configuration = SimulationConfiguration.rough
+    configuration.faults.serverCrash = 0.02
+    configuration.promises = .serverIsDurable
+    let failure = try #require(find(Sabotage(losesSafeRecords: true), in: configuration))
+    #expect([.intent, .handle, .divergence].contains(failure.kind), "\(failure)")
+  }
+
   @Test("Frames that are lost, doubled and overtaken make nobody diverge")
   func frameFaults() {
     var configuration = SimulationConfiguration.calm

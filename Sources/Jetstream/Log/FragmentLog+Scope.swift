@@ -119,9 +119,7 @@ extension FragmentLog {
       }
       count += 1
       // Only when the state is what the sets until now have made of it.
-      guard snapshotEvery > 0, count >= snapshotEvery, let scope, !scope.hasCollectedChanges,
-        scope.sealed.isEmpty
-      else { return }
+      guard snapshotEvery > 0, count >= snapshotEvery, let scope, scope.isSettled else { return }
       count = 0
       let sequence = self.lastSequence
       let state = scope.fullState()

@@ -50,6 +50,9 @@ extension Scope {
   /// and so does one that waits for a minimal sync interval to pass.
   public var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
 
+  /// Whether everything that was changed here has been delivered in change sets.
+  package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }
+
   func tickWillDeliver() { seal() }
 
   func seal(includingHeldBack: Bool = false) {

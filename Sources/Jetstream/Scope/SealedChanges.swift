@@ -38,12 +38,6 @@ package struct SealedChanges {
   /// Tells what becomes of the set; nil as long as nobody has asked.
   var handle: ChangeSetHandle?
 
-  /// The value that a property with operations had before the set. Cost: O(n) in its size.
-  package func value(before key: PropertyKey) -> JSONValue? { outcomes[key]?.before }
-
-  /// The value of a property with operations after the set. Cost: O(n) in its size.
-  package func value(after key: PropertyKey) -> JSONValue? { outcomes[key]?.now }
-
   /// The same set with values instead of operations. Cost: O(n) in the size of what was changed.
   package var whole: ChangeSet {
     self.set.with(

@@ -150,44 +150,22 @@ public final class Ticker {
     guard case .actor(let actor) = mode else { return }
     if hasTurn, !isTurnScheduled {
       isTurnScheduled = true
-      let alarm = Alarm(ticker: self, actor: actor, due: nil)
-      Task { await alarm.ring(after: .zero) }
+      let home = HomeReference(self, on: actor)
+      Task { await home.perform { $0.alarmRang(due: nil) } }
     }
     if let due = nextDue, alarms.allSatisfy({ due < $0 }) {
       alarms.append(due)
-      let alarm = Alarm(ticker: self, actor: actor, due: due)
+      let home = HomeReference(self, on: actor)
       let delay = due - now
-      Task { await alarm.ring(after: delay) }
+      Task {
+        try? await Task.sleep(for: delay)
+        await home.perform { $0.alarmRang(due: due) }
+      }
     }
   }
 
   private func alarmRang(due: Duration?) {
     if let due { alarms.removeAll { $0 == due } } else { isTurnScheduled = false }
     tick()
-  }
-
-  /// What the task that wakes a ticker up carries to the actor.
-  ///
-  /// Sound although a ticker is not Sendable: the task only moves the reference; the one method that
-  /// follows it is isolated to the ticker's own actor.
-  private struct Alarm: @unchecked Sendable {
-    weak var ticker: Ticker?
-    let actor: WeakActor
-    /// When it was to ring; nil for the next turn.
-    let due: Duration?
-
-    init(ticker: Ticker, actor: WeakActor, due: Duration?) {
-      self.ticker = ticker
-      self.actor = actor
-      self.due = due
-    }
-
-    nonisolated func ring(after delay: Duration) async {
-      if delay > .zero { try? await Task.sleep(for: delay) }
-      guard let actor = actor.value else { return }
-      await tick(on: actor)
-    }
-
-    private func tick(on actor: isolated any Actor) async { ticker?.alarmRang(due: due) }
   }
 }

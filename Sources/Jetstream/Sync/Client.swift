@@ -27,7 +27,8 @@ public final class Client {
   /// Fires when the number of change sets that the server has not decided changes.
   public let onPendingCountChange = Signal<Int>()
   /// Fires with a scope whose server turns out to have another history than the one that was known: it
-  /// was restored from an old copy, or began anew. What it has not decided is sent again.
+  /// was restored from an old copy, or began anew. ``historyLoss`` says what becomes of what it has not
+  /// decided.
   public let onHistoryLoss = Signal<Scope>()
   /// Fires with a sentence for each message that was skipped and each connection that failed.
   public let onDiagnostic = Signal<String>()
@@ -97,6 +98,13 @@ public final class Client {
   /// How many change sets of all scopes the server has not decided yet.
   public var pendingCount: Int { engine.pendingCount }
 
+  /// What becomes of changes that the server has not decided when it turns out to have another history than
+  /// the one that was known; they are sent again, unless set. See ``onHistoryLoss``.
+  public var historyLoss: HistoryLoss {
+    get { engine.configuration.onHistoryLoss }
+    set { engine.configuration.onHistoryLoss = newValue }
+  }
+
   /// The scopes that are being synced.
   public var scopes: [Scope] { engine.scopes }
 
@@ -150,7 +158,7 @@ public final class Client {
     switch action {
     case .connect(let number, let token):
       let headers = token.map { [("X-Jetstream-SessionToken", $0)] } ?? []
-      let pipe = ClientPipe(client: self, actor: actor, number: number)
+      let pipe = ClientPipe(client: HomeReference(self, on: actor), number: number)
       reader = Task { [transport] in await pipe.run(transport, headers: headers) }
     case .send(let frame):
       do {

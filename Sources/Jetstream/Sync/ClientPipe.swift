@@ -1,17 +1,7 @@
 /// Reads one connection away from the client's actor and brings what it decoded there.
-///
-/// Sound although a client is not Sendable: the reference is followed only in methods that are
-/// isolated to the client's own actor. Both are held weakly, so that reading keeps neither alive.
-struct ClientPipe: @unchecked Sendable {
-  weak var client: Client?
-  let actor: WeakActor
+struct ClientPipe: Sendable {
+  let client: HomeReference<Client>
   let number: Int
-
-  init(client: Client, actor: WeakActor, number: Int) {
-    self.client = client
-    self.actor = actor
-    self.number = number
-  }
 
   @concurrent
   func run(_ transport: any Transport, headers: [(String, String)]) async {
@@ -19,38 +9,29 @@ struct ClientPipe: @unchecked Sendable {
     do {
       connection = try await transport.open(headers: headers)
     } catch {
-      guard let actor = actor.value else { return }
-      return await closed(code: 0, reason: "\(error)", on: actor)
+      let reason = "\(error)"
+      await client.perform { [number] in $0.closed(code: 0, reason: reason, number: number) }
+      return
     }
-    if let actor = actor.value { await opened(connection, on: actor) }
+    // What nobody waits for any more is closed.
+    let opened: Void? = await client.perform { [number] in $0.opened(connection, number: number) }
+    guard opened != nil else { return connection.close(code: 1000, reason: "") }
     var reason = ""
     do {
       while let bytes = try await connection.receive() {
         let frame = Message.frame(bytes)
-        guard let actor = actor.value else { break }
-        await received(frame, on: actor)
+        let received: Void? = await client.perform { [number] in
+          $0.received(frame, number: number)
+        }
+        guard received != nil else { return connection.close(code: 1000, reason: "") }
       }
     } catch {
       reason = "\(error)"
     }
-    guard let actor = actor.value else { return connection.close(code: 1000, reason: "") }
     let status = connection.closeStatus
-    await closed(
-      code: status?.code ?? 0, reason: reason.isEmpty ? status?.reason ?? "" : reason, on: actor)
-  }
-
-  private func opened(
-    _ connection: any TransportConnection, on actor: isolated any Actor
-  ) async {
-    guard let client else { return connection.close(code: 1000, reason: "") }
-    client.opened(connection, number: number)
-  }
-
-  private func received(
-    _ frame: Result<[Result<Message, MessageError>], FrameError>, on actor: isolated any Actor
-  ) async { client?.received(frame, number: number) }
-
-  private func closed(code: Int, reason: String, on actor: isolated any Actor) async {
-    client?.closed(code: code, reason: reason, number: number)
+    let text = reason.isEmpty ? status?.reason ?? "" : reason
+    await client.perform { [number] in
+      $0.closed(code: status?.code ?? 0, reason: text, number: number)
+    }
   }
 }

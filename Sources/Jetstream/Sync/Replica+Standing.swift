@@ -57,7 +57,7 @@ extension Replica {
 
   private func noteHistory(of standing: ScopeStanding) {
     guard let known = position, isOther(standing.position, than: known) else { return }
-    if onHistoryLoss == .discard { discardPending() }
+    if historyLoss() == .discard { discardPending() }
     onHistoryLost?()
   }
 

@@ -39,7 +39,7 @@ package final class Replica {
     didSet { overlay.isOfValues = version == 1 }
   }
   /// What becomes of pending sets when the server has lost the history that they belong to.
-  var onHistoryLoss = HistoryLoss.recover
+  var historyLoss: () -> HistoryLoss = { .recover }
   var pending: [Pending] = []
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.

@@ -1,0 +1,159 @@
+import Foundation
+
+/// What the messages of one frame do to the scope, as one change.
+extension Replica {
+  /// Before the first message of a batch, local changes become a set of their own: what is not in a
+  /// set is not covered by the overlay. What observers change during the batch is handled by the
+  /// scope, which keeps it in front of what is written under it.
+  func beginBatch() {
+    guard batch.isEmpty else { return }
+    scope.sealChanges()
+    batch.isEmpty = false
+  }
+
+  /// Ends a batch: writes what is visibly different into the scope.
+  ///
+  /// All messages of one frame make one batch, so that a reply and the correction that follows it are
+  /// seen as one change.
+  func finishBatch() {
+    guard !batch.isEmpty else { return }
+    var done = batch
+    batch = Batch()
+    for (at, addition) in done.additions.enumerated() {
+      for (key, _) in addition.properties {
+        let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
+        if let visible { done.additions[at].properties[key] = visible.json }
+      }
+    }
+    var changes = done.direct
+    for (name, before) in done.seen {
+      let now = overlay.visible(name) ?? before
+      overlay.dropIfSettled(name)
+      if now != before, isKnown(name.uuid) {
+        changes[name.uuid, default: Noted()].set(name.name, to: now.json)
+      }
+    }
+    let fragments =
+      done.additions
+      + done.order.compactMap { uuid -> SyncFragment? in
+        guard let noted = changes[uuid],
+          !noted.properties.isEmpty || !noted.operations.isEmpty
+        else { return nil }
+        return SyncFragment(
+          .change, uuid: uuid, className: done.classNames[uuid] ?? "",
+          properties: noted.properties, operations: noted.operations)
+      }
+    if !fragments.isEmpty {
+      for fragment in fragments { graveyard.update(fragment) }
+      let report = scope.apply(
+        fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+      updateBuried(fragments)
+      for model in report.orphans { graveyard.insert(model) }
+      restoreRevived()
+    }
+    // What observers have taken out meanwhile is not in a set yet, and comes back if that is rejected.
+    if pending.isEmpty, !scope.hasCollectedChanges {
+      graveyard.removeAll()
+    } else {
+      graveyard.prune { overlay.references }
+    }
+    for (handle, outcomes) in done.decided {
+      scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
+    }
+    for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+  }
+
+  /// An observer may have taken models out while they were written.
+  func updateBuried(_ fragments: [SyncFragment]) {
+    for fragment in fragments where graveyard.find(fragment.uuid) != nil {
+      var values = JSONObject()
+      for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
+        let visible = overlay.visible(PropertyKey(uuid: fragment.uuid, name: key))?.json
+        values[key] = visible ?? fragment.properties[key]
+      }
+      graveyard.update(fragment.uuid, values)
+    }
+  }
+
+  /// Gives models that others have brought back the values that the others see.
+  func restoreRevived() {
+    while !revived.isEmpty {
+      let fragments = revived.compactMap { uuid, values -> SyncFragment? in
+        guard let model = scope.model(uuid) else { return nil }
+        var values = values
+        // A listener may have made a set since.
+        for (key, _) in values {
+          let visible = overlay.visible(PropertyKey(uuid: uuid, name: key))
+          if let visible { values[key] = visible.json }
+        }
+        return SyncFragment(
+          .change, uuid: uuid, className: model.wireClassName, properties: values)
+      }
+      revived = [:]
+      scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
+    }
+  }
+
+  func isKnown(_ uuid: UUID) -> Bool {
+    scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
+  }
+
+  /// Sorts one remote fragment into the batch.
+  func note(_ fragment: SyncFragment) {
+    let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
+    if fragment.kind == .add, !isKnown {
+      batch.additionIndex[fragment.uuid] = batch.additions.count
+      // What was done to it before it left and came back is in what it comes with.
+      let before = batch.direct.removeValue(forKey: fragment.uuid)?.properties
+      batch.additions.append(
+        SyncFragment(
+          .add, uuid: fragment.uuid, className: fragment.className,
+          properties: before ?? JSONObject()))
+    }
+    if let at = batch.additionIndex[fragment.uuid] {
+      for (key, value) in fragment.properties {
+        overlay.confirm(PropertyKey(uuid: fragment.uuid, name: key), value: value)
+        batch.additions[at].properties[key] = value
+      }
+      for entry in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        overlay.confirm(name, .operations(entry.operations, value: nil))
+        batch.additions[at].properties[entry.key] = PropertyOperation.apply(
+          entry.operations, to: batch.additions[at].properties[entry.key])
+      }
+      return
+    }
+    for (key, value) in fragment.properties {
+      let name = PropertyKey(uuid: fragment.uuid, name: key)
+      coverIfAdded(name)
+      if overlay.covers(name) {
+        touch(name, className: fragment.className)
+        overlay.confirm(name, value: value)
+      } else {
+        appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: Noted()].set(key, to: value)
+      }
+    }
+    for entry in fragment.operations {
+      let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      coverIfAdded(name)
+      if overlay.covers(name) {
+        touch(name, className: fragment.className)
+        overlay.confirm(name, .operations(entry.operations, value: nil))
+      } else {
+        appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: Noted()].perform(entry.operations, on: entry.key)
+      }
+    }
+  }
+
+  /// Remembers what was visible of a covered property before the batch changed it.
+  func touch(_ name: PropertyKey, className: String) {
+    appear(name.uuid, className)
+    if batch.seen[name] == nil, let visible = overlay.visible(name) { batch.seen[name] = visible }
+  }
+
+  func appear(_ uuid: UUID, _ className: String) {
+    if batch.classNames.updateValue(className, forKey: uuid) == nil { batch.order.append(uuid) }
+  }
+}

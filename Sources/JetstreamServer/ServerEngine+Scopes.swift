@@ -1,0 +1,156 @@
+import Foundation
+import Jetstream
+
+/// What clients do with scopes.
+extension ServerEngine {
+  func handle(_ fetch: ScopeFetch, from session: ServerSession) {
+    guard session.subscriptions.count < configuration.maxScopesPerSession else {
+      let error = WireError.rejected("The session has fetched too many scopes")
+      return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+    }
+    switch hooks.fetch(session.info, fetch.name, fetch.params) {
+    case .failure(let error):
+      post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+    case .success(let scope):
+      let host = hostedScope(scope)
+      scope.sealChanges()
+      guard let root = scope.root else {
+        let error = WireError.rejected("The scope has no root")
+        return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+      }
+      let scopeIndex = subscribe(session, to: host)
+      guard session.version > 1 else {
+        let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
+        return tell(
+          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
+      }
+      let (standing, items) = host.standing(of: session.info.client, fetch)
+      let reply = ScopeFetchReply(
+        replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
+      guard standing.resumes else {
+        return tell(
+          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
+      }
+      tell(session, of: host, [.scopeFetchReply(reply)])
+      let missed = Array(items)
+      whenStored(host, for: session) { session in
+        for item in missed {
+          let isOwn = item.author != nil && item.author?.client == session.info.client
+          session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
+        }
+      }
+    }
+  }
+
+  /// Posts messages once what they may tell of is kept.
+  private func tell(_ session: ServerSession, of host: ScopeHost, _ messages: [Message]) {
+    whenStored(host, for: session) { session in
+      for message in messages { session.queue(message) }
+    }
+  }
+
+  /// Does something that has a session told, once all that was made of the scope is kept; unless the
+  /// session is over by then.
+  private func whenStored(
+    _ host: ScopeHost, for session: ServerSession, _ action: @escaping (ServerSession) -> Void
+  ) {
+    host.whenStored { [weak self, weak session] in
+      guard let self, let session, sessions[session.info.token] === session else { return }
+      action(session)
+      waiting.append(session)
+    }
+  }
+
+  /// A scope that is fetched again keeps its number and is told nothing twice.
+  private func subscribe(_ session: ServerSession, to host: ScopeHost) -> Int {
+    if let known = session.subscriptions.firstIndex(where: { $0.host === host }) { return known }
+    session.subscriptions.append(.init(host: host, proven: host.sequence))
+    if session.version == 1 { host.valueSessions += 1 }
+    return session.subscriptions.count - 1
+  }
+
+  private func state(of scope: Scope, _ root: ModelObject, at scopeIndex: Int) -> Message {
+    .scopeState(
+      ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.sharedState()))
+  }
+
+  func handle(_ sync: ScopeSync, from session: ServerSession) {
+    guard sync.scopeIndex < session.subscriptions.count else {
+      answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
+      return
+    }
+    let host = session.subscriptions[sync.scopeIndex].host
+    guard let client = session.info.client, let number = sync.number, session.version > 1 else {
+      submit(sync, from: session, to: host)
+      return
+    }
+    if let known = sync.decided { host.clients[client]?.forget(upTo: known) }
+    let checksum = sync.fragments.checksum
+    let known = host.clients[client] ?? ClientDecisions()
+    switch known.verdict(on: number, checksum: checksum) {
+    case .new: submit(sync, from: session, to: host, as: (client, number, checksum))
+    case .decided(let replies):
+      // It stands in the order already: nothing is done at this place.
+      reply(to: sync, of: session, ScopeHost.Result(replies: replies, effective: []))
+    case .contradiction:
+      answer(sync, to: session, rejecting: .setNumberReused(number))
+    }
+  }
+
+  private func submit(
+    _ sync: ScopeSync, from session: ServerSession, to host: ScopeHost,
+    as author: (client: UUID, number: Int, checksum: UInt32)? = nil
+  ) {
+    var result: ScopeHost.Result
+    if let procedure = sync.procedure {
+      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
+      result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
+    } else {
+      result = host.submit(
+        sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
+    }
+    host.keep(
+      result.item,
+      author.map {
+        ScopeRecord.Decision(
+          client: $0.client, number: $0.number, checksum: $0.checksum,
+          fragmentReplies: result.replies)
+      })
+    if let item = result.item { broadcast(item, of: host, except: session) }
+    reply(to: sync, of: session, result)
+  }
+
+  private func reply(to sync: ScopeSync, of session: ServerSession, _ result: ScopeHost.Result) {
+    let host = session.subscriptions[sync.scopeIndex].host
+    let sequence = host.sequence
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
+    if session.version > 1 {
+      reply.sequence = result.item?.sequence
+      reply.effective = result.effective
+    }
+    whenStored(host, for: session) { session in
+      let index = session.queue(.scopeSyncReply(reply))
+      session.subscriptions[sync.scopeIndex].sent.append((index, sequence))
+      if !result.correction.isEmpty {
+        session.tell(result.correction, upTo: sequence, newcomers: [], at: sync.scopeIndex)
+      }
+    }
+  }
+
+  /// Rejects every fragment of a set.
+  func answer(
+    _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
+  ) {
+    let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
+    post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+  }
+
+  func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
+    for session in sessions.values where session !== origin {
+      for (scopeIndex, subscription) in session.subscriptions.enumerated()
+      where subscription.host === host {
+        whenStored(host, for: session) { $0.tell(item, at: scopeIndex) }
+      }
+    }
+  }
+}
