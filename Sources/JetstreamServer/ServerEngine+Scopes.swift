@@ -18,13 +18,14 @@ extension ServerEngine {
         let error = WireError.rejected("The scope has no root")
         return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
       }
-      let scopeIndex = subscribe(session, to: host)
+      let client = session.version > 1 ? fetch.client ?? session.info.client : nil
+      let scopeIndex = subscribe(session, to: host, as: client)
       guard session.version > 1 else {
         let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
-      let (standing, items) = host.standing(of: session.info.client, fetch)
+      let (standing, items) = host.standing(of: client, fetch)
       let reply = ScopeFetchReply(
         replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
       guard standing.resumes else {
@@ -35,7 +36,7 @@ extension ServerEngine {
       let missed = Array(items)
       whenStored(host, for: session) { session in
         for item in missed {
-          let isOwn = item.author != nil && item.author?.client == session.info.client
+          let isOwn = item.author != nil && item.author?.client == client
           session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
         }
       }
@@ -62,9 +63,14 @@ extension ServerEngine {
   }
 
   /// A scope that is fetched again keeps its number and is told nothing twice.
-  private func subscribe(_ session: ServerSession, to host: ScopeHost) -> Int {
-    if let known = session.subscriptions.firstIndex(where: { $0.host === host }) { return known }
-    session.subscriptions.append(.init(host: host, proven: host.sequence))
+  private func subscribe(
+    _ session: ServerSession, to host: ScopeHost, as client: UUID?
+  ) -> Int {
+    if let known = session.subscriptions.firstIndex(where: { $0.host === host }) {
+      session.subscriptions[known].client = client
+      return known
+    }
+    session.subscriptions.append(.init(host: host, client: client, proven: host.sequence))
     if session.version == 1 { host.valueSessions += 1 }
     return session.subscriptions.count - 1
   }
@@ -80,7 +86,9 @@ extension ServerEngine {
       return
     }
     let host = session.subscriptions[sync.scopeIndex].host
-    guard let client = session.info.client, let number = sync.number, session.version > 1 else {
+    guard let client = session.subscriptions[sync.scopeIndex].client, let number = sync.number,
+      session.version > 1
+    else {
       submit(sync, from: session, to: host)
       return
     }

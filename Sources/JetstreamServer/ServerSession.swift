@@ -21,6 +21,8 @@ final class ServerSession {
   /// A scope that the session has fetched.
   struct Subscription {
     let host: ScopeHost
+    /// Under which name the client numbers its sets of it, if it does.
+    var client: UUID?
     /// The number up to which the client has provably seen everything.
     var proven: Int
     /// Messages that are not acknowledged: their index, and the number that they bring.
@@ -143,7 +145,7 @@ final class ServerSession {
       session: number, proven: subscription.proven, rebases: rebases,
       missed: Set(subscription.touched.keys))
     result.usesOperations = version > 1
-    if let client = info.client, let number = sync.number {
+    if let client = subscription.client, let number = sync.number {
       result.author = StreamItem.Author(client: client, number: number)
     }
     return result

@@ -5,7 +5,7 @@ import Jetstream
 final class SimulatedClient {
   let number: Int
   /// What it calls itself towards the server.
-  let id: UUID
+  private(set) var id: UUID
   let ticker = Ticker.manual()
   let scope: Scope
   /// The root's name before the server has given it its own.
@@ -16,21 +16,34 @@ final class SimulatedClient {
   /// Every set that was made here.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
   private(set) var hasFetched = false
+  private var now: Duration = .zero
   private(set) var fetchError: SyncError?
   private var tokens: [ObservationToken] = []
+  /// Its disk, if it promises to be durable.
+  private let outbox: SimulatedOutbox?
+  private var replica: Replica?
+  /// How many sets it has made, with those before a crash.
+  private var madeSets: Int
+  /// Sets that were made before a crash, by their ids.
+  private let inherited: [UUID: SubmittedSet]
 
   /// - Parameters:
+  ///   - predecessor: the client that this one goes on from, if it has a disk.
   ///   - connect: a connection is wanted, with this number of the engine's.
   ///   - send: a frame for the connection.
   ///   - disconnect: the connection is left.
   init(
-    number: Int, handshake: Int, scope: (Ticker) -> Scope, random: SimulationRandom,
+    number: Int, handshake: Int, outbox: SimulatedOutbox?, predecessor: SimulatedClient?,
+    scope: (Ticker) -> Scope, random: SimulationRandom,
     connect: @escaping (_ connection: Int, _ token: String?) -> Void,
     send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
   ) {
     self.number = number
     self.scope = scope(ticker)
-    ownRoot = self.scope.root?.uuid.uuidString.lowercased() ?? ""
+    self.outbox = outbox
+    ownRoot = outbox?.ownRoot ?? self.scope.root?.uuid.uuidString.lowercased() ?? ""
+    madeSets = outbox?.lastNumber ?? 0
+    inherited = outbox == nil ? [:] : predecessor?.setsByID ?? [:]
     var configuration = ClientEngine.Configuration()
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
@@ -39,6 +52,7 @@ final class SimulatedClient {
     var random = random
     id = random.uuid()
     configuration.clientID = id
+    configuration.makeClientID = { random.uuid() }
     engine = ClientEngine(
       configuration: configuration, random: { random.unit() },
       perform: { [unowned self] action in
@@ -50,8 +64,7 @@ final class SimulatedClient {
       }, report: { _ in })
     tokens.append(
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
-        let set = SubmittedSet(
-          client: number, place: allSets.count, fragments: handle.set.fragments)
+        let set = known(handle.set) ?? made(handle.set)
         sets.append(set)
         allSets.append((set, handle))
       })
@@ -62,17 +75,53 @@ final class SimulatedClient {
       })
   }
 
+  private func known(_ set: ChangeSet) -> SubmittedSet? {
+    replica == nil ? inherited[set.id] : nil
+  }
+
+  private func made(_ set: ChangeSet) -> SubmittedSet {
+    madeSets += 1
+    return SubmittedSet(
+      client: number, place: madeSets - 1, id: set.id, fragments: set.fragments)
+  }
+
+  private var setsByID: [UUID: SubmittedSet] {
+    inherited.merging(allSets.map { ($0.set.id, $0.set) }) { $1 }
+  }
+
   // What is abandoned with the engine is nobody's business any more.
   deinit { for token in tokens { token.cancel() } }
 
   func join(now: Duration) {
-    engine.connect(params: .object([:]), now: now)
-    engine.fetch(scope, params: .object([:]), now: now) { [weak self] result in
+    self.now = now
+    let done = { [weak self] (result: Result<Void, SyncError>) -> Void in
       switch result {
       case .success: self?.hasFetched = true
       case .failure(let error): self?.fetchError = error
       }
     }
+    if let outbox {
+      do {
+        let history = outbox.history()
+        replica = try engine.fetch(
+          scope, params: .object([:]), history: history, now: now,
+          store: { [unowned self] in outbox.write($0, now: self.now) }, completion: done)
+      } catch {
+        preconditionFailure("What was on a client's disk does not fit its scope: \(error)")
+      }
+      id = replica?.clientID ?? id
+      engine.connect(params: .object([:]), now: now)
+    } else {
+      engine.connect(params: .object([:]), now: now)
+      engine.fetch(scope, params: .object([:]), now: now, completion: done)
+    }
+  }
+
+  /// Lets go on what waits for the disk.
+  private func settleOutbox() {
+    guard let outbox, let replica else { return }
+    while let count = outbox.nextSafe(now: now) { replica.stored(count) }
+    outbox.snapshotIfDue(replica.history)
   }
 
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
@@ -86,12 +135,16 @@ final class SimulatedClient {
   }
 
   func advance(by duration: Duration, to now: Duration) {
+    self.now = now
     ticker.advance(by: duration)
     engine.advance(to: now)
+    settleOutbox()
   }
 
-  /// When the engine has something to do next.
-  var nextDeadline: Duration? { engine.nextDeadline }
+  /// When the engine, or the disk, has something to do next.
+  var nextDeadline: Duration? {
+    [engine.nextDeadline, outbox?.deadline].compactMap(\.self).min()
+  }
 
   /// The session that frames belong to.
   var session: String? { engine.token }

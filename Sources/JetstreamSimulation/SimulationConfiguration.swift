@@ -73,14 +73,17 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// What a server has accepted outlives its crash: it has a journal.
     public static let serverIsDurable = Promises(rawValue: 8)
 
+    /// What a client has made outlives its crash: it has a log.
+    public static let clientsAreDurable = Promises(rawValue: 16)
+
     /// All of them.
     public static let all: Promises = [
-      .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,
+      .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable, .clientsAreDurable,
     ]
     /// Each by the name that `simulate` knows.
     public static let named: [String: Promises] = [
       "counters": .countersAddUp, "once": .exactlyOnce, "collections": .collectionsKeepIntents,
-      "durable": .serverIsDurable, "all": .all,
+      "durable": .serverIsDurable, "outbox": .clientsAreDurable, "all": .all,
     ]
   }
 
@@ -98,7 +101,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
   /// is out of reach, the server turns the client away, which ends a client of this version for good.
   public var handshakeTimeout = 12_000
-  /// How long it takes until what a durable server writes is safe, in milliseconds.
+  /// How long it takes until what is written to a disk is safe, in milliseconds.
   public var diskDelay = 0...40
   /// How long nothing but the passing of time happens, in milliseconds.
   public var pause = 1...300

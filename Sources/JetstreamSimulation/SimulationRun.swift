@@ -12,6 +12,8 @@ final class SimulationRun {
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
   private var clients: [Int: SimulatedClient] = [:]
+  /// The clients' disks, if they promise to be durable.
+  private var outboxes: [Int: SimulatedOutbox] = [:]
   /// Also those that are gone.
   var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
@@ -62,7 +64,12 @@ final class SimulationRun {
     for number in 0..<configuration.clients where !configuration.absent.contains(number) {
       clients[number] = makeClient(number)
     }
-    for client in present { client.join(now: now) }
+    for client in present { join(client) }
+  }
+
+  private func join(_ client: SimulatedClient) {
+    client.join(now: now)
+    clientsByID[client.id] = client
   }
 
   /// The clients that take part, by number.
@@ -117,8 +124,14 @@ final class SimulationRun {
 
   private func makeClient(_ number: Int) -> SimulatedClient {
     starts += 1
+    let predecessor = clients[number]
+    if configuration.promises.contains(.clientsAreDurable), outboxes[number] == nil {
+      outboxes[number] = SimulatedOutbox(
+        random: SimulationRandom(seed: seed, branch: 7, number), delay: configuration.diskDelay)
+    }
     let client = SimulatedClient(
-      number: number, handshake: configuration.handshakeTimeout,
+      number: number, handshake: configuration.handshakeTimeout, outbox: outboxes[number],
+      predecessor: predecessor,
       scope: { ticker in
         var random = SimulationRandom(seed: seed, branch: 4, number, starts)
         let scope = Scope(
@@ -135,7 +148,6 @@ final class SimulationRun {
         note("client \(number) leaves its connection")
         network.disconnect(number)
       })
-    clientsByID[client.id] = client
     return client
   }
 
@@ -160,7 +172,8 @@ final class SimulationRun {
   }
 
   private func serverChanged(_ set: ChangeSet) {
-    let made = SubmittedSet(client: nil, place: serverSets, fragments: set.fragments)
+    let made = SubmittedSet(
+      client: nil, place: serverSets, id: set.id, fragments: set.fragments)
     serverSets += 1
     if journal == nil { acceptOwn(made) } else { server.noteOwn(made) }
   }
@@ -249,9 +262,17 @@ final class SimulationRun {
       link.isOverForClient = true
       link.toClient.packets = []
     }
+    let outbox = outboxes[number]
+    outbox?.crash(now: now)
     let client = makeClient(number)
     clients[number] = client
-    client.join(now: now)
+    join(client)
+    if let outbox, outbox.undecided != client.sets.map(\.id) {
+      report(
+        .messages,
+        "Client \(number) has written \(outbox.undecided.count) undecided sets and comes back with \(client.sets)"
+      )
+    }
   }
 
   // MARK: Notes

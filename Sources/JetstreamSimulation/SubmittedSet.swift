@@ -37,6 +37,8 @@ final class SubmittedSet: CustomStringConvertible {
   let client: Int?
   /// How many its maker has made before.
   let place: Int
+  /// What the change set calls itself.
+  let id: UUID
   let intents: [Intent]
   /// The models that it adds.
   let additions: Set<String>
@@ -47,9 +49,10 @@ final class SubmittedSet: CustomStringConvertible {
   /// In how many sessions the server has accepted something of it.
   var acceptances = 0
 
-  init(client: Int?, place: Int, fragments: [SyncFragment]) {
+  init(client: Int?, place: Int, id: UUID, fragments: [SyncFragment]) {
     self.client = client
     self.place = place
+    self.id = id
     intents = fragments.map { fragment in
       let json = PlainJSON(fragment.json.text.utf8) ?? .null
       return Intent(

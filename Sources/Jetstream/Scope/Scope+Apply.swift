@@ -65,16 +65,7 @@ extension Scope {
     _ fragments: [SyncFragment], rootUUID: UUID, keepingOrphans: Bool = false,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) throws(ScopeError) -> ApplyReport {
-    guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
-    guard let first = fragments.first, first.uuid == rootUUID else {
-      throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
-    }
-    guard first.className == root.wireClassName else {
-      throw .classMismatch(rootUUID, root.wireClassName, first.className)
-    }
-    if let other = record(of: rootUUID), !isRoot(other) {
-      throw .invalidState("its root \(rootUUID.wireText) is another model here.")
-    }
+    try checkFullState(fragments, rootUUID: rootUUID)
     renameRoot(to: rootUUID)
     unknown?.fragments = [:]
     applying += 1
@@ -86,6 +77,20 @@ extension Scope {
       writer.write(fragment, at: position)
     }
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
+  }
+
+  /// Whether the fragments can be a state of this scope.
+  func checkFullState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
+    guard let first = fragments.first, first.uuid == rootUUID else {
+      throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
+    }
+    guard first.className == root.wireClassName else {
+      throw .classMismatch(rootUUID, root.wireClassName, first.className)
+    }
+    if let other = record(of: rootUUID), !isRoot(other) {
+      throw .invalidState("its root \(rootUUID.wireText) is another model here.")
+    }
   }
 
   private func finish(

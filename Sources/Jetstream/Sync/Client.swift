@@ -37,9 +37,9 @@ public final class Client {
   public private(set) var session: Session?
 
   private let transport: any Transport
-  private let actor: WeakActor
-  private let ticker: Ticker
-  private var engine: ClientEngine!
+  let actor: WeakActor
+  let ticker: Ticker
+  private(set) var engine: ClientEngine!
   private var connection: (any TransportConnection)?
   private var reader: Task<Void, Never>?
   private var timer: Duration?

@@ -72,8 +72,10 @@ extension ClientEngine {
   }
 
   /// The server takes us for somebody else: from now on we are.
-  func takeNewIdentity() {
-    configuration.clientID = configuration.makeClientID()
+  func takeNewName(of replica: Replica) {
+    let (old, new) = (replica.clientID, configuration.makeClientID())
+    if configuration.clientID == old { configuration.clientID = new }
+    for replica in replicas where replica.clientID == old { replica.takeNewName(new) }
     loseSession()
     retry(reason: "the server knows other change sets of this client")
   }

@@ -49,10 +49,11 @@ extension ClientEngine {
 
   private func handle(_ reply: ScopeSyncReply) {
     let type = WireError.setNumberReused(0).type
-    if version > 1, reply.fragmentReplies.contains(where: { $0.error?.type == type }) {
-      return takeNewIdentity()
+    let replica = replicas.first { $0.hasSent(reply.replyTo) }
+    if let replica, version > 1, reply.fragmentReplies.contains(where: { $0.error?.type == type }) {
+      return takeNewName(of: replica)
     }
-    replicas.first { $0.hasSent(reply.replyTo) }?.receive(
+    replica?.receive(
       .reply(
         messageIndex: reply.replyTo, reply.fragmentReplies, sequence: reply.sequence,
         effective: reply.effective),
@@ -163,7 +164,9 @@ extension ClientEngine {
         ScopeFetch(
           name: replica.scope.name, params: replica.params,
           since: version > 1 ? replica.position : nil,
-          decided: version > 1 ? replica.decided : nil)))
+          decided: version > 1 ? replica.decided : nil,
+          client: version > 1 && replica.clientID != configuration.clientID
+            ? replica.clientID : nil)))
     fetches[message.index] = replica
     transmit([message])
   }

@@ -125,13 +125,58 @@ package final class ClientEngine {
     guard !replicas.contains(where: { $0.scope === scope }) else {
       return completion(.failure(.alreadyFetched(scope.name)))
     }
-    let replica = Replica(scope: scope, params: params)
+    let replica = makeReplica(scope, params)
+    replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
+    sync(replica, completion)
+  }
+
+  /// The same for a scope of which everything that happens is kept: it becomes what `history` says, and
+  /// nothing is sent before `store` was given it and ``Replica/stored(_:)`` has said that it is safe. A
+  /// client need not be connected for that. Without a state in the history, `completion` is called when the server
+  /// has sent one.
+  ///
+  /// - Returns: the replica; nil if there is one of the scope already.
+  /// - Throws: ``ScopeError`` if the history is not one of the scope.
+  @discardableResult
+  package func fetch(
+    _ scope: Scope, params: JSONValue, history: ReplicaHistory?, now: Duration,
+    store: @escaping (ReplicaRecord) -> Void,
+    completion: @escaping (Result<Void, SyncError>) -> Void
+  ) throws(ScopeError) -> Replica? {
+    self.now = now
+    guard !replicas.contains(where: { $0.scope === scope }) else {
+      completion(.failure(.alreadyFetched(scope.name)))
+      return nil
+    }
+    let replica = makeReplica(scope, params)
+    replica.store = store
+    if let history {
+      do throws(ScopeError) {
+        try replica.restore(history)
+      } catch {
+        replica.end("its history is not one of the scope")
+        throw error
+      }
+    } else {
+      replica.takeNewName(configuration.makeClientID())
+    }
+    sync(replica, completion)
+    if replica.hasBase { complete(replica, .success(())) }
+    updateWaitingReplies()
+    return replica
+  }
+
+  private func makeReplica(_ scope: Scope, _ params: JSONValue) -> Replica {
+    let replica = Replica(scope: scope, params: params, clientID: configuration.clientID)
     replica.onPending = { [weak self] in self?.sendWaiting() }
     replica.onRejected = { [weak self, unowned scope] in self?.report(.rejected(scope, $0, $1)) }
     replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
-    replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
     replica.version = version
+    return replica
+  }
+
+  private func sync(_ replica: Replica, _ completion: @escaping (Result<Void, SyncError>) -> Void) {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
     if state == .online { send(fetch: replica) }

@@ -33,13 +33,14 @@ extension Replica {
       }
       beginBatch()
       if let number, let at = pending.firstIndex(where: { $0.number == number }) {
-        conclude(at, pending[at].decision ?? [], effective: fragments)
+        conclude(at, pending[at].decision ?? [], effective: fragments, sequence: sequence)
       } else {
+        keep(.confirmed(fragments, sequence: sequence))
         for fragment in fragments { note(fragment) }
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
       if let sequence { position?.sequence = sequence }
-      receiveReply(to: messageIndex, replies, effective)
+      receiveReply(to: messageIndex, replies, effective, sequence: sequence)
     case .standing(let standing): receive(standing)
     case .state(let fragments, let rootUUID, let completion):
       do throws(ScopeError) {
@@ -53,9 +54,13 @@ extension Replica {
 
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
+    try scope.checkFullState(fragments, rootUUID: rootUUID)
     finishBatch()
     scope.sealChanges()
     finishStanding()
+    if version == 1, !isRestoring { position = nil }
+    keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
+    hasBase = true
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
     var visible = fragments
@@ -114,19 +119,26 @@ extension Replica {
 
   /// The server's decision about one of our sets.
   func receiveReply(
-    to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil
+    to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
+    sequence: Int?
   ) {
     guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
     beginBatch()
-    conclude(at, replies, effective: effective)
+    conclude(at, replies, effective: effective, sequence: sequence)
   }
 
   /// A pending set is decided, and this is its place in the order.
   ///
   /// - Parameter effective: what the server has done instead of what was submitted; nil if that is the
   ///   same.
-  func conclude(_ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?) {
+  func conclude(
+    _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
+  ) {
     let entry = pending.remove(at: at)
+    keep(
+      .decided(
+        .init(number: entry.number, replies: replies, effective: effective, sequence: sequence)))
+    noteDecided()
     let fragments = entry.set.fragments
     let isCountRight = replies.count == fragments.count
     let mismatch = WireError(

@@ -14,17 +14,21 @@ package final class Replica {
     let number: Int
     var set: ChangeSet
     /// What the app sees of it.
-    let handle: ChangeSetHandle?
+    var handle: ChangeSetHandle?
     /// The index of the message that carried it in this session; nil while it waits to be sent.
     var messageIndex: Int?
     /// Up to which of the server's messages we knew everything when it was sent.
     var seen = 0
+    /// It may be sent when as many records are stored as this.
+    var record = 0
     /// What the server has said of it, while the place of the set in the order has not come yet.
     var decision: [FragmentReply]?
   }
 
   let scope: Scope
   let params: JSONValue
+  /// The name under which the sets are numbered.
+  package internal(set) var clientID: UUID
   /// The scope's number in the session, once the server has given one.
   var scopeIndex: Int?
   /// Whether a state has arrived in this session. What arrives before it is contained in it.
@@ -50,6 +54,17 @@ package final class Replica {
   var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
   var token: ObservationToken?
+  /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
+  var store: ((ReplicaRecord) -> Void)?
+  var isRestoring = false
+  /// Whether a state was ever taken in.
+  var hasBase = false
+  /// How many records were made, and how many of them are kept.
+  var madeRecords = 0
+  var storedRecords = 0
+  /// Up to which number what became of our sets is kept; and what is not kept yet, with its record.
+  var safelyDecided = 0
+  var unsafeDecisions: [(record: Int, decided: Int)] = []
   /// What has come while the scope is paused.
   var held: [(index: Int, message: Incoming)] = []
   /// Called when a local change set waits to be sent, or held decisions were taken in.
@@ -111,9 +126,10 @@ package final class Replica {
     case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
   }
 
-  init(scope: Scope, params: JSONValue) {
+  init(scope: Scope, params: JSONValue, clientID: UUID) {
     self.scope = scope
     self.params = params
+    self.clientID = clientID
     scope.sealChanges()
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
     scope.addMembershipObserver(self)
@@ -171,7 +187,9 @@ package final class Replica {
     }
     noteAdditions(set.fragments, of: number)
     let handle = scope.claimDelivered()
-    pending.append(Pending(number: number, set: set, handle: handle, messageIndex: nil))
+    keep(.made(number: number, set), isNew: true)
+    pending.append(
+      Pending(number: number, set: set, handle: handle, messageIndex: nil, record: madeRecords))
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }
@@ -181,6 +199,8 @@ package final class Replica {
   func sendWaiting(seen: Int, _ send: (Pending, [SyncFragment]) -> Int) {
     guard hasState else { return }
     for at in pending.indices where pending[at].messageIndex == nil && pending[at].decision == nil {
+      // What might be forgotten here must not be known elsewhere.
+      guard pending[at].record <= storedRecords else { return }
       let number = pending[at].number
       if version > 1 {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
@@ -221,8 +241,10 @@ package final class Replica {
     }
   }
 
-  /// Up to which number we know what became of our sets.
-  var decided: Int { (pending.first?.number ?? nextNumber) - 1 }
+  /// Up to which number we know what became of our sets, and will not forget it.
+  var decided: Int {
+    store == nil ? (pending.first?.number ?? nextNumber) - 1 : safelyDecided
+  }
 }
 
 extension Replica: MembershipObserver {

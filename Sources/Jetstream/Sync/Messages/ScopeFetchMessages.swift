@@ -17,16 +17,21 @@ public struct ScopeFetch: Sendable, Hashable {
   /// Up to which number the client knows what became of its change sets. Since version 2.
   public var decided: Int?
 
+  /// The name under which the client numbers its change sets of this scope, if that is not the one of the
+  /// session: one that it keeps with what it has not sent. Since version 2.
+  public var client: UUID?
+
   /// Makes a request.
   public init(
     index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
-    decided: Int? = nil
+    decided: Int? = nil, client: UUID? = nil
   ) {
     self.index = index
     self.name = name
     self.params = params
     self.since = since
     self.decided = decided
+    self.client = client
   }
 }
 
@@ -103,6 +108,7 @@ extension ScopeFetch: MessageBody {
     self.init(
       index: fields.index, name: try fields.string("name"),
       params: fields["params"] ?? .object([:]), decided: try fields.optionalNumber("decided"))
+    if fields.has("client") { client = try fields.uuid("client") }
     if fields.has("since") {
       since = try ScopePosition(fields, in: try fields.object("since"), "since")
     }
@@ -114,6 +120,7 @@ extension ScopeFetch: MessageBody {
     object["params"] = params
     if let since { object["since"] = .object(since.json) }
     if let decided { object["decided"] = .integer(Int64(decided)) }
+    if let client { object["client"] = .string(client.wireText) }
     return object
   }
 }

@@ -1,0 +1,68 @@
+import Foundation
+
+/// Scopes that outlive the app.
+extension Client {
+  /// Syncs `scope` as ``fetch(_:params:)`` does, and keeps on disk what is confirmed and what is pending.
+  ///
+  /// ```swift
+  /// let client = Client(url: "wss://example.org/sync")
+  /// try await client.fetch(canvas, log: try ClientLog(path))  // Shows what it showed last time.
+  /// Task { try await client.connect() }                       // Sends what was changed meanwhile.
+  /// ```
+  ///
+  /// If the log has a state, the scope becomes that, with all pending change sets, and this returns at once,
+  /// connected or not; when there is a connection the client catches up. Otherwise the scope's content is
+  /// replaced by the server's, and this returns when that has come; what is changed until then, also before
+  /// ``connect(params:)``, is pending. The log is read here, in the time that takes.
+  ///
+  /// A change set is sent when its record is durable. When the disk fails, ``onDiagnostic`` tells and another
+  /// attempt is made every second; until one succeeds new change sets are not sent, and nothing is lost.
+  ///
+  /// - Parameters:
+  ///   - params: what the application wants to tell the server, such as which document it means.
+  ///   - log: what there is on disk. No other scope, and no other process, may use it.
+  ///   - snapshotEvery: after how many records a snapshot is made, as soon as nothing is pending; 0 for
+  ///     never. The state is copied on the client's actor, in O(models); all else happens elsewhere.
+  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError`` as
+  ///   ``fetch(_:params:)`` does, except that the client need not be connected.
+  public func fetch(
+    _ scope: Scope, params: JSONValue = .object([:]), log: ClientLog,
+    snapshotEvery: Int = 10_000, isolation: isolated (any Actor)? = #isolation
+  ) async throws {
+    let history = try log.history()
+    let kept = Kept()
+    let keeper = keeper(of: kept, named: scope.name, in: log, snapshotEvery: snapshotEvery)
+    let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
+      do throws(ScopeError) {
+        kept.replica = try engine.fetch(
+          scope, params: params, history: history, now: ticker.now, store: { keeper.keep($0) }
+        ) { continuation.resume(returning: $0.mapError { $0 }) }
+        keeper.begin()
+      } catch {
+        continuation.resume(returning: .failure(error))
+      }
+    }
+    try result.get()
+  }
+
+  /// The replica that a log is of, as long as its scope is synced.
+  private final class Kept {
+    weak var replica: Replica?
+  }
+
+  private func keeper(
+    of kept: Kept, named name: String, in log: ClientLog, snapshotEvery: Int
+  ) -> RecordKeeper<ReplicaRecord> {
+    RecordKeeper(
+      on: actor, ticker: ticker, tail: log.records.opening.tailCount,
+      snapshotEvery: snapshotEvery,
+      owner: .init(
+        append: { record throws(LogError) in try log.append(record) },
+        stored: { kept.replica?.stored($0) },
+        snapshot: {
+          guard let history = kept.replica?.history else { return nil }
+          let last = log.records.lastSequence
+          return { () throws(LogError) in try await log.snapshot(history, at: last) }
+        }, note: { [weak self] in self?.onDiagnostic.fire("scope \(name): \($0)") }))
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+
+/// Keeping what happens to a replica, so that another process can go on from there.
+extension Replica {
+  /// Hands a record to whoever keeps them. What is done again while restoring stands there already.
+  func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
+    guard let store, isNew || !isRestoring else { return }
+    madeRecords += 1
+    store(record())
+  }
+
+  /// As many records as this will not get lost: what they are of may be sent, or be forgotten elsewhere.
+  package func stored(_ count: Int) {
+    storedRecords = max(storedRecords, count)
+    let safe = unsafeDecisions.prefix { $0.record <= storedRecords }
+    if let last = safe.last { safelyDecided = last.decided }
+    unsafeDecisions.removeFirst(safe.count)
+    onPending?()
+  }
+
+  /// A set is decided, and its record is on its way.
+  func noteDecided() {
+    let known = (pending.first?.number ?? nextNumber) - 1
+    if store == nil || isRestoring {
+      safelyDecided = known
+    } else {
+      unsafeDecisions.append((madeRecords, known))
+    }
+  }
+
+  /// What the next process would have to begin with, if it began now. Nil as long as that is more than one
+  /// state: while sets are pending, or are about to be made.
+  package var history: ReplicaHistory? {
+    guard pending.isEmpty, batch.isEmpty, hasBase, scope.isSettled, let root = scope.root else {
+      return nil
+    }
+    return ReplicaHistory(
+      client: clientID, root: root.uuid, nextNumber: nextNumber,
+      base: ReplicaBase(position: position, root: root.uuid, fragments: scope.sharedState()))
+  }
+
+  /// Becomes what another process has left: does again what had happened to it, in the same order.
+  ///
+  /// - Throws: ``ScopeError`` if a state is not one of the scope.
+  func restore(_ history: ReplicaHistory) throws(ScopeError) {
+    isRestoring = true
+    // Observers may make sets meanwhile.
+    nextNumber = history.records.reduce(history.nextNumber) { next, record in
+      if case .made(let number, _) = record { max(next, number + 1) } else { next }
+    }
+    hasState = true
+    defer {
+      hasState = false
+      isRestoring = false
+    }
+    if let base = history.base {
+      clientID = history.client
+      try receive(base)
+    } else {
+      take(history.client, root: history.root)
+    }
+    for record in history.records { try redo(record) }
+    finishBatch()
+    noteDecided()
+    for at in pending.indices where pending[at].handle == nil {
+      let handle = ChangeSetHandle(pending[at].set)
+      handle.claims += 1
+      pending[at].handle = handle
+      scope.pendingChangeSets.add(handle)
+    }
+  }
+
+  /// Sets are numbered under this name from now on.
+  func take(_ client: UUID, root: UUID) {
+    clientID = client
+    if !hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
+  }
+
+  /// Sets are numbered under another name from now on, which is kept.
+  func takeNewName(_ client: UUID) {
+    clientID = client
+    guard let root = scope.root else { return }
+    keep(.named(client: client, root: root.uuid))
+  }
+
+  private func redo(_ record: ReplicaRecord) throws(ScopeError) {
+    switch record {
+    case .named(let client, let root): take(client, root: root)
+    case .made(let number, let set):
+      finishBatch()
+      redo(set, number: number)
+    case .confirmed(let fragments, let sequence):
+      handle(.sync(fragments, sequence: sequence))
+    case .decided(let decided):
+      if let sequence = decided.sequence { position?.sequence = sequence }
+      guard let at = pending.firstIndex(where: { $0.number == decided.number }) else { return }
+      beginBatch()
+      conclude(at, decided.replies, effective: decided.effective)
+    case .base(let base): try receive(base)
+    }
+  }
+
+  private func receive(_ base: ReplicaBase) throws(ScopeError) {
+    position = base.position
+    try receiveState(base.fragments, rootUUID: base.root)
+  }
+
+  /// A set that was made here: what it touches is covered, and what it does is visible.
+  private func redo(_ set: ChangeSet, number: Int) {
+    for fragment in set.fragments where fragment.kind == .change {
+      for (key, value) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        overlay.add(
+          set: number, key: name, .assign(PropertyContent(value)), base: .known(content(of: name)))
+      }
+      for entry in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        overlay.add(
+          set: number, key: name, .operations(entry.operations, value: nil),
+          base: .known(content(of: name)))
+      }
+    }
+    noteAdditions(set.fragments, of: number)
+    let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
+    pending.insert(Pending(number: number, set: set, handle: nil, messageIndex: nil), at: at)
+    for fragment in set.fragments { graveyard.update(fragment) }
+    let report = scope.apply(
+      set.fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+    for model in report.orphans { graveyard.insert(model) }
+    restoreRevived()
+  }
+
+  /// What a property is now, that no pending set touches.
+  private func content(of name: PropertyKey) -> PropertyContent {
+    if let model = scope.model(name.uuid) ?? graveyard.find(name.uuid),
+      let property = model.schema[wireName: name.name]
+    {
+      return PropertyContent(model.json(of: property))
+    }
+    return PropertyContent(scope.unknownValue(name) ?? .null)
+  }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import JetstreamServer
+import Testing
+
+@testable import Jetstream
+
+@Suite("What a client has on disk")
+struct ClientLogTests {
+  private let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("client-log-\(UUID().uuidString)").path
+
+  private let root = UUID()
+  private var canvas: SyncFragment {
+    SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "a"])
+  }
+
+  @Test("What is appended is read again, with and without a snapshot")
+  func roundTrip() async throws {
+    let log = try ClientLog(path)
+    #expect(try log.history() == nil)
+    let client = UUID()
+    var expected = ReplicaHistory(client: client, root: root)
+    let set = ChangeSet(
+      fragments: [
+        SyncFragment(
+          .change, uuid: root, className: "Canvas", properties: ["name": "b"],
+          operations: ["shapes": [.insert(UUID(), .start)], "likes": [.add(2)]])
+      ], undo: [canvas], author: "me", isAtomic: true)
+    expected.records = [
+      .named(client: client, root: root),
+      .base(
+        ReplicaBase(
+          position: ScopePosition(epoch: "e", sequence: 3), root: root, fragments: [canvas])),
+      .made(number: 1, set),
+      .confirmed([canvas], sequence: 4),
+      .confirmed([], sequence: nil),
+      .decided(
+        .init(
+          number: 1, replies: [FragmentReply(error: .rejected("no"))], effective: [canvas],
+          sequence: 5)),
+      .decided(.init(number: 2, replies: [FragmentReply()], effective: nil, sequence: nil)),
+    ]
+    for record in expected.records { try await log.append(record).durable() }
+    #expect(try log.history() == expected)
+    let later = ReplicaHistory(
+      client: UUID(), root: root, nextNumber: 7,
+      base: ReplicaBase(
+        position: ScopePosition(epoch: "e", sequence: 5), root: root, fragments: [canvas]))
+    try await log.snapshot(later, at: log.records.lastSequence)
+    #expect(try log.history() == later)
+    try await log.records.close()
+    let again = try ClientLog(path)
+    #expect(try again.history() == later)
+    try await again.records.close()
+  }
+
+  @Test("A log of something else is refused, with the place")
+  func otherLog() async throws {
+    let records = try RecordLog(path)
+    try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
+    #expect(throws: LogError.unreadable(1, "\(FragmentError.missing(field: "number"))")) {
+      try ClientLog(records).history()
+    }
+    try await records.close()
+  }
+}
+
+@Suite("An app that ends and starts again", .serialized)
+@MainActor
+struct ClientRestartTests {
+  private let path = FileManager.default.temporaryDirectory
+    .appendingPathComponent("restart-log-\(UUID().uuidString)").path
+
+  /// An app with its log.
+  @MainActor
+  private struct App {
+    let canvas = Canvas()
+    let scope: Scope
+    let client: Client
+    let log: ClientLog
+
+    init(_ path: String, port: UInt16, snapshotEvery: Int = 10_000) throws {
+      scope = Scope(name: "Canvas", root: canvas)
+      client = Client(
+        url: "ws://127.0.0.1:\(port)",
+        backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
+      log = try ClientLog(path)
+    }
+
+    /// Everything that is in memory is gone.
+    func end() async throws { try await log.records.close() }
+
+    func settle() async {
+      scope.flush()
+      if client.pendingCount == 0 { return }
+      await withCheckedContinuation { continuation in
+        var waiting: CheckedContinuation<Void, Never>? = continuation
+        client.onPendingCountChange.listen(client) { _, count in
+          guard count == 0, let next = waiting else { return }
+          waiting = nil
+          next.resume()
+        }
+      }
+    }
+  }
+
+  @Test("It shows what it showed, and sends once what was not decided", arguments: [2, 10_000])
+  func restart(snapshotEvery: Int) async throws {
+    let server = Server()
+    let shared = Canvas()
+    let scope = Scope(name: "Canvas", root: shared)
+    server.host(scope)
+    let port = try await server.listen()
+    var app = try App(path, port: port)
+    try await app.client.connect()
+    try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+    #expect(app.canvas.uuid == shared.uuid)
+    var labels: [String] = []
+    for round in 0..<6 {
+      for number in 0..<3 {
+        let shape = Shape()
+        shape.label = "\(round) \(number)"
+        labels.append(shape.label)
+        app.canvas.shapes.append(shape)
+        app.canvas.likes += 1
+        app.scope.flush()
+        // Others go on.
+        shared.likes += 10
+        scope.flush()
+      }
+      if round.isMultiple(of: 2) { await app.settle() }
+      let shown = app.scope.canonicalJSON
+      let pending = app.client.pendingCount
+      try await app.end()
+      app = try App(path, port: port)
+      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+      #expect(app.scope.canonicalJSON == shown)
+      #expect(app.client.pendingCount == pending)
+      #expect(app.scope.pendingChangeSets.count == pending)
+      // What is changed without a connection is one of them.
+      app.canvas.likes += 100
+      app.scope.flush()
+      #expect(app.client.pendingCount == pending + 1)
+      if round < 4 { try await app.client.connect() }
+    }
+    try await app.client.connect()
+    await app.settle()
+    #expect(shared.likes == 6 * (3 + 30 + 100))
+    #expect(shared.shapes.map(\.label) == labels)
+    app.scope.flush()
+    #expect(app.scope.canonicalJSON == scope.canonicalJSON)
+    try await app.end()
+    await server.stop()
+  }
+
+  @Test("What is changed before there was ever a connection is sent with the first one")
+  func beforeTheFirst() async throws {
+    let server = Server()
+    let shared = Canvas()
+    shared.likes = 5
+    let scope = Scope(name: "Canvas", root: shared)
+    server.host(scope)
+    let port = try await server.listen()
+    var app = try App(path, port: port)
+    let first = Task { [app] in try await app.client.fetch(app.scope, log: app.log) }
+    while app.client.scopes.isEmpty { await Task.yield() }
+    app.canvas.name = "mine"
+    app.canvas.likes += 1
+    app.scope.flush()
+    try await app.end()
+    first.cancel()
+    app.client.close()
+    await #expect(throws: SyncError.self) { try await first.value }
+    app = try App(path, port: port)
+    let second = Task { [app] in try await app.client.fetch(app.scope, log: app.log) }
+    while app.client.scopes.isEmpty { await Task.yield() }
+    #expect(app.canvas.name == "mine")
+    #expect(app.client.pendingCount == 1)
+    try await app.client.connect()
+    try await second.value
+    await app.settle()
+    #expect(shared.name == "mine" && shared.likes == 6)
+    try await app.end()
+    await server.stop()
+  }
+}
