@@ -253,7 +253,7 @@ public final class Scope: TickClient {
   private func isLocalAddition(_ record: ModelRecord) -> Bool {
     record.parents.all.allSatisfy {
       $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
-        || $0.parent.captured.contains($0.index)
+        || $0.parent.isChanged($0.index)
     }
   }
 
