@@ -49,7 +49,9 @@ extension Scope {
     withExtendedLifetime(gone) {}
     // A tick within the call has found nothing to do and does not come again.
     (isCollecting, isSealMissed) = (false, false)
-    if hasCollectedChanges || deferred != nil || incomingResumes { startCollecting() }
+    if hasCollectedChanges || deferred != nil || incomingResumes || !unshared.isEmpty {
+      startCollecting()
+    }
     modification.handle.finish(.reverted, error)
   }
 
@@ -200,6 +202,8 @@ struct WayBack {
   private let throttle: SyncThrottle
   private let left: ContiguousArray<ModelObject>
   private let remembered: [UUID: SyncFragment]
+  private let othersWrote: Bool
+  private let loosened: ContiguousArray<ModelRecord>
 
   init(of scope: Scope) {
     values = scope.savedValues()
@@ -208,6 +212,8 @@ struct WayBack {
     throttle = scope.throttle
     left = scope.left
     remembered = scope.remembered
+    othersWrote = scope.othersWrote
+    loosened = scope.loosened
   }
 
   /// Nobody has been told of the set: what is new is still new.
@@ -226,6 +232,8 @@ struct WayBack {
     }
     scope.left = left
     scope.remembered = remembered
+    scope.othersWrote = othersWrote
+    scope.loosened += loosened
     scope.entered = entered
     scope.unshared = unshared
     scope.throttle = throttle

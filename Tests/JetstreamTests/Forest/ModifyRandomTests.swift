@@ -25,9 +25,13 @@ import Testing
   @Test("What observers write while a call is taken back stays, and is told", arguments: seeds)
   func observersWrite(seed: UInt64) { run(seed, hasWriters: true) }
 
-  private func run(_ seed: UInt64, hasWriters: Bool) {
+  @Test("What others write while calls are open goes behind them and stays", arguments: seeds)
+  func othersWrite(seed: UInt64) { run(seed, hasWriters: false, hasOthers: true) }
+
+  private func run(_ seed: UInt64, hasWriters: Bool, hasOthers: Bool = false) {
     let thicket = Thicket(
-      seed: seed, hasTwins: seed.isMultiple(of: 3), hasWriters: hasWriters)
+      seed: seed, hasTwins: seed.isMultiple(of: 3) && !hasOthers, hasWriters: hasWriters,
+      hasOthers: hasOthers)
     defer { thicket.release() }
     for step in 0..<120 {
       thicket.step()

@@ -41,7 +41,7 @@ final class Thicket {
   let root = Twig()
   let scope: Scope
   let replica: Scope
-  private let keeper = ReplicaKeeper()
+  let keeper = ReplicaKeeper()
   var twigs: [Twig] = []
   var problems: [String] = []
   var history: [String] = []
@@ -54,14 +54,17 @@ final class Thicket {
   let hasTwins: Bool
   /// Whether observers write while others are told: what they write on the way back stays.
   let hasWriters: Bool
+  /// Whether others change the models meanwhile.
+  let hasOthers: Bool
   /// How often observers may still write.
   private var writesLeft = 0
   private var isWriting = false
 
-  init(seed: UInt64, hasTwins: Bool, hasWriters: Bool) {
+  init(seed: UInt64, hasTwins: Bool, hasWriters: Bool, hasOthers: Bool = false) {
     generator = SeededGenerator(seed: seed)
     self.hasTwins = hasTwins
     self.hasWriters = hasWriters
+    self.hasOthers = hasOthers
     scope = Scope(name: "Thicket", root: root, ticker: .manual())
     let copy = Twig()
     copy.ensureRecord().uuidIfMade = root.uuid
@@ -177,6 +180,7 @@ final class Thicket {
   /// Changes something, with calls within.
   func edits(depth: Int) {
     for _ in 0...random(6) {
+      if hasOthers, chance(25) { others() }
       if depth > 0, chance(25) { nested(depth: depth - 1) } else { edit() }
     }
   }
@@ -202,7 +206,7 @@ final class Thicket {
       }
     } catch {
       thrown += 1
-      if !hasWriters { compare(before, "after a call within has thrown") }
+      if !hasWriters, !hasOthers { compare(before, "after a call within has thrown") }
     }
     history.append("end within")
   }
@@ -271,7 +275,9 @@ final class Thicket {
       checkUndone(before, known, content)
     }
     history.append("end procedure")
-    expect(hasWriters || !scope.hasCollectedChanges, "something is collected after a procedure")
+    expect(
+      hasWriters || hasOthers || !scope.hasCollectedChanges,
+      "something is collected after a procedure")
   }
 
   /// What was changed before a call is sent before it, so that what comes is of the call.
@@ -288,6 +294,13 @@ final class Thicket {
       scope.ticker.advance(by: .seconds(20))
       expect(!scope.hasCollectedChanges, "what observers have written is not told in time")
       return compareReplica("after observers have written")
+    }
+    if hasOthers {
+      compareReplica("after a call that was taken back")
+      // What others have taken out meanwhile as well may wait to be let go.
+      scope.flush()
+      expect(sets == known, "a set came out of a call that was taken back")
+      return
     }
     compare(before, "after a call that was taken back")
     expect(sets == known, "a set came out of a call that was taken back")

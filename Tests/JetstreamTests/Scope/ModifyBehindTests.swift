@@ -230,6 +230,34 @@ import Testing
     }
     #expect(a.title == "a" && root.parts == [a, b, c] && a.record?.isNew == false)
   }
+
+  @Test(
+    "What others have left to a local property is new when a synced one holds it again",
+    arguments: [false, true])
+  func takenFromShared(isByConstraint: Bool) {
+    root.pick = a
+    copy.apply(scope.takeFragments())
+    func change() {
+      a.title = "x"
+      others([:], ["parts": [.remove(a.uuid)]])
+    }
+    if isByConstraint {
+      #expect(throws: ChangeSetError.self) {
+        try scope.modify(
+          procedure: "Limb.grow", constraints: [Constraint(.add, "Limb")]
+        ) {
+          root.title = "y"
+          change()
+        }
+      }
+      #expect(scope.canonicalJSON == copy.canonicalJSON)
+    } else {
+      undone { change() }
+    }
+    scope.flush()
+    root.parts.append(a)
+    #expect(copy.apply(scope.takeFragments()).isComplete && copy.count == 4)
+  }
 }
 
 /// A model with one property of each kind that others may write.
