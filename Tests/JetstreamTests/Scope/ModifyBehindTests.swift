@@ -209,6 +209,23 @@ import Testing
     }
   }
 
+  @Test("What others leave only to a model that a call has removed comes back with it, as it was")
+  func leftToRemoved() {
+    a.parts = [b]
+    copy.apply(scope.takeFragments())
+    undone {
+      b.title = "x"
+      root.parts.remove(a)
+      others([:], ["parts": [.remove(b.uuid)]])
+      #expect(b.scope == nil)
+      b.title = "y"
+      b.stars = 1
+      inner { root.one = a }
+    }
+    #expect(root.parts == [a, c] && a.parts == [b] && b.title == "b" && b.stars == 0)
+    #expect(b.record?.isNew == false && scope.count == 4)
+  }
+
   @Test("What others wrote before a call within is what the call around comes back to")
   func writtenBefore() {
     undone {
