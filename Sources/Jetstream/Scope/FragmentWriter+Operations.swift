@@ -49,8 +49,9 @@ extension FragmentWriter {
     }
     if steps.isEmpty { return }
     let record = model.ensureRecord()
-    if !isLocal, let base = record.bases.first(where: { $0.index == property.index }) {
-      guard var list = base.list(now: model.list(of: property)) else { return }
+    if !isLocal, record.isChanged(property.index) {
+      let known = record.knownLists(of: property.index, now: model.list(of: property))
+      guard var list = known.first else { return }
       for step in steps { step.perform(on: &list) }
       rebase(property, of: model, on: list)
     } else {
@@ -133,11 +134,8 @@ extension FragmentWriter {
         continue
       }
       // A local change that is not in a change set yet keeps its own part of the sum.
-      if !isLocal, let base = record.bases.firstIndex(where: { $0.index == property.index }),
-        case .json(let old) = record.bases[base].value
-      {
-        record.bases[base].value = .json(PropertyOperation.apply([operation], to: old))
-        scope.modification?.originals[.init(record, property.index)] = nil
+      if !isLocal, record.isChanged(property.index) {
+        record.changeKnown(property.index) { PropertyOperation.apply([operation], to: $0) }
       }
     }
   }

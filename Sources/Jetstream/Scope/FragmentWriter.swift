@@ -21,7 +21,7 @@ struct FragmentWriter {
   /// Values that were kept and may refer to models that have left.
   var unknownValues: [JSONValue] = []
   /// Those of them that a value refers to.
-  private var referenced: Set<UUID> = []
+  var referenced: Set<UUID> = []
 
   /// Finds models outside of the scope that may return to it.
   private let alsoKnown: (UUID) -> ModelObject?
@@ -122,59 +122,6 @@ struct FragmentWriter {
     }
   }
 
-  /// Writes one value. A local change that is not in a change set yet stays in front of it.
-  mutating func write(
-    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
-  ) {
-    let record = model.ensureRecord()
-    let base = isLocal ? nil : record.bases.firstIndex { $0.index == property.index }
-    switch property.kind {
-    case .collection:
-      guard let list = list(value, property, model, at: position) else { return }
-      rebase(property, of: model, on: list)
-    case .reference:
-      guard let child = reference(value, property, model, at: position) else { return }
-      if let base {
-        record.bases[base].value = .json(child?.jsonValue ?? .null)
-        scope.modification?.originals[.init(record, property.index)] = .model(child)
-      } else {
-        remotely { property.access.assign(child, to: model, at: property.offset) }
-      }
-    case .plain, .model:
-      if write(value, to: property, of: model, over: base) { return }
-      fail(position, invalid(property, model))
-      _ = write(.null, to: property, of: model, over: base)
-    }
-  }
-
-  /// Writes a value, or puts it in place of a base; false, and nothing done, if it does not fit.
-  private func write(
-    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, over base: Int?
-  ) -> Bool {
-    guard let base else {
-      return remotely { property.access.assign(value, to: model, at: property.offset) }
-    }
-    guard property.access.accepts(value) else { return false }
-    let record = model.ensureRecord()
-    record.bases[base].value = .json(value)
-    scope.modification?.originals[.init(record, property.index)] = nil
-    return true
-  }
-
-  /// Makes `list` the content of a collection as others know it. What was changed here and is not in a
-  /// change set yet is done again on it.
-  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
-    let record = model.ensureRecord()
-    var visible = list
-    if !isLocal, let base = record.bases.firstIndex(where: { $0.index == property.index }) {
-      let current = model.list(of: property)
-      guard let before = record.bases[base].list(now: current) else { return }
-      visible = CollectionMerge.merge(base: list, before: before, after: current)
-      record.bases[base].value = .list(list)
-    }
-    remotely { property.access.assign(visible, to: model, at: property.offset) }
-  }
-
   /// Reports additions that no fragment refers to, and lets go of models that found no place.
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
     let materialised = keepMaterialised()
@@ -241,51 +188,6 @@ struct FragmentWriter {
     scope.isWritingRemotely = !isLocal
     defer { scope.isWritingRemotely = false }
     return body()
-  }
-
-  private mutating func reference(
-    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
-  ) -> ModelObject?? {
-    if value == .null { return .some(nil) }
-    guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
-      fail(position, invalid(property, model))
-      return nil
-    }
-    return child(uuid, property, model, at: position).map { .some($0) }
-  }
-
-  /// The model of a UUID that a property is to hold; nil, and reported, if it cannot.
-  mutating func child(
-    _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
-  ) -> ModelObject? {
-    guard let child = find(uuid) else {
-      fail(position, unknown(uuid.wireText, property, model))
-      return nil
-    }
-    guard property.access.valueType._canHold(child) else {
-      fail(position, invalid(property, model))
-      return nil
-    }
-    if created[uuid] != nil { referenced.insert(uuid) }
-    return child
-  }
-
-  private mutating func list(
-    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
-  ) -> ModelList? {
-    guard case .array(let elements) = value else {
-      fail(position, invalid(property, model))
-      return nil
-    }
-    var result = ModelList()
-    for element in elements {
-      switch reference(element, property, model, at: position) {
-      case .some(.some(let child)): result.append(child)
-      case .some(.none): fail(position, invalid(property, model))
-      case .none: continue
-      }
-    }
-    return result
   }
 
   mutating func fail(_ position: Int, _ error: ScopeError) {

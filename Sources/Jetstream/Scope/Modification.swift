@@ -4,12 +4,20 @@ import Foundation
 final class Modification {
   /// A property of a model.
   struct Place: Hashable {
-    private let record: ObjectIdentifier
-    private let index: Int
+    /// Held, so that no other one is ever taken for it.
+    let record: ModelRecord
+    let index: Int
 
     init(_ record: ModelRecord, _ index: Int) {
-      self.record = ObjectIdentifier(record)
+      self.record = record
       self.index = index
+    }
+
+    static func == (a: Place, b: Place) -> Bool { a.record === b.record && a.index == b.index }
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(ObjectIdentifier(record))
+      hasher.combine(index)
     }
   }
 
@@ -29,8 +37,8 @@ final class Modification {
   /// The values of properties as they were when the innermost call began. Collections are not among them:
   /// their steps lead back.
   var originals: [Place: Original] = [:]
-  /// What the calls around the innermost one have changed, the outermost first, by model.
-  var aside: [[ObjectIdentifier: ContiguousArray<ModelRecord.Base>]] = []
+  /// What the calls around the innermost one have changed, the outermost first.
+  var aside: [SetAside] = []
   /// Whether the outermost call has thrown: what observers do while it is taken back is not part of it.
   var isOver = false
   /// Whether changes are being taken back: what leaves meanwhile may be about to return.
@@ -41,6 +49,11 @@ final class Modification {
   /// Keeps the value before the first write.
   func keep(_ original: Original, of index: Int, in record: ModelRecord) {
     originals[Place(record, index)] = original
+  }
+
+  /// The outermost of the calls around the innermost one that have changed a property.
+  func asideLevel(of index: Int, in record: ModelRecord) -> Int? {
+    aside.firstIndex { $0.base(of: index, in: record) != nil }
   }
 
   /// What a call that joins this one wants as well.
@@ -106,8 +119,37 @@ struct SavedValue {
   }
 }
 
-/// What a model had changed when a call of `modify` joined another one.
+/// What was changed when a call of `modify` joined another one.
 struct SetAside {
-  let record: ModelRecord
-  let bases: ContiguousArray<ModelRecord.Base>
+  /// The models in the order in which they were changed.
+  let records: ContiguousArray<ModelRecord>
+  private(set) var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>]
+  /// The values of their properties as they were.
+  var originals: [Modification.Place: Modification.Original]
+
+  /// Takes what was changed away from the models.
+  init(
+    _ changed: ContiguousArray<ModelRecord>,
+    _ originals: [Modification.Place: Modification.Original]
+  ) {
+    var records: ContiguousArray<ModelRecord> = []
+    var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>] = [:]
+    // Who has gone and come again stands there twice.
+    for record in changed where !record.bases.isEmpty {
+      records.append(record)
+      bases[ObjectIdentifier(record)] = record.bases
+      record.dropBases()
+    }
+    (self.records, self.bases, self.originals) = (records, bases, originals)
+  }
+
+  func base(of index: Int, in record: ModelRecord) -> ModelRecord.Base? {
+    bases[ObjectIdentifier(record)]?.first { $0.index == index }
+  }
+
+  mutating func setBase(_ value: ModelRecord.Base.Value, of index: Int, in record: ModelRecord) {
+    let key = ObjectIdentifier(record)
+    guard let at = bases[key]?.firstIndex(where: { $0.index == index }) else { return }
+    bases[key]![at].value = value
+  }
 }

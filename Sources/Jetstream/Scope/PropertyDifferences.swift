@@ -18,11 +18,7 @@ extension ModelRecord {
   /// The value that the others know of a property with a minimal sync interval, where it is not the
   /// current one.
   func heldBackBase(of property: ModelSchema.Property) -> JSONValue? {
-    guard property.options.minSyncInterval != nil,
-      let base = bases.first(where: { $0.index == property.index }),
-      case .json(let value) = base.value
-    else { return nil }
-    return value
+    property.options.minSyncInterval == nil ? nil : knownJSON(of: property.index)
   }
 
   func syncedProperties(withHeldBack: Bool = true) -> JSONObject {

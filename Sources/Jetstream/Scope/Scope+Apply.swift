@@ -114,7 +114,8 @@ extension Scope {
     applying -= 1
     guard applying == 0 else { return }
     settleSuspects()
-    findUnshared()
+    // What is not shared any more forgets what it was, which a call of `modify` may need yet.
+    if modification == nil { findUnshared() }
     // What others did may be what leads to a model that only we have.
     if !unshared.isEmpty { startCollecting() }
     guard isSealMissed else { return }

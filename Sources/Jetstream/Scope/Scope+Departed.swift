@@ -95,8 +95,7 @@ extension FragmentWriter {
     if isLocal { return }
     if let known = scope.remembered[fragment.uuid] {
       scope.remembered[fragment.uuid] = known.updated(by: fragment, resetsMissing: resetsMissing)
-    } else if let record = find(fragment.uuid)?.record, record.scope === scope, record.bases.isEmpty
-    {
+    } else if let record = find(fragment.uuid)?.record, record.scope === scope, !record.hasBases {
       return
     }
     beside.append(fragment.uuid)

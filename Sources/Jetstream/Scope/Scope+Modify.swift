@@ -159,6 +159,8 @@ extension Scope {
   func end(_ modification: Modification) {
     self.modification = nil
     forgetDeparted(modification)
+    // What was applied within the call has left that for later.
+    if othersWrote, applying == 0 { findUnshared() }
   }
 
   func forgetDeparted(_ modification: Modification) {

@@ -49,7 +49,9 @@ extension Scope {
     withExtendedLifetime(gone) {}
     // A tick within the call has found nothing to do and does not come again.
     (isCollecting, isSealMissed) = (false, false)
-    if hasCollectedChanges || deferred != nil || incomingResumes { startCollecting() }
+    if hasCollectedChanges || deferred != nil || incomingResumes || !unshared.isEmpty {
+      startCollecting()
+    }
     modification.handle.finish(.reverted, error)
   }
 
@@ -58,40 +60,36 @@ extension Scope {
   func join<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
     // What cannot throw needs no way back of its own.
     if Failure.self == Never.self { return try body() }
-    let before = changed.filter { !$0.bases.isEmpty }.map {
-      SetAside(record: $0, bases: $0.bases)
-    }
-    let originals = modification?.originals ?? [:]
-    modification?.aside.append(
-      Dictionary(uniqueKeysWithValues: before.map { (ObjectIdentifier($0.record), $0.bases) }))
-    for entry in before { entry.record.dropBases() }
+    guard let modification else { return try body() }
+    modification.aside.append(SetAside(changed, modification.originals))
     changed = []
-    modification?.originals = [:]
-    defer {
-      modification?.aside.removeLast()
-      reinstate(before)
-      modification?.originals.merge(originals) { _, first in first }
-    }
+    modification.originals = [:]
+    defer { reinstate(modification.aside.removeLast(), in: modification) }
     do { try body() } catch {
       let values = savedValues()
       for record in changed { record.dropBases() }
       changed = []
-      modification?.originals = [:]
+      modification.originals = [:]
       restore(values)
       throw error
     }
   }
 
   /// What was collected before a call has joined comes before what was collected in it.
-  private func reinstate(_ before: [SetAside]) {
-    let known = Set(before.map { ObjectIdentifier($0.record) })
-    let later = changed.filter { !known.contains(ObjectIdentifier($0)) }
+  private func reinstate(_ before: SetAside, in modification: Modification) {
+    let later = changed.filter { before.bases[ObjectIdentifier($0)] == nil }
     changed = []
-    for entry in before where entry.record.captureScope === self {
-      entry.record.reinstate(entry.bases)
-      changed.append(entry.record)
+    for record in before.records where record.captureScope === self {
+      record.reinstate(before.bases[ObjectIdentifier(record)] ?? [])
+      changed.append(record)
     }
     changed += later
+    // The value that leads back is that of the first base, also where it is told by JSON alone.
+    let then = modification.originals.filter {
+      before.base(of: $0.key.index, in: $0.key.record) == nil
+    }
+    modification.originals = before.originals
+    modification.originals.merge(then) { _, last in last }
   }
 
   /// Gives properties the values that they had, without collecting it. What observers have written since
@@ -116,8 +114,13 @@ extension Scope {
         continue
       }
       if case .list(let list) = saved.value {
-        FragmentWriter(scope: self) { _ in nil }
-          .rebase(saved.property, of: saved.model, on: list)
+        let now = saved.model.list(of: saved.property)
+        guard let before = record.bases[place].list(now: now) else { continue }
+        record.bases[place].value = .list(list)
+        let merged = CollectionMerge.merge(base: list, before: before, after: now)
+        remotely {
+          _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
+        }
       } else {
         record.bases[place].value = saved.base
         modification?.originals[.init(record, saved.property.index)] = saved.original
@@ -199,6 +202,8 @@ struct WayBack {
   private let throttle: SyncThrottle
   private let left: ContiguousArray<ModelObject>
   private let remembered: [UUID: SyncFragment]
+  private let othersWrote: Bool
+  private let loosened: ContiguousArray<ModelRecord>
 
   init(of scope: Scope) {
     values = scope.savedValues()
@@ -207,6 +212,8 @@ struct WayBack {
     throttle = scope.throttle
     left = scope.left
     remembered = scope.remembered
+    othersWrote = scope.othersWrote
+    loosened = scope.loosened
   }
 
   /// Nobody has been told of the set: what is new is still new.
@@ -225,6 +232,8 @@ struct WayBack {
     }
     scope.left = left
     scope.remembered = remembered
+    scope.othersWrote = othersWrote
+    scope.loosened += loosened
     scope.entered = entered
     scope.unshared = unshared
     scope.throttle = throttle

@@ -12,15 +12,20 @@ extension Scope {
     if loosened.isEmpty { return }
     var reachability = Reachability(self, onlySynced: true)
     var open = loosened
+    var looked: Set<ObjectIdentifier> = []
     loosened = []
     while let record = open.popLast() {
-      guard record.scope === self, !record.isNew, !isRoot(record),
-        reachability.unreached(from: record).contains(where: { $0 === record })
+      guard record.scope === self, !isRoot(record),
+        reachability.unreached(from: record).contains(where: { $0 === record }),
+        looked.insert(ObjectIdentifier(record)).inserted
       else { continue }
-      remember(record)
-      record.dropBases()
-      record.isNew = true
-      unshared.append(record)
+      if !record.isNew {
+        remember(record)
+        record.dropBases()
+        record.isNew = true
+        unshared.append(record)
+      }
+      // What is new itself may hold what is not.
       record.forEachChild { child, _ in if let below = child.record { open.append(below) } }
     }
   }

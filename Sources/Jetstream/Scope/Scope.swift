@@ -253,7 +253,7 @@ public final class Scope: TickClient {
   private func isLocalAddition(_ record: ModelRecord) -> Bool {
     record.parents.all.allSatisfy {
       $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
-        || $0.parent.captured.contains($0.index)
+        || $0.parent.isChanged($0.index)
     }
   }
 
@@ -271,11 +271,13 @@ public final class Scope: TickClient {
     } else if modification != nil, record.isKeptAsLeft {
       // It has left before, and what brought it back is taken back.
       startCollecting()
-    } else if record.isNew || (isWritingRemotely && modification?.isRollingBack != true) {
+    } else if record.isNew || (isWritingRemotely && modification == nil) {
       // Others may still have it in what has left, or where a change that waits hides it.
       if !record.isNew, hasCollectedChanges || !remembered.isEmpty { remember(record) }
       forget(record)
     } else if let model = record.model {
+      // Within a call also if others have taken it out: they may have it in what the call has, and then it
+      // comes back if that does, as it was.
       if !record.isKeptAsLeft {
         record.isKeptAsLeft = true
         left.append(model)

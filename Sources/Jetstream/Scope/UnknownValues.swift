@@ -73,7 +73,7 @@ extension ModelRecord {
     var lists: [Int: ModelList] = [:]
     // What a call of `modify` has set aside came before.
     let own = ObjectIdentifier(self)
-    let aside = modification?.aside.reversed().compactMap { $0[own] } ?? []
+    let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []
     for base in ([bases] + aside).joined() {
       let property = schema.properties[base.index]
       guard property.isSynced else { continue }

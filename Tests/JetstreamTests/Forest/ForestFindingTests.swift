@@ -154,4 +154,27 @@ import Testing
 private final class FriendReader: ModelObject {
   @WeakReference var friend: Plant?
   var friendNumber: Int { friend?.number ?? 0 }
+
+  @Test(
+    "A known model below one that was never told of is new once only a local property holds both")
+  func unsharedBelowNew() throws {
+    let (root, holder, known) = (Plant(), Plant(), Plant())
+    root.items = [known]
+    let scope = manualScope(root)
+    scope.flush()
+    let copy = manualScope(Plant())
+    try copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
+    root.picks = [holder]
+    root.others = [holder]
+    holder.items = [known]
+    root.items = []
+    // Who is shared is found out here, and once more with the set.
+    scope.apply([])
+    root.others = []
+    #expect(copy.apply(scope.takeFragments()).isComplete && copy.count == 1)
+    #expect(holder.record?.isNew == true && known.record?.isNew == true)
+    root.left = known
+    #expect(copy.apply(scope.takeFragments()).isComplete && copy.count == 2)
+    #expect(copy.canonicalJSON.contains(known.uuid.wireText))
+  }
 }

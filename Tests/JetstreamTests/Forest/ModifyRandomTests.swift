@@ -12,7 +12,7 @@ import Testing
     let environment = ProcessInfo.processInfo.environment
     if let seed = environment["JETSTREAM_MODIFY_SEED"].flatMap(UInt64.init) { return [seed] }
     // Those that once found something stay.
-    let fixed: [UInt64] = [1, 2, 3, 4, 5, 6, 10, 12, 14, 243]
+    let fixed: [UInt64] = [1, 2, 3, 4, 5, 6, 10, 12, 14, 243, 1024]
     guard let count = environment["JETSTREAM_MODIFY_SEEDS"].flatMap(UInt64.init) else {
       return fixed
     }
@@ -25,9 +25,13 @@ import Testing
   @Test("What observers write while a call is taken back stays, and is told", arguments: seeds)
   func observersWrite(seed: UInt64) { run(seed, hasWriters: true) }
 
-  private func run(_ seed: UInt64, hasWriters: Bool) {
+  @Test("What others write while calls are open goes behind them and stays", arguments: seeds)
+  func othersWrite(seed: UInt64) { run(seed, hasWriters: false, hasOthers: true) }
+
+  private func run(_ seed: UInt64, hasWriters: Bool, hasOthers: Bool = false) {
     let thicket = Thicket(
-      seed: seed, hasTwins: seed.isMultiple(of: 3), hasWriters: hasWriters)
+      seed: seed, hasTwins: seed.isMultiple(of: 3) && !hasOthers, hasWriters: hasWriters,
+      hasOthers: hasOthers)
     defer { thicket.release() }
     for step in 0..<120 {
       thicket.step()
@@ -37,6 +41,8 @@ import Testing
       Issue.record("seed \(seed), step \(step): \(problems)\nafter\n  \(history)")
       return
     }
-    #expect(thicket.sets > 20 && thicket.thrown > 20, "seed \(seed) has done little")
+    // Others leave less to work with.
+    let enough = hasOthers ? 5 : 20
+    #expect(thicket.sets > enough && thicket.thrown > enough, "seed \(seed) has done little")
   }
 }

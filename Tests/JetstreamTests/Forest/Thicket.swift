@@ -41,7 +41,7 @@ final class Thicket {
   let root = Twig()
   let scope: Scope
   let replica: Scope
-  private let keeper = ReplicaKeeper()
+  let keeper = ReplicaKeeper()
   var twigs: [Twig] = []
   var problems: [String] = []
   var history: [String] = []
@@ -49,19 +49,22 @@ final class Thicket {
   var sets = 0
   /// How many calls were taken back.
   var thrown = 0
-  private var numbers: [ObjectIdentifier: Int] = [:]
+  private(set) var numbers: [ObjectIdentifier: Int] = [:]
   /// Whether models may come that share a UUID with one that is there.
   let hasTwins: Bool
   /// Whether observers write while others are told: what they write on the way back stays.
   let hasWriters: Bool
+  /// Whether others change the models meanwhile.
+  let hasOthers: Bool
   /// How often observers may still write.
   private var writesLeft = 0
   private var isWriting = false
 
-  init(seed: UInt64, hasTwins: Bool, hasWriters: Bool) {
+  init(seed: UInt64, hasTwins: Bool, hasWriters: Bool, hasOthers: Bool = false) {
     generator = SeededGenerator(seed: seed)
     self.hasTwins = hasTwins
     self.hasWriters = hasWriters
+    self.hasOthers = hasOthers
     scope = Scope(name: "Thicket", root: root, ticker: .manual())
     let copy = Twig()
     copy.ensureRecord().uuidIfMade = root.uuid
@@ -100,60 +103,6 @@ final class Thicket {
     return chance(75) ? inside[random(inside.count)] : anyTwig()
   }
 
-  // MARK: Looking
-
-  func number(_ twig: Twig?) -> String {
-    twig.map { "#\(numbers[ObjectIdentifier($0)] ?? -1)" } ?? "-"
-  }
-
-  /// Everything that can be seen of a model, and what the scope thinks of it.
-  private func look(_ twig: Twig) -> String {
-    let lists = Twig.lists.map { "\(twig[keyPath: $0].map { number($0) })" }
-    let references = Twig.references.map { number(twig[keyPath: $0]) }
-    // Models outside may keep what they were given.
-    let inside = twig.parents.filter { $0.parent.scope === scope }
-    let parents = inside.map { "\(number($0.parent as? Twig)).\($0.key)" }.sorted()
-    let friend = twig.$friend
-    var link = "none"
-    if case .loaded(let twig) = friend { link = number(twig) }
-    if case .missing(let uuid) = friend { link = "\(uuid)" }
-    return "\(number(twig)) \(twig.text) \(twig.note) \(twig.mark) "
-      + "\(twig.day.timeIntervalSinceReferenceDate.bitPattern) \(twig.count) \(twig.heat) "
-      + "\(references) \(lists) \(link) in \(parents) \(twig.scope === scope) "
-      + "\(twig.record?.isNew ?? false) \(twig.record?.scopedParents ?? 0)"
-  }
-
-  /// The models of the scope.
-  func picture() -> [(twig: Twig, text: String)] {
-    twigs.filter { $0.scope === scope }.map { ($0, look($0)) }
-  }
-
-  func expect(_ condition: Bool, _ problem: @autoclosure () -> String) {
-    if !condition { problems.append(problem()) }
-  }
-
-  /// What was in the scope is as it was, and nothing else is in it.
-  func compare(_ before: [(twig: Twig, text: String)], _ moment: String) {
-    for (twig, text) in before {
-      let now = look(twig)
-      expect(now == text, "\(moment):\n  \(now)\ninstead of\n  \(text)")
-    }
-    let inside = twigs.filter { $0.scope === scope }
-    expect(inside.count == before.count, "\(moment): there are \(inside.count) of \(before.count)")
-    expect(scope.count == before.count, "\(moment): the scope counts \(scope.count)")
-    for twig in inside { expect(scope.model(twig.uuid) === twig, "\(moment): \(number(twig))") }
-    for twig in twigs {
-      for list in Twig.lists { twig[keyPath: list].list.storage?.checkInvariants() }
-    }
-  }
-
-  func compareReplica(_ moment: String) {
-    let (ours, theirs) = (scope.canonicalJSON, replica.canonicalJSON)
-    expect(ours == theirs, "\(moment): the replica has\n  \(theirs)\ninstead of\n  \(ours)")
-    keeper.forgetGone()
-    expect(!replica.hasCollectedChanges, "\(moment): the replica has changes of its own")
-  }
-
   private func hear(_ set: ChangeSet) {
     sets += 1
     let isKnown = set.fragments.contains { $0.kind == .add && replica.model($0.uuid) != nil }
@@ -177,6 +126,7 @@ final class Thicket {
   /// Changes something, with calls within.
   func edits(depth: Int) {
     for _ in 0...random(6) {
+      if hasOthers, chance(25) { others() }
       if depth > 0, chance(25) { nested(depth: depth - 1) } else { edit() }
     }
   }
@@ -202,7 +152,7 @@ final class Thicket {
       }
     } catch {
       thrown += 1
-      if !hasWriters { compare(before, "after a call within has thrown") }
+      if !hasWriters, !hasOthers { compare(before, "after a call within has thrown") }
     }
     history.append("end within")
   }
@@ -271,7 +221,9 @@ final class Thicket {
       checkUndone(before, known, content)
     }
     history.append("end procedure")
-    expect(hasWriters || !scope.hasCollectedChanges, "something is collected after a procedure")
+    expect(
+      hasWriters || hasOthers || !scope.hasCollectedChanges,
+      "something is collected after a procedure")
   }
 
   /// What was changed before a call is sent before it, so that what comes is of the call.
@@ -288,6 +240,13 @@ final class Thicket {
       scope.ticker.advance(by: .seconds(20))
       expect(!scope.hasCollectedChanges, "what observers have written is not told in time")
       return compareReplica("after observers have written")
+    }
+    if hasOthers {
+      compareReplica("after a call that was taken back")
+      // What others have taken out meanwhile as well may wait to be let go.
+      scope.flush()
+      expect(sets == known, "a set came out of a call that was taken back")
+      return
     }
     compare(before, "after a call that was taken back")
     expect(sets == known, "a set came out of a call that was taken back")

@@ -240,8 +240,7 @@ import Testing
         #expect(root.title == "inner")
         throw Oops()
       }
-      // What the outer call has changed is set aside meanwhile, where applying does not find it.
-      withKnownIssue { #expect(root.title == "outer") }
+      #expect(root.title == "outer")
     }
   }
 }

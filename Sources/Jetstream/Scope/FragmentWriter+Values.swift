@@ -1,0 +1,104 @@
+import Foundation
+
+/// Writing single values, and putting them behind what was changed here.
+extension FragmentWriter {
+  /// Writes one value. A local change that is not in a change set yet stays in front of it.
+  mutating func write(
+    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
+  ) {
+    let record = model.ensureRecord()
+    let isChanged = !isLocal && record.isChanged(property.index)
+    switch property.kind {
+    case .collection:
+      guard let list = list(value, property, model, at: position) else { return }
+      rebase(property, of: model, on: list)
+    case .reference:
+      guard let child = reference(value, property, model, at: position) else { return }
+      if isChanged {
+        record.setKnown(child?.jsonValue ?? .null, of: property.index, .model(child))
+      } else {
+        remotely { property.access.assign(child, to: model, at: property.offset) }
+      }
+    case .plain, .model:
+      if write(value, to: property, of: model, behind: isChanged) { return }
+      fail(position, invalid(property, model))
+      _ = write(.null, to: property, of: model, behind: isChanged)
+    }
+  }
+
+  /// Writes a value, or puts it behind what was changed here; false, and nothing done, if it does not fit.
+  private func write(
+    _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject,
+    behind isChanged: Bool
+  ) -> Bool {
+    guard isChanged else {
+      return remotely { property.access.assign(value, to: model, at: property.offset) }
+    }
+    guard property.access.accepts(value) else { return false }
+    model.ensureRecord().setKnown(value, of: property.index, nil)
+    return true
+  }
+
+  /// Makes `list` the content of a collection as others know it. What was changed here and is not in a
+  /// change set yet is done again on it, call of `modify` by call.
+  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
+    let record = model.ensureRecord()
+    var visible = list
+    if !isLocal, record.isChanged(property.index) {
+      let current = model.list(of: property)
+      let before = record.knownLists(of: property.index, now: current)
+      var known: [ModelList] = []
+      for (before, after) in zip(before, before.dropFirst() + [current]) {
+        known.append(visible)
+        visible = CollectionMerge.merge(base: visible, before: before, after: after)
+      }
+      record.setKnownLists(known, of: property.index)
+    }
+    remotely { property.access.assign(visible, to: model, at: property.offset) }
+  }
+
+  private mutating func reference(
+    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelObject?? {
+    if value == .null { return .some(nil) }
+    guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    return child(uuid, property, model, at: position).map { .some($0) }
+  }
+
+  /// The model of a UUID that a property is to hold; nil, and reported, if it cannot.
+  mutating func child(
+    _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelObject? {
+    guard let child = find(uuid) else {
+      fail(position, unknown(uuid.wireText, property, model))
+      return nil
+    }
+    guard property.access.valueType._canHold(child) else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    if created[uuid] != nil { referenced.insert(uuid) }
+    return child
+  }
+
+  private mutating func list(
+    _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
+  ) -> ModelList? {
+    guard case .array(let elements) = value else {
+      fail(position, invalid(property, model))
+      return nil
+    }
+    var result = ModelList()
+    for element in elements {
+      switch reference(element, property, model, at: position) {
+      case .some(.some(let child)): result.append(child)
+      case .some(.none): fail(position, invalid(property, model))
+      case .none: continue
+      }
+    }
+    return result
+  }
+}
