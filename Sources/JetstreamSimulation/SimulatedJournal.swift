@@ -81,7 +81,9 @@ final class SimulatedJournal {
   /// The server's memory is gone, and with it what was not safe: all of that, or the end of it. Gives what
   /// is there although nobody was told.
   func crash(now: Duration) -> [Content] {
-    let safe = forgets ? old : entries.prefix { $0.safeAt <= now }.count
+    // What an earlier server has left is safe: the next one has gone on from it.
+    let own = entries.dropFirst(old).prefix { $0.safeAt <= now }.count
+    let safe = forgets ? old : old + own
     let kept = forgets ? safe : random.number(in: safe...max(safe, entries.count))
     entries.removeLast(entries.count - kept)
     return entries.dropFirst(old + reported).map(\.content)

@@ -91,6 +91,7 @@ final class SimulatedOutbox {
   func crash(now: Duration) {
     let safe = entries.count - unreported.drop { $0.safeAt <= now }.count
     entries.removeLast(entries.count - random.number(in: safe...max(safe, entries.count)))
+    if entries.isEmpty, base == nil { ownRoot = nil }
   }
 
   /// The change sets that the next process has to bring back, in their order.

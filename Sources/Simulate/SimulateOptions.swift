@@ -21,7 +21,7 @@ struct SimulateOptions {
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
                        partition, expiry, loss, duplication, reordering, clientCrash and serverCrash
       --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
-                       collections and durable, or all
+                       collections, durable (the server) and outbox (the clients), or all
       --trace          print what happens, with --seed
       --stop           end at the first failure
       --help           print this
