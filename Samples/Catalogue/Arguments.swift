@@ -11,10 +11,12 @@ enum Command: Equatable {
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
 
-    catalogue serve [--file FILE] [--port PORT] [--edits COUNT] [--seed SEED] [--name NAME] [--wait]
-    catalogue join --url URL [--edits COUNT] [--seed SEED] [--cut COUNT] [--name NAME] [--wait]
+    catalogue serve [--file FILE] [--log FOLDER] [--port PORT] [EDITING]
+    catalogue join --url URL [--log FOLDER] [--cut COUNT] [EDITING]
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
+
+    EDITING is [--edits COUNT] [--seed SEED] [--name NAME] [--pause MS] [--wait]
 
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
@@ -24,9 +26,11 @@ enum Command: Equatable {
       --seed SEED    chooses the edits; 1 unless given
       --cut COUNT    how often to cut the own connection while editing; never unless given
       --name NAME    what to sign with; "server" or "client" with the seed unless given
+      --pause MS     how many milliseconds to wait between edits; as few as possible unless given
       --wait         begin to edit when told to, instead of once there is somebody to edit with
 
-      --log FOLDER   the fragment log that record makes and replay reads
+      --log FOLDER   the fragment log that record makes and replay reads; what serve and join keep, and
+                     go on from when they are started again
       --at SEQUENCE  the change set up to which is replayed; the last one unless given
       --undo         take back one change set after the other, to the first
       --check STEP   open every STEPth sequence number by itself, and compare it with what replaying
@@ -40,6 +44,9 @@ enum Command: Equatable {
     answer these lines:
 
       go             begin to edit; prints nothing
+      stop           edit no more; prints nothing
+      cut            cuts the own connection; prints nothing
+      kept?          waits until the log has all edits made so far; prints "kept COUNT"
       quiet?         waits until all own edits are made and decided; prints "quiet PENDING"
       mark           leaves a mark behind the own edits and waits until it is decided; prints
                      "marked NAME"
@@ -56,6 +63,7 @@ enum Command: Equatable {
 
 struct ServeOptions: Equatable {
   var file: String?
+  var log: String?
   var port: UInt16 = 0
   var editing = EditOptions()
 
@@ -68,6 +76,7 @@ struct ServeOptions: Equatable {
 
 struct JoinOptions: Equatable {
   var url = ""
+  var log: String?
   var cuts = 0
   var editing = EditOptions()
 }
@@ -88,6 +97,7 @@ struct EditOptions: Equatable {
   var edits = 0
   var seed: UInt64 = 1
   var name: String?
+  var pause: Duration?
   var waits = false
 }
 
@@ -113,6 +123,7 @@ extension Command {
       while let option = rest.next() {
         switch option {
         case "--file": options.file = try rest.value(of: option)
+        case "--log": options.log = try rest.value(of: option)
         case "--port": options.port = try rest.number(of: option)
         default: try options.editing.take(option, from: &rest)
         }
@@ -123,6 +134,7 @@ extension Command {
       while let option = rest.next() {
         switch option {
         case "--url": options.url = try rest.value(of: option)
+        case "--log": options.log = try rest.value(of: option)
         case "--cut": options.cuts = try rest.count(of: option)
         default: try options.editing.take(option, from: &rest)
         }
@@ -179,6 +191,7 @@ extension EditOptions {
         throw UsageError(message: "--name should be one word, not '\(value)'")
       }
       name = value
+    case "--pause": pause = .milliseconds(try rest.count(of: option))
     case "--wait": waits = true
     default: throw UsageError(message: "there is no option '\(option)' here")
     }

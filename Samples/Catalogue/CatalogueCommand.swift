@@ -21,17 +21,24 @@ enum CatalogueCommand {
 
   private static func serve(_ options: ServeOptions) async {
     let catalogue: Catalogue
+    let log: ScopeLog?
     do {
+      log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
       let path = options.path(environment: ProcessInfo.processInfo.environment)
-      catalogue = try Catalogue(contentsOfFile: path)
+      let isNew = log.map { $0.records.lastSequence == 0 && $0.records.opening.snapshot == nil }
+      catalogue = isNew ?? true ? try Catalogue(contentsOfFile: path) : Catalogue()
     } catch {
       Console.fail("\(error)", status: 1)
     }
     let scope = Scope(name: "Catalogue", root: catalogue)
     let participant = Participant(
-      scope: scope, catalogue: catalogue, client: nil, options: options.editing, cuts: 0)
+      scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
     let server = Server()
-    server.host(scope)
+    do {
+      if let log { try await server.host(scope, log: log) } else { server.host(scope) }
+    } catch {
+      Console.fail("\(error)", status: 1)
+    }
     if !options.editing.waits {
       server.chooseScope = { [weak participant] _, name, _ in
         guard name == scope.name else { return .failure(.rejected("There is no scope '\(name)'")) }
@@ -58,15 +65,23 @@ enum CatalogueCommand {
     let denial = client.onSessionDenied.listen {
       Console.fail("the session ended: \($0)", status: 1)
     }
+    let log: ClientLog?
     do {
-      try await client.connect()
-      try await client.fetch(scope)
+      log = try options.log.map { path throws(LogError) in try ClientLog(path) }
+      if let log {
+        // What is in the log can be edited before there is a connection. A refusal ends the process above.
+        Task { try await client.connect() }
+        try await client.fetch(scope, log: log)
+      } else {
+        try await client.connect()
+        try await client.fetch(scope)
+      }
     } catch {
       Console.fail("\(options.url): \(error)", status: 1)
     }
     let participant = Participant(
-      scope: scope, catalogue: catalogue, client: client, options: options.editing,
-      cuts: options.cuts)
+      scope: scope, catalogue: catalogue, client: client, log: log?.records,
+      options: options.editing, cuts: options.cuts)
     Console.say("ready")
     if !options.editing.waits { participant.start() }
     await participant.answer(Console.lines())

@@ -14,6 +14,8 @@ final class Catalogue: ModelObject {
   @Property var topicNames: ModelArray<NameEntry> = []
   @Property var venueNames: ModelArray<NameEntry> = []
   @Property var topicSubTopics: ModelArray<Topic> = []
+  /// How many edits everybody has made together.
+  @Property(.counter) var edits = 0
   /// One for each process that edits.
   @Property var journals: ModelArray<Journal> = []
   /// Who has finished; see `mark` in the line protocol.

@@ -9,17 +9,24 @@ final class Participant {
   let name: String
   /// Nil in the server.
   private let client: Client?
+  /// Nil if nothing is kept.
+  private let log: RecordLog?
   private let options: EditOptions
   private let cuts: Int
   private var editing: Task<Void, Never>?
   private var editor: RandomEditor
   private var lostConnections = 0
   private var rejected = 0
+  private var isStopped = false
 
-  init(scope: Scope, catalogue: Catalogue, client: Client?, options: EditOptions, cuts: Int) {
+  init(
+    scope: Scope, catalogue: Catalogue, client: Client? = nil, log: RecordLog? = nil,
+    options: EditOptions, cuts: Int = 0
+  ) {
     self.scope = scope
     self.catalogue = catalogue
     self.client = client
+    self.log = log
     self.options = options
     self.cuts = cuts
     name = options.name ?? (client == nil ? "server" : "client\(options.seed)")
@@ -43,7 +50,7 @@ final class Participant {
 
   private func edit() async {
     var cutsMade = 0
-    while editor.count < options.edits {
+    while editor.count < options.edits, !isStopped {
       let isCut = cutsMade < cuts && editor.count * (cuts + 1) >= options.edits * (cutsMade + 1)
       if isCut { await waitUntilOnline() }
       for _ in 0..<min(editor.batch(), options.edits - editor.count) { editor.edit() }
@@ -58,6 +65,7 @@ final class Participant {
       } else {
         await waitForChangeSet()
       }
+      if let pause = options.pause { try? await Task.sleep(for: pause) }
     }
   }
 
@@ -87,6 +95,9 @@ final class Participant {
       case (nil, _): continue
       case ("exit", nil): return
       case ("go", nil): start()
+      case ("stop", nil): isStopped = true
+      case ("cut", nil): client?.cutConnection()
+      case ("kept?", nil): await tellWhatIsKept()
       case ("quiet?", nil): Console.say("quiet \(await becomeQuiet())")
       case ("mark", nil): await mark()
       case ("await", let other?):
@@ -99,6 +110,18 @@ final class Participant {
         Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
       default: Console.say("error: '\(line)' is not understood; see --help")
       }
+    }
+  }
+
+  /// Every change set is in the log before anything else happens; how long that takes is up to the disk.
+  private func tellWhatIsKept() async {
+    scope.flush()
+    let count = editor.count
+    do {
+      try await log?.sync()
+      Console.say("kept \(log == nil ? 0 : count)")
+    } catch {
+      Console.say("error: the log cannot be written: \(error)")
     }
   }
 

@@ -22,6 +22,7 @@ struct RandomEditor {
     if count == 0 { catalogue.journals.append(journal) }
     count += 1
     journal.lastEdit = count
+    catalogue.edits += 1
     switch roll(100) {
     case 0..<10: note()
     case 10..<30: editPerformance()

@@ -16,6 +16,8 @@ final class SimulatedClient {
   /// Every set that was made here.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
   private(set) var hasFetched = false
+  /// What the engine has told of its state last.
+  private(set) var toldState: SyncState?
   private var now: Duration = .zero
   private(set) var fetchError: SyncError?
   private var tokens: [ObservationToken] = []
@@ -61,10 +63,14 @@ final class SimulatedClient {
         case .send(let frame): send(self, frame)
         case .disconnect: disconnect()
         }
-      }, report: { _ in })
+      },
+      report: { [unowned self] event in
+        if case .stateChanged = event { toldState = engine.state(of: self.scope) }
+      })
     tokens.append(
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
         let set = known(handle.set) ?? made(handle.set)
+        set.madeAt = ticker.now
         sets.append(set)
         allSets.append((set, handle))
       })

@@ -72,6 +72,9 @@ final class SimulatedServer {
     }
   }
 
+  /// Where the scope is.
+  var position: ScopePosition? { engine.positions.first }
+
   /// When the disk has done something.
   var nextDeadline: Duration? { journal?.deadline }
 

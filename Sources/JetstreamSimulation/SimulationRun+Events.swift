@@ -72,6 +72,9 @@ extension SimulationRun {
       for problem in client.brokenInvariants {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
       }
+      for problem in client.wrongState() {
+        report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
+      }
       if let error = client.fetchError {
         report(.unrest, "Client \(client.number) does not get the scope: \(error)")
       }
@@ -113,6 +116,9 @@ extension SimulationRun {
     let plain = PlainJSON(state.utf8) ?? .null
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
+      for problem in client.wrongStateAtRest(of: server.position) {
+        report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
+      }
       let own = client.scope.canonicalJSON
       guard own != state else { continue }
       let differences = StreamReference(canonical: plain)

@@ -42,6 +42,8 @@ final class SubmittedSet: CustomStringConvertible {
   let intents: [Intent]
   /// The models that it adds.
   let additions: Set<String>
+  /// When it was made, or brought back, on the clock of the client's process.
+  var madeAt: Duration = .zero
   /// The session that it was sent in last.
   var session: String?
   /// What the server has said of each fragment; nil before it has said anything.

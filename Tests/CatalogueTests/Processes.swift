@@ -69,6 +69,12 @@ final class CatalogueProcess {
     if process.isRunning { process.terminate() }
   }
 
+  /// Ends the process at once, without giving it a chance to do anything, and waits until it is gone.
+  func murder() {
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
   func say(_ line: String) throws {
     try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
   }

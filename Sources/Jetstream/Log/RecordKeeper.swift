@@ -14,16 +14,19 @@ package final class RecordKeeper<Record> {
     package var snapshot: () -> (@Sendable () async throws(LogError) -> Void)?
     /// Something has gone wrong, in words.
     package var note: (String) -> Void
+    /// Nothing is kept for now, for this reason.
+    package var stalled: (LogError) -> Void
 
     package init(
       append: @escaping (Record) throws(LogError) -> LogReceipt, stored: @escaping (Int) -> Void,
       snapshot: @escaping () -> (@Sendable () async throws(LogError) -> Void)?,
-      note: @escaping (String) -> Void
+      note: @escaping (String) -> Void, stalled: @escaping (LogError) -> Void = { _ in }
     ) {
       self.append = append
       self.stored = stored
       self.snapshot = snapshot
       self.note = note
+      self.stalled = stalled
     }
   }
 
@@ -74,7 +77,7 @@ package final class RecordKeeper<Record> {
         sinceSnapshot += 1
         follow(receipt, appended)
       } catch {
-        return retry("\(error)") { $0.pump() }
+        return retry(error) { $0.pump() }
       }
     }
     snapshotIfDue()
@@ -90,11 +93,12 @@ package final class RecordKeeper<Record> {
   private func finished(_ receipt: LogReceipt, _ count: Int, _ result: Result<Void, LogError>) {
     switch result {
     case .success: owner.stored(count)
-    case .failure(let error): retry("\(error)") { $0.follow(receipt, count) }
+    case .failure(let error): retry(error) { $0.follow(receipt, count) }
     }
   }
 
-  private func retry(_ problem: String, _ action: @escaping (RecordKeeper) -> Void) {
+  private func retry(_ problem: LogError, _ action: @escaping (RecordKeeper) -> Void) {
+    owner.stalled(problem)
     owner.note("its history cannot be kept: \(problem); trying again")
     isRetrying = true
     ticker.perform(after: .seconds(1)) { [weak self] in

@@ -8,7 +8,10 @@ extension Scope {
   /// with everything else.
   ///
   /// What waits is kept in memory, so this is for moments, such as an animation or a drag.
-  public func pauseIncoming() { incomingPauses += 1 }
+  public func pauseIncoming() {
+    incomingPauses += 1
+    if incomingPauses == 1 { onIncomingPaused?() }
+  }
 
   /// Takes back one ``pauseIncoming()``. After the last, all that has come meanwhile is applied, in
   /// order, as one change: if a change set is being delivered, or within ``modify(_:author:_:)``, as soon as

@@ -49,6 +49,8 @@ public final class Scope: TickClient {
   var incomingResumes = false
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
+  /// Called when what a server sends begins to wait.
+  var onIncomingPaused: (() -> Void)?
   /// Who is told when models come and go.
   private var membershipObservers = MembershipObservers()
   /// True while a remote value is being written; observers run with it off.

@@ -63,6 +63,10 @@ extension Client {
           guard let history = kept.replica?.history else { return nil }
           let last = log.records.lastSequence
           return { () throws(LogError) in try await log.snapshot(history, at: last) }
-        }, note: { [weak self] in self?.onDiagnostic.fire("scope \(name): \($0)") }))
+        }, note: { [weak self] in self?.onDiagnostic.fire("scope \(name): \($0)") },
+        stalled: { [weak self] in
+          kept.replica?.storageProblem = "\($0)"
+          self?.engine.reportStates()
+        }))
   }
 }

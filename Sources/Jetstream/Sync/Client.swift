@@ -26,6 +26,8 @@ public final class Client {
   public let onRejection = Signal<Rejection>()
   /// Fires when the number of change sets that the server has not decided changes.
   public let onPendingCountChange = Signal<Int>()
+  /// Fires when ``syncState(of:)`` has changed, but for the passing of time.
+  public let onSyncStateChange = Signal<SyncStateChange>()
   /// Fires with a scope whose server turns out to have another history than the one that was known: it
   /// was restored from an old copy, or began anew. ``historyLoss`` says what becomes of what it has not
   /// decided.
@@ -193,6 +195,9 @@ public final class Client {
     case .skipped(let text): onDiagnostic.fire(text)
     case .waitingRepliesChanged(let count): onPendingCountChange.fire(count)
     case .historyLost(let scope): onHistoryLoss.fire(scope)
+    case .stateChanged(let scope):
+      onSyncStateChange.fire(SyncStateChange(scope: scope, state: engine.state(of: scope)))
+    case .left(let scope): onSyncStateChange.fire(SyncStateChange(scope: scope, state: nil))
     }
   }
 

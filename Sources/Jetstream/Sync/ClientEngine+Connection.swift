@@ -5,7 +5,9 @@ extension ClientEngine {
   func enter(_ new: State) {
     let before = status
     state = new
-    if status != before { report(.statusChanged(status)) }
+    guard status != before else { return }
+    report(.statusChanged(status))
+    reportStates()
   }
 
   package var status: ClientStatus {
@@ -30,6 +32,7 @@ extension ClientEngine {
     let delay = configuration.backoff.delay(failure: failures, random: random())
     failures += 1
     retryDue = now + delay
+    problem = reason
     enter(.waiting)
     report(.skipped("connection \(connection): \(reason); trying again in \(delay)"))
   }
@@ -69,6 +72,7 @@ extension ClientEngine {
   func leave(_ replica: Replica, _ reason: String) {
     lastNumbers[replica.scope.name] = replica.nextNumber - 1
     replica.end(reason)
+    report(.left(replica.scope))
   }
 
   /// The server takes us for somebody else: from now on we are.

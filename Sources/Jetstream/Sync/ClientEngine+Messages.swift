@@ -89,6 +89,7 @@ extension ClientEngine {
 
   func becomeOnline() {
     failures = 0
+    problem = nil
     handshakeDue = nil
     schedulePing()
     enter(.online)
@@ -210,6 +211,7 @@ extension ClientEngine {
   }
 
   func updateWaitingReplies() {
+    defer { reportStates() }
     let count = pendingCount
     guard count != waitingReplies else { return }
     waitingReplies = count

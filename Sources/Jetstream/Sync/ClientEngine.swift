@@ -25,6 +25,10 @@ package final class ClientEngine {
     case waitingRepliesChanged(Int)
     /// The server has another history of the scope than the one that was known.
     case historyLost(Scope)
+    /// A scope stands to the server in another way than before.
+    case stateChanged(Scope)
+    /// A scope is not synced any more.
+    case left(Scope)
   }
 
   /// Times, and what is told to the server.
@@ -68,6 +72,8 @@ package final class ClientEngine {
   var state = State.idle
   var connection = 0
   var failures = 0
+  /// Why there is no connection.
+  var problem: String?
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
   package internal(set) var token: String?
@@ -237,7 +243,7 @@ package final class ClientEngine {
       }
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
-      if state == .online { sendWaiting() }
+      if state == .online { sendWaiting() } else { reportStates() }
     }
   }
 

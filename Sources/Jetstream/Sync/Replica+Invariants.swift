@@ -3,6 +3,10 @@ extension Replica {
   /// For tests; cost: O(covered properties).
   package func brokenInvariants() -> [String] {
     var broken: [String] = []
+    let sent = pending.map { $0.messageIndex != nil || $0.decision != nil }
+    if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
+      broken.append("\(sentCount) sets should be sent, but \(sent)")
+    }
     var overlay = overlay
     for key in overlay.keys {
       guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],

@@ -12,6 +12,7 @@ extension Replica {
   /// As many records as this will not get lost: what they are of may be sent, or be forgotten elsewhere.
   package func stored(_ count: Int) {
     storedRecords = max(storedRecords, count)
+    storageProblem = nil
     let safe = unsafeDecisions.prefix { $0.record <= storedRecords }
     if let last = safe.last { safelyDecided = last.decided }
     unsafeDecisions.removeFirst(safe.count)
@@ -122,7 +123,9 @@ extension Replica {
     }
     noteAdditions(set.fragments, of: number)
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
-    pending.insert(Pending(number: number, set: set, handle: nil, messageIndex: nil), at: at)
+    let entry = Pending(
+      number: number, set: set, handle: nil, messageIndex: nil, madeAt: scope.ticker.now)
+    pending.insert(entry, at: at)
     for fragment in set.fragments { graveyard.update(fragment) }
     let report = scope.apply(
       set.fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })

@@ -135,6 +135,7 @@ extension Replica {
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
   ) {
     let entry = pending.remove(at: at)
+    if at < sentCount { sentCount -= 1 }
     keep(
       .decided(
         .init(number: entry.number, replies: replies, effective: effective, sequence: sequence)))

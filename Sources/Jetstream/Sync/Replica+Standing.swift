@@ -14,6 +14,7 @@ extension Replica {
   /// What the server says of the scope before it sends it, or what was missed of it.
   func receive(_ standing: ScopeStanding) {
     // With a state, what is in it already is not shown as taken back in between.
+    target = standing.position.sequence
     guard standing.resumes else { return stateStanding = standing }
     beginBatch()
     noteHistory(of: standing)
@@ -22,6 +23,7 @@ extension Replica {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
         pending[at].decision = decision.fragmentReplies
+        sentCount = max(sentCount, at + 1)
       }
     }
     hasState = true

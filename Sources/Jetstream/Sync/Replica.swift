@@ -21,6 +21,8 @@ package final class Replica {
     var seen = 0
     /// It may be sent when as many records are stored as this.
     var record = 0
+    /// When it was made, or restored.
+    var madeAt: Duration
     /// What the server has said of it, while the place of the set in the order has not come yet.
     var decision: [FragmentReply]?
   }
@@ -35,6 +37,12 @@ package final class Replica {
   var hasState = false
   /// Which part of the server's order is taken in; nil for one that does not tell.
   var position: ScopePosition?
+  /// Which place the server had when it was asked for what we missed.
+  var target = 0
+  /// What was told of the state last.
+  var reportedState: SyncState?
+  /// Why the records cannot be kept.
+  package var storageProblem: String?
   /// What the server has said of the state that it is about to send.
   var stateStanding: ScopeStanding?
   /// The version of the protocol that the session speaks. In the second one, sets are sent as they were
@@ -45,6 +53,8 @@ package final class Replica {
   /// What becomes of pending sets when the server has lost the history that they belong to.
   var historyLoss: () -> HistoryLoss = { .recover }
   var pending: [Pending] = []
+  /// How many of them, the first ones, were sent in this session or are decided.
+  var sentCount = 0
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.
   var additions: [UUID: Addition] = [:]
@@ -67,7 +77,8 @@ package final class Replica {
   var unsafeDecisions: [(record: Int, decided: Int)] = []
   /// What has come while the scope is paused.
   var held: [(index: Int, message: Incoming)] = []
-  /// Called when a local change set waits to be sent, or held decisions were taken in.
+  /// Called when a local change set waits to be sent, when held decisions were taken in, and when the
+  /// state of the replica may be another one.
   var onPending: (() -> Void)?
   /// Called with each fragment that the server rejected.
   var onRejected: ((SyncFragment, WireError) -> Void)?
@@ -134,6 +145,7 @@ package final class Replica {
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
+    scope.onIncomingPaused = { [weak self] in self?.onPending?() }
   }
 
   /// Stops following the scope, for the given reason. What is pending stays visible and is not sent any
@@ -144,6 +156,7 @@ package final class Replica {
     token?.cancel()
     scope.removeMembershipObserver(self)
     scope.onIncomingResumed = nil
+    scope.onIncomingPaused = nil
     abandon(reason)
   }
 
@@ -152,6 +165,7 @@ package final class Replica {
   private func abandon(_ reason: String) {
     let undecided = pending.compactMap(\.handle)
     pending = []
+    sentCount = 0
     for handle in undecided {
       handle.claims -= 1
       // Another client may still decide it.
@@ -189,7 +203,9 @@ package final class Replica {
     let handle = scope.claimDelivered()
     keep(.made(number: number, set), isNew: true)
     pending.append(
-      Pending(number: number, set: set, handle: handle, messageIndex: nil, record: madeRecords))
+      Pending(
+        number: number, set: set, handle: handle, messageIndex: nil, record: madeRecords,
+        madeAt: scope.ticker.now))
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }
@@ -198,9 +214,10 @@ package final class Replica {
   /// up to which the server's messages have been taken in.
   func sendWaiting(seen: Int, _ send: (Pending, [SyncFragment]) -> Int) {
     guard hasState else { return }
-    for at in pending.indices where pending[at].messageIndex == nil && pending[at].decision == nil {
+    for at in sentCount..<pending.count {
       // What might be forgotten here must not be known elsewhere.
       guard pending[at].record <= storedRecords else { return }
+      sentCount = at + 1
       let number = pending[at].number
       if version > 1 {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
@@ -235,6 +252,7 @@ package final class Replica {
     hasState = false
     held = []
     stateStanding = nil
+    sentCount = 0
     for at in pending.indices {
       pending[at].messageIndex = nil
       pending[at].decision = nil

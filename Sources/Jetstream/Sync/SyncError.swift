@@ -12,6 +12,8 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   case scopeDenied(String, WireError)
   /// The scope is being synced already: its name.
   case alreadyFetched(String)
+  /// The scope is not being synced: its name.
+  case notFetched(String)
   /// The server sent something that cannot be used.
   case invalidReply(String)
 
@@ -24,6 +26,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     case .notConnected: "There is no session; connect first."
     case .scopeDenied(let name, let error): "The server denied scope \(name): \(error)"
     case .alreadyFetched(let name): "Scope \(name) is being synced already."
+    case .notFetched(let name): "Scope \(name) is not being synced."
     case .invalidReply(let problem): "The server's reply cannot be used: \(problem)"
     }
   }

@@ -21,6 +21,14 @@ struct GoldenMessageTests {
       ("ScopeSyncReply", "ScopeSyncReply"),
       ("Ping", "Ping"),
       ("Ping-resend", "Ping"),
+      ("SessionCreate-2", "SessionCreate"),
+      ("SessionCreateReply-2", "SessionCreateReply"),
+      ("ScopeFetch-2", "ScopeFetch"),
+      ("ScopeFetchReply-2", "ScopeFetchReply"),
+      ("ScopeSync-2", "ScopeSync"),
+      ("ScopeSync-2-stream", "ScopeSync"),
+      ("ScopeSyncReply-2", "ScopeSyncReply"),
+      ("Ping-2", "Ping"),
     ])
   func golden(file: String, type: String) throws {
     let golden = try Self.golden(file)
@@ -36,7 +44,7 @@ struct GoldenMessageTests {
   @Test("Every file is tested")
   func complete() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    #expect(files.filter { $0.hasSuffix(".json") }.count == 13)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 21)
   }
 
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

@@ -1,0 +1,96 @@
+/// How scopes stand to the server.
+extension Client {
+  /// How a scope stands to the server; nil if it is not synced.
+  public func syncState(of scope: Scope) -> SyncState? { engine.state(of: scope) }
+
+  /// Whether the server has not decided something that was changed of the model, or nobody has been told of
+  /// it yet. Cost: O(properties).
+  public func isPending(_ model: ModelObject) -> Bool { engine.isPending(model) }
+
+  /// The states of a scope as a sequence: the present one, then each new one.
+  ///
+  /// ```swift
+  /// for await state in client.syncStates(of: scope) {
+  ///   badge.text = state.pendingCount == 0 ? "" : "\(state.pendingCount)"
+  /// }
+  /// ```
+  ///
+  /// A slow loop gets the latest. The loop ends when the scope is not synced any more, when the client is
+  /// gone or when its task is cancelled. It has to run in the client's isolation domain.
+  public func syncStates(of scope: Scope) -> SyncStates { SyncStates(client: self, scope: scope) }
+
+  /// Returns when the server has decided everything that was changed of a scope until now. What it has
+  /// rejected is decided; see ``onRejection``.
+  ///
+  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, and
+  ///   ``SyncError/sessionClosed(_:)`` if that ends before.
+  public func waitForUpload(
+    of scope: Scope, isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
+    scope.flush()
+    for handle in scope.pendingChangeSets.handles {
+      await withCheckedContinuation { continuation in
+        handle.whenFinished { _ in continuation.resume() }
+      }
+      if handle.state == .abandoned { throw .sessionClosed("the scope is not synced any more") }
+    }
+  }
+
+  /// Returns when there is a connection and everything that the server had when it was made is in the scope.
+  ///
+  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, and
+  ///   ``SyncError/sessionClosed(_:)`` if that ends before, or the task is cancelled.
+  public func waitForDownload(
+    of scope: Scope, isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
+    for await state in syncStates(of: scope) where state.isUpToDate { return }
+    throw .sessionClosed("the scope is not synced any more")
+  }
+
+  /// The states of one scope; see ``Client/syncStates(of:)``.
+  public struct SyncStates: AsyncSequence {
+    private weak var client: Client?
+    private weak var scope: Scope?
+
+    fileprivate init(client: Client, scope: Scope) {
+      self.client = client
+      self.scope = scope
+    }
+
+    /// Begins with the present state.
+    public func makeAsyncIterator() -> Iterator {
+      let feed = LatestFeed<SyncState>()
+      guard let client, let scope, let state = client.syncState(of: scope) else {
+        feed.stop()
+        return Iterator(feed: feed)
+      }
+      feed.put(state)
+      feed.start { end in
+        client.onSyncStateChange.listen { [weak feed, weak scope] change in
+          guard change.scope === scope else { return }
+          if let state = change.state { feed?.put(state) } else { feed?.stop() }
+          withExtendedLifetime(end) {}
+        }
+      }
+      return Iterator(feed: feed)
+    }
+
+    /// Iterates over the states of a scope.
+    public struct Iterator: AsyncIteratorProtocol {
+      fileprivate let feed: LatestFeed<SyncState>
+
+      /// The next state. Nil when the scope is not synced any more or the task is cancelled.
+      public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> SyncState? {
+        await feed.next()
+      }
+
+      /// The same in the caller's isolation domain.
+      public mutating func next() async -> SyncState? { await next(isolation: #isolation) }
+    }
+  }
+}
+
+@available(*, unavailable)
+extension Client.SyncStates: Sendable {}

@@ -1,0 +1,60 @@
+import Foundation
+import Jetstream
+
+/// What the client says of itself, compared with what has happened.
+extension SimulatedClient {
+  /// Where the sync state is not what follows from the sets that were made and decided.
+  func wrongState() -> [String] {
+    guard let state = engine.state(of: scope) else { return ["it does not sync its scope"] }
+    var wrong: [String] = []
+    if state.pendingCount != sets.count {
+      wrong.append("\(state.pendingCount) sets are pending, should be \(sets.count)")
+    }
+    let age = sets.first.map { ticker.now - $0.madeAt }
+    if state.oldestPendingAge != age {
+      wrong.append("the oldest is \(state.oldestPendingAge as Any) old, should be \(age as Any)")
+    }
+    if state.unsentCount > state.pendingCount {
+      wrong.append("\(state.unsentCount) sets are unsent of \(state.pendingCount)")
+    }
+    if state.isUpToDate, state.connection != .online || state.stall != nil {
+      wrong.append("it is up to date, but \(state)")
+    }
+    if toldState?.told(at: state.oldestPendingAge) != state {
+      wrong.append("it is \(state), but what was told last is \(toldState as Any)")
+    }
+    return wrong + wrongPending()
+  }
+
+  /// Models that should be pending, and are not; or the other way round.
+  private func wrongPending() -> [String] {
+    if scope.hasCollectedChanges { return [] }
+    let touched = Set(sets.flatMap { $0.intents.map(\.uuid) })
+    let root = scope.root?.uuid.uuidString.lowercased()
+    return scope.fullState().compactMap { fragment in
+      guard let model = scope.model(fragment.uuid) else { return nil }
+      let uuid = fragment.uuid.uuidString.lowercased()
+      let should = touched.contains(uuid) || (uuid == root && touched.contains(ownRoot))
+      let isPending = engine.isPending(model)
+      return isPending == should
+        ? nil : "\(uuid) is \(isPending ? "" : "not ")pending, and should \(should ? "" : "not ")be"
+    }
+  }
+
+  /// What is wrong with the state when nothing is under way any more.
+  func wrongStateAtRest(of position: ScopePosition?) -> [String] {
+    guard let state = engine.state(of: scope) else { return [] }
+    if !state.isSynced || state.stall != nil { return ["everything rests, but it is \(state)"] }
+    return state.position == position
+      ? [] : ["it is at \(state.position as Any), the server at \(position as Any)"]
+  }
+}
+
+extension SyncState {
+  /// The state with another age, which nobody is told.
+  fileprivate func told(at age: Duration?) -> SyncState {
+    var state = self
+    state.oldestPendingAge = age
+    return state
+  }
+}

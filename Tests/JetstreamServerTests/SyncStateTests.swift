@@ -1,0 +1,85 @@
+import Foundation
+import JetstreamServer
+import Testing
+
+@testable import Jetstream
+
+@Suite("How a scope stands to its server", .serialized)
+@MainActor
+struct SyncStateTests {
+  @Test("A client tells what is pending, since when, and where the server is")
+  func scripted() throws {
+    let server = ScriptedServer()
+    var told: [SyncState.Stall?] = []
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    var state = try #require(server.engine.state(of: server.scope))
+    #expect(state.isSynced && state.stall == nil)
+    #expect(state.position == ScopePosition(epoch: "e", sequence: 7))
+    #expect(state.oldestPendingAge == nil)
+    server.canvas.name = "a"
+    #expect(server.engine.isPending(server.canvas))
+    server.scope.flush()
+    state = try #require(server.engine.state(of: server.scope))
+    #expect(state.pendingCount == 1 && state.unsentCount == 0 && !state.isSynced)
+    #expect(server.engine.isPending(server.canvas))
+    server.scope.pauseIncoming()
+    told.append(server.engine.state(of: server.scope)?.stall)
+    server.scope.resumeIncoming()
+    told.append(server.engine.state(of: server.scope)?.stall)
+    server.loseSession()
+    #expect(told == [.incomingPaused, nil])
+    server.canvas.name = "b"
+    server.scope.flush()
+    state = try #require(server.engine.state(of: server.scope))
+    #expect(state.pendingCount == 2 && state.unsentCount == 2 && !state.isUpToDate)
+    #expect(server.engine.state(of: Scope(name: "Other", root: Canvas())) == nil)
+  }
+
+  @Test("States can be followed, and uploads and downloads awaited")
+  func live() async throws {
+    let server = Server()
+    let shared = Canvas()
+    let scope = Scope(name: "Canvas", root: shared)
+    server.host(scope)
+    let port = try await server.listen()
+    let one = try await Participant(port: port)
+    let follower = Task { [one] in
+      var states: [SyncState] = []
+      for await state in one.client.syncStates(of: one.scope) {
+        states.append(state)
+        if states.count > 1, state.isSynced { break }
+      }
+      return states
+    }
+    await Task.yield()
+    one.canvas.likes += 1
+    #expect(one.client.isPending(one.canvas))
+    try await one.client.waitForUpload(of: one.scope)
+    #expect(!one.client.isPending(one.canvas))
+    #expect(shared.likes == 1)
+    let states = await follower.value
+    #expect(states.first?.pendingCount == 0 && states.last?.isSynced == true)
+    // What the server does while there is no connection is there after waiting for it.
+    one.client.cutConnection()
+    shared.name = "others"
+    scope.flush()
+    try await one.client.waitForDownload(of: one.scope)
+    while one.canvas.name != "others" { await Task.yield() }
+    await #expect(throws: SyncError.notFetched("Canvas")) {
+      try await one.client.waitForUpload(of: scope)
+    }
+    let rest = Task { [one] in
+      for await _ in one.client.syncStates(of: one.scope) {}
+      return true
+    }
+    await Task.yield()
+    one.canvas.likes += 1
+    one.client.close()
+    #expect(await rest.value)
+    #expect(one.client.syncState(of: one.scope) == nil)
+    await #expect(throws: SyncError.notFetched("Canvas")) {
+      try await one.client.waitForDownload(of: one.scope)
+    }
+    await server.stop()
+  }
+}
