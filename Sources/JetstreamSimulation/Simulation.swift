@@ -8,9 +8,10 @@ import Jetstream
 /// - after each event: the engines' own invariants, and that what was accepted is there;
 /// - whenever all has come to rest, and at the end: that all replicas are equal byte for byte, that
 ///   nothing is pending and every ``ChangeSetHandle`` says what the server has said, that the server has
-///   told everybody what it has, and that what was accepted is still there.
+///   told everybody what it has, that what was accepted is still there, and that clients have noticed each
+///   loss of the server's history, and no other.
 ///
-/// The last two are checked by references that know no engine: plain dictionaries that are made of the
+/// Most of that are checked by references that know no engine: plain dictionaries that are made of the
 /// frames.
 ///
 /// ```swift
@@ -128,6 +129,9 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     case handle
     /// A message that has no place in the protocol.
     case messages
+    /// A client has not noticed that the server has lost its history, or has taken it for lost when it was
+    /// not.
+    case history
   }
 
   struct Problem {

@@ -14,8 +14,8 @@ extension SimulationRun {
       // One that is sent again.
       if submissions[key] != nil { continue }
       // One that is decided may wait for its place, which is still to come.
-      let waiting = client.sets.drop { $0.session == session || $0.verdicts != nil }
-      let candidates = client.sets.filter { $0.session != session && $0.verdicts != nil }
+      let waiting = client.sets.drop { $0.session == session || $0.isDecided }
+      let candidates = client.sets.filter { $0.session != session && $0.isDecided }
       guard
         let set = ([waiting.first].compactMap(\.self) + candidates).first(where: {
           $0.session != session && $0.isCarried(by: sent, ownRoot: client.ownRoot)
@@ -78,6 +78,12 @@ extension SimulationRun {
     }
   }
 
+  /// A decision of the server is gone with its history.
+  func forget(_ decision: ScopeRecord.Decision) {
+    let sets = clientsByID[decision.client]?.allSets ?? []
+    sets.first { $0.set.place + 1 == decision.number }?.set.forget()
+  }
+
   /// A decision of the server is safe.
   func accept(_ decision: ScopeRecord.Decision, effective: [SyncFragment]) {
     guard let client = clientsByID[decision.client],
@@ -93,10 +99,9 @@ extension SimulationRun {
     _ set: SubmittedSet, of client: SimulatedClient, _ sent: [PlainJSON], _ verdicts: [Bool],
     _ effective: [PlainJSON]?
   ) {
-    set.verdicts = verdicts
+    set.decide(verdicts)
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }
-    set.acceptances += 1
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
       report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
     }

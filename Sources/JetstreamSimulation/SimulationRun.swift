@@ -34,6 +34,8 @@ final class SimulationRun {
   private var serverSets = 0
   private var serverHasEdited = false
   private var observerPing: Duration = .zero
+  /// What the server's histories were called, in order: each but the last one is lost.
+  private(set) var epochs: [String] = []
 
   var now: Duration {
     get { network.now }
@@ -68,7 +70,7 @@ final class SimulationRun {
   }
 
   private func join(_ client: SimulatedClient) {
-    client.join(now: now)
+    client.join(now: now, epochs: epochs)
     clientsByID[client.id] = client
   }
 
@@ -89,7 +91,8 @@ final class SimulationRun {
 
   // MARK: Starts
 
-  private func startServer() {
+  /// - Parameter isRestored: whether it goes on from an old copy, which is all that is promised then.
+  private func startServer(isRestored: Bool = false) {
     let scope = { [unowned self] (ticker: Ticker) -> Scope in
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
@@ -110,12 +113,13 @@ final class SimulationRun {
         network.close(id, code: code, reason: reason)
       },
       changed: { [unowned self] in serverChanged($0) })
+    if server.epoch != epochs.last { epochs.append(server.epoch) }
     server.opened(RawObserver.connection, token: nil, now: now)
     observer.join()
     observer.fetch(world.name)
     observer.acknowledge()
     // What is gone with a server that keeps nothing is not looked for.
-    if starts == 0 || !configuration.promises.contains(.serverIsDurable) {
+    if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
       intents = IntentReference(configuration.promises)
       intents.begin(with: observer.stream, kinds(of:))
     }
@@ -254,6 +258,15 @@ final class SimulationRun {
     for content in journal?.crash(now: now) ?? [] { take(content) }
     network.serverIsGone()
     startServer()
+  }
+
+  /// The server goes on from an old copy. What was accepted since is taken for not submitted yet: a client
+  /// that does not know that it was accepted sends it again, and it may be decided in another way.
+  func loseHistory(_ pick: Int) {
+    guard let journal else { return crashServer() }
+    for decision in journal.lose(pick, epoch: "epoch\(epochs.count)") { forget(decision) }
+    network.serverIsGone()
+    startServer(isRestored: true)
   }
 
   func crashClient(_ number: Int) {

@@ -122,7 +122,7 @@ struct SabotageTests {
     configuration.faults.serverCrash = 0.02
     configuration.promises = .serverIsDurable
     let failure = try #require(find(Sabotage(losesSafeRecords: true), in: configuration))
-    #expect([.intent, .handle, .divergence].contains(failure.kind), "\(failure)")
+    #expect([.intent, .handle, .divergence, .history].contains(failure.kind), "\(failure)")
   }
 
   @Test("Frames that are lost, doubled and overtaken make nobody diverge")
