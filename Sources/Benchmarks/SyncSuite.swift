@@ -1,7 +1,7 @@
 import Jetstream
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
-  pendingRows() + wireRows() + loopbackRows() + resumeRows()
+  pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
 }
 
 /// What an append costs on the wire, however many there are. No pings are counted: no time passes.
@@ -43,6 +43,17 @@ private func resumeRows() -> [Row] {
   ]
 }
 
+/// What an edit costs that was made without a connection, from the first attempt to connect until all are
+/// decided. It should be the same however many wait.
+private func uploadRows() -> [Row] {
+  [100, 1_000, 9_000, 36_000].map { count in
+    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", rounds: 3) {
+      let edits = PendingEdits(count)
+      return Probes(ours: edits.measureUpload)
+    }
+  }
+}
+
 /// Stands first, as long as no large piece of memory was freed.
 private func pendingRows() -> [Row] {
   [
@@ -50,7 +61,7 @@ private func pendingRows() -> [Row] {
       name: "memory of a pending edit, of 100,000", unit: "bytes",
       peerName: "the change sets alone", rounds: 3
     ) {
-      let edits = PendingEdits()
+      let edits = PendingEdits(100_000)
       return Probes(ours: edits.measure, peer: edits.measureSets)
     }
   ]
@@ -151,28 +162,55 @@ private final class Absence {
 
 /// A client that edits without a connection.
 private final class PendingEdits {
-  private static let count = 100_000
   private static let shapes = 1_000
-  private var worlds: [(SyncWorld, SyncWorld.Peer)] = []
+  private let count: Int
+  private var worlds: [SyncWorld] = []
   private var kept: [[ChangeSet]] = []
+
+  init(_ count: Int) { self.count = count }
 
   /// Bytes an edit, with everything that the client keeps to send it and to take it back.
   func measure() -> Double {
-    let world = SyncWorld(shapes: Self.shapes)
-    let peer = world.addPeer()
-    guard world.settle() else { return Row.failed("the client does not come to rest") }
-    world.leave(peer)
-    worlds.append((world, peer))
+    guard let (world, peer) = away() else { return .nan }
+    worlds.append(world)
     let before = ProcessMemory.residentBytes
-    for step in 0..<Self.count {
-      peer.canvas.shapes[step % Self.shapes].level = step + 1
-      peer.scope.flush()
-    }
+    edit(peer.canvas, peer.scope)
     let after = ProcessMemory.residentBytes
-    guard peer.pending == Self.count else {
+    guard peer.pending == count else {
       return Row.failed("\(peer.pending) change sets are pending")
     }
-    return Double(after - before) / Double(Self.count)
+    return Double(after - before) / Double(count)
+  }
+
+  /// Microseconds an edit, until the server has decided all of them.
+  func measureUpload() -> Double {
+    guard let (world, peer) = away() else { return .nan }
+    edit(peer.canvas, peer.scope)
+    var isThere = false
+    let time = nanoseconds { isThere = world.comeBack(peer) }
+    guard isThere, world.scope.canonicalJSON == peer.scope.canonicalJSON else {
+      return Row.failed("the server does not get \(count) pending edits")
+    }
+    return time / 1e3 / Double(count)
+  }
+
+  /// A client whose connection is gone.
+  private func away() -> (SyncWorld, SyncWorld.Peer)? {
+    let world = SyncWorld(shapes: Self.shapes)
+    let peer = world.addPeer()
+    guard world.settle() else {
+      _ = Row.failed("the client does not come to rest")
+      return nil
+    }
+    world.leave(peer)
+    return (world, peer)
+  }
+
+  private func edit(_ canvas: Canvas, _ scope: Scope) {
+    for step in 0..<count {
+      canvas.shapes[step % Self.shapes].level = step + 1
+      scope.flush()
+    }
   }
 
   /// Bytes a change set of the same content.
@@ -182,17 +220,14 @@ private final class PendingEdits {
     guard let canvas = scope.root as? Canvas else { return Row.failed("there is no canvas") }
     scope.flush()
     var sets: [ChangeSet] = []
-    sets.reserveCapacity(Self.count)
+    sets.reserveCapacity(count)
     let token = scope.onChanges.listen { sets.append($0) }
     let before = ProcessMemory.residentBytes
-    for step in 0..<Self.count {
-      canvas.shapes[step % Self.shapes].level = step + 1
-      scope.flush()
-    }
+    edit(canvas, scope)
     let after = ProcessMemory.residentBytes
     token.cancel()
-    guard sets.count == Self.count else { return Row.failed("\(sets.count) sets were made") }
+    guard sets.count == count else { return Row.failed("\(sets.count) sets were made") }
     kept.append(sets)
-    return Double(after - before) / Double(Self.count)
+    return Double(after - before) / Double(count)
   }
 }
