@@ -125,6 +125,19 @@ struct SabotageTests {
     #expect([.intent, .handle, .divergence, .history].contains(failure.kind), "\(failure)")
   }
 
+  @Test("A server that is restored from an old copy and does not say so")
+  func concealedLoss() throws {
+    var configuration = SimulationConfiguration.calm
+    configuration.faults.historyLoss = 0.02
+    configuration.promises = [.serverIsDurable, .clientsAreDurable]
+    let sabotage = Sabotage(frames: { frame, toServer, _ in
+      [toServer ? frame : Self.replace(#""epoch":"epoch1""#, #""epoch":"session1""#, in: frame)]
+    })
+    let failure = try #require(find(sabotage, in: configuration))
+    #expect(failure.kind == .history, "\(failure)")
+    #expect(failure.events.contains { if case .loseHistory = $0 { true } else { false } })
+  }
+
   @Test("Frames that are lost, doubled and overtaken make nobody diverge")
   func frameFaults() {
     var configuration = SimulationConfiguration.calm
