@@ -117,6 +117,27 @@ final class SimulatedOutbox {
     return base?.base?.position?.epoch
   }
 
+  /// Whether a set of this number will be there after a crash.
+  func keepsSet(_ number: Int, now: Duration) -> Bool {
+    number < base?.nextNumber ?? 1
+      || entries.contains { entry in
+        if case .made(number, _)? = entry.about { entry.safeAt <= now } else { false }
+      }
+  }
+
+  /// Up to which number it will be known after a crash what became of the sets.
+  func keptDecisions(now: Duration) -> Int {
+    var open: Set<Int> = []
+    for entry in entries {
+      switch entry.about {
+      case .made(let number, _): open.insert(number)
+      case .decided(let number) where entry.safeAt <= now: open.remove(number)
+      case .decided, .base, nil: break
+      }
+    }
+    return (open.min() ?? lastNumber + 1) - 1
+  }
+
   /// The number of the last change set.
   var lastNumber: Int {
     entries.reduce((base?.nextNumber ?? 1) - 1) { last, entry in

@@ -5,7 +5,8 @@ import Jetstream
 /// Engines, scopes and models are the real ones; sockets, time and chance are not. What happens is a list
 /// of ``SimulationEvent``s: edits, the passing of time, and faults. It is checked
 ///
-/// - after each event: the engines' own invariants, and that what was accepted is there;
+/// - after each event: the engines' own invariants, that what was accepted is there, and that clients have
+///   told nobody of what a crash may take from their disks;
 /// - whenever all has come to rest, and at the end: that all replicas are equal byte for byte, that
 ///   nothing is pending and every ``ChangeSetHandle`` says what the server has said, that the server has
 ///   told everybody what it has, that what was accepted is still there, and that clients have noticed each
@@ -132,6 +133,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     /// A client has not noticed that the server has lost its history, or has taken it for lost when it was
     /// not.
     case history
+    /// A client relies on something that a crash may take from its disk.
+    case durability
   }
 
   struct Problem {

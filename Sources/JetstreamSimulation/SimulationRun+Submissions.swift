@@ -30,6 +30,27 @@ extension SimulationRun {
     }
   }
 
+  /// A client sends a frame: what it may forget in a crash must not be known elsewhere, and what it says to
+  /// know must not be forgotten by it, since nobody will tell it again.
+  func checkSafety(of frame: [UInt8], by client: SimulatedClient) {
+    guard let outbox = outboxes[client.number],
+      occurs("\"ScopeSync\"", in: frame) || occurs("\"ScopeFetch\"", in: frame),
+      let json = PlainJSON(frame)
+    else { return }
+    for message in json.messages {
+      if let number = message["number"]?.whole, !outbox.keepsSet(number, now: now) {
+        report(.durability, "Client \(client.number) sends set \(number), which it may forget")
+      }
+      let kept = outbox.keptDecisions(now: now)
+      if let decided = message["decided"]?.whole, decided > kept {
+        report(
+          .durability,
+          "Client \(client.number) says to know all decisions up to \(decided), but those after \(kept) "
+            + "may be forgotten")
+      }
+    }
+  }
+
   /// The server sends a frame: notes what the replies in it say.
   func noteReplies(in frame: [UInt8], on id: Int) {
     guard let link = network.link(id) else { return }

@@ -11,9 +11,9 @@ final class SimulationRun {
   /// The server's disk, if it promises to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
-  private var clients: [Int: SimulatedClient] = [:]
+  var clients: [Int: SimulatedClient] = [:]
   /// The clients' disks, if they promise to be durable.
-  private var outboxes: [Int: SimulatedOutbox] = [:]
+  var outboxes: [Int: SimulatedOutbox] = [:]
   /// Also those that are gone.
   var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
@@ -69,7 +69,7 @@ final class SimulationRun {
     for client in present { join(client) }
   }
 
-  private func join(_ client: SimulatedClient) {
+  func join(_ client: SimulatedClient) {
     client.join(now: now, epochs: epochs)
     clientsByID[client.id] = client
   }
@@ -92,7 +92,7 @@ final class SimulationRun {
   // MARK: Starts
 
   /// - Parameter isRestored: whether it goes on from an old copy, which is all that is promised then.
-  private func startServer(isRestored: Bool = false) {
+  func startServer(isRestored: Bool = false) {
     let scope = { [unowned self] (ticker: Ticker) -> Scope in
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
@@ -126,7 +126,7 @@ final class SimulationRun {
     starts += 1
   }
 
-  private func makeClient(_ number: Int) -> SimulatedClient {
+  func makeClient(_ number: Int) -> SimulatedClient {
     starts += 1
     let predecessor = clients[number]
     if configuration.promises.contains(.clientsAreDurable), outboxes[number] == nil {
@@ -172,6 +172,7 @@ final class SimulationRun {
 
   private func clientSends(_ frame: [UInt8], _ client: SimulatedClient) {
     noteSubmissions(in: frame, by: client)
+    checkSafety(of: frame, by: client)
     network.send(frame, from: client.number)
   }
 
@@ -183,7 +184,7 @@ final class SimulationRun {
   }
 
   /// A record is safe: from now on it counts.
-  private func take(_ content: SimulatedJournal.Content) {
+  func take(_ content: SimulatedJournal.Content) {
     if let set = content.own { acceptOwn(set) }
     if let decision = content.decision { accept(decision, effective: content.fragments) }
   }
@@ -248,43 +249,6 @@ final class SimulationRun {
         client.closed(link.connection, code: code, reason: reason, now: now)
       }
       observer.acknowledge()
-    }
-  }
-
-  // MARK: Crashes
-
-  func crashServer() {
-    // What is safe counts, also where the server had no time to say so.
-    for content in journal?.crash(now: now) ?? [] { take(content) }
-    network.serverIsGone()
-    startServer()
-  }
-
-  /// The server goes on from an old copy. What was accepted since is taken for not submitted yet: a client
-  /// that does not know that it was accepted sends it again, and it may be decided in another way.
-  func loseHistory(_ pick: Int) {
-    guard let journal else { return crashServer() }
-    for decision in journal.lose(pick, epoch: "epoch\(epochs.count)") { forget(decision) }
-    network.serverIsGone()
-    startServer(isRestored: true)
-  }
-
-  func crashClient(_ number: Int) {
-    _ = network.cut(number)
-    if let link = network.link(of: number) {
-      link.isOverForClient = true
-      link.toClient.packets = []
-    }
-    let outbox = outboxes[number]
-    outbox?.crash(now: now)
-    let client = makeClient(number)
-    clients[number] = client
-    join(client)
-    if let outbox, outbox.undecided != client.sets.map(\.id) {
-      report(
-        .messages,
-        "Client \(number) has written \(outbox.undecided.count) undecided sets and comes back with \(client.sets)"
-      )
     }
   }
 
