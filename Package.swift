@@ -50,7 +50,8 @@ let package = Package(
       dependencies: ["Jetstream", "JetstreamSimulation", "Pacing", "Simulate"],
       swiftSettings: settings),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["Jetstream"], swiftSettings: settings),
+      name: "Benchmarks", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      swiftSettings: settings),
     .executableTarget(
       name: "JetstreamTool", dependencies: ["Jetstream"], swiftSettings: settings),
     .executableTarget(

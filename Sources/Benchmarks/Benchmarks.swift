@@ -1,7 +1,7 @@
 /// The command: reads its arguments, runs the suites that they name and prints what came out.
 @main
 struct Benchmarks {
-  static let suites: [Suite] = [modelSuite, fragmentSuite, querySuite, logSuite]
+  static let suites: [Suite] = [modelSuite, fragmentSuite, querySuite, logSuite, syncSuite]
 
   static func main() {
     let options: Options

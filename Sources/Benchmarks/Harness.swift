@@ -20,7 +20,8 @@ struct Row {
   let prepare: () -> Probes
 }
 
-/// Measures one round each time it is called, and gives the figure in the row's unit.
+/// Measures one round each time it is called, and gives the figure in the row's unit, or
+/// ``Row/failed(_:)``.
 typealias Probe = () -> Double
 
 /// What a row measures.
@@ -41,15 +42,22 @@ extension Row {
     let probes = prepare()
     var ours: [Double] = []
     var peer: [Double] = []
-    _ = probes.ours()
-    _ = probes.peer?()
+    if probes.ours().isNaN { return .failed }
+    if probes.peer?().isNaN == true { return .failed }
     for round in 0..<(rounds ?? self.rounds) {
       if round % 2 == 0 { ours.append(probes.ours()) }
       if let probe = probes.peer { peer.append(probe()) }
       if round % 2 == 1 { ours.append(probes.ours()) }
     }
+    if (ours + peer).contains(where: \.isNaN) { return .failed }
     return Measurement(
       ours: Figures(ours), peer: peer.isEmpty ? nil : Figures(peer), bar: bar)
+  }
+
+  /// What a probe gives that could not measure; says why.
+  static func failed(_ reason: String) -> Double {
+    Console.error("benchmarks: \(reason)")
+    return .nan
   }
 }
 
@@ -73,6 +81,11 @@ struct Measurement {
   let ours: Figures
   let peer: Figures?
   let bar: Double?
+
+  /// A row that could not be measured.
+  static let failed = Measurement(ours: Figures([.nan]), peer: nil, bar: nil)
+
+  var isFailed: Bool { ours.median.isNaN }
 
   /// Our median divided by the peer's.
   var ratio: Double? { peer.map { ours.median / $0.median } }

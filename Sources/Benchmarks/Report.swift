@@ -6,6 +6,7 @@ struct Report {
   private let isJSON: Bool
   private var hasHeader = false
   private var missed = 0
+  private var failed = 0
 
   init(suite: String, isJSON: Bool) {
     self.suite = suite
@@ -14,6 +15,7 @@ struct Report {
 
   mutating func add(_ row: Row, _ measurement: Measurement) {
     if measurement.holds == false { missed += 1 }
+    if measurement.isFailed { failed += 1 }
     if isJSON { printJSON(row, measurement) } else { printLine(row, measurement) }
     fflush(nil)
   }
@@ -21,6 +23,7 @@ struct Report {
   /// Ends the suite.
   func finish() {
     guard !isJSON, hasHeader else { return }
+    if failed > 0 { print("Rows failed: \(failed).") }
     print(missed == 0 ? "All bars hold.\n" : "Bars missed: \(missed).\n")
   }
 
@@ -32,6 +35,9 @@ struct Report {
       print(
         line(
           suite, "ours", "(range)", "peer", "(range)", "", "ratio", "bar", "", peer: "peer is"))
+    }
+    if measurement.isFailed {
+      return print(line(row.name, "FAILED", "", "", "", row.unit, "", "", "", peer: ""))
     }
     let bar = row.bar.map { "\(measurement.ratio == nil ? "" : "x ")\(short($0))" } ?? ""
     print(
@@ -79,7 +85,8 @@ struct Report {
   private func printJSON(_ row: Row, _ measurement: Measurement) {
     let members = [
       ("suite", quoted(suite)), ("name", quoted(row.name)),
-      ("ours", number(measurement.ours.median)), ("peer", number(measurement.peer?.median)),
+      ("ours", measurement.isFailed ? "null" : number(measurement.ours.median)),
+      ("peer", number(measurement.peer?.median)),
       ("peerName", row.peerName.map(quoted) ?? "null"), ("unit", quoted(row.unit)),
       ("ratio", number(measurement.ratio)), ("bar", number(row.bar)),
       ("holds", measurement.holds.map { "\($0)" } ?? "null"),

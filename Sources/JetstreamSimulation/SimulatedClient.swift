@@ -28,6 +28,10 @@ final class SimulatedClient {
   private var madeSets: Int
   /// Sets that were made before a crash, by their ids.
   private let inherited: [UUID: SubmittedSet]
+  /// How often it has found the server's history lost since the last comparison.
+  private var noticedLosses = 0
+  /// The place among the server's histories of the one that it knew then, or may have come to know since.
+  private var known: (place: Int, isSure: Bool) = (0, false)
 
   /// - Parameters:
   ///   - predecessor: the client that this one goes on from, if it has a disk.
@@ -65,7 +69,11 @@ final class SimulatedClient {
         }
       },
       report: { [unowned self] event in
-        if case .stateChanged = event { toldState = engine.state(of: self.scope) }
+        switch event {
+        case .stateChanged: toldState = engine.state(of: self.scope)
+        case .historyLost: noticedLosses += 1
+        default: break
+        }
       })
     tokens.append(
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
@@ -98,8 +106,11 @@ final class SimulatedClient {
   // What is abandoned with the engine is nobody's business any more.
   deinit { for token in tokens { token.cancel() } }
 
-  func join(now: Duration) {
+  /// - Parameter epochs: what the server's histories until now were called.
+  func join(now: Duration, epochs: [String]) {
     self.now = now
+    let place = outbox?.epoch.flatMap { epochs.firstIndex(of: $0) }
+    known = (place ?? epochs.count - 1, place != nil)
     let done = { [weak self] (result: Result<Void, SyncError>) -> Void in
       switch result {
       case .success: self?.hasFetched = true
@@ -166,6 +177,28 @@ final class SimulatedClient {
   }
 
   var brokenInvariants: [String] { engine.brokenInvariants() }
+
+  /// Where it has not noticed that the server has another history than the one that it knew, or has seen
+  /// losses where there were none; at a time when it is in step with the server.
+  ///
+  /// - Parameter epochs: what the server's histories were called, the present one last.
+  func wrongHistory(_ epochs: [String]) -> [String] {
+    defer { (known, noticedLosses) = ((epochs.count - 1, true), 0) }
+    var found: [String] = []
+    let lost = epochs.count - 1 - known.place
+    if known.isSure, lost > 0, noticedLosses == 0 {
+      found.append("Client \(number) has not noticed that the server has lost its history")
+    }
+    if noticedLosses > lost {
+      found.append("Client \(number) has found \(noticedLosses) histories lost, but \(lost) were")
+    }
+    if let outbox, outbox.epoch != epochs.last {
+      found.append(
+        "Client \(number) has written that it is of \(outbox.epoch ?? "no history"), "
+          + "which is now \(epochs.last ?? "")")
+    }
+    return found
+  }
 
   /// Where what became of a set is not what the server has said.
   func wrongHandles() -> [String] {

@@ -29,6 +29,8 @@ final class SimulatedJournal {
   /// How many of the entries there were when the server started.
   private var old = 0
   private var reported = 0
+  /// Which history it is; nil as long as there is none.
+  private(set) var epoch: String?
 
   init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
     self.random = random
@@ -54,6 +56,7 @@ final class SimulatedJournal {
       base = history
       entries = []
     }
+    epoch = epoch ?? history.epoch
     (old, reported) = (entries.count, 0)
   }
 
@@ -77,6 +80,18 @@ final class SimulatedJournal {
 
   /// When the next record is safe.
   var deadline: Duration? { entries.dropFirst(old + reported).first?.safeAt }
+
+  /// An old copy is put in its place, which begins another history. Gives the decisions that are gone with
+  /// what was written since.
+  func lose(_ pick: Int, epoch: String) -> [ScopeRecord.Decision] {
+    let told = old + reported
+    let kept = told * (pick % 10) / 10
+    let lost = entries[kept..<told].compactMap(\.content.decision)
+    entries.removeLast(entries.count - kept)
+    base?.epoch = epoch
+    self.epoch = epoch
+    return lost
+  }
 
   /// The server's memory is gone, and with it what was not safe: all of that, or the end of it. Gives what
   /// is there although nobody was told.

@@ -16,6 +16,8 @@ final class SimulatedOutbox {
   private enum About {
     case made(Int, UUID)
     case decided(Int)
+    /// A state of the server's history of this name.
+    case base(epoch: String?)
   }
 
   private var random: SimulationRandom
@@ -59,6 +61,7 @@ final class SimulatedOutbox {
       switch record {
       case .made(let number, let set): .made(number, set.id)
       case .decided(let decided): .decided(decided.number)
+      case .base(let base): .base(epoch: base.position?.epoch)
       default: nil
       }
     written += 1
@@ -91,7 +94,8 @@ final class SimulatedOutbox {
   func crash(now: Duration) {
     let safe = entries.count - unreported.drop { $0.safeAt <= now }.count
     entries.removeLast(entries.count - random.number(in: safe...max(safe, entries.count)))
-    if entries.isEmpty, base == nil { ownRoot = nil }
+    // Nobody has heard of the first name, either.
+    if base == nil, entries.isEmpty { ownRoot = nil }
   }
 
   /// The change sets that the next process has to bring back, in their order.
@@ -101,10 +105,37 @@ final class SimulatedOutbox {
       switch entry.about {
       case .made(let number, let set): open.append((number, set))
       case .decided(let number): open.removeAll { $0.number == number }
-      case nil: break
+      case .base, nil: break
       }
     }
     return open.map(\.set)
+  }
+
+  /// The server's history that the confirmed state is of.
+  var epoch: String? {
+    for entry in entries.reversed() { if case .base(let epoch)? = entry.about { return epoch } }
+    return base?.base?.position?.epoch
+  }
+
+  /// Whether a set of this number will be there after a crash.
+  func keepsSet(_ number: Int, now: Duration) -> Bool {
+    number < base?.nextNumber ?? 1
+      || entries.contains { entry in
+        if case .made(number, _)? = entry.about { entry.safeAt <= now } else { false }
+      }
+  }
+
+  /// Up to which number it will be known after a crash what became of the sets.
+  func keptDecisions(now: Duration) -> Int {
+    var open: Set<Int> = []
+    for entry in entries {
+      switch entry.about {
+      case .made(let number, _): open.insert(number)
+      case .decided(let number) where entry.safeAt <= now: open.remove(number)
+      case .decided, .base, nil: break
+      }
+    }
+    return (open.min() ?? lastNumber + 1) - 1
   }
 
   /// The number of the last change set.

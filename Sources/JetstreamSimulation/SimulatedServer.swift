@@ -60,6 +60,9 @@ final class SimulatedServer {
     }
   }
 
+  /// What the server's history has to be called.
+  var epoch: String { journal?.epoch ?? engine.positions.first?.epoch ?? "" }
+
   /// The server has made a set of its own, of which a record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
 

@@ -32,6 +32,7 @@ extension Simulation {
     }
     if happens(faults.clientCrash) { return .crashClient(client) }
     if happens(faults.serverCrash) { return .crashServer }
+    if happens(faults.historyLoss) { return .loseHistory(pick: pick) }
     if happens(configuration.rests) { return .rest }
     if happens(configuration.serverEdits) { return .serverEdit(seed: seed) }
     if happens(configuration.scripts), let name = random.pick(from: world.scriptNames) {

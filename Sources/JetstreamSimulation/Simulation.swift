@@ -5,12 +5,14 @@ import Jetstream
 /// Engines, scopes and models are the real ones; sockets, time and chance are not. What happens is a list
 /// of ``SimulationEvent``s: edits, the passing of time, and faults. It is checked
 ///
-/// - after each event: the engines' own invariants, and that what was accepted is there;
+/// - after each event: the engines' own invariants, that what was accepted is there, and that clients have
+///   told nobody of what a crash may take from their disks;
 /// - whenever all has come to rest, and at the end: that all replicas are equal byte for byte, that
 ///   nothing is pending and every ``ChangeSetHandle`` says what the server has said, that the server has
-///   told everybody what it has, and that what was accepted is still there.
+///   told everybody what it has, that what was accepted is still there, and that clients have noticed each
+///   loss of the server's history, and no other.
 ///
-/// The last two are checked by references that know no engine: plain dictionaries that are made of the
+/// Most of that are checked by references that know no engine: plain dictionaries that are made of the
 /// frames.
 ///
 /// ```swift
@@ -130,6 +132,11 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     case state
     /// A message that has no place in the protocol.
     case messages
+    /// A client has not noticed that the server has lost its history, or has taken it for lost when it was
+    /// not.
+    case history
+    /// A client relies on something that a crash may take from its disk.
+    case durability
   }
 
   struct Problem {

@@ -18,6 +18,10 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     public var clientCrash = 0.0
     /// The server's memory is gone; it starts anew.
     public var serverCrash = 0.0
+    /// The server's memory is gone, and an old copy stands in place of its journal, under a new epoch: what
+    /// was accepted since the copy was made is gone, and nobody promises it any more. Clients have to
+    /// notice, and send again what was not decided for them. A server without a journal starts anew.
+    public var historyLoss = 0.0
 
     /// No faults.
     public init() {}
@@ -32,7 +36,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// The names of all faults.
     public static let names = [
       "cut", "partition", "expiry", "loss", "duplication", "reordering", "clientCrash",
-      "serverCrash",
+      "serverCrash", "historyLoss",
     ]
 
     private static func rate(_ name: String) -> WritableKeyPath<Faults, Double>? {
@@ -45,6 +49,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
       case "reordering": \.reordering
       case "clientCrash": \.clientCrash
       case "serverCrash": \.serverCrash
+      case "historyLoss": \.historyLoss
       default: nil
       }
     }
@@ -70,7 +75,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// is looked for in any case when the set that adds it is accepted.
     public static let collectionsKeepIntents = Promises(rawValue: 4)
 
-    /// What a server has accepted outlives its crash: it has a journal.
+    /// What a server has accepted outlives its crash: it has a journal. Only a lost history takes something
+    /// back.
     public static let serverIsDurable = Promises(rawValue: 8)
 
     /// What a client has made outlives its crash: it has a log.
@@ -143,6 +149,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.reordering = 0.01
     configuration.faults.clientCrash = 0.006
     configuration.faults.serverCrash = 0.004
+    configuration.faults.historyLoss = 0.003
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000
     return configuration

@@ -30,6 +30,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case crashClient(Int)
   /// The server starts anew.
   case crashServer
+  /// The server starts anew from an old copy of its journal, under a new epoch.
+  case loseHistory(pick: Int)
 }
 
 extension SimulationEvent {
@@ -40,7 +42,7 @@ extension SimulationEvent {
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
       .reorder(let client, _, _), .crashClient(let client):
       client
-    case .serverEdit, .pass, .rest, .crashServer: nil
+    case .serverEdit, .pass, .rest, .crashServer, .loseHistory: nil
     }
   }
 }
@@ -66,6 +68,7 @@ extension SimulationEvent: CustomStringConvertible {
       "a frame \(Self.way(client, toServer)) is overtaken (\(pick))"
     case .crashClient(let client): "client \(client) crashes"
     case .crashServer: "the server crashes"
+    case .loseHistory(let pick): "the server loses a part of its history (\(pick))"
     }
   }
 

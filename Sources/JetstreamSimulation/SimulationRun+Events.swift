@@ -24,6 +24,7 @@ extension SimulationRun {
     case .pass(let milliseconds): pass(.milliseconds(milliseconds))
     case .rest: rest()
     case .crashServer: crashServer()
+    case .loseHistory(let pick): loseHistory(pick)
     case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient: break
     }
   }
@@ -62,7 +63,7 @@ extension SimulationRun {
         packets[frames[at + 1]].packet = first
       }
     case .crashClient(let number): crashClient(number)
-    case .serverEdit, .pass, .rest, .crashServer: break
+    case .serverEdit, .pass, .rest, .crashServer, .loseHistory: break
     }
   }
 
@@ -133,6 +134,9 @@ extension SimulationRun {
     }
     let lost = intents.lasting(in: observer.stream, kinds(of:))
     for problem in lost.prefix(8) { report(.intent, problem) }
+    for client in present {
+      for problem in client.wrongHistory(epochs) { report(.history, problem) }
+    }
   }
 }
 

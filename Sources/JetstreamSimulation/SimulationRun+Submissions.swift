@@ -14,8 +14,8 @@ extension SimulationRun {
       // One that is sent again.
       if submissions[key] != nil { continue }
       // One that is decided may wait for its place, which is still to come.
-      let waiting = client.sets.drop { $0.session == session || $0.verdicts != nil }
-      let candidates = client.sets.filter { $0.session != session && $0.verdicts != nil }
+      let waiting = client.sets.drop { $0.session == session || $0.isDecided }
+      let candidates = client.sets.filter { $0.session != session && $0.isDecided }
       guard
         let set = ([waiting.first].compactMap(\.self) + candidates).first(where: {
           $0.session != session && $0.isCarried(by: sent, ownRoot: client.ownRoot)
@@ -27,6 +27,27 @@ extension SimulationRun {
       }
       set.session = session
       submissions[key] = (set, client, sent)
+    }
+  }
+
+  /// A client sends a frame: what it may forget in a crash must not be known elsewhere, and what it says to
+  /// know must not be forgotten by it, since nobody will tell it again.
+  func checkSafety(of frame: [UInt8], by client: SimulatedClient) {
+    guard let outbox = outboxes[client.number],
+      occurs("\"ScopeSync\"", in: frame) || occurs("\"ScopeFetch\"", in: frame),
+      let json = PlainJSON(frame)
+    else { return }
+    for message in json.messages {
+      if let number = message["number"]?.whole, !outbox.keepsSet(number, now: now) {
+        report(.durability, "Client \(client.number) sends set \(number), which it may forget")
+      }
+      let kept = outbox.keptDecisions(now: now)
+      if let decided = message["decided"]?.whole, decided > kept {
+        report(
+          .durability,
+          "Client \(client.number) says to know all decisions up to \(decided), but those after \(kept) "
+            + "may be forgotten")
+      }
     }
   }
 
@@ -78,6 +99,12 @@ extension SimulationRun {
     }
   }
 
+  /// A decision of the server is gone with its history.
+  func forget(_ decision: ScopeRecord.Decision) {
+    let sets = clientsByID[decision.client]?.allSets ?? []
+    sets.first { $0.set.place + 1 == decision.number }?.set.forget()
+  }
+
   /// A decision of the server is safe.
   func accept(_ decision: ScopeRecord.Decision, effective: [SyncFragment]) {
     guard let client = clientsByID[decision.client],
@@ -93,10 +120,9 @@ extension SimulationRun {
     _ set: SubmittedSet, of client: SimulatedClient, _ sent: [PlainJSON], _ verdicts: [Bool],
     _ effective: [PlainJSON]?
   ) {
-    set.verdicts = verdicts
+    set.decide(verdicts)
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }
-    set.acceptances += 1
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
       report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
     }

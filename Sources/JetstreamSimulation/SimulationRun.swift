@@ -11,9 +11,9 @@ final class SimulationRun {
   /// The server's disk, if it promises to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
-  private var clients: [Int: SimulatedClient] = [:]
+  var clients: [Int: SimulatedClient] = [:]
   /// The clients' disks, if they promise to be durable.
-  private var outboxes: [Int: SimulatedOutbox] = [:]
+  var outboxes: [Int: SimulatedOutbox] = [:]
   /// Also those that are gone.
   var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
@@ -34,6 +34,8 @@ final class SimulationRun {
   private var serverSets = 0
   private var serverHasEdited = false
   private var observerPing: Duration = .zero
+  /// What the server's histories were called, in order: each but the last one is lost.
+  private(set) var epochs: [String] = []
 
   var now: Duration {
     get { network.now }
@@ -67,8 +69,8 @@ final class SimulationRun {
     for client in present { join(client) }
   }
 
-  private func join(_ client: SimulatedClient) {
-    client.join(now: now)
+  func join(_ client: SimulatedClient) {
+    client.join(now: now, epochs: epochs)
     clientsByID[client.id] = client
   }
 
@@ -89,7 +91,8 @@ final class SimulationRun {
 
   // MARK: Starts
 
-  private func startServer() {
+  /// - Parameter isRestored: whether it goes on from an old copy, which is all that is promised then.
+  func startServer(isRestored: Bool = false) {
     let scope = { [unowned self] (ticker: Ticker) -> Scope in
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
@@ -110,19 +113,20 @@ final class SimulationRun {
         network.close(id, code: code, reason: reason)
       },
       changed: { [unowned self] in serverChanged($0) })
+    if server.epoch != epochs.last { epochs.append(server.epoch) }
     server.opened(RawObserver.connection, token: nil, now: now)
     observer.join()
     observer.fetch(world.name)
     observer.acknowledge()
     // What is gone with a server that keeps nothing is not looked for.
-    if starts == 0 || !configuration.promises.contains(.serverIsDurable) {
+    if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
       intents = IntentReference(configuration.promises)
       intents.begin(with: observer.stream, kinds(of:))
     }
     starts += 1
   }
 
-  private func makeClient(_ number: Int) -> SimulatedClient {
+  func makeClient(_ number: Int) -> SimulatedClient {
     starts += 1
     let predecessor = clients[number]
     if configuration.promises.contains(.clientsAreDurable), outboxes[number] == nil {
@@ -168,6 +172,7 @@ final class SimulationRun {
 
   private func clientSends(_ frame: [UInt8], _ client: SimulatedClient) {
     noteSubmissions(in: frame, by: client)
+    checkSafety(of: frame, by: client)
     network.send(frame, from: client.number)
   }
 
@@ -179,7 +184,7 @@ final class SimulationRun {
   }
 
   /// A record is safe: from now on it counts.
-  private func take(_ content: SimulatedJournal.Content) {
+  func take(_ content: SimulatedJournal.Content) {
     if let set = content.own { acceptOwn(set) }
     if let decision = content.decision { accept(decision, effective: content.fragments) }
   }
@@ -244,34 +249,6 @@ final class SimulationRun {
         client.closed(link.connection, code: code, reason: reason, now: now)
       }
       observer.acknowledge()
-    }
-  }
-
-  // MARK: Crashes
-
-  func crashServer() {
-    // What is safe counts, also where the server had no time to say so.
-    for content in journal?.crash(now: now) ?? [] { take(content) }
-    network.serverIsGone()
-    startServer()
-  }
-
-  func crashClient(_ number: Int) {
-    _ = network.cut(number)
-    if let link = network.link(of: number) {
-      link.isOverForClient = true
-      link.toClient.packets = []
-    }
-    let outbox = outboxes[number]
-    outbox?.crash(now: now)
-    let client = makeClient(number)
-    clients[number] = client
-    join(client)
-    if let outbox, outbox.undecided != client.sets.map(\.id) {
-      report(
-        .messages,
-        "Client \(number) has written \(outbox.undecided.count) undecided sets and comes back with \(client.sets)"
-      )
     }
   }
 

@@ -47,9 +47,23 @@ final class SubmittedSet: CustomStringConvertible {
   /// The session that it was sent in last.
   var session: String?
   /// What the server has said of each fragment; nil before it has said anything.
-  var verdicts: [Bool]?
+  private(set) var verdicts: [Bool]?
   /// In how many sessions the server has accepted something of it.
-  var acceptances = 0
+  private(set) var acceptances = 0
+  /// Whether the server has lost the history that says so.
+  private var isForgotten = false
+
+  /// Whether there is no more to be said of it by the server, as far as the server knows.
+  var isDecided: Bool { verdicts != nil && !isForgotten }
+
+  /// The server has accepted some of it, or nothing.
+  func decide(_ verdicts: [Bool]) {
+    (self.verdicts, isForgotten) = (verdicts, false)
+    if verdicts.contains(true) { acceptances += 1 }
+  }
+
+  /// The server has lost the history in which it was decided. Its client may know of it all the same.
+  func forget() { (acceptances, isForgotten) = (0, true) }
 
   init(client: Int?, place: Int, id: UUID, fragments: [SyncFragment]) {
     self.client = client

@@ -44,8 +44,10 @@ struct Simulate {
       }
       if let failure = outcome.failure {
         failed.append(seed)
-        say("seed \(seed) fails: \(failure.problems[0])")
-        say("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
+        say("seed \(seed) fails (\(failure.kind)): \(failure.problems[0])")
+        if options.shrinks {
+          say("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
+        }
         if options.stops { break }
       }
       if count.isMultiple(of: 1_000), count < options.seeds {

@@ -19,11 +19,13 @@ struct SimulateOptions {
       --steps COUNT    how many events a run has; 200 unless given
       --clients COUNT  how many clients; 3 unless given
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
-                       partition, expiry, loss, duplication, reordering, clientCrash and serverCrash
+                       partition, expiry, loss, duplication, reordering, clientCrash, serverCrash
+                       and historyLoss
       --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
                        collections, durable (the server) and outbox (the clients), or all
       --trace          print what happens, with --seed
       --stop           end at the first failure
+      --as-found       print failures as they are found, without looking for shorter ones
       --help           print this
 
     Failures are printed with their seed and a shorter list of events that fails as well. The exit code
@@ -34,6 +36,7 @@ struct SimulateOptions {
   var first: UInt64 = 1
   var isTraced = false
   var stops = false
+  var shrinks = true
   var isHelp = false
   var configuration = SimulationConfiguration.rough
 
@@ -51,6 +54,7 @@ struct SimulateOptions {
         return
       case "--trace": isTraced = true
       case "--stop": stops = true
+      case "--as-found": shrinks = false
       case "--rate": rates.append(try Self.rate(rest.popFirst()))
       case "--promise":
         guard let promise = rest.popFirst().flatMap({ SimulationConfiguration.Promises.named[$0] })

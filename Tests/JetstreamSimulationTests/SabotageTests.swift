@@ -122,7 +122,20 @@ struct SabotageTests {
     configuration.faults.serverCrash = 0.02
     configuration.promises = .serverIsDurable
     let failure = try #require(find(Sabotage(losesSafeRecords: true), in: configuration))
-    #expect([.intent, .handle, .divergence].contains(failure.kind), "\(failure)")
+    #expect([.intent, .handle, .divergence, .history].contains(failure.kind), "\(failure)")
+  }
+
+  @Test("A server that is restored from an old copy and does not say so")
+  func concealedLoss() throws {
+    var configuration = SimulationConfiguration.calm
+    configuration.faults.historyLoss = 0.02
+    configuration.promises = [.serverIsDurable, .clientsAreDurable]
+    let sabotage = Sabotage(frames: { frame, toServer, _ in
+      [toServer ? frame : Self.replace(#""epoch":"epoch1""#, #""epoch":"session1""#, in: frame)]
+    })
+    let failure = try #require(find(sabotage, in: configuration))
+    #expect(failure.kind == .history, "\(failure)")
+    #expect(failure.events.contains { if case .loseHistory = $0 { true } else { false } })
   }
 
   @Test("Frames that are lost, doubled and overtaken make nobody diverge")

@@ -25,8 +25,9 @@ struct SimulateOptionsTests {
     #expect(options.configuration.steps == 9)
     #expect(options.configuration.clients == 2)
     let one = try SimulateOptions([
-      "--seed", "12", "--trace", "--promise", "all", "--rate", "loss=0.5",
+      "--seed", "12", "--trace", "--promise", "all", "--rate", "loss=0.5", "--as-found",
     ])
+    #expect(!one.shrinks)
     #expect(one.seeds == 1)
     #expect(one.first == 12)
     #expect(one.isTraced)

@@ -1,0 +1,233 @@
+import Jetstream
+
+let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
+  pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
+}
+
+/// What an append costs on the wire, however many there are. No pings are counted: no time passes.
+private func wireRows() -> [Row] {
+  [10, 1_000, 100_000].flatMap { count in
+    func row(_ way: String, _ bytes: @escaping (Appends) -> () -> Double) -> Row {
+      Row(
+        name: "append to \(count.grouped), \(way)", unit: "bytes",
+        peerName: "protocol 1, the whole array", rounds: 5
+      ) {
+        Probes(
+          ours: bytes(Appends(to: count, version: 2)), peer: bytes(Appends(to: count, version: 1)))
+      }
+    }
+    return [
+      row("sent by its client") { appends in { appends.measure { $0.sent } } },
+      row("sent to another client") { appends in { appends.measure { $0.received } } },
+    ]
+  }
+}
+
+/// What it takes to be up to date again, in one thread, with the frames encoded and decoded but without
+/// sockets.
+private func resumeRows() -> [Row] {
+  func row(_ missed: Int, _ way: Absence.Way) -> Row {
+    Row(
+      name: "catch up on \(missed.grouped) sets, \(way.rawValue)", unit: "ms",
+      peerName: "fetching the scope anew", rounds: 5
+    ) {
+      let absence = Absence(of: missed, way)
+      return Probes(ours: absence.measure, peer: absence.measureNewcomer)
+    }
+  }
+  return [
+    row(10, .session), row(1_000, .session), row(10, .sequence), row(1_000, .sequence),
+    row(4_000, .sequence),
+    // More than the server keeps of the order.
+    row(100_000, .state),
+  ]
+}
+
+/// What an edit costs that was made without a connection, from the first attempt to connect until all are
+/// decided. It should be the same however many wait.
+private func uploadRows() -> [Row] {
+  [100, 1_000, 9_000, 36_000].map { count in
+    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", rounds: 3) {
+      let edits = PendingEdits(count)
+      return Probes(ours: edits.measureUpload)
+    }
+  }
+}
+
+/// Stands first, as long as no large piece of memory was freed.
+private func pendingRows() -> [Row] {
+  [
+    Row(
+      name: "memory of a pending edit, of 100,000", unit: "bytes",
+      peerName: "the change sets alone", rounds: 3
+    ) {
+      let edits = PendingEdits(100_000)
+      return Probes(ours: edits.measure, peer: edits.measureSets)
+    }
+  ]
+}
+
+extension Int {
+  /// The number with commas.
+  var grouped: String {
+    self < 1_000 ? "\(self)" : "\(self / 1_000),\(String(1_000 + self % 1_000).dropFirst())"
+  }
+}
+
+/// Appends of one client of two, and what goes over the wire for them.
+private final class Appends {
+  private let world: SyncWorld
+  private let author: SyncWorld.Peer
+  private let reader: SyncWorld.Peer
+
+  init(to count: Int, version: Int) {
+    world = SyncWorld(shapes: count)
+    author = world.addPeer(version: version)
+    reader = world.addPeer(version: version)
+  }
+
+  /// Bytes of the one append more that this makes, and takes back again.
+  func measure(_ bytes: ((sent: Int, received: Int)) -> Int) -> Double {
+    guard world.settle() else { return Row.failed("the clients do not come to rest") }
+    let before = (author.sent, reader.received)
+    author.canvas.shapes.append(Shape())
+    guard world.settle() else { return Row.failed("the append does not arrive") }
+    let after = (author.sent, reader.received)
+    let count = author.canvas.shapes.count
+    guard reader.canvas.shapes.count == count else {
+      return Row.failed("the other client has not got the append")
+    }
+    author.canvas.shapes.remove(at: count - 1)
+    _ = world.settle()
+    return Double(bytes((after.0 - before.0, after.1 - before.1)))
+  }
+}
+
+/// A client that is away while the server changes the shapes, one in each change set.
+private final class Absence {
+  /// What it goes on with.
+  enum Way: String {
+    case session = "same session"
+    case sequence = "new session"
+    /// The server does not know any more what was missed.
+    case state = "whole state"
+  }
+
+  private static let shapes = 1_000
+  private let missed: Int
+  private let way: Way
+  private let world = SyncWorld(shapes: shapes)
+  private let peer: SyncWorld.Peer
+  private var level = 0
+
+  init(of missed: Int, _ way: Way) {
+    self.missed = missed
+    self.way = way
+    peer = world.addPeer()
+    _ = world.settle()
+  }
+
+  /// Milliseconds from the first attempt to connect until the last change is there.
+  func measure() -> Double {
+    guard world.settle() else { return Row.failed("the client does not come to rest") }
+    world.leave(peer)
+    for step in 0..<missed {
+      if step % Self.shapes == 0 { level += 1 }
+      world.canvas.shapes[step % Self.shapes].level = level
+      world.scope.flush()
+    }
+    if way != .session { world.expire() }
+    let (states, sessions) = (peer.states, peer.sessions)
+    var isThere = false
+    let time = nanoseconds { isThere = world.comeBack(peer) }
+    guard isThere, peer.scope.canonicalJSON == world.scope.canonicalJSON else {
+      return Row.failed("the client does not catch up")
+    }
+    let actual: Way =
+      peer.states > states ? .state : peer.sessions > sessions ? .sequence : .session
+    guard actual == way else { return Row.failed("it went on by \(actual.rawValue)") }
+    return time / 1e6
+  }
+
+  /// The same for a client that knows nothing.
+  func measureNewcomer() -> Double {
+    let newcomer = world.addPeer()
+    var isThere = false
+    let time = nanoseconds { isThere = world.settle() }
+    defer { world.remove(newcomer) }
+    guard isThere, newcomer.states == 1 else { return Row.failed("the client gets no state") }
+    return time / 1e6
+  }
+}
+
+/// A client that edits without a connection.
+private final class PendingEdits {
+  private static let shapes = 1_000
+  private let count: Int
+  private var worlds: [SyncWorld] = []
+  private var kept: [[ChangeSet]] = []
+
+  init(_ count: Int) { self.count = count }
+
+  /// Bytes an edit, with everything that the client keeps to send it and to take it back.
+  func measure() -> Double {
+    guard let (world, peer) = away() else { return .nan }
+    worlds.append(world)
+    let before = ProcessMemory.residentBytes
+    edit(peer.canvas, peer.scope)
+    let after = ProcessMemory.residentBytes
+    guard peer.pending == count else {
+      return Row.failed("\(peer.pending) change sets are pending")
+    }
+    return Double(after - before) / Double(count)
+  }
+
+  /// Microseconds an edit, until the server has decided all of them.
+  func measureUpload() -> Double {
+    guard let (world, peer) = away() else { return .nan }
+    edit(peer.canvas, peer.scope)
+    var isThere = false
+    let time = nanoseconds { isThere = world.comeBack(peer) }
+    guard isThere, world.scope.canonicalJSON == peer.scope.canonicalJSON else {
+      return Row.failed("the server does not get \(count) pending edits")
+    }
+    return time / 1e3 / Double(count)
+  }
+
+  /// A client whose connection is gone.
+  private func away() -> (SyncWorld, SyncWorld.Peer)? {
+    let world = SyncWorld(shapes: Self.shapes)
+    let peer = world.addPeer()
+    guard world.settle() else {
+      _ = Row.failed("the client does not come to rest")
+      return nil
+    }
+    world.leave(peer)
+    return (world, peer)
+  }
+
+  private func edit(_ canvas: Canvas, _ scope: Scope) {
+    for step in 0..<count {
+      canvas.shapes[step % Self.shapes].level = step + 1
+      scope.flush()
+    }
+  }
+
+  /// Bytes a change set of the same content.
+  func measureSets() -> Double {
+    let scope = Scope(
+      name: "Canvas", root: Shape.canvas(of: Self.shapes).0, ticker: .manual())
+    guard let canvas = scope.root as? Canvas else { return Row.failed("there is no canvas") }
+    scope.flush()
+    var sets: [ChangeSet] = []
+    sets.reserveCapacity(count)
+    let token = scope.onChanges.listen { sets.append($0) }
+    let before = ProcessMemory.residentBytes
+    edit(canvas, scope)
+    let after = ProcessMemory.residentBytes
+    token.cancel()
+    guard sets.count == count else { return Row.failed("\(sets.count) sets were made") }
+    kept.append(sets)
+    return Double(after - before) / Double(count)
+  }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+/// A server and clients in one thread: real engines and real frames, which are handed over at once, and a
+/// clock that is moved by hand.
+final class SyncWorld {
+  let scope: Scope
+  let canvas: Canvas
+  private var server: ServerEngine!
+  private var peers: [Peer] = []
+  private var now: Duration = .zero
+  private var links: [Int: Link] = [:]
+  private var nextLink = 1
+  private var events: [Event] = []
+  private var isFailing = false
+
+  private struct Link {
+    let peer: Peer
+    let number: Int
+  }
+
+  private enum Event {
+    case open(Int, token: String?)
+    case toServer(Int, [UInt8])
+    case toClient(Int, [UInt8])
+    case close(Int, code: Int, reason: String)
+  }
+
+  /// A client of it, and what it has sent and received.
+  final class Peer {
+    let scope: Scope
+    let canvas = Canvas()
+    fileprivate(set) var sent = 0
+    fileprivate(set) var received = 0
+    /// How often it was sent the whole state.
+    fileprivate(set) var states = 0
+    fileprivate(set) var sessions = 0
+    fileprivate var engine: ClientEngine!
+    fileprivate var isAway = false
+    fileprivate var hasFetched = false
+
+    fileprivate init() {
+      scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+      scope.flush()
+    }
+
+    var pending: Int { engine.pendingCount }
+
+    fileprivate var isAtRest: Bool {
+      isAway || (engine.status == .online && engine.pendingCount == 0 && hasFetched)
+    }
+  }
+
+  init(shapes: Int) {
+    (canvas, _) = Shape.canvas(of: shapes)
+    scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    scope.flush()
+    var tokens = 0
+    let scope = scope
+    let hooks = ServerEngine.Hooks(
+      fetch: { _, _, _ in .success(scope) },
+      makeToken: {
+        tokens += 1
+        return "session\(tokens)"
+      }, random: { 0.5 })
+    server = ServerEngine(hooks: hooks) { [unowned self] action in
+      switch action {
+      case .send(let link, let frame): events.append(.toClient(link, frame))
+      case .close(let link, let code, let reason):
+        events.append(.close(link, code: code, reason: reason))
+      }
+    }
+    server.host(scope)
+  }
+
+  // MARK: Peers
+
+  /// A client that has begun to connect and to fetch the scope.
+  func addPeer(version: Int = 2) -> Peer {
+    let peer = Peer()
+    var configuration = ClientEngine.Configuration()
+    configuration.highestVersion = version
+    peer.engine = ClientEngine(
+      configuration: configuration, random: { 0.5 },
+      perform: { [unowned self, unowned peer] in perform($0, of: peer) },
+      report: { [unowned peer] event in
+        if case .sessionCreated = event { peer.sessions += 1 }
+      })
+    peers.append(peer)
+    join(peer)
+    return peer
+  }
+
+  private func join(_ peer: Peer) {
+    peer.engine.connect(params: [:], now: now)
+    peer.engine.fetch(peer.scope, params: [:], now: now) { [unowned peer] result in
+      if case .success = result { peer.hasFetched = true }
+    }
+  }
+
+  private func perform(_ action: ClientEngine.Action, of peer: Peer) {
+    switch action {
+    case .connect(let number, let token):
+      links[nextLink] = Link(peer: peer, number: number)
+      events.append(.open(nextLink, token: token))
+      nextLink += 1
+    case .send(let frame):
+      peer.sent += frame.count
+      if let link = link(of: peer) { events.append(.toServer(link, frame)) }
+    case .disconnect:
+      guard let link = link(of: peer) else { return }
+      links[link] = nil
+      server.closed(link, now: now)
+    }
+  }
+
+  private func link(of peer: Peer) -> Int? {
+    links.filter { $0.value.peer === peer }.keys.max()
+  }
+
+  /// The client's connection breaks, and it does not try again yet.
+  func leave(_ peer: Peer) {
+    peer.isAway = true
+    for (id, link) in links where link.peer === peer {
+      links[id] = nil
+      server.closed(id, now: now)
+      peer.engine.closed(link.number, code: 0, reason: "cut", now: now)
+    }
+  }
+
+  /// The server forgets the sessions of all that are away.
+  func expire() {
+    now += .seconds(601)
+    server.advance(to: now)
+  }
+
+  /// A client that was away tries again. Gives whether all is at rest then.
+  func comeBack(_ peer: Peer) -> Bool {
+    peer.isAway = false
+    return settle()
+  }
+
+  func remove(_ peer: Peer) {
+    leave(peer)
+    peer.engine.close()
+    peers.removeAll { $0 === peer }
+  }
+
+  // MARK: Time and frames
+
+  /// Delivers everything that is on its way; lets time pass where somebody waits for that. Gives whether
+  /// everybody has come to rest.
+  func settle() -> Bool {
+    for _ in 0..<30 {
+      scope.flush()
+      for peer in peers { peer.scope.flush() }
+      deliver()
+      if peers.allSatisfy(\.isAtRest) { return true }
+      now += .seconds(5)
+      for peer in peers where !peer.isAway { peer.engine.advance(to: now) }
+      server.advance(to: now)
+    }
+    return false
+  }
+
+  private func deliver() {
+    while !events.isEmpty {
+      let due = events
+      events = []
+      for event in due { deliver(event) }
+    }
+  }
+
+  private func deliver(_ event: Event) {
+    switch event {
+    case .open(let id, let token):
+      guard let link = links[id] else { return }
+      server.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)
+      if links[id] != nil { link.peer.engine.opened(link.number, now: now) }
+    case .toServer(let id, let frame):
+      guard links[id] != nil else { return }
+      server.received(
+        id, Message.frame(frame), isArray: Message.isArrayFrame(frame), now: now)
+    case .toClient(let id, let frame):
+      guard let link = links[id] else { return }
+      link.peer.received += frame.count
+      let messages = Message.frame(frame)
+      link.peer.states += Self.states(in: messages)
+      link.peer.engine.received(link.number, messages, now: now)
+    case .close(let id, let code, let reason):
+      guard let link = links.removeValue(forKey: id) else { return }
+      link.peer.engine.closed(link.number, code: code, reason: reason, now: now)
+    }
+  }
+
+  /// How often the whole state is in a frame.
+  private static func states(
+    in frame: Result<[Result<Message, MessageError>], FrameError>
+  ) -> Int {
+    guard case .success(let messages) = frame else { return 0 }
+    return messages.count { message in
+      if case .success(.scopeState) = message { true } else { false }
+    }
+  }
+}
