@@ -113,6 +113,43 @@ struct ProtocolTwoTests {
     expectEqual(one)
   }
 
+  @Test(
+    "A model that is added again in the frame in which our change of it is accepted has our value")
+  func acceptedWithAddition() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 7))
+    let (root, shape) = (server.canvas.uuid, Shape())
+    func told(_ sequence: Int, _ fragments: SyncFragment...) -> Message {
+      var sync = ScopeSync(scopeIndex: 0, fragments: fragments)
+      sync.sequence = sequence
+      return .scopeSync(sync)
+    }
+    func change(_ operations: PropertyOperations) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: root, className: "Canvas", properties: [:], operations: operations)
+    }
+    let addition = SyncFragment(
+      .add, uuid: shape.uuid, className: "Shape", properties: ["label": "theirs"])
+    server.deliver([told(8, addition, change(["shapes": [.insert(shape.uuid, .end)]]))])
+    let known = try #require(server.canvas.shapes.first)
+    known.label = "mine"
+    server.scope.flush()
+    server.canvas.shapes.removeAll()
+    server.scope.flush()
+    let sent = server.takeSyncs().map(\.index)
+    #expect(sent.count == 2)
+    // Others have taken it out and put it back, somewhere else.
+    var reply = ScopeSyncReply(replyTo: sent[0], fragmentReplies: [FragmentReply()])
+    reply.sequence = 11
+    server.deliver([
+      told(9, change(["shapes": [.remove(shape.uuid)]])),
+      told(10, addition, change(["hidden": [.insert(shape.uuid, .end)]])),
+      .scopeSyncReply(reply),
+    ])
+    #expect(server.canvas.hidden.map(\.label) == ["mine"])
+    #expect(server.engine.brokenInvariants().isEmpty)
+  }
+
   @Test("After a lost session a client is sent what it missed, not the state")
   func resume() throws {
     let (one, two) = (join(), join())

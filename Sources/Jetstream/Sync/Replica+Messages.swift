@@ -174,7 +174,9 @@ extension Replica {
   private func decide(
     _ name: PropertyKey, className: String, by number: Int, _ isAccepted: Bool
   ) {
-    if isAccepted, overlay.isFirst(number, of: name) {
+    // What a model is added with in this batch comes out of the overlay at its end.
+    let isAdded = batch.additionIndex[name.uuid] != nil
+    if isAccepted, !isAdded, overlay.isFirst(number, of: name) {
       overlay.acceptFirst(of: name, keeping: batch.seen[name] != nil)
     } else {
       touch(name, className: className)
