@@ -32,6 +32,12 @@ final class SimulatedNetwork {
       packets.append(Travelling(packet: packet, due: last, isLocal: isLocal))
     }
 
+    /// Lets everything that is on its way take longer.
+    mutating func hold(for duration: Duration) {
+      for at in packets.indices { packets[at].due += duration }
+      last += duration
+    }
+
     /// The places of the frames.
     var frames: [Int] {
       packets.indices.filter { if case .frame = packets[$0].packet { true } else { false } }
@@ -172,6 +178,23 @@ final class SimulatedNetwork {
     if !link.isOverForClient {
       link.toClient.append(.close(code: 0, reason: "cut"), now: now, delay: delay, isLocal: true)
     }
+  }
+
+  /// A client's process is gone. What it has sent may be lost, or still get there: at once, or long after
+  /// the next process has begun.
+  func abandon(_ client: Int) {
+    guard let link = link(of: client) else { return }
+    if !link.carries || link.toServer.random.chance(0.3) {
+      cut(link)
+    } else {
+      if link.toServer.random.chance(0.7) {
+        link.toServer.hold(for: .milliseconds(link.toServer.random.number(in: 0...2_500)))
+      }
+      link.toServer.append(.close(code: 0, reason: ""), now: now, delay: delay)
+    }
+    link.isOverForClient = true
+    link.toClient.packets = []
+    forgetOld()
   }
 
   /// The other end of all connections is gone.

@@ -14,7 +14,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     public var duplication = 0.0
     /// A frame is overtaken by the next one.
     public var reordering = 0.0
-    /// A client's memory is gone; it starts anew.
+    /// A client's memory is gone; it starts anew. What it has sent may arrive after that.
     public var clientCrash = 0.0
     /// The server's memory is gone; it starts anew.
     public var serverCrash = 0.0

@@ -17,11 +17,7 @@ extension SimulationRun {
   }
 
   func crashClient(_ number: Int) {
-    _ = network.cut(number)
-    if let link = network.link(of: number) {
-      link.isOverForClient = true
-      link.toClient.packets = []
-    }
+    network.abandon(number)
     let outbox = outboxes[number]
     outbox?.crash(now: now)
     let client = makeClient(number)

@@ -65,7 +65,7 @@ extension SimulationRun {
         decide(
           Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
           message["fragmentReplies"]?.elements ?? [],
-          message["effective"].map { $0.elements })
+          message["effective"].map { $0.elements }, isHeard: !link.isOverForClient)
       default: break
       }
     }
@@ -75,9 +75,11 @@ extension SimulationRun {
     "\(session) \(index ?? -1)"
   }
 
-  /// - Parameter effective: what the server says that it has done instead of what was submitted.
+  /// - Parameters:
+  ///   - effective: what the server says that it has done instead of what was submitted.
+  ///   - isHeard: whether there still is somebody who has asked.
   private func decide(
-    _ key: String, by index: Int, _ answers: [PlainJSON], _ effective: [PlainJSON]?
+    _ key: String, by index: Int, _ answers: [PlainJSON], _ effective: [PlainJSON]?, isHeard: Bool
   ) {
     if let earlier = replies[key] {
       // The same reply, sent again.
@@ -93,6 +95,9 @@ extension SimulationRun {
     }
     let verdicts = answers.map { ($0["error"] ?? .null) == .null }
     guard journal != nil else { return accept(set, of: client, sent, verdicts, effective) }
+    // What a process has sent that is gone arrives when the next one has made the server forget the decision.
+    let isTooLate = answers.allSatisfy { $0["error"]?["type"]?.text == "set-number-reused" }
+    if !isHeard, isTooLate, set.isDecided { return }
     // It was taken in when it was safe, which may be long before the client can be told.
     if set.verdicts != verdicts {
       report(.messages, "The server answers \(set) with something else than what it has decided")
