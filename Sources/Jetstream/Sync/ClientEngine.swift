@@ -186,6 +186,7 @@ package final class ClientEngine {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
     if state == .online { send(fetch: replica) }
+    reportStates()
   }
 
   /// How many change sets of all scopes the server has not decided yet.
