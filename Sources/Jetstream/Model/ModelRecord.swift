@@ -35,7 +35,7 @@ final class ModelRecord {
   @exclusivity(unchecked) var captured = PropertySet()
   /// When the last change was that some coalesced observer may have to be told.
   @exclusivity(unchecked) var changedAt = 0
-  var bases: ContiguousArray<Base> = []
+  @exclusivity(unchecked) var bases: ContiguousArray<Base> = []
   /// What waits for changes.
   @exclusivity(unchecked) var nodes = ChangeChain()
   /// Who observes in other ways.

@@ -82,11 +82,14 @@ extension Scope {
     if isDelivering { return }
     isDelivering = true
     while !sealed.isEmpty {
-      let collected = sealed.removeFirst()
+      // Mostly there is one, which nothing has to make room for.
+      let collected = sealed.count == 1 ? sealed.removeLast() : sealed.removeFirst()
       onChanges.fire(collected.set)
-      delivering = collected
-      onSealedChanges.fire(collected)
-      delivering = nil
+      if onSealedChanges.hasListeners {
+        delivering = collected
+        onSealedChanges.fire(collected)
+        delivering = nil
+      }
       if let handle = collected.handle, handle.claims == 0 { handle.finish(.completed, nil) }
     }
     isDelivering = false
@@ -96,10 +99,10 @@ extension Scope {
   /// What becomes of the set that is being delivered: whoever asks decides about it. Nil outside of a
   /// delivery.
   func claimDelivered() -> ChangeSetHandle? {
-    guard let set = delivering?.set else { return nil }
-    let handle = delivering?.handle ?? ChangeSetHandle(set)
+    guard let delivering else { return nil }
+    let handle = delivering.handle ?? ChangeSetHandle(delivering.set)
     handle.claims += 1
-    delivering?.handle = handle
+    delivering.handle = handle
     return handle
   }
 
@@ -155,7 +158,8 @@ extension Scope {
         outcomes[PropertyKey(uuid: record.uuid, name: key)] = outcome
       }
     }
-    undo = departedModels(namedBy: undo, addedBy: fragments) + undo
+    let departed = departedModels(namedBy: undo, addedBy: fragments)
+    if !departed.isEmpty { undo = departed + undo }
     if !left.isEmpty {
       let gone = takeLeft()
       for model in gone {

@@ -104,7 +104,7 @@ extension Scope {
       }
       settleSuspects()
     }
-    let isPartial = hasLostModels
+    let (isPartial, refusals) = (hasLostModels, refusals)
     // What has left gets its own back before it returns: so it brings nothing along that stays out.
     let outside = values.filter { $0.model.scope !== self }
     let inside = values.filter { $0.model.scope === self }
@@ -126,10 +126,14 @@ extension Scope {
         modification?.originals[.init(record, saved.property.index)] = saved.original
       }
     }
-    if isPartial {
-      // The others have to be told of what does not come back.
+    if isPartial || self.refusals != refusals {
+      // The others have to be told of what does not come back: it is in another scope, or an observer has
+      // given its place to a model with its UUID on the way.
       for saved in values where saved.writtenSince == nil && !saved.isRestored {
-        saved.model.record?.keepBase(saved.property.index, saved.base)
+        guard let record = saved.model.record else { continue }
+        record.keepBase(saved.property.index, saved.base)
+        // A call around this one may be taken back as well, and then it may find its place again.
+        modification?.originals[.init(record, saved.property.index)] = saved.original
       }
     }
     // Whom only local properties hold is found out when a set is made: this may not be the end.

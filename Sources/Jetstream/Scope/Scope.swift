@@ -47,6 +47,8 @@ public final class Scope: TickClient {
   var incomingPauses = 0
   /// Whether the last pause has ended while a change set was being delivered.
   var incomingResumes = false
+  /// How often something was refused.
+  private(set) var refusals = 0
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
   /// Called when what a server sends begins to wait.
@@ -69,7 +71,7 @@ public final class Scope: TickClient {
   /// What the others know of models that cannot be asked, since the last change set: they have gone into
   /// another scope, only local properties hold them, or others have put them where nothing here shows
   /// them.
-  var remembered: [UUID: SyncFragment] = [:]
+  @exclusivity(unchecked) var remembered: [UUID: SyncFragment] = [:]
   /// Whether fragments of others were applied since the last change set.
   var othersWrote = false
   /// New models that only local properties hold: others learn of them when a synced one does.
@@ -343,6 +345,7 @@ public final class Scope: TickClient {
   }
 
   func refuse(_ error: ScopeError) {
+    refusals += 1
     if onError.hasListeners {
       onError.fire(error)
     } else {

@@ -5,7 +5,10 @@ import Foundation
 ///
 /// Collections are kept as they are, which costs next to nothing; their JSON is made when it is asked
 /// for.
-package struct SealedChanges {
+///
+/// A class, because it goes through several hands within a tick: one reference is passed on, instead of
+/// all that a set holds.
+package final class SealedChanges {
   /// A property of which the set has operations.
   enum Outcome {
     case number(before: JSONValue, now: JSONValue)
@@ -32,11 +35,17 @@ package struct SealedChanges {
   }
 
   /// The set.
-  package internal(set) var set: ChangeSet
+  package let set: ChangeSet
   /// Empty if nobody has asked for it.
   let outcomes: [PropertyKey: Outcome]
   /// Tells what becomes of the set; nil as long as nobody has asked.
   var handle: ChangeSetHandle?
+
+  init(set: ChangeSet, outcomes: [PropertyKey: Outcome], handle: ChangeSetHandle?) {
+    self.set = set
+    self.outcomes = outcomes
+    self.handle = handle
+  }
 
   /// The same set with values instead of operations. Cost: O(n) in the size of what was changed.
   package var whole: ChangeSet {
