@@ -181,13 +181,14 @@ final class SyncWorld {
     case .toServer(let id, let frame):
       guard links[id] != nil else { return }
       server.received(
-        id, Message.frame(frame), isArray: Message.isArrayFrame(frame), now: now)
+        id, Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count,
+        now: now)
     case .toClient(let id, let frame):
       guard let link = links[id] else { return }
       link.peer.received += frame.count
       let messages = Message.frame(frame)
       link.peer.states += Self.states(in: messages)
-      link.peer.engine.received(link.number, messages, now: now)
+      link.peer.engine.received(link.number, messages, size: frame.count, now: now)
     case .close(let id, let code, let reason):
       guard let link = links.removeValue(forKey: id) else { return }
       link.peer.engine.closed(link.number, code: code, reason: reason, now: now)

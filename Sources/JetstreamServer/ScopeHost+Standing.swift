@@ -3,10 +3,8 @@ import Jetstream
 
 /// How a client that comes, or comes back, stands to a scope.
 extension ScopeHost {
-  /// What it is told first, and what came after the place that it names, if that is known.
-  func standing(
-    of client: UUID?, _ fetch: ScopeFetch
-  ) -> (ScopeStanding, items: ArraySlice<StreamItem>) {
+  /// What it is told first, and the place that it names, if all that came after that is known.
+  func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
     if let client {
       if let known = fetch.decided { clients[client]?.forget(upTo: known) }
@@ -15,10 +13,10 @@ extension ScopeHost {
       standing.decisions = decisions.unknown(after: fetch.decided ?? 0)
     }
     guard let since = fetch.since, since.epoch == epoch,
-      let items = stream.items(after: since.sequence, upTo: sequence)
-    else { return (standing, []) }
+      stream.items(after: since.sequence, upTo: sequence) != nil
+    else { return (standing, nil) }
     standing.resumes = true
-    return (standing, items)
+    return (standing, since.sequence)
   }
 }
 

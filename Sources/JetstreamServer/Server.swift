@@ -206,9 +206,10 @@ public final class Server {
   }
 
   private func received(
-    _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, on id: Int
+    _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int,
+    on id: Int
   ) {
-    engine.received(id, frame, isArray: isArray, now: ticker.now)
+    engine.received(id, frame, isArray: isArray, size: size, now: ticker.now)
   }
 
   private func closed(_ id: Int) {
@@ -235,7 +236,7 @@ public final class Server {
         let isArray = Message.isArrayFrame(message.bytes)
         let frame = Message.frame(message.bytes)
         let received: Void? = await server.perform {
-          $0.received(frame, isArray: isArray, on: id)
+          $0.received(frame, isArray: isArray, size: message.bytes.count, on: id)
         }
         guard received != nil else { return connection.abort() }
       }

@@ -26,7 +26,19 @@ extension ServerEngine {
         case .failure(let error): answer(error, to: session)
         }
       }
+      if sessions[session.info.token] === session { acknowledgeIfDue(to: session) }
     }
+  }
+
+  /// A client that tells much is not left waiting for the next ping.
+  private func acknowledgeIfDue(to session: ServerSession) {
+    let (received, limit) = (session.channel.highestReceived, configuration.acknowledgeAfter)
+    let count = received - session.acknowledgedIndex
+    guard count > 0, count >= limit.messages || session.unacknowledgedBytes >= limit.bytes else {
+      return
+    }
+    session.outbox.append(session.ping())
+    waiting.append(session)
   }
 
   /// The order in which the members of a frame are processed: by index.
@@ -76,9 +88,14 @@ extension ServerEngine {
     if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
       askAgain(session)
     }
-    guard !resend.isEmpty else { return }
-    session.outbox = resend
-    waiting.append(session)
+    if !resend.isEmpty {
+      session.outbox = resend
+      waiting.append(session)
+    }
+    for scopeIndex in session.subscriptions.indices
+    where session.subscriptions[scopeIndex].isBehind && session.channel.hasRoom {
+      catchUp(session, at: scopeIndex)
+    }
   }
 
   /// Messages of the client are missing: it is to send them again.

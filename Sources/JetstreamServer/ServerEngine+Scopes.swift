@@ -25,20 +25,34 @@ extension ServerEngine {
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
-      let (standing, items) = host.standing(of: client, fetch)
+      let (standing, since) = host.standing(of: client, fetch)
       let reply = ScopeFetchReply(
         replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
-      guard standing.resumes else {
+      guard let since else {
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
       tell(session, of: host, [.scopeFetchReply(reply)])
-      let missed = Array(items)
-      whenStored(host, for: session) { session in
-        for item in missed {
-          let isOwn = item.author != nil && item.author?.client == client
-          session.tell(item, at: scopeIndex, asOwn: isOwn ? item.author?.number : nil)
-        }
+      session.subscriptions[scopeIndex].told = since
+      session.subscriptions[scopeIndex].ownUpTo = standing.position.sequence
+      session.subscriptions[scopeIndex].isBehind = true
+      catchUp(session, at: scopeIndex)
+    }
+  }
+
+  /// Goes on telling a session of a scope what it has not been told for want of room.
+  func catchUp(_ session: ServerSession, at scopeIndex: Int) {
+    let host = session.subscriptions[scopeIndex].host
+    // What is accepted from here on is offered behind this.
+    let last = host.sequence
+    whenStored(host, for: session) { [weak self] session in
+      let told = session.subscriptions[scopeIndex].told
+      guard session.subscriptions[scopeIndex].isBehind else { return }
+      if let items = host.stream.items(after: told, upTo: host.sequence) {
+        session.catchUp(items, upTo: last, at: scopeIndex)
+      } else {
+        self?.hooks.log("session \(session.number): too far behind; the session ends")
+        self?.end(session, code: 4097, reason: "too far behind")
       }
     }
   }
@@ -68,9 +82,12 @@ extension ServerEngine {
   ) -> Int {
     if let known = session.subscriptions.firstIndex(where: { $0.host === host }) {
       session.subscriptions[known].client = client
+      session.subscriptions[known].later = []
+      session.subscriptions[known].isBehind = false
+      session.subscriptions[known].told = host.sequence
       return known
     }
-    session.subscriptions.append(.init(host: host, client: client, proven: host.sequence))
+    session.subscriptions.append(.init(host: host, client: client))
     if session.version == 1 { host.valueSessions += 1 }
     return session.subscriptions.count - 1
   }
@@ -137,8 +154,7 @@ extension ServerEngine {
       reply.effective = result.effective
     }
     whenStored(host, for: session) { session in
-      let index = session.queue(.scopeSyncReply(reply))
-      session.subscriptions[sync.scopeIndex].sent.append((index, sequence))
+      session.answer(reply, after: sequence, at: sync.scopeIndex)
       if !result.correction.isEmpty {
         session.tell(result.correction, upTo: sequence, newcomers: [], at: sync.scopeIndex)
       }
@@ -157,7 +173,7 @@ extension ServerEngine {
     for session in sessions.values where session !== origin {
       for (scopeIndex, subscription) in session.subscriptions.enumerated()
       where subscription.host === host {
-        whenStored(host, for: session) { $0.tell(item, at: scopeIndex) }
+        whenStored(host, for: session) { $0.offer(item, at: scopeIndex) }
       }
     }
   }

@@ -18,6 +18,9 @@ package final class ServerEngine {
     package var expiry: Duration = .seconds(600)
     /// What may wait for a client's acknowledgement before its session is ended.
     package var keptLimit = ReliableChannel.Limit()
+    /// How much may come in before it is acknowledged, although the next ping is not due: a client keeps
+    /// what it has sent until then.
+    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
     /// The largest number of sessions at one time.
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
@@ -128,15 +131,18 @@ package final class ServerEngine {
     session.outbox = []
   }
 
+  /// A frame has come, of `size` bytes.
   package func received(
     _ id: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool,
-    now: Duration
+    size: Int = 0, now: Duration
   ) {
     self.now = now
     isHandling = true
     switch connections[id] {
     case .fresh(let params, _): create(id, params, frame, isArray: isArray)
-    case .session(let session): receive(session, frame, on: id)
+    case .session(let session):
+      session.unacknowledgedBytes += size
+      receive(session, frame, on: id)
     case nil: break
     }
     isHandling = false

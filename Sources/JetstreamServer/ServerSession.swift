@@ -30,6 +30,20 @@ final class ServerSession {
     /// Where a property of a model that the client may have was last told, while that is not
     /// acknowledged. Only for clients that do not rebase.
     var touched: [PropertyKey: Int] = [:]
+    /// Up to which number of the order everything was queued.
+    var told: Int
+    /// Whether something after that waits in the host's stream, because the session has not acknowledged
+    /// enough of what it was told. Never for clients of version 1, who acknowledge too seldom.
+    var isBehind = false
+    /// Replies whose place is behind something that waits.
+    var later: [(after: Int, reply: ScopeSyncReply)] = []
+    /// Up to which number the client was told of its own sets that were decided in an earlier session.
+    var ownUpTo = 0
+
+    init(host: ScopeHost, client: UUID?) {
+      (self.host, self.client) = (host, client)
+      (proven, told) = (host.sequence, host.sequence)
+    }
   }
 
   let number: Int
@@ -40,6 +54,9 @@ final class ServerSession {
   /// version.
   let rebases: Bool
   var channel: ReliableChannel
+  /// What was acknowledged last, and how many bytes have come since.
+  private(set) var acknowledgedIndex = 0
+  var unacknowledgedBytes = 0
   /// The connection that the session uses now.
   var connection: Int?
   var subscriptions: [Subscription] = []
@@ -79,7 +96,8 @@ final class ServerSession {
 
   /// A ping that acknowledges, and says what was sent.
   func ping() -> Message {
-    .ping(
+    (acknowledgedIndex, unacknowledgedBytes) = (channel.highestReceived, 0)
+    return .ping(
       Ping(
         ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil))
   }
@@ -112,16 +130,70 @@ final class ServerSession {
     }
   }
 
-  /// Tells the session what was accepted.
-  func tell(_ item: StreamItem, at scopeIndex: Int, asOwn number: Int? = nil) {
+  /// Tells the session what was accepted; a client that cannot keep up is told later.
+  func offer(_ item: StreamItem, at scopeIndex: Int) {
     guard version > 1 else {
       return tell(
         item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, at: scopeIndex)
     }
+    if !subscriptions[scopeIndex].isBehind, channel.hasRoom {
+      tell(item, at: scopeIndex)
+    } else {
+      subscriptions[scopeIndex].isBehind = true
+    }
+  }
+
+  /// Answers a set, behind everything that is in front of it in the order.
+  func answer(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
+    if subscriptions[scopeIndex].isBehind {
+      subscriptions[scopeIndex].later.append((sequence, reply))
+    } else {
+      tell(reply, after: sequence, at: scopeIndex)
+    }
+  }
+
+  /// Goes on telling what has waited, as far as there is room.
+  ///
+  /// - Parameters:
+  ///   - items: all that came after what the session was told.
+  ///   - last: the number of the last of them that may be told.
+  func catchUp(_ items: some Sequence<StreamItem>, upTo last: Int, at scopeIndex: Int) {
+    let client = subscriptions[scopeIndex].client
+    for item in items {
+      guard item.sequence <= last else { break }
+      answerLater(before: item.sequence, at: scopeIndex)
+      guard channel.hasRoom else { return }
+      if let next = subscriptions[scopeIndex].later.first?.reply, next.sequence == item.sequence {
+        answerLater(before: item.sequence + 1, at: scopeIndex)
+      } else {
+        let isOwn = client != nil && item.author?.client == client
+        let isDecided = isOwn && item.sequence <= subscriptions[scopeIndex].ownUpTo
+        tell(item, at: scopeIndex, asOwn: isDecided ? item.author?.number : nil)
+      }
+    }
+    answerLater(before: last + 1, at: scopeIndex)
+    subscriptions[scopeIndex].isBehind = false
+  }
+
+  /// Sends the replies that have waited for what is in front of a number.
+  private func answerLater(before sequence: Int, at scopeIndex: Int) {
+    let due = subscriptions[scopeIndex].later.prefix { $0.after < sequence }
+    if due.isEmpty { return }
+    subscriptions[scopeIndex].later.removeFirst(due.count)
+    for (after, reply) in due { tell(reply, after: after, at: scopeIndex) }
+  }
+
+  private func tell(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
+    subscriptions[scopeIndex].sent.append((queue(.scopeSyncReply(reply)), sequence))
+    if let own = reply.sequence { subscriptions[scopeIndex].told = own }
+  }
+
+  private func tell(_ item: StreamItem, at scopeIndex: Int, asOwn number: Int? = nil) {
     var message = ScopeSync(scopeIndex: scopeIndex, fragments: item.fragments)
     message.sequence = item.sequence
     message.number = number
     subscriptions[scopeIndex].sent.append((queue(.scopeSync(message)), item.sequence))
+    subscriptions[scopeIndex].told = item.sequence
   }
 
   /// Tells a session that knows no operations of changes. `newcomers` are models that it cannot have had

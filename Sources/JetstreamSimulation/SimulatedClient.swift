@@ -51,6 +51,8 @@ final class SimulatedClient {
     madeSets = outbox?.lastNumber ?? 0
     inherited = outbox == nil ? [:] : predecessor?.setsByID ?? [:]
     var configuration = ClientEngine.Configuration()
+    configuration.acknowledgeAfter.messages = 16
+    configuration.sendWindow.messages = 8
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
@@ -144,7 +146,7 @@ final class SimulatedClient {
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
 
   func received(_ connection: Int, _ frame: [UInt8], now: Duration) {
-    engine.received(connection, Message.frame(frame), now: now)
+    engine.received(connection, Message.frame(frame), size: frame.count, now: now)
   }
 
   func closed(_ connection: Int, code: Int, reason: String, now: Duration) {

@@ -35,6 +35,8 @@ final class SimulatedServer {
       },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
+    configuration.acknowledgeAfter.messages = 16
+    configuration.keptLimit.messages = 48
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
@@ -86,7 +88,8 @@ final class SimulatedServer {
   }
 
   func received(_ id: Int, _ frame: [UInt8], now: Duration) {
-    engine.received(id, Message.frame(frame), isArray: Message.isArrayFrame(frame), now: now)
+    engine.received(
+      id, Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count, now: now)
   }
 
   func closed(_ id: Int, now: Duration) { engine.closed(id, now: now) }

@@ -70,8 +70,8 @@ final class ScriptedServer {
   }
 
   /// One frame with these messages.
-  func receive(_ messages: Message...) {
-    engine.received(number, .success(messages.map { .success($0) }), now: now)
+  func receive(_ messages: Message..., size: Int = 0) {
+    engine.received(number, .success(messages.map { .success($0) }), size: size, now: now)
   }
 
   func close(_ code: Int = 0, _ reason: String = "") {

@@ -229,9 +229,9 @@ public final class Client {
   }
 
   func received(
-    _ frame: Result<[Result<Message, MessageError>], FrameError>, number: Int
+    _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int, number: Int
   ) {
-    engine.received(number, frame, now: ticker.now)
+    engine.received(number, frame, size: size, now: ticker.now)
     scheduleTimer()
   }
 

@@ -180,7 +180,16 @@ extension ClientEngine {
 
   func acknowledgement(of index: Int) -> Message {
     lastAckSent = index
+    unacknowledgedBytes = 0
     return .ping(Ping(ack: index, sent: version > 1 ? channel.highestSent : nil))
+  }
+
+  /// A server that tells much is not left waiting for the next ping.
+  func acknowledgeIfDue() {
+    let (seen, limit) = (knowledge, configuration.acknowledgeAfter)
+    let count = seen - lastAckSent
+    guard count > 0, count >= limit.messages || unacknowledgedBytes >= limit.bytes else { return }
+    transmit([acknowledgement(of: seen)])
   }
 
   /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
@@ -190,7 +199,7 @@ extension ClientEngine {
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex else { continue }
-      replica.sendWaiting(seen: seen) { entry, fragments in
+      replica.sendWaiting(seen: seen, while: { hasRoom(behind: $0) }) { entry, fragments in
         let set = entry.set
         let fragments = fragments.map {
           configuration.dateForm.applied(to: $0, in: replica.scope)
@@ -208,6 +217,13 @@ extension ClientEngine {
       }
     }
     updateWaitingReplies()
+  }
+
+  /// Whether one more set may be sent behind `count` others of its scope that are not decided.
+  private func hasRoom(behind count: Int) -> Bool {
+    let limit = configuration.sendWindow
+    if count == 0 { return true }
+    return count < limit.messages && (version == 1 || channel.keptBytes < limit.bytes)
   }
 
   func updateWaitingReplies() {

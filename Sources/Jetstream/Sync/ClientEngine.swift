@@ -39,6 +39,13 @@ package final class ClientEngine {
     /// A connection on which nothing arrives for this long is taken for dead.
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
+    /// How much of what waits is sent ahead: change sets of one scope that are not decided, and bytes that
+    /// a server of version 2 has not acknowledged. What is beyond that is sent when there is room again, so
+    /// that neither side has to keep all of it at once.
+    package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
+    /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
+    /// what it has sent until then.
+    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
     package var dateForm = DateForm.seconds
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
@@ -76,6 +83,8 @@ package final class ClientEngine {
   var problem: String?
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
+  /// How many bytes have come since.
+  var unacknowledgedBytes = 0
   package internal(set) var token: String?
   /// The version of the protocol that the session speaks.
   package internal(set) var version = 1
@@ -224,12 +233,15 @@ package final class ClientEngine {
     }
   }
 
+  /// A frame has come, of `size` bytes.
   package func received(
-    _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, now: Duration
+    _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int = 0,
+    now: Duration
   ) {
     guard number == connection else { return }
     self.now = now
     heard()
+    unacknowledgedBytes += size
     switch frame {
     case .failure(let error):
       report(.skipped("a frame that holds no messages: \(error)"))
@@ -244,7 +256,12 @@ package final class ClientEngine {
       }
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
-      if state == .online { sendWaiting() } else { reportStates() }
+      if state == .online {
+        sendWaiting()
+        acknowledgeIfDue()
+      } else {
+        reportStates()
+      }
     }
   }
 

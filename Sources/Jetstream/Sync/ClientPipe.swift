@@ -21,7 +21,7 @@ struct ClientPipe: Sendable {
       while let bytes = try await connection.receive() {
         let frame = Message.frame(bytes)
         let received: Void? = await client.perform { [number] in
-          $0.received(frame, number: number)
+          $0.received(frame, size: bytes.count, number: number)
         }
         guard received != nil else { return connection.close(code: 1000, reason: "") }
       }

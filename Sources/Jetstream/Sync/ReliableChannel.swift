@@ -15,7 +15,7 @@ package struct ReliableChannel: Sendable {
     case server
   }
 
-  /// How much may wait for an acknowledgement. One message is always let in.
+  /// An amount of messages: how much may wait for an acknowledgement, or is left without one.
   package struct Limit: Sendable, Hashable {
     /// The largest number of messages.
     package var messages: Int
@@ -27,6 +27,10 @@ package struct ReliableChannel: Sendable {
       self.messages = messages
       self.bytes = bytes
     }
+
+    /// How much is left without an acknowledgement where nothing else is said: a small part of what a peer
+    /// keeps, so that its session does not end although everything arrives.
+    package static let acknowledgement = Limit(messages: 256, bytes: 1 << 20)
   }
 
   /// What to do with a message that arrived.
@@ -70,10 +74,16 @@ package struct ReliableChannel: Sendable {
   /// The messages that the peer has not acknowledged, in the order of their numbers.
   package var kept: [Message] { unacknowledged.map(\.message) }
 
-  /// Whether more is kept than the limit allows. The session of a peer that lets this happen should
+  /// Whether more is kept than the limit allows; one message always may. The session of a peer that lets this happen should
   /// be ended: it never acknowledges, or has been away for too long.
   package var isOverflowing: Bool {
     unacknowledged.count > 1 && (unacknowledged.count > limit.messages || keptBytes > limit.bytes)
+  }
+
+  /// Whether less than half of what the limit allows is kept. Who can wait with what it has to say should
+  /// do so otherwise.
+  package var hasRoom: Bool {
+    unacknowledged.count < max(1, limit.messages / 2) && keptBytes < max(1, limit.bytes / 2)
   }
 
   /// Numbers a message that is about to be sent and keeps a copy. Pings and messages of the

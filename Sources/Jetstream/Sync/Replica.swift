@@ -52,7 +52,7 @@ package final class Replica {
   }
   /// What becomes of pending sets when the server has lost the history that they belong to.
   var historyLoss: () -> HistoryLoss = { .recover }
-  var pending: [Pending] = []
+  var pending = PendingQueue()
   /// How many of them, the first ones, were sent in this session or are decided.
   var sentCount = 0
   var overlay = PendingOverlay()
@@ -164,7 +164,7 @@ package final class Replica {
 
   private func abandon(_ reason: String) {
     let undecided = pending.compactMap(\.handle)
-    pending = []
+    pending.removeAll()
     sentCount = 0
     for handle in undecided {
       handle.claims -= 1
@@ -210,11 +210,15 @@ package final class Replica {
     onPending?()
   }
 
-  /// Sends the sets that wait through `send`, which gives the message's index. `seen` is the number
-  /// up to which the server's messages have been taken in.
-  func sendWaiting(seen: Int, _ send: (Pending, [SyncFragment]) -> Int) {
+  /// Sends the sets that wait through `send`, which gives the message's index, while `hasRoom` says of the
+  /// number of those that are on their way that there may be more. `seen` is the number up to which the
+  /// server's messages have been taken in.
+  func sendWaiting(
+    seen: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
+  ) {
     guard hasState else { return }
     for at in sentCount..<pending.count {
+      guard hasRoom(sentCount) else { return }
       // What might be forgotten here must not be known elsewhere.
       guard pending[at].record <= storedRecords else { return }
       sentCount = at + 1

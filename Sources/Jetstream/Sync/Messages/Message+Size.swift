@@ -17,7 +17,27 @@ extension Message {
   }
 
   private static func roughSize(_ fragments: [SyncFragment]) -> Int {
-    fragments.reduce(0) { $0 + 96 + $1.className.utf8.count + $1.properties.roughSize }
+    fragments.reduce(0) {
+      $0 + 96 + $1.className.utf8.count + $1.properties.roughSize + $1.operations.roughSize
+    }
+  }
+}
+
+extension PropertyOperations {
+  fileprivate var roughSize: Int {
+    reduce(0) { sum, entry in
+      entry.operations.reduce(sum + 4 + entry.key.utf8.count) { $0 + $1.roughSize }
+    }
+  }
+}
+
+extension PropertyOperation {
+  /// A model takes 39 bytes, with quotes and comma.
+  fileprivate var roughSize: Int {
+    switch self {
+    case .insert(_, .after(let others)), .move(_, .after(let others)): 16 + 39 * (1 + others.count)
+    default: 55
+    }
   }
 }
 

@@ -1,0 +1,44 @@
+/// The change sets of a replica that the server has not decided, in the order of their numbers.
+///
+/// Mostly the first one is decided first. Taking it away costs O(1) on average, however many wait behind
+/// it.
+struct PendingQueue: RandomAccessCollection, MutableCollection {
+  /// Places in front of `head` are empty, all others are not.
+  private var entries: ContiguousArray<Replica.Pending?> = []
+  private var head = 0
+
+  var startIndex: Int { 0 }
+  var endIndex: Int { entries.count - head }
+
+  subscript(place: Int) -> Replica.Pending {
+    get { entries[head + place]! }
+    _modify { yield &entries[head + place]! }
+  }
+
+  mutating func append(_ entry: Replica.Pending) { entries.append(entry) }
+
+  /// Cost: O(n) in the sets behind the place.
+  mutating func insert(_ entry: Replica.Pending, at place: Int) {
+    entries.insert(entry, at: head + place)
+  }
+
+  /// Takes a set away. Cost: O(n) in the sets behind it, but O(1) for the first one.
+  mutating func remove(at place: Int) -> Replica.Pending {
+    let entry = self[place]
+    guard place == 0 else {
+      entries.remove(at: head + place)
+      return entry
+    }
+    entries[head] = nil
+    head += 1
+    if head == entries.count {
+      removeAll()
+    } else if head > 64, head > entries.count / 2 {
+      entries.removeFirst(head)
+      head = 0
+    }
+    return entry
+  }
+
+  mutating func removeAll() { (entries, head) = ([], 0) }
+}

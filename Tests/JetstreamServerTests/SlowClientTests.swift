@@ -1,0 +1,102 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// A client that takes in less than there is to tell is told the rest when it has caught up.
+@Suite("Clients that are slow")
+struct SlowClientTests {
+  private let world: InMemoryWorld
+  private let writer: WorldClient
+  private let reader: WorldClient
+
+  init() {
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit.messages = 40
+    world = InMemoryWorld(configuration: configuration)
+    // Each has a name of its own.
+    func quick() -> ClientEngine.Configuration {
+      var configuration = ClientEngine.Configuration()
+      configuration.acknowledgeAfter.messages = 4
+      configuration.sendWindow.messages = 8
+      return configuration
+    }
+    writer = world.addClient(configuration: quick())
+    reader = world.addClient(configuration: quick())
+    for client in world.clients { client.join() }
+    world.settle()
+  }
+
+  /// Everything between one client and the server arrives.
+  private func deliver(_ client: WorldClient) {
+    while let link = client.link, !link.toServer.isEmpty || !link.toClient.isEmpty {
+      if !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+      if !link.toClient.isEmpty { world.deliver(link, toServer: false) }
+    }
+  }
+
+  private func write(_ numbers: Range<Int>) {
+    for number in numbers {
+      writer.canvas.name = "\(number)"
+      writer.canvas.shapes.append(Shape())
+      writer.flush()
+      deliver(writer)
+    }
+  }
+
+  private func expectAgreement(_ numbers: Int) {
+    #expect(reader.canvas.name == writer.canvas.name && writer.canvas.name == "\(numbers - 1)")
+    #expect(reader.canvas.shapes.map(\.uuid) == world.canvas.shapes.map(\.uuid))
+    #expect(writer.canvas.shapes.map(\.uuid) == world.canvas.shapes.map(\.uuid))
+    #expect(world.endedSessions.isEmpty && reader.tokens == [nil])
+    #expect(reader.engine.brokenInvariants() == [] && reader.engine.pendingCount == 0)
+  }
+
+  @Test("Its session goes on, the server keeps few messages for it, and nothing is missing")
+  func slowReader() {
+    write(0..<200)
+    #expect(reader.link!.toClient.count <= 20)
+    #expect(world.endedSessions.isEmpty && reader.canvas.name == nil)
+    world.settle()
+    expectAgreement(200)
+    #expect(world.now < .seconds(9), "nobody has waited for a ping")
+  }
+
+  @Test("Answers to its own sets keep their place among what it is told late")
+  func ownSets() {
+    write(0..<30)
+    for number in 0..<6 {
+      reader.canvas.shapes.insert(Shape(), at: 0)
+      reader.flush()
+      while !reader.link!.toServer.isEmpty { world.deliver(reader.link!, toServer: true) }
+      write((30 + 10 * number)..<(40 + 10 * number))
+    }
+    #expect(reader.engine.pendingCount == 6 && reader.link!.toClient.count <= 20)
+    world.settle()
+    expectAgreement(90)
+    #expect(world.canvas.shapes.count == 96 && world.now < .seconds(9))
+  }
+
+  @Test("A connection that breaks while it is behind loses nothing")
+  func cut() {
+    write(0..<60)
+    world.cut(reader.link!)
+    write(60..<120)
+    world.settle()
+    #expect(reader.canvas.name == "119" && world.endedSessions.isEmpty)
+    #expect(reader.canvas.shapes.map(\.uuid) == world.canvas.shapes.map(\.uuid))
+  }
+
+  @Test("What a client that comes back has missed may be more than a session keeps")
+  func returns() {
+    reader.wantsOnline = false
+    reader.engine.close()
+    world.settle()
+    write(0..<300)
+    reader.wantsOnline = true
+    reader.join()
+    world.settle()
+    #expect(reader.canvas.name == "299")
+    #expect(reader.canvas.shapes.map(\.uuid) == world.canvas.shapes.map(\.uuid))
+    #expect(world.endedSessions.isEmpty)
+  }
+}

@@ -1,0 +1,43 @@
+import Testing
+
+@testable import Jetstream
+
+@Suite("The queue of pending sets")
+struct PendingSetsTests {
+  private func entry(_ number: Int) -> Replica.Pending {
+    Replica.Pending(number: number, set: ChangeSet(fragments: [], undo: []), madeAt: .zero)
+  }
+
+  @Test("Whatever is done to it, it holds what an array would", arguments: [1, 2, 3] as [UInt64])
+  func likeAnArray(seed: UInt64) {
+    var generator = SeededGenerator(seed: seed)
+    var (queue, model, next) = (PendingQueue(), [Int](), 1)
+    for step in 0..<5000 {
+      // Long at first, then short again and again.
+      switch Int.random(in: 0..<(step < 1000 ? 12 : 18), using: &generator) {
+      case 0..<8:
+        queue.append(entry(next))
+        model.append(next)
+      case 8:
+        let place = Int.random(in: 0...model.count, using: &generator)
+        queue.insert(entry(next), at: place)
+        model.insert(next, at: place)
+      case 9 where !model.isEmpty:
+        let place = Int.random(in: 0..<model.count, using: &generator)
+        #expect(queue.remove(at: place).number == model.remove(at: place))
+      case 10 where step.isMultiple(of: 97):
+        queue.removeAll()
+        model.removeAll()
+      default:
+        if !model.isEmpty { #expect(queue.remove(at: 0).number == model.remove(at: 0)) }
+      }
+      next += 1
+      for place in queue.indices.suffix(1) { queue[place].seen = model[place] }
+      guard queue.map(\.number) == model, queue.count == model.count else {
+        Issue.record("seed \(seed), step \(step): \(queue.map(\.number)) instead of \(model)")
+        return
+      }
+    }
+    #expect(queue.allSatisfy { $0.seen == 0 || $0.seen == $0.number })
+  }
+}
