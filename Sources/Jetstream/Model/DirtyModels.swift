@@ -3,6 +3,8 @@ import Synchronization
 /// The models that have something for coalesced observers, in the order in which they changed.
 struct DirtyModels {
   private var records: ContiguousArray<ModelRecord> = []
+  /// Room for the next ``Work``, from the last one.
+  private var room: Work = []
 
   var isEmpty: Bool { records.isEmpty }
 
@@ -20,7 +22,8 @@ struct DirtyModels {
   /// Empties the queue: what observers change from here on is queued anew, for the next tick.
   mutating func take() -> Work {
     var work: Work = []
-    work.reserveCapacity(records.count)
+    swap(&work, &room)
+    if work.capacity < records.count { work.reserveCapacity(records.count) }
     // A model that has changed its scope may stand in the queues of two tickers.
     for record in records where !record.dirty.isEmpty {
       work.append((record, record.dirty))
@@ -30,6 +33,9 @@ struct DirtyModels {
     records.clear()
     return work
   }
+
+  /// What was taken is delivered, and `work` is empty; its room is used again.
+  mutating func giveBack(_ work: inout Work) { swap(&work, &room) }
 
   /// Calls the observers of all models in `work`: property observers, those of live queries, then tree
   /// observers. `evaluations` wait for this tick besides what follows the models.

@@ -103,6 +103,12 @@ final class ModelRecord {
   @usableFromInline @_effects(releasenone)
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
+    // Mostly the property was written in this tick before, and nobody observes in other ways.
+    if isQueued, observers == nil, dirty.contains(index, asDoes: captured),
+      changedAt == ObservationClock.now
+    {
+      return true
+    }
     if needsBase(index) || observers?.wantsEveryWrite == true { return false }
     if isQueued, dirty.contains(index), changedAt == ObservationClock.now { return true }
     return nodes.isEmpty && !TreeObservers.exist

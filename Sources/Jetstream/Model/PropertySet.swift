@@ -26,6 +26,13 @@ struct PropertySet: Equatable {
     return word < high.count && high[word] & (1 << UInt64(index % 64)) != 0
   }
 
+  /// Whether `index` is in both sets.
+  @inline(__always)
+  func contains(_ index: Int, asDoes other: PropertySet) -> Bool {
+    if index < 64 { return low & other.low & (1 << UInt64(index)) != 0 }
+    return contains(index) && other.contains(index)
+  }
+
   /// Adds `index`; false if it was there.
   @inline(__always) @discardableResult
   mutating func insert(_ index: Int) -> Bool {

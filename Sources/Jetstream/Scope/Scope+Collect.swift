@@ -179,6 +179,12 @@ extension Scope {
 extension ContiguousArray {
   /// Empties a queue that is filled again soon; the room of an exceptionally long one is given back.
   mutating func clear() {
-    if capacity > 4096 { self = [] } else { removeAll(keepingCapacity: true) }
+    if capacity > 4096 {
+      self = []
+    } else if count == 1 {
+      removeLast()
+    } else {
+      removeAll(keepingCapacity: true)
+    }
   }
 }

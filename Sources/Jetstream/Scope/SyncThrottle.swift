@@ -12,7 +12,7 @@ struct SyncThrottle {
   private var ends: [Key: Duration] = [:]
 
   /// When the first interval ends; nil if none goes on.
-  var nextEnd: Duration? { ends.values.min() }
+  var nextEnd: Duration? { ends.isEmpty ? nil : ends.values.min() }
 
   /// Whether a property waits for its interval to pass.
   func holdsBack(_ index: Int, of record: ModelRecord) -> Bool {

@@ -19,13 +19,13 @@ struct Appointments {
   /// The clients that are due and still there, in the order in which they asked. Nobody waits for them
   /// any more.
   @inline(__always)
-  mutating func take(dueBy now: Duration) -> ContiguousArray<any TickClient> {
-    guard let next, next <= now else { return [] }
+  mutating func take(dueBy now: Duration) -> DueClients {
+    guard let next, next <= now else { return DueClients() }
     return takeAll(dueBy: now)
   }
 
-  private mutating func takeAll(dueBy now: Duration) -> ContiguousArray<any TickClient> {
-    var clients: ContiguousArray<any TickClient> = []
+  private mutating func takeAll(dueBy now: Duration) -> DueClients {
+    var clients = DueClients()
     var isSomebodyLeft = false
     for seat in seats {
       if let due = seat.due, due > now {
@@ -39,10 +39,27 @@ struct Appointments {
       seats.removeAll { $0.due == nil }
       next = seats.lazy.compactMap(\.due).min()
     } else {
-      seats.removeAll(keepingCapacity: true)
+      seats.clear()
       next = nil
     }
     return clients
+  }
+}
+
+/// The clients that a tick serves, in order. Mostly there is one, for which nothing is allocated.
+struct DueClients {
+  private var first: (any TickClient)?
+  private var others: ContiguousArray<any TickClient> = []
+
+  mutating func append(_ client: any TickClient) {
+    if first == nil { first = client } else { others.append(client) }
+  }
+
+  @inline(__always)
+  func forEach(_ body: (any TickClient) -> Void) {
+    guard let first else { return }
+    body(first)
+    for client in others { body(client) }
   }
 }
 

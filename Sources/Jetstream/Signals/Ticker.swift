@@ -68,11 +68,11 @@ public final class Ticker {
     let dueJobs = jobs.isEmpty ? [] : takeJobs(dueBy: now)
     let turn = nextTurn
     if !turn.isEmpty { nextTurn = [] }
-    for client in clients { client.tickWillDeliver() }
+    clients.forEach { $0.tickWillDeliver() }
     deliverToObservers()
-    for client in clients { client.tickDidDeliver() }
-    for action in turn { action() }
-    for job in dueJobs { job.action() }
+    clients.forEach { $0.tickDidDeliver() }
+    if !turn.isEmpty { for action in turn { action() } }
+    if !dueJobs.isEmpty { for job in dueJobs { job.action() } }
     scheduleIfNeeded()
   }
 
@@ -103,7 +103,11 @@ public final class Ticker {
     if dirtyModels.isEmpty, evaluations.isEmpty { return }
     let waiting = evaluations
     if !waiting.isEmpty { evaluations = [] }
-    DirtyModels.deliver(dirtyModels.take(), waiting)
+    var work = dirtyModels.take()
+    DirtyModels.deliver(work, waiting)
+    // What goes with the models may call back, so they go before the room is given back.
+    work.clear()
+    dirtyModels.giveBack(&work)
   }
 
   /// Has `evaluation` run in the next tick. Nobody asks twice for one tick.
