@@ -13,8 +13,11 @@ extension ScopeHost {
   /// no effect. And a move never deletes: one that would leave the model where nothing leads to has no
   /// effect either. What is removed, and not moved, may come back: putting it somewhere revives it.
   ///
+  /// - Parameter note: is told of each property of which something is dropped, with the fragment's position.
   /// - Returns: the positions of the fragments that are left.
-  func dropLostMoves(_ fragments: inout [SyncFragment], _ positions: [Int]) -> [Int] {
+  func dropLostMoves(
+    _ fragments: inout [SyncFragment], _ positions: [Int], _ note: (Int, String) -> Void
+  ) -> [Int] {
     var moves: [UUID: Move] = [:]
     for fragment in fragments {
       for entry in fragment.operations {
@@ -45,12 +48,14 @@ extension ScopeHost {
     for (var fragment, position) in zip(fragments, positions) {
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        fragment.operations[entry.key] = entry.operations.filter { operation in
+        let left = entry.operations.filter { operation in
           guard let uuid = operation.model, lost.contains(uuid), let move = moves[uuid] else {
             return true
           }
           return !move.sources.contains(name) && !move.targets.contains(name)
         }
+        if left.count < entry.operations.count { note(position, entry.key) }
+        fragment.operations[entry.key] = left
       }
       let isEmpty = fragment.properties.isEmpty && fragment.operations.isEmpty
       if isEmpty, fragment.kind == .change { continue }

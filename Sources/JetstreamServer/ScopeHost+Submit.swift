@@ -55,7 +55,9 @@ extension ScopeHost {
       positions.append(at)
     }
     let accepted = positions.map { fragments[$0] }
-    if submitter.usesOperations { positions = dropLostMoves(&effective, positions) }
+    if submitter.usesOperations {
+      positions = dropLostMoves(&effective, positions) { result.replies[$0].lost.append($1) }
+    }
     guard !effective.isEmpty else {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []

@@ -15,6 +15,8 @@ final class SimulatedClient {
   private(set) var sets: [SubmittedSet] = []
   /// Every set that was made here.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
+  /// What does not count of those that were decided since this process has begun.
+  private(set) var losses: [KnownLoss] = []
   private(set) var hasFetched = false
   /// What the engine has told of its state last.
   private(set) var toldState: SyncState?
@@ -81,13 +83,18 @@ final class SimulatedClient {
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
         let set = known(handle.set) ?? made(handle.set)
         set.madeAt = ticker.now
+        // What is written anew is settled.
+        let root = self.scope.root?.uuid.uuidString.lowercased() ?? ""
+        losses.removeAll { loss in set.intents.contains { loss.isSettled(by: $0, root: root) } }
         sets.append(set)
         allSets.append((set, handle))
       })
     tokens.append(
       self.scope.pendingChangeSets.onRemove.listen { [unowned self] handle in
         guard let at = allSets.lastIndex(where: { $0.handle === handle }) else { return }
-        sets.removeAll { $0 === allSets[at].set }
+        let set = allSets[at].set
+        sets.removeAll { $0 === set }
+        losses += set.losses.map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot) }
       })
   }
 

@@ -128,6 +128,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     case decidedTwice
     /// A handle does not say what the server has said.
     case handle
+    /// A client does not know exactly what does not count of what was changed there.
+    case conflict
     /// A client does not say how it stands to the server.
     case state
     /// A message that has no place in the protocol.

@@ -117,6 +117,7 @@ extension SimulationRun {
     let plain = PlainJSON(state.utf8) ?? .null
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
+      for problem in client.wrongConflicts() { report(.conflict, problem) }
       for problem in client.wrongStateAtRest(of: server.position) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }

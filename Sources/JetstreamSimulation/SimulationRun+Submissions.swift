@@ -125,7 +125,7 @@ extension SimulationRun {
     _ set: SubmittedSet, of client: SimulatedClient, _ sent: [PlainJSON], _ verdicts: [Bool],
     _ effective: [PlainJSON]?
   ) {
-    set.decide(verdicts)
+    set.decide(verdicts, losing: losses(of: set, client, verdicts, effective))
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
@@ -145,6 +145,30 @@ extension SimulationRun {
       intents.accept(
         intent, sent: sent[at]["properties"]?.members ?? [:], of: set,
         name: { $0 == client.ownRoot ? root : $0 }, kinds(of: intent.className))
+    }
+  }
+}
+
+extension SimulationRun {
+  /// What a set was to do and has not done: what was rejected, and moves of models that were elsewhere.
+  private func losses(
+    of set: SubmittedSet, _ client: SimulatedClient, _ verdicts: [Bool], _ effective: [PlainJSON]?
+  ) -> [SubmittedSet.Loss] {
+    zip(set.intents, verdicts).flatMap { whole, isAccepted -> [SubmittedSet.Loss] in
+      func loss(_ property: String?) -> SubmittedSet.Loss {
+        SubmittedSet.Loss(uuid: whole.uuid, property: property, isRejected: !isAccepted)
+      }
+      if !isAccepted {
+        return whole.isAddition
+          ? [loss(nil)] : (Array(whole.values.keys) + Array(whole.operations.keys)).map { loss($0) }
+      }
+      guard let effective else { return [] }
+      var done = whole
+      done.leaveOut(what: effective, root: observer.stream.root, ownRoot: client.ownRoot)
+      return whole.operations.keys.filter { property in
+        whole.elements(of: property).subtracting(done.elements(of: property))
+          .contains { set.moves($0) }
+      }.map { loss($0) }
     }
   }
 }

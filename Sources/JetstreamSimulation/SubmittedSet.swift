@@ -18,6 +18,11 @@ final class SubmittedSet: CustomStringConvertible {
       Set(operations.values.flatMap { $0.elements.compactMap(\.element) })
     }
 
+    /// The models that one property's steps are about.
+    func elements(of property: String) -> Set<String> {
+      Set((operations[property]?.elements ?? []).compactMap(\.element))
+    }
+
     /// Keeps the steps that the server has done: a change has no others than these.
     mutating func leaveOut(what effective: [PlainJSON], root: String, ownRoot: String) {
       if isAddition { return }
@@ -50,15 +55,25 @@ final class SubmittedSet: CustomStringConvertible {
   private(set) var verdicts: [Bool]?
   /// In how many sessions the server has accepted something of it.
   private(set) var acceptances = 0
+  /// What the server has not done, although somebody has to hear of it.
+  private(set) var losses: [Loss] = []
   /// Whether the server has lost the history that says so.
   private var isForgotten = false
 
   /// Whether there is no more to be said of it by the server, as far as the server knows.
   var isDecided: Bool { verdicts != nil && !isForgotten }
 
+  /// A part of the set that does not count.
+  struct Loss: Hashable {
+    let uuid: String
+    /// Nil for an addition.
+    let property: String?
+    let isRejected: Bool
+  }
+
   /// The server has accepted some of it, or nothing.
-  func decide(_ verdicts: [Bool]) {
-    (self.verdicts, isForgotten) = (verdicts, false)
+  func decide(_ verdicts: [Bool], losing losses: [Loss]) {
+    (self.verdicts, self.losses, isForgotten) = (verdicts, losses, false)
     if verdicts.contains(true) { acceptances += 1 }
   }
 

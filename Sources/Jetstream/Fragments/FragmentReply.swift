@@ -1,5 +1,6 @@
 /// The answer to one fragment of a change set: `{}` if it was accepted as it is, an error if it
-/// was rejected, values if the server accepted it with corrections.
+/// was rejected, values if the server accepted it with corrections, names of properties if some of their
+/// operations had no effect.
 public struct FragmentReply: Sendable, Hashable {
   /// Why the fragment was rejected, or nil if it was accepted.
   public var error: WireError?
@@ -7,15 +8,20 @@ public struct FragmentReply: Sendable, Hashable {
   /// The values that the model has instead of the submitted ones, by property name.
   public var modifications: JSONObject?
 
+  /// The collections that moves have not reached: the model was elsewhere by then, or nothing would have
+  /// held it any more. Since version 2 of the protocol.
+  public var lost: [String]
+
   /// Makes a reply, by default the one that accepts.
-  public init(error: WireError? = nil, modifications: JSONObject? = nil) {
+  public init(error: WireError? = nil, modifications: JSONObject? = nil, lost: [String] = []) {
     self.error = error
     self.modifications = modifications
+    self.lost = lost
   }
 
   /// Reads a reply. A `null` error or modification is none; unknown keys are ignored.
   ///
-  /// - Throws: ``FragmentError`` naming `error` or `modifications`.
+  /// - Throws: ``FragmentError`` naming `error`, `modifications` or `lost`.
   public init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     switch object["error"] {
@@ -32,13 +38,26 @@ public struct FragmentReply: Sendable, Hashable {
     case .object(let values)?: modifications = values
     default: throw .invalid(field: "modifications", problem: "should be an object")
     }
+    lost = []
+    switch object["lost"] {
+    case nil, .null?: break
+    case .array(let names)?:
+      for name in names {
+        guard case .string(let name) = name else {
+          throw .invalid(field: "lost", problem: "should be an array of strings")
+        }
+        lost.append(name)
+      }
+    default: throw .invalid(field: "lost", problem: "should be an array of strings")
+    }
   }
 
-  /// The reply as JSON, `error` before `modifications`, without what is nil.
+  /// The reply as JSON: `error`, `modifications`, `lost`, without what there is not.
   public var json: JSONValue {
     var object = JSONObject()
     if let error { object["error"] = error.json }
     if let modifications { object["modifications"] = .object(modifications) }
+    if !lost.isEmpty { object["lost"] = .array(lost.map { .string($0) }) }
     return .object(object)
   }
 }

@@ -104,6 +104,8 @@ public final class Scope: TickClient {
   var isSealMissed = false
   /// The change sets that a server has not decided.
   public let pendingChangeSets = PendingChangeSets()
+  /// What was changed here and does not count, because a server has decided otherwise.
+  public let conflicts = ConflictLedger()
 
   /// Makes a scope and attaches `root` with all that it holds.
   ///

@@ -130,6 +130,9 @@ struct PendingOverlay {
     columns[key]?.visible(asValues: isOfValues)
   }
 
+  /// What counts of a property that a pending set touches.
+  mutating func confirmed(_ key: PropertyKey) -> PropertyContent? { columns[key]?.confirmed() }
+
   /// Set number `set` changes the property, which was `base` before if nothing else is known of it.
   mutating func add(
     set: Int, key: PropertyKey, _ change: PendingChange, base: @autoclosure () -> Base

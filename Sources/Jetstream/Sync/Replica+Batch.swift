@@ -57,6 +57,7 @@ extension Replica {
     } else {
       graveyard.prune { overlay.references }
     }
+    scope.conflicts.add(done.lost.map(conflict))
     for (handle, outcomes) in done.decided {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
     }

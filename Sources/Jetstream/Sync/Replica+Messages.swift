@@ -151,6 +151,7 @@ extension Replica {
       let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
       outcomes.append(ChangeSetHandle.Outcome(reply))
       if let error = reply.error { batch.rejected.append((fragment, error)) }
+      noteLost(of: fragment, in: entry.set, by: reply)
       let counts = reply.error == nil && effective == nil
       if fragment.kind == .change {
         for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {

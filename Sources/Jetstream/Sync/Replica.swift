@@ -95,6 +95,8 @@ package final class Replica {
     /// What was visible of the touched covered properties before the batch.
     var seen: [PropertyKey: PropertyContent] = [:]
     var rejected: [(SyncFragment, WireError)] = []
+    /// What does not count of sets that are decided.
+    var lost: [Lost] = []
     /// Sets that the server has decided, with what it said of their fragments.
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
     var isEmpty = true
@@ -200,6 +202,7 @@ package final class Replica {
       }
     }
     noteAdditions(set.fragments, of: number)
+    scope.conflicts.settle(by: set)
     let handle = scope.claimDelivered()
     keep(.made(number: number, set), isNew: true)
     pending.append(

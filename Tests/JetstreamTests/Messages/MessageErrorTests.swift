@@ -98,6 +98,10 @@ struct MessageErrorTests {
         #"{"type":"ScopeSyncReply","index":2,"replyTo":1,"fragmentReplies":[{"modifications":[]}]}"#,
         "ScopeSyncReply 2: fragmentReplies[0]: modifications should be an object"
       ),
+      (
+        #"{"type":"ScopeSyncReply","index":2,"replyTo":1,"fragmentReplies":[{"lost":["a",1]}]}"#,
+        "ScopeSyncReply 2: fragmentReplies[0]: lost should be an array of strings"
+      ),
     ])
   func badField(text: String, problem: String) throws {
     let json = try JSONValue(parsing: text)

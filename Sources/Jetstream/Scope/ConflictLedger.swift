@@ -1,0 +1,132 @@
+import Foundation
+
+/// What was changed in a scope and does not count, until somebody has looked at it.
+///
+/// ```swift
+/// scope.conflicts.onAdd.listen(self) { me, conflict in me.show(conflict) }
+/// // … and when the user has decided:
+/// scope.retry([conflict])  // or scope.conflicts.discard(conflict.id)
+/// ```
+///
+/// What a server rejects is taken back: by then the scope shows what counts, and the ledger has what was
+/// meant. A conflict is there until it is retried or discarded, or until the property is written anew in
+/// this replica, which settles it.
+///
+/// The ledger is in memory: what another process has seen is not in it. Belongs to the isolation domain of
+/// its scope.
+public final class ConflictLedger {
+  /// Fires for each conflict that has come, when what counts is visible.
+  public let onAdd = Signal<Conflict>()
+  /// Fires for each conflict that has gone.
+  public let onRemove = Signal<Conflict>()
+
+  /// The conflicts in the order in which they came.
+  public private(set) var items: [Conflict] = []
+  /// How many there are at most: of more than that, the oldest go.
+  public var capacity = 10_000 {
+    didSet { dropOldest() }
+  }
+
+  /// Whether there is none.
+  public var isEmpty: Bool { items.isEmpty }
+
+  /// The conflicts about one model. Cost: O(n).
+  public func items(of model: ModelObject) -> [Conflict] {
+    items.filter { $0.model == model.uuid }
+  }
+
+  /// Lets go of a conflict: what counts is right. Does nothing if there is no such conflict. Cost: O(n).
+  public func discard(_ id: Conflict.ID) { remove { $0.id == id } }
+
+  /// Lets go of all.
+  public func discardAll() { remove { _ in true } }
+
+  func add(_ conflicts: [Conflict]) {
+    if conflicts.isEmpty { return }
+    items += conflicts
+    dropOldest()
+    for conflict in conflicts { onAdd.fire(conflict) }
+  }
+
+  /// A set was made here: what it writes is settled.
+  func settle(by set: ChangeSet) {
+    if items.isEmpty { return }
+    var written: Set<PropertyKey> = []
+    var added: Set<UUID> = []
+    for fragment in set.fragments {
+      if fragment.kind == .add { added.insert(fragment.uuid) }
+      for (key, _) in fragment.properties {
+        written.insert(PropertyKey(uuid: fragment.uuid, name: key))
+      }
+      for entry in fragment.operations {
+        written.insert(PropertyKey(uuid: fragment.uuid, name: entry.key))
+      }
+    }
+    remove { conflict in
+      guard let property = conflict.property else { return added.contains(conflict.model) }
+      return written.contains(PropertyKey(uuid: conflict.model, name: property))
+    }
+  }
+
+  private func dropOldest() {
+    if items.count <= capacity { return }
+    let kept = Set(items.suffix(max(0, capacity)).map(\.id))
+    remove { !kept.contains($0.id) }
+  }
+
+  private func remove(where isOver: (Conflict) -> Bool) {
+    var (kept, gone): ([Conflict], [Conflict]) = ([], [])
+    for item in items { if isOver(item) { gone.append(item) } else { kept.append(item) } }
+    if gone.isEmpty { return }
+    items = kept
+    for item in gone { onRemove.fire(item) }
+  }
+}
+
+extension Scope {
+  /// Does again what did not count, as one change set of now: values are written whatever is there, and
+  /// operations are done to what is there. Models that were added in vain and that the changes name are
+  /// added with them. What is done is in the ledger no more, nor is what it settles.
+  ///
+  /// What cannot be done, because the model is gone for instance, stays in the ledger.
+  ///
+  /// - Returns: what becomes of the set; its set is empty if nothing could be done.
+  @discardableResult
+  public func retry(
+    _ conflicts: [Conflict], message: String? = nil, author: String? = nil
+  ) -> ChangeSetHandle {
+    let additions = Dictionary(
+      self.conflicts.items.filter { $0.property == nil }.map { ($0.model, $0) },
+      uniquingKeysWith: { $1 })
+    var needed: [UUID: Conflict] = [:]
+    var changes: [Conflict] = []
+    var open: [SyncFragment] = []
+    for conflict in conflicts {
+      if conflict.property == nil {
+        needed[conflict.model] = conflict
+      } else {
+        changes.append(conflict)
+      }
+      open.append(conflict.fragment)
+    }
+    while let fragment = open.popLast() {
+      forEachModel(namedBy: fragment) { uuid in
+        guard model(uuid) == nil, needed[uuid] == nil, let addition = additions[uuid] else {
+          return
+        }
+        needed[uuid] = addition
+        open.append(addition.fragment)
+      }
+    }
+    // Additions come first, in the order in which they were made.
+    let order = self.conflicts.items.filter { needed[$0.model]?.id == $0.id }
+    let all = (order.isEmpty ? Array(needed.values) : order) + changes
+    return modify(message, author: author) {
+      let report = perform(all.map(\.fragment))
+      let failed = Set(report.errors.map(\.fragment))
+      for (at, conflict) in all.enumerated() where !failed.contains(at) {
+        self.conflicts.discard(conflict.id)
+      }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Jetstream
+
+/// A part of a set that does not count, and that its client has to know of.
+struct KnownLoss {
+  let set: SubmittedSet
+  let loss: SubmittedSet.Loss
+  /// The root's name before the server has given it its own.
+  let ownRoot: String
+
+  /// Whether a later change says what is to be instead. The root may have got another name, `root`.
+  func isSettled(by intent: SubmittedSet.Intent, root: String) -> Bool {
+    func name(_ uuid: String) -> String { uuid == ownRoot ? root : uuid }
+    guard name(intent.uuid) == name(loss.uuid) else { return false }
+    guard let property = loss.property else { return intent.isAddition }
+    return intent.values[property] != nil || intent.operations[property] != nil
+  }
+}
+
+/// The ledger of conflicts, compared with what the server has decided.
+extension SimulatedClient {
+  func wrongConflicts() -> [String] {
+    let root = scope.root?.uuid.uuidString.lowercased() ?? ""
+    func words(_ set: UUID, _ uuid: String, _ property: String?, _ isRejected: Bool) -> String {
+      let model = uuid == ownRoot || uuid == root ? "the root" : uuid
+      return
+        "\(isRejected ? "rejected" : "lost"): \(property ?? "the addition") of \(model) in \(set)"
+    }
+    var missing: [String: Int] = [:]
+    for known in losses {
+      let loss = known.loss
+      missing[words(known.set.id, loss.uuid, loss.property, loss.isRejected), default: 0] += 1
+    }
+    var wrong: [String] = []
+    for item in scope.conflicts.items {
+      let isRejected = if case .rejected = item.reason { true } else { false }
+      let key = words(
+        item.changeSet, item.model.uuidString.lowercased(), item.property, isRejected)
+      if let count = missing[key], count > 0 {
+        missing[key] = count - 1
+      } else {
+        wrong.append("client \(number) has a conflict that is none: \(key)")
+      }
+    }
+    for (key, count) in missing where count > 0 {
+      wrong.append("client \(number) has no conflict of what was \(key)")
+    }
+    return wrong.sorted()
+  }
+}

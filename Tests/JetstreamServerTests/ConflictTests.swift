@@ -1,0 +1,236 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("M3: what does not count is in the ledger")
+struct ConflictTests: ScriptedSuite {
+  let server = ScriptedServer()
+  let shape = Shape()
+
+  init() { joinWithShape() }
+
+  private var items: [Conflict] { scope.conflicts.items }
+
+  /// Makes a set and has it rejected, fragment for fragment, after others have made these changes.
+  @discardableResult
+  private func reject(
+    _ replies: [FragmentReply], others: [SyncFragment] = [], _ body: () -> Void
+  ) -> ChangeSetHandle {
+    let handle = scope.modify("tidy up", author: "Ada", body)
+    let index = server.takeSyncs().last?.index ?? 0
+    for fragment in others { server.tell(fragment) }
+    server.deliver([.scopeSyncReply(ScopeSyncReply(replyTo: index, fragmentReplies: replies))])
+    return handle
+  }
+
+  // MARK: What is in it
+
+  @Test(
+    "A rejected value comes with the one before, the one that counts, and who wanted what and why")
+  func rejectedValue() throws {
+    canvas.name = "before"
+    scope.flush()
+    server.reply(to: server.takeSyncs()[0].index, ok)
+    let handle = reject([no, ok], others: [change(canvas, ["name": "theirs"])]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let item = try #require(items.first)
+    #expect(items.count == 1, "what was accepted is no conflict")
+    #expect(item.model == canvas.uuid && item.className == "Canvas" && item.property == "name")
+    #expect(item.base == "before" && item.mine == .value("mine") && item.theirs == "theirs")
+    #expect(item.reason == .rejected(.rejected("no")) && item.changeSet == handle.set.id)
+    #expect(item.author == "Ada" && item.message == "tidy up")
+    #expect(scope.conflicts.items(of: canvas) == [item])
+    #expect(scope.conflicts.items(of: shape).isEmpty)
+    #expect(canvas.name == "theirs" && shape.x == 5)
+  }
+
+  @Test("What counts is not what another pending set shows")
+  func behindPending() {
+    let first = scope.modify { canvas.name = "one" }
+    scope.modify { canvas.name = "two" }
+    canvas.name = "not in a set yet"
+    let sent = server.takeSyncs()
+    server.reply(to: sent[0].index, no)
+    #expect(first.state == .reverted && canvas.name == "not in a set yet")
+    #expect(items.map(\.mine) == [.value("one")] && items.map(\.theirs) == [.null])
+  }
+
+  @Test("Values that the server has replaced are conflicts")
+  func modified() {
+    reject([FragmentReply(modifications: ["label": "theirs"])]) {
+      shape.label = "mine"
+      shape.y = 7
+    }
+    #expect(items.map(\.property) == ["label"] && items.map(\.reason) == [.modified])
+    #expect(items.map(\.mine) == [.value("mine")] && items.map(\.theirs) == ["theirs"])
+    #expect(shape.label == "theirs" && shape.y == 7)
+  }
+
+  @Test(
+    "Operations and additions are conflicts as a whole; what counts of a model that is gone is nothing"
+  )
+  func operations() throws {
+    let new = Shape()
+    reject([no, no]) {
+      new.label = "new"
+      canvas.shapes.append(new)
+      canvas.likes += 2
+    }
+    #expect(items.map(\.property) == [nil, "shapes", "likes"])
+    guard case .addition(let values)? = items.first?.mine else {
+      Issue.record("The addition is missing.")
+      return
+    }
+    #expect(values["label"] == "new" && items[0].model == new.uuid && items[0].theirs == nil)
+    #expect(items[1].theirs == .array([.string(shape.uuid.uuidString.lowercased())]))
+    #expect(items[2].mine == .operations([.add(2)]) && items[2].theirs == 0)
+    reject([no], others: [change(canvas, ["shapes": []])]) { shape.label = "lost" }
+    #expect(items.last?.property == "label" && items.last?.theirs == nil)
+  }
+
+  @Test("Observers hear of a conflict when what counts is visible, once")
+  func signals() {
+    var heard: [String?] = []
+    scope.conflicts.onAdd.listen { [canvas] in
+      #expect(canvas.name == nil, "what was rejected is taken back by then")
+      heard.append($0.property)
+    }
+    var gone: [Conflict] = []
+    scope.conflicts.onRemove.listen { gone.append($0) }
+    reject([no]) { canvas.name = "mine" }
+    #expect(heard == ["name"] && gone.isEmpty)
+    let item = items[0]
+    scope.conflicts.discard(item.id)
+    scope.conflicts.discard(item.id)
+    #expect(gone == [item] && items.isEmpty && heard == ["name"] && canvas.name == nil)
+  }
+
+  // MARK: What becomes of it
+
+  @Test("A retry is a change set like any other")
+  func retry() {
+    reject([no, ok]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let handle = scope.retry(items, message: "again", author: "Bob")
+    #expect(items.isEmpty && canvas.name == "mine")
+    let sent = server.takeSyncs()
+    #expect(sent.flatMap(\.fragments) == [change(canvas, ["name": "mine"])])
+    #expect(handle.set.message == "again" && handle.set.author == "Bob")
+    server.reply(to: sent[0].index, ok)
+    #expect(handle.state == .completed && items.isEmpty && canvas.name == "mine")
+  }
+
+  @Test("Who retries a change that names models which were added in vain adds these again")
+  func retryAddition() throws {
+    let new = Shape()
+    reject([no, no, no]) {
+      let part = Shape()
+      part.label = "part"
+      new.label = "new"
+      new.parts = [part]
+      canvas.shapes.append(new)
+    }
+    #expect(items.count == 3 && canvas.shapes.count == 1)
+    let insertion = try #require(items.first { $0.property == "shapes" })
+    scope.retry([insertion])
+    #expect(items.isEmpty)
+    #expect(canvas.shapes.map(\.label) == ["", "new"])
+    #expect(canvas.shapes[1].uuid == new.uuid && canvas.shapes[1].parts.map(\.label) == ["part"])
+    #expect(server.takeSyncs().flatMap(\.fragments).map(\.kind) == [.add, .add, .change])
+  }
+
+  @Test("What cannot be done again stays in the ledger")
+  func hopelessRetry() {
+    reject([no], others: [change(canvas, ["shapes": []])]) { shape.label = "lost" }
+    let handle = scope.retry(items)
+    #expect(items.map(\.property) == ["label"] && handle.set.fragments.isEmpty)
+    #expect(server.takeSyncs().isEmpty)
+  }
+
+  @Test("Writing the property anew settles the conflict, writing another one does not")
+  func settled() {
+    reject([no]) { canvas.name = "mine" }
+    canvas.likes += 1
+    scope.flush()
+    #expect(items.count == 1)
+    server.tell(change(canvas, ["name": "theirs"]))
+    #expect(items.count == 1, "what others write settles nothing")
+    canvas.name = "so be it"
+    #expect(items.count == 1, "until it is a set, it may be taken back")
+    scope.flush()
+    #expect(items.isEmpty)
+  }
+
+  @Test("Of more than there is room for, the oldest go")
+  func capacity() {
+    var gone = 0
+    scope.conflicts.onRemove.listen { _ in gone += 1 }
+    scope.conflicts.capacity = 3
+    for number in 0..<5 { reject([no]) { shape.x = Float(number + 1) } }
+    // Each write of the same property settles the one before.
+    #expect(items.count == 1 && gone == 4)
+    for _ in 0..<5 { reject([no, no]) { canvas.shapes.append(Shape()) } }
+    #expect(items.count == 3)
+    scope.conflicts.capacity = 1
+    #expect(items.count == 1)
+    scope.conflicts.discardAll()
+    #expect(items.isEmpty)
+  }
+
+  @Test("A lost move is a conflict of both collections, also if the reply comes in another session")
+  func lostMove() throws {
+    for isLate in [false, true] {
+      let world = InMemoryWorld()
+      world.canvas.shapes = [Shape(), Shape()]
+      let (one, two) = (world.addClient(), world.addClient())
+      for client in world.clients { client.join() }
+      world.settle()
+      for client in [one, two] {
+        let moved = client.canvas.shapes.remove(at: 0)
+        if client === one {
+          client.canvas.hidden.append(moved)
+        } else {
+          client.canvas.shapes[0].parts.append(moved)
+        }
+      }
+      one.flush()
+      world.deliver(try #require(one.link), toServer: true)
+      two.flush()
+      world.deliver(try #require(two.link), toServer: true)
+      if isLate {
+        world.cut(try #require(two.link))
+        two.engine.closed(
+          two.engine.currentConnection, code: 4097, reason: "", now: world.now)
+      }
+      world.settle()
+      #expect(one.scope.conflicts.isEmpty && one.canvas.hidden.count == 1)
+      #expect(two.canvas.hidden.count == 1 && two.canvas.shapes[0].parts.isEmpty)
+      let lost = two.scope.conflicts.items
+      #expect(Set(lost.map(\.property)) == ["shapes", "parts"] && lost.count == 2)
+      #expect(lost.allSatisfy { $0.reason == .moveLost }, "late: \(isLate)")
+    }
+  }
+
+  @Test("What is given up because the server has lost its history is in the ledger")
+  func historyLost() {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = .discard
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "a", sequence: 7))
+    server.canvas.name = "mine"
+    server.scope.flush()
+    server.loseSession()
+    server.grant(ScopePosition(epoch: "b", sequence: 1))
+    let items = server.scope.conflicts.items
+    #expect(items.map(\.mine) == [.value("mine")] && server.canvas.name == nil)
+    guard case .rejected(let error)? = items.first?.reason else {
+      Issue.record("It is not rejected: \(items)")
+      return
+    }
+    #expect(error.type == "history-lost")
+  }
+}
