@@ -153,8 +153,13 @@ extension ServerEngine {
       reply.sequence = result.item?.sequence
       reply.effective = result.effective
     }
-    whenStored(host, for: session) { session in
+    let limit = configuration.keptLimit.messages
+    whenStored(host, for: session) { [weak self] session in
       session.answer(reply, after: sequence, at: sync.scopeIndex)
+      if session.subscriptions[sync.scopeIndex].later.count > limit {
+        self?.end(session, code: 4097, reason: "too much is not acknowledged")
+        return
+      }
       if !result.correction.isEmpty {
         session.tell(result.correction, upTo: sequence, newcomers: [], at: sync.scopeIndex)
       }

@@ -76,6 +76,27 @@ struct SlowClientTests {
     #expect(world.canvas.shapes.count == 96 && world.now < .seconds(9))
   }
 
+  @Test("Who goes on sending and takes nothing in loses its session")
+  func greedyClient() {
+    var greedy = ClientEngine.Configuration()
+    greedy.sendWindow.messages = 1000
+    let client = world.addClient(configuration: greedy)
+    client.join()
+    world.settle()
+    write(0..<60)
+    #expect(world.endedSessions.isEmpty)
+    for number in 0..<60 {
+      client.canvas.likes = number + 1
+      client.flush()
+    }
+    while let link = client.link, !link.toServer.isEmpty, link.serverClose == nil {
+      world.deliver(link, toServer: true)
+    }
+    #expect(world.endedSessions.count == 1 && client.link?.serverClose?.code == 4097)
+    world.settle()
+    #expect(world.canvas.likes == 60 && client.canvas.name == "59")
+  }
+
   @Test("A connection that breaks while it is behind loses nothing")
   func cut() {
     write(0..<60)

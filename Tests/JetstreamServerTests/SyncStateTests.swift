@@ -35,6 +35,44 @@ struct SyncStateTests {
     #expect(server.engine.state(of: Scope(name: "Other", root: Canvas())) == nil)
   }
 
+  @Test("A root that was changed before its first state is pending no more once that is decided")
+  func rootBeforeState() throws {
+    let server = ScriptedServer()
+    server.connect()
+    let own = server.canvas.uuid
+    let change = SyncFragment(.change, uuid: own, className: "Canvas", properties: ["name": "mine"])
+    let set = ChangeSet(
+      fragments: [change],
+      undo: [SyncFragment(.change, uuid: own, className: "Canvas", properties: ["name": .null])])
+    // Another process has made the set and sent it under the server's name of the root, which it has not
+    // kept any more.
+    try server.engine.fetch(
+      server.scope, params: [:],
+      history: ReplicaHistory(
+        client: UUID(), root: own, nextNumber: 2, records: [.made(number: 1, set)]),
+      now: .zero, store: { _ in }, completion: { _ in })
+    #expect(server.engine.isPending(server.canvas) && server.canvas.name == "mine")
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    let root = UUID()
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(
+          index: 1, replyTo: 1, scopeIndex: 0,
+          standing: ScopeStanding(
+            position: ScopePosition(epoch: "e", sequence: 1), decided: 1,
+            decisions: [.init(number: 1, fragmentReplies: [FragmentReply()], sequence: 1)]))),
+      .scopeState(
+        ScopeState(
+          index: 2, scopeIndex: 0, rootUUID: root,
+          fragments: [
+            SyncFragment(.add, uuid: root, className: "Canvas", properties: ["name": "mine"])
+          ])))
+    #expect(server.canvas.name == "mine" && server.canvas.uuid == root)
+    #expect(server.engine.pendingCount == 0 && !server.engine.isPending(server.canvas))
+    #expect(server.engine.brokenInvariants() == [])
+  }
+
   @Test("States can be followed, and uploads and downloads awaited")
   func live() async throws {
     let server = Server()

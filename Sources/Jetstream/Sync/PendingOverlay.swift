@@ -177,9 +177,12 @@ struct PendingOverlay {
     columns[key]?.submit(set: set)?.json
   }
 
+  /// Whether the property is still here although no pending set touches it any more.
+  func isSettled(_ key: PropertyKey) -> Bool { columns[key]?.entries.isEmpty == true }
+
   /// Forgets a property that no pending set touches any more.
   mutating func dropIfSettled(_ key: PropertyKey) {
-    if columns[key]?.entries.isEmpty == true { columns[key] = nil }
+    if isSettled(key) { columns[key] = nil }
   }
 
   /// A model is called `new` from now on.

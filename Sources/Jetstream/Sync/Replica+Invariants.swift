@@ -9,6 +9,9 @@ extension Replica {
     }
     var overlay = overlay
     for key in overlay.keys {
+      if batch.isEmpty, overlay.isSettled(key) {
+        broken.append("\(key.name) of \(key.uuid.wireText) is covered by no pending set")
+      }
       guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],
         let visible = overlay.visible(key)?.json
       else { continue }

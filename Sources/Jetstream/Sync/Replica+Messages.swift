@@ -57,11 +57,12 @@ extension Replica {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
     finishBatch()
     scope.sealChanges()
+    // What was decided of the root is decided of the one with this name.
+    if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
     if version == 1, !isRestoring { position = nil }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
-    if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     hasState = true
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
