@@ -101,7 +101,11 @@ public struct WeakReference<Target: ModelObject> {
       let new = WeakLink(newValue)
       // The same UUID again is no change, but may bring the object that was not known before.
       owner[keyPath: storageKeyPath].link = new
-      if WeakLink.isSame(old, new) { return }
+      if WeakLink.isSame(old, new) {
+        owner.didExchangeTarget(
+          at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old)
+        return
+      }
       owner.didReplaceLink(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: new)
     }
@@ -192,13 +196,7 @@ extension ModelObject {
   ) {
     guard let record else { return }
     let index = record.schema.index(atOffset: offset)
-    if record.needsBase(index) {
-      record.keepBase(index, .json(old.jsonValue))
-      if let modification = record.modification {
-        let write = { WeakReference<Target>.assign(old, to: $0, at: offset) }
-        modification.keep(.plain(write), of: index, in: record)
-      }
-    }
+    if record.needsBase(index) { keep(old, of: index, at: offset, record) }
     record.noteChange(index)
     if let bridge = record.observers?.bridge { record.fire { bridge.didChange(index) } }
     guard let signal = record.observers?.propertyChange, signal.hasListeners else { return }
@@ -206,6 +204,26 @@ extension ModelObject {
       key: record.schema.properties[index].name, old: old.target(of: self) as Target? as Any,
       new: new.target(of: self) as Target? as Any)
     record.fire { signal.fire(change) }
+  }
+}
+
+extension ModelObject {
+  /// A weak reference leads to another model with the same UUID, which is no change; but a call of `modify`
+  /// that is taken back has to lead to the one from before.
+  @usableFromInline
+  final func didExchangeTarget<Target>(at offset: Int, old: WeakLink<Target>) {
+    guard let record, record.modification != nil else { return }
+    let index = record.schema.index(atOffset: offset)
+    if record.needsBase(index) { keep(old, of: index, at: offset, record) }
+  }
+
+  private final func keep<Target>(
+    _ old: WeakLink<Target>, of index: Int, at offset: Int, _ record: ModelRecord
+  ) {
+    record.keepBase(index, .json(old.jsonValue))
+    guard let modification = record.modification else { return }
+    let write = { WeakReference<Target>.restore(old, to: $0, at: offset) }
+    modification.keep(.plain(write), of: index, in: record)
   }
 }
 
@@ -248,6 +266,15 @@ extension WeakReference: StoredProperty {
     if WeakLink.isSame(old, new) { return }
     storage.pointee.link = new
     model.didReplaceLink(at: offset, old: old, new: new)
+  }
+
+  /// Writes a link with the very model that it has known, and notifies if it has another UUID.
+  fileprivate static func restore(_ link: WeakLink<Target>, to model: ModelObject, at offset: Int) {
+    let address = Unmanaged.passUnretained(model).toOpaque() + offset
+    let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)
+    let old = storage.pointee.link
+    storage.pointee.link = link
+    if !WeakLink.isSame(old, link) { model.didReplaceLink(at: offset, old: old, new: link) }
   }
 
   // It holds no models.

@@ -273,4 +273,35 @@ import Testing
     #expect(sets.map { $0.fragments.map(\.uuid) } == [[leaving.uuid]])
     #expect(sets.first?.fragments.first?.operations["count"] == [.add(1)])
   }
+
+  @Test(
+    "A weak reference leads to the very model again that it led to, also to one of two with one UUID"
+  )
+  func exchangedTarget() throws {
+    let (holder, first) = (Twig(), Twig())
+    let second = Twig(uuid: first.uuid)
+    holder.friend = first
+    root.items = [holder]
+    scope.flush()
+    let sets = try sets {
+      #expect(throws: Snap.self) {
+        try scope.modify {
+          holder.friend = second
+          throw Snap()
+        }
+      }
+      scope.modify { holder.friend = second }
+      #expect(throws: Snap.self) {
+        try scope.modify {
+          holder.friend = first
+          holder.friend = nil
+          throw Snap()
+        }
+      }
+    }
+    #expect(sets.isEmpty, "the UUID is the same")
+    root.items = []
+    scope.flush()
+    #expect(holder.friend === second)
+  }
 }
