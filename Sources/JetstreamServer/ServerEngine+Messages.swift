@@ -92,9 +92,10 @@ extension ServerEngine {
       session.outbox = resend
       waiting.append(session)
     }
-    for scopeIndex in session.subscriptions.indices
-    where session.subscriptions[scopeIndex].isBehind && session.channel.hasRoom {
-      catchUp(session, at: scopeIndex)
+    for scopeIndex in session.subscriptions.indices {
+      // Who is too far behind in one scope has lost the session, and with it all others.
+      guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }
+      if session.subscriptions[scopeIndex].isBehind { catchUp(session, at: scopeIndex) }
     }
   }
 
