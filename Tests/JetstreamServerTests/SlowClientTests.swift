@@ -120,4 +120,34 @@ struct SlowClientTests {
     #expect(reader.canvas.shapes.map(\.uuid) == world.canvas.shapes.map(\.uuid))
     #expect(world.endedSessions.isEmpty)
   }
+
+  @Test("A client too far behind in both of its scopes loses its session and starts again")
+  func forgotten() throws {
+    let notes = Canvas()
+    let other = Scope(name: "Notes", root: notes, ticker: world.serverTicker)
+    world.moreScopes["Notes"] = other
+    let copy = Canvas()
+    let scope = Scope(name: "Notes", root: copy, ticker: reader.ticker)
+    reader.engine.fetch(scope, params: [:], now: world.now) { _ in }
+    world.settle()
+    // More than twice what the stream of a scope keeps.
+    for number in 1...9000 {
+      world.canvas.likes = number
+      notes.likes = number
+      world.scope.flush()
+      other.flush()
+      if number.isMultiple(of: 10) { deliver(writer) }
+    }
+    #expect(world.endedSessions.isEmpty && reader.link!.toClient.count <= 20)
+    world.settle()
+    #expect(world.endedSessions.count == 1 && reader.tokens.count > 1)
+    #expect(reader.canvas.likes == 9000 && copy.likes == 9000)
+    #expect(reader.engine.brokenInvariants() == [])
+    // Both scopes live on.
+    write(0..<3)
+    notes.name = "again"
+    other.flush()
+    world.settle()
+    #expect(reader.canvas.name == "2" && copy.name == "again")
+  }
 }
