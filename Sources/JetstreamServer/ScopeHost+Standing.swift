@@ -12,6 +12,10 @@ extension ScopeHost {
       standing.decided = decisions.decided
       standing.decisions = decisions.unknown(after: fetch.decided ?? 0)
     }
+    if fetch.tell == .nothing {
+      standing.resumes = true
+      return (standing, nil)
+    }
     guard let since = fetch.since, since.epoch == epoch,
       stream.items(after: since.sequence, upTo: sequence) != nil
     else { return (standing, nil) }

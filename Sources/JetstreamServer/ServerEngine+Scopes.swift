@@ -4,15 +4,18 @@ import Jetstream
 /// What clients do with scopes.
 extension ServerEngine {
   func handle(_ fetch: ScopeFetch, from session: ServerSession) {
-    guard session.subscriptions.count < configuration.maxScopesPerSession else {
-      let error = WireError.rejected("The session has fetched too many scopes")
-      return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
-    }
     switch hooks.fetch(session.info, fetch.name, fetch.params) {
     case .failure(let error):
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
     case .success(let scope):
       let host = hostedScope(scope)
+      guard
+        session.subscriptions.contains(where: { $0.host === host })
+          || session.subscriptions.count < configuration.maxScopesPerSession
+      else {
+        let error = WireError.rejected("The session has fetched too many scopes")
+        return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+      }
       scope.sealChanges()
       guard let root = scope.root else {
         let error = WireError.rejected("The scope has no root")
@@ -28,6 +31,8 @@ extension ServerEngine {
       let (standing, since) = host.standing(of: client, fetch)
       let reply = ScopeFetchReply(
         replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
+      session.subscriptions[scopeIndex].limit = fetch.tell == .everything ? nil : host.sequence
+      if fetch.tell == .nothing { return tell(session, of: host, [.scopeFetchReply(reply)]) }
       guard let since else {
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
@@ -44,11 +49,11 @@ extension ServerEngine {
   func catchUp(_ session: ServerSession, at scopeIndex: Int) {
     let host = session.subscriptions[scopeIndex].host
     // What is accepted from here on is offered behind this.
-    let last = host.sequence
+    let last = session.subscriptions[scopeIndex].limit ?? host.sequence
     whenStored(host, for: session) { [weak self] session in
       let told = session.subscriptions[scopeIndex].told
       guard session.subscriptions[scopeIndex].isBehind else { return }
-      if let items = host.stream.items(after: told, upTo: host.sequence) {
+      if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, at: scopeIndex)
       } else {
         self?.hooks.log("session \(session.number): too far behind; the session ends")
@@ -84,6 +89,7 @@ extension ServerEngine {
       session.subscriptions[known].client = client
       session.subscriptions[known].later = []
       session.subscriptions[known].isBehind = false
+      session.subscriptions[known].limit = nil
       session.subscriptions[known].told = host.sequence
       return known
     }

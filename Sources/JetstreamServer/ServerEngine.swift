@@ -207,7 +207,7 @@ package final class ServerEngine {
       version: request.version, client: request.client)
     let denial =
       sessions.count < configuration.maxSessions
-      ? hooks.authorize(info) : WireError.rejected("The server has too many sessions")
+      ? hooks.authorize(info) : .tooManySessions
     if let denial {
       let reply = Message.sessionCreateReply(SessionCreateReply(error: denial))
       perform(.send(connection: id, Message.encodeFrame([reply], asArray: true)))

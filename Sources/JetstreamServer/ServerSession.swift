@@ -32,6 +32,8 @@ final class ServerSession {
     var touched: [PropertyKey: Int] = [:]
     /// Up to which number of the order everything was queued.
     var told: Int
+    /// Up to where the client wants to be told; nil for one that wants to be told everything.
+    var limit: Int?
     /// Whether something after that waits in the host's stream, because the session has not acknowledged
     /// enough of what it was told. Never for clients of version 1, who acknowledge too seldom.
     var isBehind = false
@@ -136,6 +138,7 @@ final class ServerSession {
       return tell(
         item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, at: scopeIndex)
     }
+    if subscriptions[scopeIndex].limit != nil { return }
     if !subscriptions[scopeIndex].isBehind, channel.hasRoom {
       tell(item, at: scopeIndex)
     } else {
@@ -143,9 +146,12 @@ final class ServerSession {
     }
   }
 
-  /// Answers a set, behind everything that is in front of it in the order.
+  /// Answers a set, behind everything that is in front of it in the order; but at once where the client does
+  /// not want to be told of that.
   func answer(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
-    if subscriptions[scopeIndex].isBehind {
+    if subscriptions[scopeIndex].limit != nil {
+      queue(.scopeSyncReply(reply))
+    } else if subscriptions[scopeIndex].isBehind {
       subscriptions[scopeIndex].later.append((sequence, reply))
     } else {
       tell(reply, after: sequence, at: scopeIndex)

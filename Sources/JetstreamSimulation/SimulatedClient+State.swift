@@ -17,7 +17,11 @@ extension SimulatedClient {
     if state.unsentCount > state.pendingCount {
       wrong.append("\(state.unsentCount) sets are unsent of \(state.pendingCount)")
     }
-    if state.isUpToDate, state.connection != .online || state.stall != nil {
+    if state.mode != mode.mode { wrong.append("it syncs as \(state.mode), should be \(mode)") }
+    if state.decidedCount + state.unsentCount > state.pendingCount {
+      wrong.append("\(state.decidedCount) sets are decided and \(state.unsentCount) unsent")
+    }
+    if state.isUpToDate, state.connection != .online || ![nil, .deferred].contains(state.stall) {
       wrong.append("it is up to date, but \(state)")
     }
     if toldState?.told(at: state.oldestPendingAge) != state {

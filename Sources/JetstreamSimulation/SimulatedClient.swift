@@ -22,6 +22,12 @@ final class SimulatedClient {
   private(set) var toldState: SyncState?
   private var now: Duration = .zero
   private(set) var fetchError: SyncError?
+  var mode = SimulatedMode.realtime
+  var isPermitted = true
+  /// How many exchanges were asked for and are not over.
+  var openSyncs = 0
+  /// What the mode, or the app, does not let it do.
+  var modeProblems: [String] = []
   private var tokens: [ObservationToken] = []
   /// Its disk, if it promises to be durable.
   private let outbox: SimulatedOutbox?
@@ -51,6 +57,7 @@ final class SimulatedClient {
     self.outbox = outbox
     ownRoot = outbox?.ownRoot ?? self.scope.root?.uuid.uuidString.lowercased() ?? ""
     madeSets = outbox?.lastNumber ?? 0
+    mode = predecessor?.mode ?? .realtime
     inherited = outbox == nil ? [:] : predecessor?.setsByID ?? [:]
     var configuration = ClientEngine.Configuration()
     configuration.acknowledgeAfter.messages = 16
@@ -62,6 +69,7 @@ final class SimulatedClient {
     var random = random
     id = random.uuid()
     configuration.clientID = id
+    configuration.permission = { [unowned self] _ in isPermitted ? .granted : .denied }
     configuration.makeClientID = { random.uuid() }
     engine = ClientEngine(
       configuration: configuration, random: { random.unit() },
@@ -130,7 +138,7 @@ final class SimulatedClient {
       do {
         let history = outbox.history()
         replica = try engine.fetch(
-          scope, params: .object([:]), history: history, now: now,
+          scope, params: .object([:]), mode: mode.mode, history: history, now: now,
           store: { [unowned self] in outbox.write($0, now: self.now) }, completion: done)
       } catch {
         preconditionFailure("What was on a client's disk does not fit its scope: \(error)")
@@ -139,7 +147,7 @@ final class SimulatedClient {
       engine.connect(params: .object([:]), now: now)
     } else {
       engine.connect(params: .object([:]), now: now)
-      engine.fetch(scope, params: .object([:]), now: now, completion: done)
+      engine.fetch(scope, params: .object([:]), mode: mode.mode, now: now, completion: done)
     }
   }
 

@@ -38,6 +38,14 @@ extension Simulation {
     if happens(configuration.scripts), let name = random.pick(from: world.scriptNames) {
       return .script(client: client, name: name, seed: seed)
     }
+    if happens(configuration.modes) {
+      let mode = SimulatedMode.allCases[Int(seed % UInt64(SimulatedMode.allCases.count))]
+      return .mode(client: client, mode)
+    }
+    if happens(configuration.syncs) { return .sync(client: client) }
+    if happens(configuration.permissions) {
+      return .permission(client: client, isGranted: seed.isMultiple(of: 2))
+    }
     if happens(configuration.edits) { return .edit(client: client, seed: seed) }
     if seed % 8 == 0 { return .flush(client: client) }
     return .pass(milliseconds: random.number(in: configuration.pause))
@@ -48,6 +56,8 @@ extension Simulation {
     static let ping = 500
     static let silence = 1_600
     static let expiry = 3_000
+    /// So much that the connection is left in between.
+    static let poll = 700
     /// The longest time for which a client is out of reach without losing its session.
     static let outage = 2_200
   }

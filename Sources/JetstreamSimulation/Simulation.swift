@@ -137,6 +137,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     /// A client has not noticed that the server has lost its history, or has taken it for lost when it was
     /// not.
     case history
+    /// A client sends or takes in what its mode, or its app, does not let it.
+    case mode
     /// A client relies on something that a crash may take from its disk.
     case durability
   }

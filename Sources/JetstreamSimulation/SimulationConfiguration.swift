@@ -119,6 +119,12 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var scripts = 0.02
   /// The share of steps in which everything comes to rest and is compared.
   public var rests = 0.01
+  /// The share of steps in which a client begins to sync in another mode.
+  public var modes = 0.0
+  /// The share of steps in which a client syncs, whatever its mode is.
+  public var syncs = 0.0
+  /// The share of steps in which the app of a client lets it use the network, or not any more.
+  public var permissions = 0.0
   /// What goes wrong.
   public var faults = Faults()
   /// What has to hold.
@@ -136,6 +142,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.cut = 0.03
     configuration.faults.partition = 0.02
     configuration.faults.expiry = 0.006
+    configuration.modes = 0.02
+    configuration.syncs = 0.02
+    configuration.permissions = 0.006
     configuration.promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
     return configuration
   }()

@@ -1,3 +1,5 @@
+import Jetstream
+
 /// One thing that happens in a simulation. A run is a list of them, which can be kept and replayed.
 ///
 /// An event says everything about itself: what is random in it comes from its own seed, and one that has
@@ -32,6 +34,27 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case crashServer
   /// The server starts anew from an old copy of its journal, under a new epoch.
   case loseHistory(pick: Int)
+  /// A client syncs in another mode.
+  case mode(client: Int, SimulatedMode)
+  /// A client syncs, whatever its mode is.
+  case sync(client: Int)
+  /// The app of a client lets it use the network, or does not.
+  case permission(client: Int, isGranted: Bool)
+}
+
+/// The modes in which the clients of a simulation sync.
+public enum SimulatedMode: String, Sendable, Hashable, Codable, CaseIterable {
+  case realtime, pushOnly, paused, manual, polling
+
+  var mode: SyncMode {
+    switch self {
+    case .realtime: .realtime
+    case .pushOnly: .pushOnly
+    case .paused: .paused
+    case .manual: .manual
+    case .polling: .polling(every: .milliseconds(Simulation.Times.poll))
+    }
+  }
 }
 
 extension SimulationEvent {
@@ -40,7 +63,8 @@ extension SimulationEvent {
     switch self {
     case .edit(let client, _), .script(let client, _, _), .flush(let client), .cut(let client),
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
-      .reorder(let client, _, _), .crashClient(let client):
+      .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
+      .sync(let client), .permission(let client, _):
       client
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: nil
     }
@@ -69,6 +93,10 @@ extension SimulationEvent: CustomStringConvertible {
     case .crashClient(let client): "client \(client) crashes"
     case .crashServer: "the server crashes"
     case .loseHistory(let pick): "the server loses a part of its history (\(pick))"
+    case .mode(let client, let mode): "client \(client) syncs in mode \(mode.rawValue)"
+    case .sync(let client): "client \(client) syncs"
+    case .permission(let client, let isGranted):
+      "client \(client) may \(isGranted ? "" : "not ")use the network"
     }
   }
 

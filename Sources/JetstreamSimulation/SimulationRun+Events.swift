@@ -25,7 +25,9 @@ extension SimulationRun {
     case .rest: rest()
     case .crashServer: crashServer()
     case .loseHistory(let pick): loseHistory(pick)
-    case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient: break
+    case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient, .mode,
+      .sync, .permission:
+      break
     }
   }
 
@@ -63,6 +65,14 @@ extension SimulationRun {
         packets[frames[at + 1]].packet = first
       }
     case .crashClient(let number): crashClient(number)
+    case .mode(_, let mode): client.change(to: mode, now: now)
+    case .sync:
+      let (place, starts) = (server.position, starts)
+      client.sync(now: now) { [unowned self] in
+        // What a server had not kept when it crashed, nobody can have.
+        starts == self.starts ? place : nil
+      }
+    case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: break
     }
   }
@@ -76,6 +86,9 @@ extension SimulationRun {
       for problem in client.wrongState() {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
+      for problem in client.takeModeProblems() {
+        report(.mode, "Client \(client.number) does not sync as it should: \(problem)")
+      }
       if let error = client.fetchError {
         report(.unrest, "Client \(client.number) does not get the scope: \(error)")
       }
@@ -87,6 +100,10 @@ extension SimulationRun {
   /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
   func rest() {
     network.heal()
+    for client in present {
+      client.permit(true, now: now)
+      client.change(to: .realtime, now: now)
+    }
     // That the last frame of a connection is lost, only the next ping tells.
     var isSure = configuration.faults.loss == 0
     for _ in 0..<6_000 where problems.isEmpty {

@@ -15,9 +15,11 @@ extension SimulationRun {
       if submissions[key] != nil { continue }
       // One that is decided may wait for its place, which is still to come.
       let waiting = client.sets.drop { $0.session == session || $0.isDecided }
+      // So may one whose decision the server has lost since it has told it.
+      let open = client.sets.first { $0.session != session && $0.verdicts == nil }
       let candidates = client.sets.filter { $0.session != session && $0.isDecided }
       guard
-        let set = ([waiting.first].compactMap(\.self) + candidates).first(where: {
+        let set = ([waiting.first, open].compactMap(\.self) + candidates).first(where: {
           $0.session != session && $0.isCarried(by: sent, ownRoot: client.ownRoot)
         })
       else {
@@ -25,6 +27,7 @@ extension SimulationRun {
           .messages, "Client \(client.number) sends what is none of its undecided sets: \(message)")
         continue
       }
+      client.noteSubmission()
       set.session = session
       submissions[key] = (set, client, sent)
     }

@@ -30,7 +30,8 @@ final class SimulationRun {
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   private var kinds: [String: [String: PropertyKind]] = [:]
   private var tokens = 0
-  private var starts = 0
+  /// How often a client or the server was started.
+  private(set) var starts = 0
   private var serverSets = 0
   private var serverHasEdited = false
   private var observerPing: Duration = .zero

@@ -180,25 +180,37 @@ final class InMemoryWorld {
   /// Delivers everything until nothing is on its way and nothing is pending.
   func settle() {
     for _ in 0..<10_000 {
-      for peer in peers { peer.flush() }
-      scope.flush()
-      var wasIdle = true
-      for link in links {
-        while links.contains(where: { $0 === link }),
-          !link.isOpen || !link.toServer.isEmpty || !link.toClient.isEmpty
-            || link.serverClose != nil
-        {
-          wasIdle = false
-          deliver(link, toServer: true)
-          if link.isOpen, !link.toClient.isEmpty { deliver(link, toServer: false) }
-        }
-      }
-      if wasIdle {
-        if peers.allSatisfy(\.isAtRest) { return }
-        advance(by: .seconds(1))
-      }
+      exchange()
+      if peers.allSatisfy(\.isAtRest) { return }
+      advance(by: .seconds(1))
     }
     Issue.record("The world does not come to rest.")
+  }
+
+  /// Delivers everything until nothing is on its way. No time passes.
+  func exchange() {
+    for _ in 0..<10_000 {
+      for peer in peers { peer.flush() }
+      scope.flush()
+      if !deliverOnce() { return }
+    }
+    Issue.record("The world goes on for ever.")
+  }
+
+  /// - Returns: whether anything was on its way.
+  private func deliverOnce() -> Bool {
+    var wasIdle = true
+    for link in links {
+      while links.contains(where: { $0 === link }),
+        !link.isOpen || !link.toServer.isEmpty || !link.toClient.isEmpty
+          || link.serverClose != nil
+      {
+        wasIdle = false
+        deliver(link, toServer: true)
+        if link.isOpen, !link.toClient.isEmpty { deliver(link, toServer: false) }
+      }
+    }
+    return !wasIdle
   }
 }
 

@@ -8,15 +8,19 @@ public struct WireError: Error, Sendable, Hashable {
   /// The name of a kind of error, or nil for one that has no name.
   public var type: String?
 
+  /// How long the other side should wait before it tries again, if that may help.
+  public var retryAfter: Duration?
+
   /// Makes an error.
-  public init(message: String, type: String? = nil) {
+  public init(message: String, type: String? = nil, retryAfter: Duration? = nil) {
     self.message = message
     self.type = type
+    self.retryAfter = retryAfter
   }
 
   /// Reads an error. Unknown keys are ignored, and a `null` type is none.
   ///
-  /// - Throws: ``FragmentError`` naming `message` or `type`.
+  /// - Throws: ``FragmentError`` naming `message`, `type` or `retryAfter`.
   public init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     message = try object.fragmentString("message")
@@ -25,12 +29,20 @@ public struct WireError: Error, Sendable, Hashable {
     case .string(let text)?: type = text
     default: throw .invalid(field: "type", problem: "should be a string")
     }
+    switch object["retryAfter"] {
+    case nil, .null?: retryAfter = nil
+    case .integer(let seconds)? where (0...1_000_000_000).contains(seconds):
+      retryAfter = .seconds(seconds)
+    case .double(let seconds)? where (0...1e9).contains(seconds): retryAfter = .seconds(seconds)
+    default: throw .invalid(field: "retryAfter", problem: "should be a number of seconds")
+    }
   }
 
-  /// The error as JSON, `message` before `type`.
+  /// The error as JSON, `message` before `type` and `retryAfter`, in seconds.
   public var json: JSONValue {
     var object: JSONObject = ["message": .string(message)]
     if let type { object["type"] = .string(type) }
+    if let retryAfter { object["retryAfter"] = .double(retryAfter / .seconds(1)) }
     return .object(object)
   }
 }
@@ -44,6 +56,13 @@ extension WireError {
   /// The application refused something, for a reason of its own.
   public static func rejected(_ message: String) -> WireError {
     WireError(message: message, type: "rejected")
+  }
+
+  /// No more sessions are made for now.
+  public static var tooManySessions: WireError {
+    WireError(
+      message: "The server has too many sessions", type: "too-many-sessions",
+      retryAfter: .seconds(30))
   }
 
   /// A connection began with something else than one SessionCreate message. The sentence is

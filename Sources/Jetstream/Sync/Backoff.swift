@@ -29,4 +29,7 @@ public enum ClientStatus: Sendable, Hashable {
   case online
   /// The connection failed or was lost; another attempt follows.
   case waiting
+  /// Not connected, because no scope needs that now; there is a session, which goes on with the next exchange.
+  /// See ``SyncMode``.
+  case resting
 }

@@ -20,13 +20,14 @@ extension Client {
   ///
   /// - Parameters:
   ///   - params: what the application wants to tell the server, such as which document it means.
+  ///   - mode: when what happens is sent and taken in.
   ///   - log: what there is on disk. No other scope, and no other process, may use it.
   ///   - snapshotEvery: after how many records a snapshot is made, as soon as nothing is pending; 0 for
   ///     never. The state is copied on the client's actor, in O(models); all else happens elsewhere.
   /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError`` as
   ///   ``fetch(_:params:)`` does, except that the client need not be connected.
   public func fetch(
-    _ scope: Scope, params: JSONValue = .object([:]), log: ClientLog,
+    _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: ClientLog,
     snapshotEvery: Int = 10_000, isolation: isolated (any Actor)? = #isolation
   ) async throws {
     let history = try log.history()
@@ -35,9 +36,11 @@ extension Client {
     let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
       do throws(ScopeError) {
         kept.replica = try engine.fetch(
-          scope, params: params, history: history, now: ticker.now, store: { keeper.keep($0) }
+          scope, params: params, mode: mode, history: history, now: ticker.now,
+          store: { keeper.keep($0) }
         ) { continuation.resume(returning: $0.mapError { $0 }) }
         keeper.begin()
+        scheduleTimer()
       } catch {
         continuation.resume(returning: .failure(error))
       }

@@ -20,33 +20,35 @@ extension Client {
   public func syncStates(of scope: Scope) -> SyncStates { SyncStates(client: self, scope: scope) }
 
   /// Returns when the server has decided everything that was changed of a scope until now. What it has
-  /// rejected is decided; see ``onRejection``.
+  /// rejected is decided; see ``onRejection``. So is what it has accepted and is not confirmed here, because
+  /// the mode of the scope keeps out what others have done before; see ``SyncState/decidedCount``.
   ///
-  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, and
-  ///   ``SyncError/sessionClosed(_:)`` if that ends before.
+  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/sessionClosed(_:)`` if that
+  ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForUpload(
     of scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
     scope.flush()
-    for handle in scope.pendingChangeSets.handles {
-      await withCheckedContinuation { continuation in
-        handle.whenFinished { _ in continuation.resume() }
-      }
-      if handle.state == .abandoned { throw .sessionClosed("the scope is not synced any more") }
-    }
+    let last = engine.lastNumber(of: scope)
+    for await _ in syncStates(of: scope) where engine.isDecided(scope, upTo: last) { return }
+    throw Self.end
+  }
+
+  private static var end: SyncError {
+    Task.isCancelled ? .cancelled : .sessionClosed("the scope is not synced any more")
   }
 
   /// Returns when there is a connection and everything that the server had when it was made is in the scope.
   ///
-  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, and
-  ///   ``SyncError/sessionClosed(_:)`` if that ends before, or the task is cancelled.
+  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/sessionClosed(_:)`` if that
+  ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForDownload(
     of scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
     for await state in syncStates(of: scope) where state.isUpToDate { return }
-    throw .sessionClosed("the scope is not synced any more")
+    throw Self.end
   }
 
   /// The states of one scope; see ``Client/syncStates(of:)``.

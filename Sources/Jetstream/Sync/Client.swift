@@ -130,17 +130,21 @@ public final class Client {
   }
 
   /// Syncs `scope`, whose name the server knows, from now on: its content becomes the server's, and
-  /// its changes go to the server. Returns when the server's state was applied.
+  /// its changes go to the server, when `mode` says so. Returns when the server's state was applied.
   ///
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
   /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
   /// if the session ends meanwhile, and ``SyncError/invalidReply(_:)`` if the state does not fit the
   /// scope.
   public func fetch(
-    _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+    _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
+    isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     let result = await withCheckedContinuation { continuation in
-      engine.fetch(scope, params: params, now: ticker.now) { continuation.resume(returning: $0) }
+      engine.fetch(scope, params: params, mode: mode, now: ticker.now) {
+        continuation.resume(returning: $0)
+      }
+      scheduleTimer()
     }
     try result.get()
   }
@@ -208,7 +212,7 @@ public final class Client {
   }
 
   /// Lets the engine's next deadline wake it up.
-  private func scheduleTimer() {
+  func scheduleTimer() {
     guard let due = engine.nextDeadline, timer.map({ due < $0 }) ?? true else { return }
     timer = due
     ticker.perform(after: max(due - ticker.now, .milliseconds(1))) { [weak self] in

@@ -16,10 +16,16 @@ extension ClientEngine {
     case .connecting, .creating, .resuming: .connecting
     case .online: .online
     case .waiting: .waiting
+    case .resting: .resting
     }
   }
 
   func open() {
+    guard isPermitted(.connecting) || replicas.contains(where: { $0.round?.isForced == true })
+    else {
+      enter(.waiting)
+      return reportStates()
+    }
     connection += 1
     enter(.connecting)
     perform(.connect(number: connection, token: token))
@@ -27,19 +33,28 @@ extension ClientEngine {
 
   func heard() { silenceDue = now + configuration.silenceLimit }
 
-  func retry(reason: String) {
+  /// - Parameter pause: how long the server wants not to be asked.
+  func retry(reason: String, after pause: Duration = .zero) {
     drop()
-    let delay = configuration.backoff.delay(failure: failures, random: random())
+    problem = reason
+    let failed = takeRounds()
+    defer { for round in failed { round.finish(.failure(.connectionFailed(reason))) } }
+    if mayRest, pause == .zero {
+      report(.skipped("connection \(connection): \(reason)"))
+      return enter(.resting)
+    }
+    // Those that were all sent away at one time do not all come back at one time.
+    let asked = pause * (1 + 0.1 * random())
+    let delay = max(configuration.backoff.delay(failure: failures, random: random()), asked)
     failures += 1
     retryDue = now + delay
-    problem = reason
     enter(.waiting)
     report(.skipped("connection \(connection): \(reason); trying again in \(delay)"))
   }
 
   /// Leaves the connection; what comes from it later is not ours any more.
   func drop() {
-    let wasOpen = state != .idle && state != .waiting && state != .closed
+    let wasOpen = ![.idle, .waiting, .resting, .closed].contains(state)
     connection += 1
     pingDue = nil
     silenceDue = nil
@@ -59,18 +74,23 @@ extension ClientEngine {
     token = nil
     fetches = [:]
     let ended = replicas
+    let failed = takeRounds()
     replicas = []
     let waiting = completions
     completions = [:]
     enter(.closed)
     for replica in ended { leave(replica, "\(error)") }
     for completion in waiting.values { completion(.failure(error)) }
+    for round in failed { round.finish(.failure(error)) }
     report(.sessionDenied(error))
   }
 
   /// The scope is not synced any more.
   func leave(_ replica: Replica, _ reason: String) {
     lastNumbers[replica.scope.name] = replica.nextNumber - 1
+    let round = replica.round
+    replica.round = nil
+    defer { round?.finish(.failure(.sessionClosed(reason))) }
     replica.end(reason)
     report(.left(replica.scope))
   }

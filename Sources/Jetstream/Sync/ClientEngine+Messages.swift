@@ -76,7 +76,9 @@ extension ClientEngine {
 
   func begin(_ reply: SessionCreateReply) {
     switch reply.result {
-    case .failure(let error): end(.sessionDenied(error.message))
+    case .failure(let error):
+      guard let pause = error.retryAfter else { return end(.sessionDenied(error.message)) }
+      retry(reason: error.message, after: pause)
     case .success(let token):
       self.token = token
       version = min(reply.protocol ?? 1, configuration.highestVersion)
@@ -118,7 +120,7 @@ extension ClientEngine {
   }
 
   func handle(_ reply: ScopeFetchReply) {
-    guard let replica = fetches.removeValue(forKey: reply.replyTo) else {
+    guard let (replica, tell) = fetches.removeValue(forKey: reply.replyTo) else {
       return decide(
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
     }
@@ -126,8 +128,8 @@ extension ClientEngine {
     case .success(let index):
       replica.scopeIndex = index
       guard let standing = reply.standing else { return }
-      replica.receive(.standing(standing), index: reply.index)
-      if standing.resumes { complete(replica, .success(())) }
+      replica.receive(.standing(standing, tell), index: reply.index)
+      if standing.resumes, tell != .nothing { complete(replica, .success(())) }
     case .failure(let error):
       leave(replica, "\(error)")
       replicas.removeAll { $0 === replica }
@@ -155,11 +157,12 @@ extension ClientEngine {
 
   func replica(_ index: Int) -> Replica? { replicas.first { $0.scopeIndex == index } }
 
-  func isFetching(_ replica: Replica) -> Bool { fetches.values.contains { $0 === replica } }
+  func isFetching(_ replica: Replica) -> Bool { fetches.values.contains { $0.replica === replica } }
 
   // MARK: Sending
 
-  func send(fetch replica: Replica) {
+  func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil) {
+    let tell = version == 1 ? .everything : tell ?? replica.firstTell
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
@@ -167,8 +170,10 @@ extension ClientEngine {
           since: version > 1 ? replica.position : nil,
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.clientID != configuration.clientID
-            ? replica.clientID : nil)))
-    fetches[message.index] = replica
+            ? replica.clientID : nil, tell: tell)))
+    fetches[message.index] = (replica, tell)
+    replica.asked = tell
+    if tell != .nothing { replica.hasMissed = false }
     transmit([message])
   }
 
@@ -198,7 +203,7 @@ extension ClientEngine {
     guard state == .online, !isReceiving else { return updateWaitingReplies() }
     let seen = knowledge
     for replica in replicas {
-      guard let scopeIndex = replica.scopeIndex else { continue }
+      guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
       replica.sendWaiting(seen: seen, while: { hasRoom(behind: $0) }) { entry, fragments in
         let set = entry.set
         let fragments = fragments.map {
@@ -217,6 +222,8 @@ extension ClientEngine {
       }
     }
     updateWaitingReplies()
+    for replica in replicas { goOn(with: replica) }
+    restIfPossible()
   }
 
   /// Whether one more set may be sent behind `count` others of its scope that are not decided.

@@ -3,61 +3,6 @@ import Foundation
 /// The client's side of the protocol as a state machine: messages, times and calls go in, actions
 /// come out. It does no I/O, reads no clock and draws no random numbers of its own.
 package final class ClientEngine {
-  /// What the owner has to do.
-  package enum Action {
-    /// Open a connection, resuming the session with `token` if there is one. Everything that comes
-    /// from it is given back with the same number, so that a late event of an old one is told apart.
-    case connect(number: Int, token: String?)
-    /// Send one frame.
-    case send([UInt8])
-    /// Close the connection.
-    case disconnect
-  }
-
-  /// What the owner may want to tell the app.
-  package enum Event {
-    case statusChanged(ClientStatus)
-    case sessionCreated(token: String)
-    case sessionDenied(SyncError)
-    case rejected(Scope, SyncFragment, WireError)
-    /// A message that was skipped, in words.
-    case skipped(String)
-    case waitingRepliesChanged(Int)
-    /// The server has another history of the scope than the one that was known.
-    case historyLost(Scope)
-    /// A scope stands to the server in another way than before.
-    case stateChanged(Scope)
-    /// A scope is not synced any more.
-    case left(Scope)
-  }
-
-  /// Times, and what is told to the server.
-  package struct Configuration {
-    package var version = "0.2.0+\(SemanticVersion.rebase)"
-    package var pingInterval: Duration = .seconds(10)
-    package var handshakeTimeout: Duration = .seconds(10)
-    /// A connection on which nothing arrives for this long is taken for dead.
-    package var silenceLimit: Duration = .seconds(32)
-    package var backoff = Backoff()
-    /// How much of what waits is sent ahead: change sets of one scope that are not decided, and bytes that
-    /// a server of version 2 has not acknowledged. What is beyond that is sent when there is room again, so
-    /// that neither side has to keep all of it at once.
-    package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
-    /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
-    /// what it has sent until then.
-    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
-    package var dateForm = DateForm.seconds
-    /// The highest version of the protocol that is spoken.
-    package var highestVersion = 2
-    /// Who the client is. Its change sets are numbered under this name, in all sessions.
-    package var clientID = UUID()
-    /// Gives another name, for when the server takes the client for somebody else.
-    package var makeClientID: () -> UUID = { UUID() }
-    package var onHistoryLoss = HistoryLoss.recover
-
-    package init() {}
-  }
-
   enum State {
     case idle
     case connecting
@@ -67,6 +12,8 @@ package final class ClientEngine {
     case resuming
     case online
     case waiting
+    /// No scope needs a connection now.
+    case resting
     case closed
   }
 
@@ -92,11 +39,16 @@ package final class ClientEngine {
   var lastNumbers: [String: Int] = [:]
   var params: JSONValue = .object([:])
   var replicas: [Replica] = []
-  var fetches: [Int: Replica] = [:]
+  /// What was asked for and not answered yet, by the number of the message.
+  var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
   var waitingReplies = 0
   /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
   var isReceiving = false
+  /// When to ask again whether the network may be used, after a refusal.
+  var deferral: Deferral?
+  /// The number of the last who wanted to wait for an exchange.
+  var lastWaiter = 0
 
   var pingDue: Duration?
   var silenceDue: Duration?
@@ -132,7 +84,7 @@ package final class ClientEngine {
 
   /// Syncs `scope` from now on. `completion` is called once the server's state is applied.
   package func fetch(
-    _ scope: Scope, params: JSONValue, now: Duration,
+    _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, now: Duration,
     completion: @escaping (Result<Void, SyncError>) -> Void
   ) {
     self.now = now
@@ -140,7 +92,7 @@ package final class ClientEngine {
     guard !replicas.contains(where: { $0.scope === scope }) else {
       return completion(.failure(.alreadyFetched(scope.name)))
     }
-    let replica = makeReplica(scope, params)
+    let replica = makeReplica(scope, params, mode)
     replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
     sync(replica, completion)
   }
@@ -154,8 +106,8 @@ package final class ClientEngine {
   /// - Throws: ``ScopeError`` if the history is not one of the scope.
   @discardableResult
   package func fetch(
-    _ scope: Scope, params: JSONValue, history: ReplicaHistory?, now: Duration,
-    store: @escaping (ReplicaRecord) -> Void,
+    _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, history: ReplicaHistory?,
+    now: Duration, store: @escaping (ReplicaRecord) -> Void,
     completion: @escaping (Result<Void, SyncError>) -> Void
   ) throws(ScopeError) -> Replica? {
     self.now = now
@@ -163,7 +115,7 @@ package final class ClientEngine {
       completion(.failure(.alreadyFetched(scope.name)))
       return nil
     }
-    let replica = makeReplica(scope, params)
+    let replica = makeReplica(scope, params, mode)
     replica.store = store
     if let history {
       do throws(ScopeError) {
@@ -181,8 +133,9 @@ package final class ClientEngine {
     return replica
   }
 
-  private func makeReplica(_ scope: Scope, _ params: JSONValue) -> Replica {
+  private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(scope: scope, params: params, clientID: configuration.clientID)
+    replica.mode = mode
     replica.onPending = { [weak self] in self?.sendWaiting() }
     replica.onRejected = { [weak self, unowned scope] in self?.report(.rejected(scope, $0, $1)) }
     replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
@@ -194,7 +147,9 @@ package final class ClientEngine {
   private func sync(_ replica: Replica, _ completion: @escaping (Result<Void, SyncError>) -> Void) {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
+    schedulePoll(of: replica)
     if state == .online { send(fetch: replica) }
+    wakeUp()
     reportStates()
   }
 
@@ -258,7 +213,7 @@ package final class ClientEngine {
       isReceiving = false
       if state == .online {
         sendWaiting()
-        acknowledgeIfDue()
+        if state == .online { acknowledgeIfDue() }
       } else {
         reportStates()
       }
@@ -270,17 +225,20 @@ package final class ClientEngine {
     guard number == connection else { return }
     self.now = now
     let error = (try? JSONValue(parsing: reason)).flatMap { try? WireError(json: $0) }
+    let pause = error?.retryAfter ?? .zero
     let isTokenUnknown = error?.type == WireError.sessionTokenUnrecognized.type
     switch code {
     case 4097:
       loseSession()
-      retry(reason: "the session expired")
+      retry(reason: "the session expired", after: pause)
     case 4096 where isTokenUnknown:
       loseSession()
       retry(reason: "the server does not know the session any more")
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
       // What we have said came too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")
+    case _ where pause > .zero:
+      retry(reason: error?.message ?? reason, after: pause)
     case 4096 where state == .creating || token == nil:
       end(.sessionDenied(error?.message ?? reason))
     case 4096:
@@ -292,7 +250,8 @@ package final class ClientEngine {
 
   /// When ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
-    [pingDue, silenceDue, retryDue, handshakeDue].compactMap(\.self).min()
+    ([pingDue, silenceDue, retryDue, handshakeDue, deferral?.until]
+      + replicas.map(\.pollDue)).compactMap(\.self).min()
   }
 
   package func advance(to now: Duration) {
@@ -309,5 +268,7 @@ package final class ClientEngine {
       transmit([acknowledgement(of: knowledge)])
       schedulePing()
     }
+    if let until = deferral?.until, until <= now { reconsider(now: now) }
+    poll()
   }
 }

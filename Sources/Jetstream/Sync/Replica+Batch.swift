@@ -2,6 +2,51 @@ import Foundation
 
 /// What the messages of one frame do to the scope, as one change.
 extension Replica {
+  /// What one frame of messages has brought so far.
+  struct Batch {
+    var additions: [SyncFragment] = []
+    var additionIndex: [UUID: Int] = [:]
+    var direct: [UUID: Noted] = [:]
+    var classNames: [UUID: String] = [:]
+    var order: [UUID] = []
+    /// What was visible of the touched covered properties before the batch.
+    var seen: [PropertyKey: PropertyContent] = [:]
+    var rejected: [(SyncFragment, WireError)] = []
+    /// What does not count of sets that are decided.
+    var lost: [Lost] = []
+    /// Sets that the server has decided, with what it said of their fragments.
+    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
+    var isEmpty = true
+  }
+
+  /// What others have done to the properties of a model, which nothing of ours stands in front of.
+  struct Noted {
+    var properties = JSONObject()
+    var operations = PropertyOperations()
+
+    mutating func set(_ key: String, to value: JSONValue) {
+      properties[key] = value
+      operations[key] = []
+    }
+
+    mutating func perform(_ more: [PropertyOperation], on key: String) {
+      if let value = properties[key] {
+        properties[key] = PropertyOperation.apply(more, to: value)
+      } else {
+        operations[key] += more
+      }
+    }
+
+    /// What was done to one property; forgets it.
+    mutating func take(_ key: String) -> PendingChange? {
+      let (value, done) = (properties[key], operations[key])
+      properties[key] = nil
+      operations[key] = []
+      if let value { return .assign(PropertyContent(value)) }
+      return done.isEmpty ? nil : .operations(done, value: nil)
+    }
+  }
+
   /// Before the first message of a batch, local changes become a set of their own: what is not in a
   /// set is not covered by the overlay. What observers change during the batch is handled by the
   /// scope, which keeps it in front of what is written under it.

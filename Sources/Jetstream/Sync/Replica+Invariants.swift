@@ -7,6 +7,10 @@ extension Replica {
     if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
       broken.append("\(sentCount) sets should be sent, but \(sent)")
     }
+    let decided = pending.count { $0.decision != nil }
+    if decided != decidedCount {
+      broken.append("\(decidedCount) sets should be decided, but \(decided) are")
+    }
     var overlay = overlay
     for key in overlay.keys {
       if batch.isEmpty, overlay.isSettled(key) {

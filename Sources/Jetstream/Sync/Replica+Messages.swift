@@ -4,7 +4,9 @@ import Foundation
 extension Replica {
   /// Takes message number `index` into the batch; while the scope is paused, it waits.
   func receive(_ message: Incoming, index: Int) {
-    guard !scope.isIncomingPaused, held.isEmpty else { return held.append((index, message)) }
+    guard !scope.isIncomingPaused, !isHolding, held.isEmpty else {
+      return held.append((index, message))
+    }
     handle(message)
   }
 
@@ -14,6 +16,7 @@ extension Replica {
   }
 
   func resume() {
+    guard !scope.isIncomingPaused, !isHolding else { return }
     // What was changed until now was changed without knowing what is taken in next.
     scope.sealChanges()
     let messages = held
@@ -28,7 +31,7 @@ extension Replica {
     case .sync(let fragments, let sequence, let number):
       guard hasState else { return }
       if let sequence {
-        guard sequence > position?.sequence ?? 0 else { return }
+        guard isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
         position?.sequence = sequence
       }
       beginBatch()
@@ -39,9 +42,12 @@ extension Replica {
         for fragment in fragments { note(fragment) }
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
+      if let sequence, let position, sequence > position.sequence + 1 {
+        return noteDecision(of: messageIndex, replies)
+      }
       if let sequence { position?.sequence = sequence }
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
-    case .standing(let standing): receive(standing)
+    case .standing(let standing, let tell): receive(standing, tell)
     case .state(let fragments, let rootUUID, let completion):
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
@@ -137,6 +143,7 @@ extension Replica {
   ) {
     let entry = pending.remove(at: at)
     if at < sentCount { sentCount -= 1 }
+    if entry.decision != nil { decidedCount -= 1 }
     keep(
       .decided(
         .init(number: entry.number, replies: replies, effective: effective, sequence: sequence)))

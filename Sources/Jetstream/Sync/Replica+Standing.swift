@@ -12,21 +12,41 @@ public enum HistoryLoss: Sendable, Hashable {
 /// How the server's order and ours fit together at the beginning of a session.
 extension Replica {
   /// What the server says of the scope before it sends it, or what was missed of it.
-  func receive(_ standing: ScopeStanding) {
+  func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
     // With a state, what is in it already is not shown as taken back in between.
     target = standing.position.sequence
+    if tell == .nothing {
+      guard let position, !isOther(standing.position, than: position) else {
+        return needsState = true
+      }
+    } else {
+      isTaking = tell == .missed || mode == .realtime
+      needsState = false
+    }
     guard standing.resumes else { return stateStanding = standing }
     beginBatch()
-    noteHistory(of: standing)
+    if tell != .nothing { noteHistory(of: standing) }
     for (at, decision) in decided(by: standing) {
       if decision.sequence == nil {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
-        pending[at].decision = decision.fragmentReplies
+        noteDecision(at, decision.fragmentReplies)
         sentCount = max(sentCount, at + 1)
       }
     }
     hasState = true
+  }
+
+  /// The server has decided what a message has carried, and does not tell yet what is in front of it in the
+  /// order.
+  func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
+    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
+    noteDecision(at, replies)
+  }
+
+  private func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
+    if pending[at].decision == nil { decidedCount += 1 }
+    pending[at].decision = replies
   }
 
   /// The state that the standing speaks of is about to be taken in.

@@ -37,6 +37,21 @@ package final class Replica {
   var hasState = false
   /// Which part of the server's order is taken in; nil for one that does not tell.
   var position: ScopePosition?
+  /// When what happens is sent and taken in.
+  var mode = SyncMode.realtime
+  /// What the server was asked for last in this session.
+  var asked: ScopeFetch.Tell?
+  /// Whether the server tells everything behind ``position``. What it tells otherwise is left out: it is asked
+  /// for again.
+  var isTaking = false
+  /// Whether something may have been left out, and was not asked for again.
+  var hasMissed = false
+  /// Whether the server has turned out not to be where it was, so that nothing is safe before its state has come.
+  var needsState = false
+  /// The exchange that was asked for and is not over.
+  var round: SyncRound?
+  /// When the next one is due.
+  var pollDue: Duration?
   /// Which place the server had when it was asked for what we missed.
   var target = 0
   /// What was told of the state last.
@@ -55,6 +70,8 @@ package final class Replica {
   var pending = PendingQueue()
   /// How many of them, the first ones, were sent in this session or are decided.
   var sentCount = 0
+  /// How many of these the server has decided, whose place in the order has not come.
+  var decidedCount = 0
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.
   var additions: [UUID: Addition] = [:]
@@ -85,57 +102,12 @@ package final class Replica {
   /// Called when the server turns out to have another history than the one that we know.
   var onHistoryLost: (() -> Void)?
 
-  /// What one frame of messages has brought so far.
-  struct Batch {
-    var additions: [SyncFragment] = []
-    var additionIndex: [UUID: Int] = [:]
-    var direct: [UUID: Noted] = [:]
-    var classNames: [UUID: String] = [:]
-    var order: [UUID] = []
-    /// What was visible of the touched covered properties before the batch.
-    var seen: [PropertyKey: PropertyContent] = [:]
-    var rejected: [(SyncFragment, WireError)] = []
-    /// What does not count of sets that are decided.
-    var lost: [Lost] = []
-    /// Sets that the server has decided, with what it said of their fragments.
-    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
-    var isEmpty = true
-  }
-
-  /// What others have done to the properties of a model, which nothing of ours stands in front of.
-  struct Noted {
-    var properties = JSONObject()
-    var operations = PropertyOperations()
-
-    mutating func set(_ key: String, to value: JSONValue) {
-      properties[key] = value
-      operations[key] = []
-    }
-
-    mutating func perform(_ more: [PropertyOperation], on key: String) {
-      if let value = properties[key] {
-        properties[key] = PropertyOperation.apply(more, to: value)
-      } else {
-        operations[key] += more
-      }
-    }
-
-    /// What was done to one property; forgets it.
-    mutating func take(_ key: String) -> PendingChange? {
-      let (value, done) = (properties[key], operations[key])
-      properties[key] = nil
-      operations[key] = []
-      if let value { return .assign(PropertyContent(value)) }
-      return done.isEmpty ? nil : .operations(done, value: nil)
-    }
-  }
-
   /// A message of the server for this scope.
   enum Incoming {
     case sync([SyncFragment], sequence: Int? = nil, number: Int? = nil)
     case reply(
       messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
-    case standing(ScopeStanding)
+    case standing(ScopeStanding, ScopeFetch.Tell)
     case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
   }
 
@@ -168,6 +140,7 @@ package final class Replica {
     let undecided = pending.compactMap(\.handle)
     pending.removeAll()
     sentCount = 0
+    decidedCount = 0
     for handle in undecided {
       handle.claims -= 1
       // Another client may still decide it.
@@ -221,7 +194,7 @@ package final class Replica {
   ) {
     guard hasState else { return }
     for at in sentCount..<pending.count {
-      guard hasRoom(sentCount) else { return }
+      guard hasRoom(sentCount - decidedCount) else { return }
       // What might be forgotten here must not be known elsewhere.
       guard pending[at].record <= storedRecords else { return }
       sentCount = at + 1
@@ -259,7 +232,13 @@ package final class Replica {
     hasState = false
     held = []
     stateStanding = nil
+    asked = nil
+    isTaking = false
+    hasMissed = false
+    needsState = false
+    round?.isAsked = false
     sentCount = 0
+    decidedCount = 0
     for at in pending.indices {
       pending[at].messageIndex = nil
       pending[at].decision = nil

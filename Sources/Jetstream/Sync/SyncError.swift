@@ -14,6 +14,8 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   case alreadyFetched(String)
   /// The scope is not being synced: its name.
   case notFetched(String)
+  /// The task that waited was cancelled.
+  case cancelled
   /// The server sent something that cannot be used.
   case invalidReply(String)
 
@@ -27,6 +29,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     case .scopeDenied(let name, let error): "The server denied scope \(name): \(error)"
     case .alreadyFetched(let name): "Scope \(name) is being synced already."
     case .notFetched(let name): "Scope \(name) is not being synced."
+    case .cancelled: "The task was cancelled."
     case .invalidReply(let problem): "The server's reply cannot be used: \(problem)"
     }
   }

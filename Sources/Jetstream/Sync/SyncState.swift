@@ -8,15 +8,22 @@ public struct SyncState: Sendable, Hashable {
     case connectionLost(String)
     /// The app has paused what comes in; see ``Scope/pauseIncoming()``.
     case incomingPaused
+    /// The app has said that the network is not to be used now; see ``Client/permission``.
+    case deferred
     /// What was changed cannot be written to the log, for this reason; another attempt follows, and nothing
     /// is sent before.
     case storage(String)
   }
 
+  /// When what happens is sent and taken in.
+  public var mode: SyncMode
   /// Whether there is a connection.
   public var connection: ClientStatus
-  /// How many change sets the server has not decided.
+  /// How many change sets are not confirmed.
   public var pendingCount: Int
+  /// How many of these the server has decided and keeps, but are not confirmed here: what others have done in
+  /// front of them is not taken in yet.
+  public var decidedCount: Int
   /// How many of these have not been sent in this session.
   public var unsentCount: Int
   /// How long ago the oldest of them was made, or restored from a log, at the time when the state was asked
@@ -25,7 +32,7 @@ public struct SyncState: Sendable, Hashable {
   /// Up to where the server's order is taken in; nil before a state has come, and with a server of version 1
   /// of the protocol.
   public var position: ScopePosition?
-  /// Whether there is a connection, and all that the server had when it was made is taken in.
+  /// Whether there is a connection, and all that the server had when it was made, or asked last, is taken in.
   public var isUpToDate: Bool
   /// Why nothing moves; nil if there is no reason for it.
   public var stall: Stall?
@@ -48,7 +55,7 @@ extension Replica {
     let now = scope.ticker.now
     let reached = position?.sequence ?? 0
     return SyncState(
-      connection: connection, pendingCount: pending.count,
+      mode: mode, connection: connection, pendingCount: pending.count, decidedCount: decidedCount,
       unsentCount: pending.count - sentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
       isUpToDate: connection == .online && hasState && held.isEmpty
@@ -79,13 +86,27 @@ extension ClientEngine {
     return replicas.first { $0.scope === scope }?.isPending(model) ?? false
   }
 
+  /// The number of the last change set that was made of a scope.
+  func lastNumber(of scope: Scope) -> Int {
+    (replicas.first { $0.scope === scope }?.nextNumber ?? 1) - 1
+  }
+
+  /// Whether the server has decided all change sets of a scope up to a number.
+  func isDecided(_ scope: Scope, upTo number: Int) -> Bool {
+    guard let replica = replicas.first(where: { $0.scope === scope }) else { return false }
+    return replica.pending.prefix { $0.number <= number }.allSatisfy { $0.decision != nil }
+  }
+
   private func state(of replica: Replica) -> SyncState {
     var result = replica.state(status)
     switch status {
     case .offline: result.stall = result.stall ?? .notConnected
+    case .waiting where deferral != nil && retryDue == nil:
+      result.stall = result.stall ?? .deferred
     case .connecting, .waiting:
       if let problem { result.stall = result.stall ?? .connectionLost(problem) }
-    case .online: break
+    case .online: if isDeferred(replica) { result.stall = result.stall ?? .deferred }
+    case .resting: break
     }
     return result
   }

@@ -132,8 +132,11 @@ struct LogDamageTests {
   /// `JETSTREAM_LOG_FLIPS=all` changes every byte of every file; a number, so many.
   @Test("Every single byte that changes in a log of 1,000 sets is noticed")
   func everyByte() throws {
+    let setting = count("JETSTREAM_LOG_FLIPS", default: 150)
+    let isAll = ProcessInfo.processInfo.environment["JETSTREAM_LOG_FLIPS"] == "all"
     let whole = SimulatedDisk()
-    let log = try SimulatedLog(whole, .init(segmentBytes: 30_000))
+    // The time for a change grows with the segment that it is in.
+    let log = try SimulatedLog(whole, .init(segmentBytes: isAll ? 3_000 : 30_000))
     for number in 1...1000 {
       try log.log.append(.set, Self.changeSet(number))
       if number % 10 == 0 { log.drain() }
@@ -145,8 +148,6 @@ struct LogDamageTests {
     let bytes = files.sorted { $0.key < $1.key }.flatMap { name, bytes in
       bytes.indices.map { (name, $0) }
     }
-    let setting = count("JETSTREAM_LOG_FLIPS", default: 150)
-    let isAll = ProcessInfo.processInfo.environment["JETSTREAM_LOG_FLIPS"] == "all"
     let firsts = files.keys.compactMap { LogNames.first(ofSegment: $0) }.sorted()
     let catalog = try LogCatalog(whole)
     var random = SeededGenerator(seed: 5)

@@ -1,7 +1,18 @@
 import Foundation
 
-/// A client's request for a scope.
+/// A client's request for a scope. A scope that it has already is asked for again to be told of it in
+/// another way.
 public struct ScopeFetch: Sendable, Hashable {
+  /// What a client wants to be told of what others do. Since version 2.
+  public enum Tell: String, Sendable, Hashable, CaseIterable {
+    /// What it has missed, and everything as it happens.
+    case everything
+    /// What it has missed until now, and then nothing but what becomes of its own change sets.
+    case missed
+    /// Nothing but what becomes of its own change sets.
+    case nothing
+  }
+
   /// The message's number.
   public var index: Int
 
@@ -21,10 +32,13 @@ public struct ScopeFetch: Sendable, Hashable {
   /// session: one that it keeps with what it has not sent. Since version 2.
   public var client: UUID?
 
+  /// What the client wants to be told. Since version 2.
+  public var tell = Tell.everything
+
   /// Makes a request.
   public init(
     index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
-    decided: Int? = nil, client: UUID? = nil
+    decided: Int? = nil, client: UUID? = nil, tell: Tell = .everything
   ) {
     self.index = index
     self.name = name
@@ -32,6 +46,7 @@ public struct ScopeFetch: Sendable, Hashable {
     self.since = since
     self.decided = decided
     self.client = client
+    self.tell = tell
   }
 }
 
@@ -112,6 +127,12 @@ extension ScopeFetch: MessageBody {
     if fields.has("since") {
       since = try ScopePosition(fields, in: try fields.object("since"), "since")
     }
+    if fields.has("tell") {
+      guard let tell = Tell(rawValue: try fields.string("tell")) else {
+        throw fields.invalid("tell", "should be everything, missed or nothing")
+      }
+      self.tell = tell
+    }
   }
 
   var json: JSONObject {
@@ -121,6 +142,7 @@ extension ScopeFetch: MessageBody {
     if let since { object["since"] = .object(since.json) }
     if let decided { object["decided"] = .integer(Int64(decided)) }
     if let client { object["client"] = .string(client.wireText) }
+    if tell != .everything { object["tell"] = .string(tell.rawValue) }
     return object
   }
 }

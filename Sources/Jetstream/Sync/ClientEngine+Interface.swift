@@ -1,0 +1,61 @@
+import Foundation
+
+/// What goes into the engine and what comes out of it.
+extension ClientEngine {
+  /// What the owner has to do.
+  package enum Action {
+    /// Open a connection, resuming the session with `token` if there is one. Everything that comes
+    /// from it is given back with the same number, so that a late event of an old one is told apart.
+    case connect(number: Int, token: String?)
+    /// Send one frame.
+    case send([UInt8])
+    /// Close the connection.
+    case disconnect
+  }
+
+  /// What the owner may want to tell the app.
+  package enum Event {
+    case statusChanged(ClientStatus)
+    case sessionCreated(token: String)
+    case sessionDenied(SyncError)
+    case rejected(Scope, SyncFragment, WireError)
+    /// A message that was skipped, in words.
+    case skipped(String)
+    case waitingRepliesChanged(Int)
+    /// The server has another history of the scope than the one that was known.
+    case historyLost(Scope)
+    /// A scope stands to the server in another way than before.
+    case stateChanged(Scope)
+    /// A scope is not synced any more.
+    case left(Scope)
+  }
+
+  /// Times, and what is told to the server.
+  package struct Configuration {
+    package var version = "0.2.0+\(SemanticVersion.rebase)"
+    package var pingInterval: Duration = .seconds(10)
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// A connection on which nothing arrives for this long is taken for dead.
+    package var silenceLimit: Duration = .seconds(32)
+    package var backoff = Backoff()
+    /// How much of what waits is sent ahead: change sets of one scope that are not decided, and bytes that
+    /// a server of version 2 has not acknowledged. What is beyond that is sent when there is room again, so
+    /// that neither side has to keep all of it at once.
+    package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
+    /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
+    /// what it has sent until then.
+    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
+    package var dateForm = DateForm.seconds
+    /// The highest version of the protocol that is spoken.
+    package var highestVersion = 2
+    /// Who the client is. Its change sets are numbered under this name, in all sessions.
+    package var clientID = UUID()
+    /// Gives another name, for when the server takes the client for somebody else.
+    package var makeClientID: () -> UUID = { UUID() }
+    package var onHistoryLoss = HistoryLoss.recover
+    /// Says whether the network may be used now; without it, it may.
+    package var permission: ((SyncActivity) -> SyncPermission)?
+
+    package init() {}
+  }
+}

@@ -1,0 +1,97 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Sync modes over real sockets")
+@MainActor
+struct LiveModeTests {
+  private final class App {
+    var answer = SyncPermission.granted
+  }
+
+  @Test("Y006, Y007, K027: two manual scopes move with a sync, one at a time or all at once")
+  func manual() async throws {
+    let (drawing, notes) = (Canvas(), Canvas())
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    server.host(Scope(name: "Notes", root: notes))
+    let port = try await server.listen()
+    let client = Client(url: "ws://127.0.0.1:\(port)")
+    try await client.connect()
+    let canvas = Scope(name: "Canvas", root: Canvas())
+    let other = Scope(name: "Notes", root: Canvas())
+    try await client.fetch(canvas, mode: .manual)
+    try await client.fetch(other, mode: .manual)
+    #expect(client.status == .resting && client.mode(of: canvas) == .manual)
+
+    (canvas.root as? Canvas)?.name = "mine"
+    (other.root as? Canvas)?.name = "mine too"
+    drawing.likes = 4
+    notes.likes = 5
+    try await client.sync(canvas)
+    #expect(drawing.name == "mine" && (canvas.root as? Canvas)?.likes == 4)
+    #expect(notes.name == nil && (other.root as? Canvas)?.likes == 0)
+    try await client.sync()
+    #expect(notes.name == "mine too" && (other.root as? Canvas)?.likes == 5)
+    #expect(client.status == .resting && client.pendingCount == 0)
+
+    try client.setMode(.realtime, of: canvas)
+    let second = try await Participant(port: port)
+    second.canvas.likes = 9
+    let seen = try #require(canvas.root as? Canvas)
+    await second.observe(seen, until: { $0.likes == 9 })
+    client.close()
+    await #expect(throws: SyncError.notConnected) { try await client.sync(canvas) }
+    await server.stop()
+  }
+
+  @Test("Y058: in push only mode, all is uploaded when the server has decided it")
+  func pushOnly() async throws {
+    let drawing = Canvas()
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+    let one = try await Participant(port: port)
+    let two = try await Participant(port: port)
+    try one.client.setMode(.pushOnly, of: one.scope)
+    two.canvas.name = "theirs"
+    try await two.client.waitForUpload(of: two.scope)
+    one.canvas.likes = 3
+    try await one.client.waitForUpload(of: one.scope)
+    #expect(drawing.likes == 3 && one.canvas.name == nil)
+    #expect(one.client.syncState(of: one.scope)?.decidedCount == 1)
+    try await one.client.sync(one.scope)
+    #expect(one.canvas.name == "theirs" && one.client.pendingCount == 0)
+    await server.stop()
+  }
+
+  @Test("K029: a cancelled task stops waiting; a sync without a server fails")
+  func cancelled() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    let port = try await server.listen()
+    let one = try await Participant(port: port)
+    let app = App()
+    one.client.permission = { _ in app.answer }
+    app.answer = .denied
+    try one.client.setMode(.manual, of: one.scope)
+    one.canvas.likes = 3
+    // It waits for a scope that holds back what comes in.
+    one.scope.pauseIncoming()
+    let task = Task { () -> SyncError? in
+      do throws(SyncError) {
+        try await one.client.sync(one.scope)
+        return nil
+      } catch {
+        return error
+      }
+    }
+    await Task.yield()
+    task.cancel()
+    #expect(await task.value == .cancelled)
+    one.scope.resumeIncoming()
+    await server.stop()
+    await #expect(throws: SyncError.self) { try await one.client.sync(one.scope) }
+    #expect(one.canvas.likes == 3)
+  }
+}
