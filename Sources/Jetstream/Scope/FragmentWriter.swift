@@ -18,6 +18,8 @@ struct FragmentWriter {
   var beside: [UUID] = []
   /// Models that only such models hold, and that count as having left.
   var kept: [ModelObject] = []
+  /// The model that is being written to behind another instance with its UUID.
+  var writtenBehind: ModelObject?
   /// Values that were kept and may refer to models that have left.
   var unknownValues: [JSONValue] = []
   /// Those of them that a value refers to.
@@ -99,6 +101,12 @@ struct FragmentWriter {
       }
       return
     }
+    write(fragment, to: model, at: position)
+    if let left = modelThatLeft(behind: model) { keepUpToDate(left, fragment, at: position) }
+  }
+
+  /// Writes what a fragment says into one of the instances that it means.
+  mutating func write(_ fragment: SyncFragment, to model: ModelObject, at position: Int) {
     let schema = model.schema
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
     for (key, value) in fragment.properties {
@@ -180,7 +188,10 @@ struct FragmentWriter {
   }
 
   func find(_ uuid: UUID) -> ModelObject? {
-    scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid) ?? alsoKnown(uuid)
+    // What holds itself goes on holding itself.
+    if let writtenBehind, writtenBehind.uuid == uuid { return writtenBehind }
+    return scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid)
+      ?? alsoKnown(uuid)
   }
 
   @discardableResult

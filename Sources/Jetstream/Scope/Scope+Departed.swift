@@ -95,10 +95,29 @@ extension FragmentWriter {
     if isLocal { return }
     if let known = scope.remembered[fragment.uuid] {
       scope.remembered[fragment.uuid] = known.updated(by: fragment, resetsMissing: resetsMissing)
-    } else if let record = find(fragment.uuid)?.record, record.scope === scope, !record.hasBases {
+    } else if let model = find(fragment.uuid), let record = model.record, record.scope === scope,
+      !record.hasBases, modelThatLeft(behind: model) == nil
+    {
       return
     }
     beside.append(fragment.uuid)
+  }
+
+  /// The model that the others mean, where another instance with its UUID has taken its place.
+  func modelThatLeft(behind model: ModelObject) -> ModelObject? {
+    if isLocal || scope.left.isEmpty || model.record?.scope !== scope { return nil }
+    return scope.modelThatLeft(model.uuid)
+  }
+
+  /// Writes to a model that has left what was written, and reported, where another instance stands.
+  mutating func keepUpToDate(
+    _ left: ModelObject, _ fragment: SyncFragment, at position: Int
+  ) {
+    let (errors, kept) = (report.errors, report.kept)
+    writtenBehind = left
+    write(fragment, to: left, at: position)
+    writtenBehind = nil
+    (report.errors, report.kept) = (errors, kept)
   }
 
   /// What others have put below models that have left, or where a change of this replica hides it, is

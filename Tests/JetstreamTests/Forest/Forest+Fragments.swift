@@ -40,11 +40,16 @@ extension Forest {
         case .new(let id, _, _) where isNew: write(fragment.values, to: id, number, &referenced)
         case .known(let id) where !isNew:
           let target = reference.target(id, in: number)
-          let before = reference.errors[number] ?? 0
+          let departed = reference.departed(behind: target, in: number)
+          let before = reference.errors[number]
           write(fragment.values, to: target, number, &referenced)
+          let errors = reference.errors[number]
           // What has left may be kept as something unknown refers to it; nothing is refused there.
-          if reference.scope(of: target) == nil {
-            tolerated += (reference.errors[number] ?? 0) - before
+          if reference.scope(of: target) == nil { tolerated += (errors ?? 0) - (before ?? 0) }
+          if let departed {
+            write(fragment.values, to: departed, number, &referenced)
+            // It was reported already.
+            reference.errors[number] = errors
           }
         case .unknown where !isNew: reference.errors[number, default: 0] += 1
         default: break
@@ -93,7 +98,10 @@ extension Forest {
   ) {
     let made = reference.created
     func target(_ child: Int) -> Int {
-      made.contains(child) ? child : reference.target(child, in: scope)
+      if made.contains(child) { return child }
+      // What has left and holds itself does so behind another instance as well.
+      if reference.nodes[child]!.uuid == reference.nodes[id]!.uuid { return id }
+      return reference.target(child, in: scope)
     }
     /// A local change that waits stays in front of what others say.
     func isHidden(_ key: String) -> Bool { reference.bases[id]?[key] != nil }

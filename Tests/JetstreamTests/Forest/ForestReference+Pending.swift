@@ -12,6 +12,15 @@ extension ForestReference {
     return (members[scope] ?? []).first { nodes[$0]!.uuid == uuid } ?? id
   }
 
+  /// Who has left with the UUID of a node that stands in its place: the others mean both.
+  func departed(behind target: Int, in scope: Int) -> Int? {
+    guard let inside = members[scope], inside.contains(target) else { return nil }
+    let uuid = nodes[target]!.uuid
+    return nodes.keys.filter {
+      nodes[$0]!.uuid == uuid && isKnown($0, in: scope) && !inside.contains($0)
+    }.min()
+  }
+
   /// A property is about to be changed, or has just been.
   mutating func keepBase(_ id: Int, _ key: String, _ list: [Int] = []) {
     guard let scope = capture[id], !fresh.contains(id), bases[id]?[key] == nil,
