@@ -18,10 +18,21 @@ extension FragmentWriter {
     }
   }
 
-  /// Notes the models that operations on something unknown name.
+  /// Notes what a fragment says of properties that its class does not know, where no object takes it.
+  mutating func noteUnknown(in fragment: SyncFragment) {
+    let schema = scope.schema(of: fragment)
+    for (key, value) in fragment.properties where schema?[wireName: key] == nil {
+      unknownValues.append(value)
+    }
+    for entry in fragment.operations where schema?[wireName: entry.key] == nil {
+      note(entry.operations)
+    }
+  }
+
+  /// Notes operations on something unknown, with the models that they name.
   mutating func note(_ operations: [PropertyOperation]) {
     for operation in operations {
-      if let uuid = operation.model { unknownValues.append(.string(uuid.wireText)) }
+      unknownValues.append(operation.model.map { .string($0.wireText) } ?? .null)
     }
   }
 

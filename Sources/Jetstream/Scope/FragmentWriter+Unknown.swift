@@ -100,10 +100,11 @@ extension FragmentWriter {
     return Set(materialised)
   }
 
-  /// Unknown values refer to models that have left the tree, as objects that somebody still has: they
-  /// count again, with what they hold.
+  /// Something unknown was written, perhaps only to what is not in the tree. If it refers to models that
+  /// have left the tree, as objects that somebody still has, they count again, with what they hold.
   mutating func keepDeparted() {
-    guard !unknownValues.isEmpty, let store = scope.unknown else { return }
+    if unknownValues.isEmpty { return }
+    let store = scope.ensureUnknown()
     var open: [UUID] = []
     for value in unknownValues { value.forEachUUID { open.append($0) } }
     while let uuid = open.popLast() {

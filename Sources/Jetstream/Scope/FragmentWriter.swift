@@ -96,7 +96,10 @@ struct FragmentWriter {
     // An object that has left is kept up to date, as far as it can be.
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
     guard let model = find(fragment.uuid) else {
-      if fragment.kind == .change, !isKept, scope.remembered[fragment.uuid] == nil {
+      if isKept { return }
+      if scope.remembered[fragment.uuid] != nil {
+        noteUnknown(in: fragment)
+      } else if fragment.kind == .change {
         fail(position, .unknownModel(fragment.className, fragment.uuid))
       }
       return

@@ -77,15 +77,27 @@ extension Scope {
     if let unknown { return unknown }
     let made = UnknownStore()
     unknown = made
+    // What is away would have been kept when it left.
+    for (uuid, known) in remembered where self.record(of: uuid) == nil {
+      made.fragments[uuid] = known
+    }
+    for model in left {
+      if let record = model.record, hasLeft(record), self.record(of: record.uuid) == nil {
+        made.keep(record)
+      }
+    }
     return made
   }
 
   /// A model comes that has unknown properties, or that is kept, or neither.
   func unknownEnters(_ record: ModelRecord) {
-    if let kept = unknown?.fragments.removeValue(forKey: record.uuid), !isWritingRemotely {
+    if let unknown {
+      let kept = unknown.fragments.removeValue(forKey: record.uuid)
       // The app puts it back itself: what it does not know is as the others say.
-      for (key, value) in kept.properties where record.schema[wireName: key] == nil {
-        record.keepUnknown(key, value)
+      if !isWritingRemotely || record.isNew, let known = kept ?? knownModel(record.uuid) {
+        for (key, value) in known.properties where record.schema[wireName: key] == nil {
+          record.keepUnknown(key, value)
+        }
       }
     }
     if record.unknown != nil { ensureUnknown().carry(record) }

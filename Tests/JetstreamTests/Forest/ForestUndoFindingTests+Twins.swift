@@ -63,4 +63,57 @@ extension ForestUndoFindingTests {
     root.others = []
     try checkWayBack()
   }
+
+  @Test(
+    "J051: another instance keeps something unknown that others gave a model after it had left",
+    arguments: [false, true])
+  func unknownForTwin(isOperation: Bool) throws {
+    let away = Plant()
+    root.items = [away]
+    try begin()
+    root.items = []
+    var fragment = change(of: away, isOperation ? [:] : ["what": true])
+    if isOperation { fragment.operations["what"] = [.add(2)] }
+    others([fragment])
+    root.others = [Plant(uuid: away.uuid)]
+    try checkWayBack()
+  }
+
+  @Test("J051: a model that returns keeps something unknown that others gave it in another scope")
+  func unknownInAnotherScope() throws {
+    let moved = Plant()
+    root.items = [moved]
+    try begin()
+    let other = Scope(name: "Other", ticker: .manual())
+    moved.makeRoot(of: other)
+    for side in [scope, replica] { side.apply([change(of: moved, ["what": true])]) }
+    other.releaseRoot()
+    root.others = [moved]
+    try checkWayBack()
+  }
+
+  @Test("J051: something unknown is kept by whichever instance comes last")
+  func unknownForSecondTwin() throws {
+    let away = Plant()
+    root.items = [away]
+    try begin()
+    others([change(of: away, ["what": true])])
+    root.items = []
+    root.others = [Plant(uuid: away.uuid)]
+    root.others = []
+    root.others = [Plant(uuid: away.uuid)]
+    try checkWayBack()
+  }
+
+  @Test("J051: an instance that comes along with what others bring back keeps something unknown")
+  func unknownForTwinBelow() throws {
+    let (away, above) = (Plant(), Plant())
+    root.items = [away, above]
+    try begin()
+    others([change(of: away, ["what": true])])
+    root.items = []
+    above.items = [Plant(uuid: away.uuid)]
+    others([change(of: root, ["left": .string(above.uuid.wireText)])])
+    try checkWayBack()
+  }
 }
