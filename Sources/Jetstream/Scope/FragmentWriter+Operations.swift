@@ -50,10 +50,11 @@ extension FragmentWriter {
         guard let child = child(uuid, property, model, at: position) else { continue }
         steps.append(.put(child, resolve(place), isNew: true))
       case .move(let uuid, let place):
-        guard let child = find(uuid) else { continue }
+        guard let child = find(uuid) ?? modelElsewhere(uuid, property, model) else { continue }
         steps.append(.put(child, resolve(place), isNew: false))
       case .remove(let uuid):
-        if let child = find(uuid) { steps.append(.takeOut(child)) }
+        guard let child = find(uuid) ?? modelElsewhere(uuid, property, model) else { continue }
+        steps.append(.takeOut(child))
       case .add:
         fail(position, invalid(property, model))
       }
@@ -63,16 +64,27 @@ extension FragmentWriter {
     if !isLocal, record.isChanged(property.index) {
       let known = record.knownLists(of: property.index, now: model.list(of: property))
       guard var list = known.first else { return }
-      for step in steps { step.perform(on: &list) }
+      for step in steps { step.perform(on: &list, scope) }
       rebase(property, of: model, on: list)
     } else {
       remotely {
-        property.access.edit(model, at: property.offset) { list in
-          for step in steps { step.perform(on: &list) }
+        property.access.edit(model, at: property.offset) { [scope] list in
+          for step in steps { step.perform(on: &list, scope) }
         }
         return true
       }
     }
+  }
+
+  /// A model that others know in a collection, and that has gone from here into another scope.
+  private func modelElsewhere(
+    _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject
+  ) -> ModelObject? {
+    guard !isLocal, scope.remembered[uuid] != nil, let record = model.record,
+      record.isChanged(property.index)
+    else { return nil }
+    let known = record.knownLists(of: property.index, now: model.list(of: property))
+    return known.first?.models.first { $0.uuid == uuid }
   }
 
   private func resolve(_ place: PropertyOperation.Place) -> ListEdit.Place {
@@ -94,32 +106,42 @@ extension FragmentWriter {
     case put(ModelObject, Place, isNew: Bool)
     case takeOut(ModelObject)
 
-    func perform(on list: inout ModelList) {
+    func perform(on list: inout ModelList, _ scope: Scope) {
       switch self {
       case .takeOut(let model):
-        if let at = list.index(of: model) { list.remove(at: at) }
+        if let at = Self.index(of: model, in: list, scope) { list.remove(at: at) }
       case .put(let model, let place, let isNew):
-        guard let from = list.index(of: model) else {
-          if isNew { list.insert(model, at: Self.position(place, in: list)) }
+        guard let from = Self.index(of: model, in: list, scope) else {
+          if isNew { list.insert(model, at: Self.position(place, in: list, scope)) }
           return
         }
-        var to = Self.position(place, in: list)
+        var to = Self.position(place, in: list, scope)
         // It is not in its own way.
         if from < to { to -= 1 }
         list.move(from: from, to: to)
       }
     }
 
-    private static func position(_ place: Place, in list: ModelList) -> Int {
+    private static func position(_ place: Place, in list: ModelList, _ scope: Scope) -> Int {
       switch place {
       case .start: return 0
       case .end: return list.count
       case .after(let others):
         for other in others {
-          if let at = list.index(of: other) { return at + 1 }
+          if let at = index(of: other, in: list, scope) { return at + 1 }
         }
         return list.count
       }
+    }
+
+    /// Where a model stands, or the one with its UUID that is away and whose place it has taken.
+    private static func index(of model: ModelObject, in list: ModelList, _ scope: Scope) -> Int? {
+      if let at = list.index(of: model) { return at }
+      if !scope.left.isEmpty, let left = scope.modelThatLeft(model.uuid) {
+        return list.index(of: left)
+      }
+      guard scope.remembered[model.uuid] != nil else { return nil }
+      return list.models.firstIndex { $0.uuid == model.uuid }
     }
   }
 

@@ -5,6 +5,12 @@ import Testing
 
 /// The same of models that have left, and of other instances with their UUIDs.
 extension ForestUndoFindingTests {
+  private func edit(_ model: Plant, _ operations: [PropertyOperation]) -> SyncFragment {
+    var fragment = change(of: model, [:])
+    fragment.operations["items"] = operations
+    return fragment
+  }
+
   @Test("J051: another instance with the same UUID leaves a collection as it was")
   func twinInPlace() throws {
     let model = Plant()
@@ -45,6 +51,59 @@ extension ForestUndoFindingTests {
     if returns { root.right = away }
     #expect(away.others.first === away)
     try checkWayBack()
+  }
+
+  @Test("J051: what others take out of a collection is not held by another instance in its place")
+  func takenOutBehindTwin() throws {
+    let away = Plant()
+    root.items = [away, Plant()]
+    try begin()
+    root.items.remove(at: 0)
+    root.items.insert(Plant(uuid: away.uuid), at: 0)
+    others([edit(root, [.remove(away.uuid)])])
+    try checkWayBack()
+  }
+
+  @Test("J051: what others move is moved, although another instance stands in its place")
+  func movedBehindTwin() throws {
+    let away = Plant()
+    root.items = [away, Plant(), Plant()]
+    try begin()
+    root.items.remove(at: 0)
+    root.items.insert(Plant(uuid: away.uuid), at: 0)
+    others([edit(root, [.move(away.uuid, .end), .move(root.items[1].uuid, .after([away.uuid]))])])
+    try checkWayBack()
+  }
+
+  @Test(
+    "J051: what others take out of a model that has left is gone, also with an instance elsewhere")
+  func takenOutOfDepartedBehindTwin() throws {
+    let (away, below) = (Plant(), Plant())
+    root.left = away
+    away.items = [below]
+    try begin()
+    root.left = nil
+    root.others = [Plant(uuid: below.uuid)]
+    others([edit(away, [.remove(below.uuid)])])
+    #expect(away.items.isEmpty)
+    root.others = []
+    try checkWayBack()
+  }
+
+  @Test(
+    "J051: what others take out of a collection is out of it, although it is in another scope",
+    arguments: [false, true])
+  func takenOutInAnotherScope(hasTwin: Bool) throws {
+    let moved = Plant()
+    root.items = [moved]
+    try begin()
+    let other = Scope(name: "Other", ticker: .manual())
+    moved.makeRoot(of: other)
+    if hasTwin { root.left = Plant(uuid: moved.uuid) }
+    others([edit(root, [.remove(moved.uuid)])])
+    if hasTwin { return _ = try checkWayBack() }
+    #expect(scope.changeSets {}.isEmpty)
+    #expect(replica.canonicalJSON == scope.canonicalJSON)
   }
 
   @Test("J051: what others put into a model behind another instance comes back with it")
