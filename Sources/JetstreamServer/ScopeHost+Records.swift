@@ -67,14 +67,3 @@ extension ScopeHost {
       clients: clients.mapValues(\.history))
   }
 }
-
-extension ClientDecisions {
-  init(_ history: ScopeHistory.Client) {
-    self.init(
-      decided: history.decided, lastChecksum: history.checksum, decisions: history.decisions)
-  }
-
-  var history: ScopeHistory.Client {
-    ScopeHistory.Client(decided: decided, checksum: lastChecksum, decisions: decisions)
-  }
-}

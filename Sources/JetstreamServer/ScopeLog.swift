@@ -92,6 +92,8 @@ public struct ScopeLog: Sendable {
         "client": .string(uuid.uuidString.lowercased()),
         "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
         "decisions": .array(client.decisions.map(\.json)),
+        "checksums": .object(
+          JSONObject(client.checksums.map { ("\($0.key)", .integer(Int64($0.value))) })),
       ]
       result.append((Self.client, Array(json.text.utf8)))
     }
@@ -162,6 +164,15 @@ public struct ScopeLog: Sendable {
     var client = ScopeHistory.Client(decided: Int(decided), checksum: checksum, decisions: [])
     for element in elements {
       client.decisions.append(try ScopeStanding.Decision(json: element))
+    }
+    // Older logs do not have them.
+    if case .object(let members)? = object["checksums"] {
+      for (key, value) in members {
+        guard let number = Int(key), case .integer(let whole) = value,
+          let checksum = UInt32(exactly: whole)
+        else { throw .invalid(field: "checksums", problem: "should have numbers of 32 bits") }
+        client.checksums[number] = checksum
+      }
     }
     return (uuid, client)
   }

@@ -49,6 +49,8 @@ public struct ScopeHistory: Sendable, Hashable {
     public var checksum: UInt32
     /// The decisions that the client has not said to know.
     public var decisions: [ScopeStanding.Decision]
+    /// Tells the sets that they are of from others, by number, as far as that is known.
+    public var checksums: [Int: UInt32] = [:]
 
     /// Makes one.
     public init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {

@@ -56,20 +56,33 @@ struct ClientDecisions {
   private(set) var decided = 0
   private(set) var lastChecksum: UInt32 = 0
   private(set) var decisions: [ScopeStanding.Decision] = []
+  /// Those of the sets that ``decisions`` are of, by number.
+  private(set) var checksums: [Int: UInt32] = [:]
 
-  init(
-    decided: Int = 0, lastChecksum: UInt32 = 0, decisions: [ScopeStanding.Decision] = []
-  ) {
-    self.decided = decided
-    self.lastChecksum = lastChecksum
-    self.decisions = decisions
+  init() {}
+
+  init(_ history: ScopeHistory.Client) {
+    decided = history.decided
+    lastChecksum = history.checksum
+    decisions = history.decisions
+    checksums = history.checksums
+  }
+
+  /// What another process has to know of it.
+  var history: ScopeHistory.Client {
+    var history = ScopeHistory.Client(
+      decided: decided, checksum: lastChecksum, decisions: decisions)
+    history.checksums = checksums
+    return history
   }
 
   /// What is to be said of a set before it is looked at.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
     if number == decided, checksum != lastChecksum { return .contradiction }
-    guard let known = decisions.first(where: { $0.number == number }) else { return .contradiction }
+    guard let known = decisions.first(where: { $0.number == number }),
+      checksums[number].map({ $0 == checksum }) ?? true
+    else { return .contradiction }
     return .decided(known.fragmentReplies)
   }
 
@@ -77,6 +90,7 @@ struct ClientDecisions {
   mutating func decide(_ decision: ScopeRecord.Decision, at sequence: Int?) {
     decided = decision.number
     lastChecksum = decision.checksum
+    checksums[decision.number] = decision.checksum
     decisions.append(
       .init(
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence))
@@ -85,7 +99,10 @@ struct ClientDecisions {
   /// The client knows what became of its sets up to a number. The last decision is kept, to recognise its
   /// set by.
   mutating func forget(upTo number: Int) {
-    decisions.removeAll { $0.number <= number && $0.number < decided }
+    let known = decisions.prefix { $0.number <= number && $0.number < decided }
+    if known.isEmpty { return }
+    for decision in known { checksums[decision.number] = nil }
+    decisions.removeFirst(known.count)
   }
 
   /// Those that the client does not know, in order.

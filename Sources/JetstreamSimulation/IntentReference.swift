@@ -45,9 +45,11 @@ struct IntentReference {
   ///
   /// - Parameters:
   ///   - sent: the values that were sent.
+  ///   - bases: what some of them were before, for those who made the set.
   ///   - name: what a UUID of the intent stands for.
   mutating func accept(
-    _ intent: SubmittedSet.Intent, sent: [String: PlainJSON], of set: SubmittedSet,
+    _ intent: SubmittedSet.Intent, sent: [String: PlainJSON], bases: [String: PlainJSON],
+    of set: SubmittedSet,
     name: (String) -> String, _ kinds: [String: PropertyKind]
   ) {
     let uuid = name(intent.uuid)
@@ -79,6 +81,17 @@ struct IntentReference {
         // Of a model that was gone, nobody here knows what it came back with.
         if let sum = sums[key] { sums[key] = steps.reduce(sum) { $0 + ($1["add"]?.whole ?? 0) } }
         if steps.isEmpty { sums[key] = sent[property]?.whole }
+      case .merged(let rule):
+        guard let mine = sent[property], let base = bases[property] else {
+          let value = sent[property]
+          values[key] = intent.isAddition && (value ?? .null) == .null ? nil : value
+          continue
+        }
+        if let theirs = values[key], theirs != base {
+          values[key] = PlainJSON.merged(rule, base: base, theirs: theirs, mine: mine)
+        } else if values[key] != nil {
+          values[key] = mine
+        }
       case .plain, .counter, .reference:
         // In an addition, null may stand for the default.
         let value = sent[property]

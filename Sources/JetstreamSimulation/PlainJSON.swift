@@ -52,6 +52,31 @@ indirect enum PlainJSON: Hashable {
     if case .object(let members) = self { members } else { [:] }
   }
 
+  /// What a rule makes of a property that two have changed, worked out in the plainest way. Nil if the rule
+  /// is not known here.
+  static func merged(
+    _ rule: String, base: PlainJSON, theirs: PlainJSON, mine: PlainJSON
+  ) -> PlainJSON? {
+    switch (rule, theirs, mine) {
+    case ("max", .number(let a), .number(let b)): Double(a)! > Double(b)! ? theirs : mine
+    case ("min", .number(let a), .number(let b)): Double(a)! < Double(b)! ? theirs : mine
+    case ("union", .array(let theirs), .array(let mine)):
+      .array(
+        mine.reduce(theirs.filter { mine.contains($0) || !base.elements.contains($0) }) {
+          $0.contains($1) || base.elements.contains($1) ? $0 : $0 + [$1]
+        })
+    case ("union", .object(let theirs), .object(let mine)):
+      .object(
+        Dictionary(
+          uniqueKeysWithValues: Set(theirs.keys).union(mine.keys).compactMap { key in
+            let isMine = mine[key] != base[key]
+            if mine[key] == nil, isMine, theirs[key] != base[key] { return (key, theirs[key]!) }
+            return (isMine ? mine[key] : theirs[key]).map { (key, $0) }
+          }))
+    default: nil
+    }
+  }
+
   /// The texts of an array.
   var texts: [String] { elements.compactMap(\.text) }
 }

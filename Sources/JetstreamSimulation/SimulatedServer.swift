@@ -113,6 +113,8 @@ final class SimulatedServer {
 enum PropertyKind: Hashable {
   case plain
   case counter
+  /// What several have set at the same time is merged by the rule of this name.
+  case merged(String)
   /// Holds one model.
   case reference
   /// Holds models.
@@ -122,7 +124,10 @@ enum PropertyKind: Hashable {
     switch property.type {
     case .collection: self = .collection
     case .reference, .optional(.reference): self = .reference
-    default: self = property.options.isCounter ? .counter : .plain
+    default:
+      self =
+        property.options.mergeRule.map { .merged($0.name) }
+        ?? (property.options.isCounter ? .counter : .plain)
     }
   }
 }

@@ -146,7 +146,8 @@ extension SimulationRun {
         }
       }
       intents.accept(
-        intent, sent: sent[at]["properties"]?.members ?? [:], of: set,
+        intent, sent: sent[at]["properties"]?.members ?? [:],
+        bases: sent[at]["bases"]?.members ?? [:], of: set,
         name: { $0 == client.ownRoot ? root : $0 }, kinds(of: intent.className))
     }
   }

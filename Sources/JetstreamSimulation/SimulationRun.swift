@@ -195,7 +195,7 @@ final class SimulationRun {
     serverHasEdited = true
     for intent in set.intents {
       intents.accept(
-        intent, sent: intent.values, of: set, name: { $0 }, kinds(of: intent.className))
+        intent, sent: intent.values, bases: [:], of: set, name: { $0 }, kinds(of: intent.className))
     }
   }
 

@@ -5,7 +5,7 @@ import Jetstream
 final class WorkshopBoard: ModelObject {
   @Property var title: String?
   @Property var isOpen = false
-  @Property var palette: [String: Int] = [:]
+  @Property(.merge(.union)) var palette: [String: Int] = [:]
   @Property(.counter) var visits = 0
   @Property var backlog: ModelArray<WorkshopCard> = []
   @Property var active: ModelArray<WorkshopCard> = []
@@ -16,10 +16,10 @@ final class WorkshopBoard: ModelObject {
 /// Something to be done.
 class WorkshopCard: ModelObject {
   @Property var text = ""
-  @Property var weight = 0.0
-  @Property var rank = 0
+  @Property(.merge(.min)) var weight = 0.0
+  @Property(.merge(.max)) var rank = 0
   @Property var color = RGBAColor.red
-  @Property var tags: [String] = []
+  @Property(.merge(.union)) var tags: [String] = []
   @Property var due: Date?
   @Property(.minSyncInterval(.milliseconds(60))) var progress: Float = 0
   @Property(.counter) var votes = 0
@@ -35,8 +35,8 @@ final class WorkshopDraft: WorkshopCard {
 }
 
 extension SimulationWorld {
-  /// A board of cards, with everything that models can have: values of several kinds, counters, a throttled
-  /// property, references, collections and what is moved between them, atomic change sets, and changes
+  /// A board of cards, with everything that models can have: values of several kinds, counters, values that are
+  /// merged by rules, a throttled property, references, collections and what is moved between them, atomic change sets, and changes
   /// that the server rejects.
   public static let workshop = SimulationWorld(
     "Workshop", root: WorkshopBoard.init(uuid:),

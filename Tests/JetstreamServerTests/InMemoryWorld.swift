@@ -59,6 +59,8 @@ final class InMemoryWorld {
   var log: [String] = []
   var authorize: (SessionInfo) -> WireError? = { _ in nil }
   var moreScopes: [String: Scope] = [:]
+  /// Served in place of ``scope``, for models of other classes.
+  var replaced: Scope?
   /// Session, name and params of each fetch.
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
@@ -77,6 +79,7 @@ final class InMemoryWorld {
       authorize: { [unowned self] in authorize($0) },
       fetch: { [unowned self] session, name, params in
         fetches.append((session, name, params))
+        if let replaced, name == replaced.name { return .success(replaced) }
         if name == scope.name { return .success(scope) }
         if let other = moreScopes[name] { return .success(other) }
         return .failure(.rejected("There is no scope \(name)"))
@@ -192,6 +195,7 @@ final class InMemoryWorld {
     for _ in 0..<10_000 {
       for peer in peers { peer.flush() }
       scope.flush()
+      replaced?.flush()
       if !deliverOnce() { return }
     }
     Issue.record("The world goes on for ever.")

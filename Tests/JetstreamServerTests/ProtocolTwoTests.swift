@@ -248,3 +248,28 @@ struct ProtocolTwoTests {
     #expect(request.client == names.first && request.protocol == 2)
   }
 }
+
+@Suite("Two who call themselves the same")
+struct SameNameTests {
+  @Test("A set whose number another one has had is not taken for that one")
+  func sameName() {
+    let world = InMemoryWorld()
+    let configuration = ClientEngine.Configuration()
+    // As after a copy of a disk: both have this name, and number their sets alike.
+    let one = world.addClient(configuration: configuration)
+    let two = world.addClient(configuration: configuration)
+    for client in [one, two] { client.join() }
+    world.settle()
+    for number in 1...3 {
+      one.canvas.likes = number
+      one.scope.flush()
+    }
+    two.canvas.name = "not lost"
+    two.flush()
+    while !one.link!.toServer.isEmpty { world.deliver(one.link!, toServer: true) }
+    world.settle()
+    #expect(world.canvas.name == "not lost" && world.canvas.likes == 3)
+    #expect(one.canvas.name == "not lost" && two.canvas.likes == 3)
+    #expect(one.scope.canonicalJSON == two.scope.canonicalJSON)
+  }
+}

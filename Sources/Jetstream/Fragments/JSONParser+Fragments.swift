@@ -49,8 +49,8 @@ extension JSONParser {
     }
   }
 
-  /// Reads a fragment that has the four fields, and operations perhaps, in any order and nothing else,
-  /// as everybody writes them. Nil for all others, with the position somewhere in them.
+  /// Reads a fragment that has the four fields, and operations and bases perhaps, in any order and nothing
+  /// else, as everybody writes them. Nil for all others, with the position somewhere in them.
   ///
   /// What it throws is what reading the value would throw: everything before that place is in order.
   @inline(__always)
@@ -61,6 +61,7 @@ extension JSONParser {
     var className: String?
     var properties: JSONObject?
     var operations: PropertyOperations?
+    var bases: JSONObject?
     repeat {
       position += 1
       skipWhiteSpace()
@@ -87,6 +88,9 @@ extension JSONParser {
         let read = try object(depth: depth + 1)
         guard let known = try? PropertyOperations(json: .object(read)) else { return nil }
         operations = known
+      } else if bases == nil, take(#""bases""#) {
+        guard takeColon(), next == UInt8(ascii: "{") else { return nil }
+        bases = try object(depth: depth + 1)
       } else {
         return nil
       }
@@ -95,11 +99,11 @@ extension JSONParser {
     guard next == UInt8(ascii: "}"), let kind, let uuid, let className, let properties else {
       return nil
     }
-    if operations != nil, kind == .add { return nil }
+    if operations != nil || bases != nil, kind == .add { return nil }
     position += 1
     return SyncFragment(
       kind, uuid: uuid, className: className, properties: properties,
-      operations: operations ?? [:])
+      operations: operations ?? [:], bases: bases ?? [:])
   }
 
   /// Goes past a fixed text if it comes next.

@@ -3,8 +3,8 @@ import Foundation
 /// What happened to one model: it was added, or some of its properties changed.
 ///
 /// A fragment is plain data. It travels and is stored as
-/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`, with `operations` behind the
-/// properties if there are any.
+/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`, with `operations` and
+/// `bases` behind the properties if there are any.
 ///
 /// Nothing says "removed": a model is gone when no property refers to it any more.
 public struct SyncFragment: Sendable, Hashable {
@@ -32,20 +32,25 @@ public struct SyncFragment: Sendable, Hashable {
   /// change. Peers of the first version of the protocol do not know operations; they are sent values.
   public var operations: PropertyOperations
 
+  /// What some of the properties of a change were before, for a server that has to merge them with what
+  /// others have set; see ``MergeRule``.
+  public var bases: JSONObject
+
   /// Makes a fragment.
   public init(
     _ kind: Kind, uuid: UUID, className: String, properties: JSONObject,
-    operations: PropertyOperations = [:]
+    operations: PropertyOperations = [:], bases: JSONObject = [:]
   ) {
     self.kind = kind
     self.uuid = uuid
     self.className = className
     self.properties = properties
     self.operations = operations
+    self.bases = bases
   }
 
-  /// Reads a fragment. All four fields are required, for changes too, `operations` are not; other keys
-  /// are ignored.
+  /// Reads a fragment. All four fields are required, for changes too, `operations` and `bases` are not;
+  /// other keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -69,16 +74,23 @@ public struct SyncFragment: Sendable, Hashable {
       }
       self.operations = try PropertyOperations(json: operations)
     }
+    if let bases = object["bases"] {
+      guard case .object(let bases) = bases, kind == .change else {
+        throw .invalid(field: "bases", problem: "should be an object, in a change")
+      }
+      self.bases = bases
+    }
   }
 
   /// The fragment as JSON, with its keys in the order `type`, `uuid`, `clsName`, `properties`,
-  /// `operations`.
+  /// `operations`, `bases`.
   public var json: JSONValue {
     var object: JSONObject = [
       "type": .string(kind.rawValue), "uuid": .string(uuid.wireText),
       "clsName": .string(className), "properties": .object(properties),
     ]
     if !operations.isEmpty { object.append(newKey: "operations", operations.json) }
+    if !bases.isEmpty { object.append(newKey: "bases", .object(bases)) }
     return .object(object)
   }
 
@@ -101,6 +113,10 @@ public struct SyncFragment: Sendable, Hashable {
     if !operations.isEmpty {
       output.append(fixed: ",\"operations\":")
       operations.write(to: &output)
+    }
+    if !bases.isEmpty {
+      output.append(fixed: ",\"bases\":")
+      JSONWriter.write(bases, sorted: false, to: &output)
     }
     output.append("}")
   }

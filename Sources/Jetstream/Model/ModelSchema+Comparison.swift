@@ -48,6 +48,7 @@ extension ModelSchema.Property {
     compare(
       options.isCounter ? "sent as what was added" : "sent as its value",
       other.options.isCounter ? "sent as what was added" : "sent as its value")
+    compare(merging, other.merging)
     if makesModels != other.makesModels {
       lines.append(
         makesModels ? "begins with models, began without." : "begins without models, began with.")
@@ -55,6 +56,10 @@ extension ModelSchema.Property {
     let (new, old) = (defaultValue.canonicalText, other.defaultValue.canonicalText)
     if new != old { lines.append("begins as \(new), began as \(old).") }
     return lines
+  }
+
+  private var merging: String {
+    options.mergeRule.map { "merged by \($0.name)" } ?? "what was written last"
   }
 
   private var interval: String {

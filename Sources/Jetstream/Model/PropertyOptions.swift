@@ -18,6 +18,8 @@ public struct PropertyOptions: Sendable, Hashable {
 
   /// Whether changes of the property are sent as what was added; see ``counter``.
   public private(set) var isCounter = false
+  /// What becomes of values that several have set at the same time; see ``merge(_:)``.
+  public private(set) var mergeRule: MergeRule?
 
   /// No options.
   public init() {}
@@ -61,12 +63,23 @@ public struct PropertyOptions: Sendable, Hashable {
     return options
   }
 
+  /// What several replicas have set the property to at the same time becomes what `rule` makes of it,
+  /// instead of what the server has ordered last.
+  ///
+  /// For properties that hold values. A change of the property carries the value before.
+  public static func merge(_ rule: MergeRule) -> PropertyOptions {
+    var options = PropertyOptions()
+    options.mergeRule = rule
+    return options
+  }
+
   /// These options with what `other` says in front of them.
   public func merging(_ other: PropertyOptions) -> PropertyOptions {
     var result = self
     if other.isLocal { result.isLocal = true }
     if other.isCounter { result.isCounter = true }
     result.wireName = other.wireName ?? wireName
+    result.mergeRule = other.mergeRule ?? mergeRule
     result.minSyncInterval = other.minSyncInterval ?? minSyncInterval
     return result
   }
@@ -85,6 +98,7 @@ extension PropertyOptions: CustomStringConvertible {
     var parts: [String] = []
     if isLocal { parts.append("local") }
     if isCounter { parts.append("counter") }
+    if let mergeRule { parts.append("merged by \(mergeRule.name)") }
     if let wireName { parts.append("on the wire: \(wireName)") }
     if let minSyncInterval { parts.append("at most every \(minSyncInterval)") }
     return parts.joined(separator: ", ")

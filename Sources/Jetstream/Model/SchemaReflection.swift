@@ -27,6 +27,12 @@ enum SchemaReflection {
       precondition(
         !options.isCounter || field.access.valueType is any FixedWidthInteger.Type,
         "\(modelClass).\(field.name) is a counter, but no whole number.")
+      precondition(
+        options.mergeRule == nil || field.access.valueType._storageKind == .plain,
+        "\(modelClass).\(field.name) holds models, which need no merge rule.")
+      precondition(
+        options.mergeRule == nil || !options.isCounter,
+        "\(modelClass).\(field.name) is a counter, and needs no merge rule.")
       let (defaultValue, makesModels) = defaultValue(of: field, at: start + field.offset)
       properties.append(
         ModelSchema.Property(

@@ -63,6 +63,10 @@ extension ModelRecord {
         } else {
           result.now.values.append(newKey: property.wireName, new)
           result.before.values.append(newKey: property.wireName, old)
+          if property.options.mergeRule != nil {
+            result.now.bases.append(newKey: property.wireName, old)
+            result.before.bases.append(newKey: property.wireName, new)
+          }
         }
       } else {
         let new = model.list(of: property)
@@ -90,13 +94,15 @@ struct PropertyDifferences {
   struct Content {
     var values = JSONObject()
     var operations = PropertyOperations()
+    /// The values on the other side, of properties that are merged by a rule.
+    var bases = JSONObject()
 
     var isEmpty: Bool { values.isEmpty && operations.isEmpty }
 
     func fragment(of record: ModelRecord) -> SyncFragment {
       SyncFragment(
         .change, uuid: record.uuid, className: record.wireClassName, properties: values,
-        operations: operations)
+        operations: operations, bases: bases)
     }
   }
 

@@ -80,7 +80,7 @@ struct PendingOverlay {
       guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
       let entry = entries.remove(at: at)
       if isAccepted {
-        base = .known(entry.submitted ?? entry.change.applied(to: confirmed(), asValue: false))
+        base = .known(entry.submitted ?? entry.change.accepted(on: confirmed()))
         late = []
       }
       shown = nil
@@ -91,6 +91,7 @@ struct PendingOverlay {
       switch entries.removeFirst().change {
       case .assign(let value): (base, late) = (.known(value), [])
       case .operations(let operations, _): late += operations
+      case .merge(let value, _, _, _): (base, late) = (.known(value), [])
       }
     }
 
@@ -160,6 +161,7 @@ struct PendingOverlay {
   /// confirmed value and what it does.
   func isFirst(_ set: Int, of key: PropertyKey) -> Bool {
     guard let first = columns[key]?.entries.first else { return false }
+    if case .merge = first.change { return false }
     return first.set == set && first.submitted == nil
   }
 

@@ -112,7 +112,8 @@ extension Replica {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         overlay.add(
-          set: number, key: name, .assign(PropertyContent(value)), base: .known(content(of: name)))
+          set: number, key: name, assignment(of: value, to: key, by: fragment),
+          base: .known(content(of: name)))
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)

@@ -160,7 +160,7 @@ package final class Replica {
       let before = bases[fragment.uuid] ?? [:]
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        let change = PendingChange.assign(PropertyContent(value))
+        let change = assignment(of: value, to: key, by: fragment)
         overlay.add(
           set: number, key: name, change, base: .known(PropertyContent(before[key] ?? .null)))
         if !batch.isEmpty { cover(name, showing: PropertyContent(value)) }
@@ -184,6 +184,20 @@ package final class Replica {
         madeAt: scope.ticker.now))
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
+  }
+
+  /// What a change of ours makes of a property.
+  func assignment(
+    of value: JSONValue, to key: String, by fragment: SyncFragment
+  ) -> PendingChange {
+    // Mostly there is no rule, and nothing is looked for.
+    if !fragment.bases.isEmpty, let base = fragment.bases[key],
+      let property = scope.schema(of: fragment)?[wireName: key],
+      let rule = property.options.mergeRule
+    {
+      return .merge(PropertyContent(value), base: PropertyContent(base), rule, property)
+    }
+    return .assign(PropertyContent(value))
   }
 
   /// Sends the sets that wait through `send`, which gives the message's index, while `hasRoom` says of the
