@@ -189,6 +189,7 @@ final class SimulatedClient {
   /// What is waited for, in words.
   var restlessness: String? {
     if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
+    if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
     if engine.status != .online { return "is \(engine.status)" }
     return hasFetched ? nil : "has not got the scope"
   }

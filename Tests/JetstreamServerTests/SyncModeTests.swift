@@ -278,6 +278,37 @@ struct SyncModeTests {
     expectEqual()
   }
 
+  @Test(
+    "A sync that begins while the modes change asks for what was missed when all is sent, and ends")
+  func hasty() {
+    var configuration = ClientEngine.Configuration()
+    configuration.sendWindow.messages = 1
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.settle()
+    func setMode(_ mode: SyncMode) {
+      client.engine.setMode(mode, of: client.scope, now: world.now)
+    }
+    setMode(.paused)
+    setMode(.realtime)
+    // The server is asked for everything, and has not answered.
+    while !client.link!.toServer.isEmpty { world.deliver(client.link!, toServer: true) }
+    world.deliver(client.link!, toServer: false)
+    #expect(!client.link!.toServer.isEmpty)
+    setMode(.paused)
+    for number in 1...3 {
+      client.canvas.likes = number
+      client.scope.flush()
+      other.canvas.shapes.append(Shape())
+      other.flush()
+    }
+    let outcome = Outcome()
+    client.engine.sync(client.scope, now: world.now) { outcome.result = $0 }
+    world.exchange()
+    #expect(outcome.isSuccess && client.engine.pendingCount == 0)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
   @Test("More sets than may be on their way at one time go out one batch after the other")
   func batches() {
     var configuration = ClientEngine.Configuration()

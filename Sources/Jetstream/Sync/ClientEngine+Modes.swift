@@ -80,7 +80,7 @@ extension ClientEngine {
   func goOn(with replica: Replica) {
     guard state == .online, replica.scopeIndex != nil, !isFetching(replica) else { return }
     if version > 1, let tell = replica.nextTell {
-      replica.round?.isAsked = true
+      if tell != .nothing, replica.hasSentRound { replica.round?.isAsked = true }
       return send(fetch: replica, tell: tell)
     }
     guard replica.hasFinishedRound, let round = replica.round else { return }

@@ -21,13 +21,17 @@ extension Replica {
     let isLive = mode == .realtime
     if needsState { return isLive ? .everything : .missed }
     guard hasState else { return nil }
-    if let round, !round.isAsked,
-      sentCount == pending.count || pending[sentCount].number > round.upTo
-    {
+    if round?.isAsked == false, hasSentRound {
       return isLive ? .everything : .missed
     }
     if isLive { return asked == .everything && !hasMissed ? nil : .everything }
     return asked == .everything ? .nothing : nil
+  }
+
+  /// Whether all sets are sent that the exchange is about.
+  var hasSentRound: Bool {
+    guard let round else { return false }
+    return sentCount == pending.count || pending[sentCount].number > round.upTo
   }
 
   /// Whether all is sent and taken in that the exchange is about.
