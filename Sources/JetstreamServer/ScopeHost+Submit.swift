@@ -39,11 +39,8 @@ extension ScopeHost {
           before[name] = before[name] ?? current
           if property.isCollection {
             applied.properties[key] = merged(value, current, name, submitter)
-          } else if let rule = property.options.mergeRule, let base = fragment.bases[key],
-            !property.areSame(base, current)
-          {
-            applied.properties[key] = rule.value(
-              .init(base: base, theirs: current, mine: value))
+          } else if let base = fragment.bases[key] {
+            applied.properties[key] = property.merged(value, onto: current, base: base)
           }
         }
       } else if let kept = check.keptModel(fragment.uuid) {

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 import JetstreamServer
 import Testing
@@ -245,8 +246,18 @@ struct MergeRuleValueTests {
 
   @Test("It makes no difference whether a number has come over the wire")
   func forms() {
-    #expect(value(.union, ["k": .double(1)], ["k": 1], [:]) == [:])
-    #expect(value(.union, [.float(1.1)], [.double(1.1), 2], []) == [2])
+    final class Marks: ModelObject {
+      @Property(.merge(.union)) var numbers: [Double] = []
+      @Property(.merge(.max)) var last: Date?
+    }
+    let schema = Marks().schema
+    let (numbers, last) = (schema[wireName: "numbers"]!, schema[wireName: "last"]!)
+    #expect(numbers.merged(.array([]), onto: [.double(1), 2], base: [1]) == [.double(2)])
+    #expect(numbers.merged([3], onto: [.double(1)], base: [1]) == [3], "nobody else has changed it")
+    // Dates are read in two forms.
+    let (early, late) = ("2026-01-01T00:00:00Z" as JSONValue, 1_800_000_000 as JSONValue)
+    #expect(last.areSame(last.merged(early, onto: late, base: .null), late))
+    #expect(last.areSame(last.merged(late, onto: early, base: .null), late))
   }
 
   @Test("Unions of what has another form are what was written last")

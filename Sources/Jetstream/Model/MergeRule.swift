@@ -15,8 +15,7 @@
 /// replicas add to a number adds up with ``PropertyOptions/counter``; collections of models need no rule.
 /// Peers of version 1 of the protocol do not say what they knew: what they write counts.
 public struct MergeRule: Sendable {
-  /// The three values that a rule has to make one of, as JSON. Whole numbers come as integers, of whatever
-  /// type the property is.
+  /// The three values that a rule has to make one of, as the property's type writes them.
   public struct Conflict: Sendable, Hashable {
     /// What the property was when the change was made.
     public let base: JSONValue
@@ -48,7 +47,7 @@ public struct MergeRule: Sendable {
     return MergeRule(name: name, resolve: resolve)
   }
 
-  /// The larger value counts: of numbers, dates, texts by their code points, and truth values, with false as
+  /// The larger value counts: of numbers, dates, texts as Swift orders them, and truth values, with false as
   /// the smaller one. No value is smaller than any.
   public static let max = MergeRule(name: "max") { conflict in
     JSONValue.isLess(conflict.theirs, conflict.mine) == false ? conflict.theirs : conflict.mine
@@ -67,12 +66,7 @@ public struct MergeRule: Sendable {
   public static let union = MergeRule(name: "union") { $0.united }
 
   /// The value that counts.
-  package func value(_ conflict: Conflict) -> JSONValue {
-    // What has come over the wire and what has not is to look the same.
-    resolve(
-      Conflict(
-        base: conflict.base.plain, theirs: conflict.theirs.plain, mine: conflict.mine.plain))
-  }
+  package func value(_ conflict: Conflict) -> JSONValue { resolve(conflict) }
 }
 
 extension MergeRule: Hashable {
@@ -81,6 +75,17 @@ extension MergeRule: Hashable {
 
   /// Hashes the name.
   public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}
+
+extension ModelSchema.Property {
+  /// What becomes of a value that is set where others may have set another one since it was `base`: the value
+  /// itself if they have not, or if there is no rule.
+  package func merged(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
+    guard let rule = options.mergeRule, !areSame(theirs, base) else { return mine }
+    // What has come over the wire and what has not is to look the same.
+    func normal(_ json: JSONValue) -> JSONValue { access.normalized(json) ?? json }
+    return rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine)))
+  }
 }
 
 extension MergeRule.Conflict {
@@ -122,17 +127,6 @@ extension JSONValue {
     default:
       guard let a = a.number, let b = b.number else { return nil }
       return a < b
-    }
-  }
-
-  /// The value with each number in the form in which it would be read from a text.
-  fileprivate var plain: JSONValue {
-    switch self {
-    case .float(let value): JSONValue.double(Double("\(value)") ?? Double(value)).plain
-    case .double(let value): Int64(exactly: value).map { .integer($0) } ?? self
-    case .array(let elements): .array(elements.map(\.plain))
-    case .object(let members): .object(JSONObject(members.map { ($0.key, $0.value.plain) }))
-    default: self
     }
   }
 

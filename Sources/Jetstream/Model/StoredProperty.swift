@@ -30,6 +30,8 @@ protocol StoredProperty: SendableMetatype {
   static func accepts(_ json: JSONValue) -> Bool
   /// Whether two JSON values are read as the same plain value.
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
+  /// The JSON as the property's type would write it; nil if it cannot be read.
+  static func normalized(_ json: JSONValue) -> JSONValue?
   /// Stores a reference or a list again that was there before, without notifying.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }
@@ -63,6 +65,8 @@ extension Property: StoredProperty {
     guard let a = Value.decode(a), let b = Value.decode(b) else { return false }
     return Value.isSame(a, b)
   }
+
+  static func normalized(_ json: JSONValue) -> JSONValue? { Value.decode(json)?.jsonValue }
 
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
     Value._isSame(json, at: address)

@@ -252,6 +252,8 @@ extension WeakReference: StoredProperty {
     return WeakLink.isSame(a, b)
   }
 
+  static func normalized(_ json: JSONValue) -> JSONValue? { json }
+
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
     guard let new = WeakLink<Target>.decode(json) else { return false }
     assign(new, to: model, at: offset)

@@ -91,7 +91,7 @@ struct PendingOverlay {
       switch entries.removeFirst().change {
       case .assign(let value): (base, late) = (.known(value), [])
       case .operations(let operations, _): late += operations
-      case .merge(let value, _, _, _): (base, late) = (.known(value), [])
+      case .merge(let value, _, _): (base, late) = (.known(value), [])
       }
     }
 

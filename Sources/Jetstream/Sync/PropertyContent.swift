@@ -59,37 +59,36 @@ enum PendingChange {
   ///   operations.
   case operations([PropertyOperation], value: JSONValue?)
   /// A value for a property that a rule merges, if it is not what it was when the value was set.
-  case merge(PropertyContent, base: PropertyContent, MergeRule, ModelSchema.Property)
+  case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
 
   func applied(to base: PropertyContent, asValue: Bool) -> PropertyContent {
     switch self {
     case .assign(let value): value
     case .operations(_, let value?) where asValue: .json(value)
     case .operations(let operations, _): base.applying(operations)
-    case .merge(let mine, let before, let rule, let property):
-      Self.merge(mine, base, before: before, rule, property)
+    case .merge(let mine, let before, let property):
+      Self.merge(mine, base, before: before, property)
     }
   }
 
   private static func merge(
-    _ mine: PropertyContent, _ theirs: PropertyContent, before: PropertyContent, _ rule: MergeRule,
+    _ mine: PropertyContent, _ theirs: PropertyContent, before: PropertyContent,
     _ property: ModelSchema.Property
   ) -> PropertyContent {
-    let (base, current) = (before.json, theirs.json)
-    if theirs == before || property.areSame(current, base) { return mine }
-    let value = rule.value(.init(base: base, theirs: current, mine: mine.json))
+    if theirs == before { return mine }
+    let value = property.merged(mine.json, onto: theirs.json, base: before.json)
     // The server will reject anything else.
     return property.accepts(value) ? PropertyContent(value) : mine
   }
 
   /// What a server makes of it that says that it has done what it was sent.
   func accepted(on base: PropertyContent) -> PropertyContent {
-    if case .merge(let value, _, _, _) = self { value } else { applied(to: base, asValue: false) }
+    if case .merge(let value, _, _) = self { value } else { applied(to: base, asValue: false) }
   }
 
   func collect(into result: inout Set<UUID>) {
     switch self {
-    case .assign(let value), .merge(let value, _, _, _): value.collect(into: &result)
+    case .assign(let value), .merge(let value, _, _): value.collect(into: &result)
     case .operations(let operations, _):
       for operation in operations { if let uuid = operation.model { result.insert(uuid) } }
     }

@@ -192,10 +192,9 @@ package final class Replica {
   ) -> PendingChange {
     // Mostly there is no rule, and nothing is looked for.
     if !fragment.bases.isEmpty, let base = fragment.bases[key],
-      let property = scope.schema(of: fragment)?[wireName: key],
-      let rule = property.options.mergeRule
+      let property = scope.schema(of: fragment)?[wireName: key], property.options.mergeRule != nil
     {
-      return .merge(PropertyContent(value), base: PropertyContent(base), rule, property)
+      return .merge(PropertyContent(value), base: PropertyContent(base), property)
     }
     return .assign(PropertyContent(value))
   }

@@ -19,6 +19,7 @@ extension Message {
   private static func roughSize(_ fragments: [SyncFragment]) -> Int {
     fragments.reduce(0) {
       $0 + 96 + $1.className.utf8.count + $1.properties.roughSize + $1.operations.roughSize
+        + ($1.bases.isEmpty ? 0 : 10 + $1.bases.roughSize)
     }
   }
 }
