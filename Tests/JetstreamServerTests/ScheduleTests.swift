@@ -3,7 +3,7 @@ import JetstreamServer
 import Testing
 
 /// An app that says when the network may be used, and a server that says when to come back.
-@Suite("Scheduling")
+@Suite("Scheduling", .paced)
 struct ScheduleTests {
   private let world = InMemoryWorld()
   private let client: WorldClient

@@ -3,7 +3,7 @@ import JetstreamServer
 import Testing
 
 /// A client that takes in less than there is to tell is told the rest when it has caught up.
-@Suite("Clients that are slow")
+@Suite("Clients that are slow", .paced)
 struct SlowClientTests {
   private let world: InMemoryWorld
   private let writer: WorldClient

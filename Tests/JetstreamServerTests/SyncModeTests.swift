@@ -3,7 +3,7 @@ import JetstreamServer
 import Testing
 
 /// What a scope sends and takes in, and when.
-@Suite("Sync modes")
+@Suite("Sync modes", .paced)
 struct SyncModeTests {
   private let world = InMemoryWorld()
   private let client: WorldClient
