@@ -28,31 +28,40 @@ extension ServerEngine {
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
-      let (standing, since) = host.standing(of: client, fetch)
-      let reply = ScopeFetchReply(
-        replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
-      session.subscriptions[scopeIndex].limit = fetch.tell == .everything ? nil : host.sequence
-      if fetch.tell == .nothing { return tell(session, of: host, [.scopeFetchReply(reply)]) }
-      guard let since else {
-        return tell(
-          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
-      }
-      tell(session, of: host, [.scopeFetchReply(reply)])
-      session.subscriptions[scopeIndex].told = since
-      session.subscriptions[scopeIndex].ownUpTo = standing.position.sequence
-      session.subscriptions[scopeIndex].isBehind = true
-      catchUp(session, at: scopeIndex)
+      answer(fetch, of: session, at: scopeIndex) { state(of: scope, root, at: scopeIndex) }
     }
+  }
+
+  /// Answers a client that numbers its sets, and tells it what it asks for.
+  private func answer(
+    _ fetch: ScopeFetch, of session: ServerSession, at scopeIndex: Int, state: () -> Message
+  ) {
+    let subscription = session.subscriptions[scopeIndex]
+    let host = subscription.host
+    let (standing, since) = host.standing(of: subscription.client, fetch)
+    let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
+    let told = ServerSession.Told(
+      since: fetch.tell == .nothing ? nil : since, upTo: host.sequence,
+      isLimited: fetch.tell != .everything)
+    let state = fetch.tell == .nothing || since != nil ? nil : state()
+    // What was promised before is kept first: until then it is told from where it was.
+    whenStored(host, for: session) { session in
+      session.queue(.scopeFetchReply(reply))
+      if let state { session.queue(state) }
+      session.begin(told, at: scopeIndex)
+    }
+    catchUp(session, at: scopeIndex)
   }
 
   /// Goes on telling a session of a scope what it has not been told for want of room.
   func catchUp(_ session: ServerSession, at scopeIndex: Int) {
     let host = session.subscriptions[scopeIndex].host
     // What is accepted from here on is offered behind this.
-    let last = session.subscriptions[scopeIndex].limit ?? host.sequence
+    let sequence = host.sequence
     whenStored(host, for: session) { [weak self] session in
-      let told = session.subscriptions[scopeIndex].told
-      guard session.subscriptions[scopeIndex].isBehind else { return }
+      let subscription = session.subscriptions[scopeIndex]
+      guard subscription.isBehind else { return }
+      let (told, last) = (subscription.told, subscription.limit ?? sequence)
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, at: scopeIndex)
       } else {
@@ -81,16 +90,12 @@ extension ServerEngine {
     }
   }
 
-  /// A scope that is fetched again keeps its number and is told nothing twice.
+  /// A scope that is fetched again keeps its number.
   private func subscribe(
     _ session: ServerSession, to host: ScopeHost, as client: UUID?
   ) -> Int {
     if let known = session.subscriptions.firstIndex(where: { $0.host === host }) {
       session.subscriptions[known].client = client
-      session.subscriptions[known].later = []
-      session.subscriptions[known].isBehind = false
-      session.subscriptions[known].limit = nil
-      session.subscriptions[known].told = host.sequence
       return known
     }
     session.subscriptions.append(.init(host: host, client: client))

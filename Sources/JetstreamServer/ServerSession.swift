@@ -48,6 +48,16 @@ final class ServerSession {
     }
   }
 
+  /// What a session is told of a scope that it asks for, once or again.
+  struct Told {
+    /// What it knows already; nil if it is told nothing that was before, or all of it as a state.
+    let since: Int?
+    /// How far the scope is.
+    let upTo: Int
+    /// Whether it is told nothing that comes after that.
+    let isLimited: Bool
+  }
+
   let number: Int
   let info: SessionInfo
   /// The version of the protocol that the session speaks.
@@ -130,6 +140,16 @@ final class ServerSession {
       }
       subscriptions[at].proven = proven
     }
+  }
+
+  /// The session has asked for a scope: what it was told of it before counts no more. The answer has told how
+  /// all sets were decided whose replies have waited.
+  func begin(_ told: Told, at scopeIndex: Int) {
+    subscriptions[scopeIndex].later = []
+    subscriptions[scopeIndex].limit = told.isLimited ? told.upTo : nil
+    subscriptions[scopeIndex].told = told.since ?? told.upTo
+    subscriptions[scopeIndex].ownUpTo = told.upTo
+    subscriptions[scopeIndex].isBehind = told.since != nil
   }
 
   /// Tells the session what was accepted; a client that cannot keep up is told later.

@@ -121,6 +121,39 @@ struct SlowClientTests {
     #expect(world.endedSessions.isEmpty)
   }
 
+  @Test("A scope that is asked for again while the server writes its history is told from there")
+  func askedAgain() throws {
+    var made = 0
+    try world.server.host(world.scope, history: nil) { _ in made += 1 }
+    func store() { world.server.stored(made, of: world.scope) }
+    func write(_ numbers: Range<Int>) {
+      for number in numbers {
+        self.write(number..<number + 1)
+        store()
+        deliver(writer)
+      }
+    }
+    write(0..<24)
+    reader.canvas.likes = 5
+    reader.flush()
+    let link = try #require(reader.link)
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    store()
+    #expect(world.canvas.likes == 5 && reader.engine.pendingCount == 1)
+    // Room is made for more, and the scope is asked for again, before the next record is kept.
+    self.write(24..<25)
+    while !link.toClient.isEmpty { world.deliver(link, toServer: false) }
+    #expect(reader.engine.pendingCount == 1)
+    reader.engine.sync(reader.scope, now: world.now) { _ in }
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    store()
+    deliver(reader)
+    store()
+    world.settle()
+    #expect(reader.rejections.isEmpty && reader.canvas.likes == 5)
+    expectAgreement(25)
+  }
+
   @Test("A client too far behind in both of its scopes loses its session and starts again")
   func forgotten() throws {
     let notes = Canvas()
