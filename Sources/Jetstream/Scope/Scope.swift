@@ -254,11 +254,11 @@ public final class Scope: TickClient {
     if record.observers != nil || unknown != nil { unknownEnters(record) }
   }
 
-  /// Whether the model stands only in properties that are local, or that were changed here and not
-  /// told yet: so others do not know it, although what they did brings it into the scope.
+  /// Whether the model stands only in properties that are local, or its own, or that were changed here and
+  /// not told yet: so others do not know it, although what they did brings it into the scope.
   private func isLocalAddition(_ record: ModelRecord) -> Bool {
     record.parents.all.allSatisfy {
-      $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
+      $0.parent === record || $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
         || $0.parent.isChanged($0.index)
     }
   }

@@ -190,7 +190,7 @@ final class Forest {
   var map: String {
     let nodes = order.compactMap { id in
       reference.nodes[id].map { node in
-        "#\(id) in \(reference.scope(of: id).map { "\($0)" } ?? "none"): "
+        "#\(id) \(node.uuid.uuidString.prefix(4)) in \(reference.scope(of: id).map { "\($0)" } ?? "none"): "
           + node.children.map { "\($0.key) #\($0.child)" }.joined(separator: ", ")
       }
     }

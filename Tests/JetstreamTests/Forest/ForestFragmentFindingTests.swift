@@ -65,6 +65,25 @@ import Testing
     #expect(added.map(\.uuid) == [shared.uuid])
   }
 
+  @Test("J051: a model that only local properties and itself hold is added like others")
+  func localHoldsItself() {
+    let (root, inner, local) = (Plant(), Plant(), Plant())
+    let scope = manualScope(root)
+    inner.picks.append(local)
+    local.others.append(local)
+    local.picks.append(inner)
+    root.items.append(inner)
+    scope.flush()
+    // It is away with what holds it, and others bring that back.
+    root.items = []
+    scope.apply([change(of: root, ["left": .string(inner.uuid.wireText)])])
+    #expect(local.scope === scope)
+    scope.flush()
+    let addition = scope.changeSets { root.others.append(local) }
+    let added = addition.flatMap(\.fragments).filter { $0.kind == .add }
+    #expect(added.map(\.uuid) == [local.uuid])
+  }
+
   @Test("J051: what was put into a model that was away is added when others bring the model back")
   func newBelowReturned() {
     let (root, away, new, below) = (Plant(), Plant(), Plant(), Plant())
