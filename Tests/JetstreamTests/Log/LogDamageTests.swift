@@ -161,8 +161,8 @@ struct LogDamageTests {
       let mask =
         number.isMultiple(of: 2)
         ? 1 << UInt8(number / 2 % 8) : UInt8.random(in: 1...255, using: &random)
-      disk.files[name]![position] ^= mask
-      defer { disk.files[name]![position] ^= mask }
+      disk.flip(name, at: position, mask: mask)
+      defer { disk.flip(name, at: position, mask: mask) }
       checked += 1
       if isAll, let first = LogNames.first(ofSegment: name), position > headers[name]! {
         // What checking everything does with this segment; the others are as they were.

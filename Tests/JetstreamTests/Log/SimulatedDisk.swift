@@ -75,6 +75,7 @@ final class SimulatedDisk: LogDirectory {
     get { state.withLock { state in state.names.compactMapValues { state.inodes[$0]?.bytes } } }
     set {
       state.withLock { state in
+        state.inodes = [:]
         state.names = [:]
         state.changes = []
         for (name, bytes) in newValue {
@@ -84,6 +85,15 @@ final class SimulatedDisk: LogDirectory {
         }
         state.durableNames = state.names
       }
+    }
+  }
+
+  /// Changes the bits of one byte of a file that are set in `mask`; a second time, it is what it was.
+  func flip(_ file: String, at position: Int, mask: UInt8) {
+    state.withLock { state in
+      let inode = state.names[file]!
+      state.inodes[inode]!.bytes[position] ^= mask
+      state.inodes[inode]!.durable[position] ^= mask
     }
   }
 
