@@ -54,6 +54,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var storedRecords = 0
   /// What waits for records to be kept.
   var untold: [(records: Int, action: () -> Void)] = []
+  /// What the scope comes to, for clients that compare.
+  private(set) lazy var digest = ScopeDigest(scope)
   /// How many sessions know no operations: for them everything is named as values, too.
   var valueSessions = 0
   /// Called with the server's own changes, after they were given a number.

@@ -37,7 +37,7 @@ extension ServerEngine {
     guard count > 0, count >= limit.messages || session.unacknowledgedBytes >= limit.bytes else {
       return
     }
-    session.outbox.append(session.ping())
+    session.outbox.append(.ping(session.ping()))
     waiting.append(session)
   }
 
@@ -92,6 +92,7 @@ extension ServerEngine {
       session.outbox = resend
       waiting.append(session)
     }
+    for difference in ping.differences { repair(difference, of: session) }
     for scopeIndex in session.subscriptions.indices {
       // Who is too far behind in one scope has lost the session, and with it all others.
       guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }

@@ -80,7 +80,7 @@ extension ServerEngine {
 
   /// Does something that has a session told, once all that was made of the scope is kept; unless the
   /// session is over by then.
-  private func whenStored(
+  func whenStored(
     _ host: ScopeHost, for session: ServerSession, _ action: @escaping (ServerSession) -> Void
   ) {
     host.whenStored { [weak self, weak session] in

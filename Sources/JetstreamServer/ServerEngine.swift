@@ -161,7 +161,10 @@ package final class ServerEngine {
       if session.expiresAt <= now {
         end(session, code: 4097, reason: "")
       } else if let pingAt = session.pingAt, pingAt <= now {
-        session.outbox.append(session.ping())
+        let checks = checks(for: session)
+        var ping = session.ping()
+        ping.checks = checks
+        session.outbox.append(.ping(ping))
         waiting.append(session)
         schedulePing(session)
       }

@@ -107,11 +107,9 @@ final class ServerSession {
   }
 
   /// A ping that acknowledges, and says what was sent.
-  func ping() -> Message {
+  func ping() -> Ping {
     (acknowledgedIndex, unacknowledgedBytes) = (channel.highestReceived, 0)
-    return .ping(
-      Ping(
-        ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil))
+    return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 
   /// Takes what a ping proves of what the client knew when it made the messages behind it.

@@ -233,6 +233,10 @@ final class WorldClient {
   /// The token of each attempt to connect.
   var tokens: [String?] = []
   var sent: [[UInt8]] = []
+  /// Every message that came.
+  var heard: [Message] = []
+  /// The models of each repair.
+  var repaired: [[UUID]] = []
   private(set) var engine: ClientEngine!
 
   init(
@@ -263,6 +267,7 @@ final class WorldClient {
     switch event {
     case .rejected(_, let fragment, let error):
       rejections.append("\(fragment.className): \(error.message)")
+    case .repaired(_, let models): repaired.append(models)
     default: events.append("\(event)")
     }
   }
@@ -283,7 +288,9 @@ extension WorldClient: WorldPeer {
   func opened(_ link: InMemoryWorld.Link) { engine.opened(link.number, now: world.now) }
 
   func received(_ frame: [UInt8], on link: InMemoryWorld.Link) {
-    engine.received(link.number, InMemoryWorld.decode(frame), now: world.now)
+    let messages = InMemoryWorld.decode(frame)
+    for case .success(let message) in (try? messages.get()) ?? [] { heard.append(message) }
+    engine.received(link.number, messages, now: world.now)
     #expect(engine.brokenInvariants() == [])
   }
 

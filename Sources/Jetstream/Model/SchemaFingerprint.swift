@@ -12,17 +12,12 @@ public struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomStr
 
   /// Reads what ``description`` gives; nil for anything but 16 hexadecimal digits.
   public init?(_ text: String) {
-    guard text.utf8.count == 16, text.utf8.allSatisfy({ $0 != 0x2B && $0 != 0x2D }),
-      let value = UInt64(text, radix: 16)
-    else { return nil }
+    guard let value = UInt64(hexText: text) else { return nil }
     rawValue = value
   }
 
   /// The number as 16 hexadecimal digits.
-  public var description: String {
-    let digits = String(rawValue, radix: 16)
-    return String(repeating: "0", count: 16 - digits.count) + digits
-  }
+  public var description: String { rawValue.hexText }
 
   /// The fingerprint of some texts in their order: FNV-1a over their UTF-8, each followed by a byte
   /// that no UTF-8 contains.

@@ -32,6 +32,9 @@ public final class Client {
   /// was restored from an old copy, or began anew. ``historyLoss`` says what becomes of what it has not
   /// decided.
   public let onHistoryLoss = Signal<Scope>()
+  /// Fires when a scope was found not to be what the server has, and was put right: client and server
+  /// compare digests with each ping. That means a defect, in the app or in this framework, so tell somebody.
+  public let onRepair = Signal<Repair>()
   /// Fires with a sentence for each message that was skipped and each connection that failed.
   public let onDiagnostic = Signal<String>()
 
@@ -55,6 +58,15 @@ public final class Client {
     public let fragment: SyncFragment
     /// Why.
     public let error: WireError
+  }
+
+  /// What has had to be put right in a scope.
+  public struct Repair {
+    /// The scope.
+    public let scope: Scope
+    /// The models that were not what the server has, or that were missing. Not those that the server does not
+    /// have: they are gone.
+    public let models: [UUID]
   }
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
@@ -199,6 +211,7 @@ public final class Client {
     case .skipped(let text): onDiagnostic.fire(text)
     case .waitingRepliesChanged(let count): onPendingCountChange.fire(count)
     case .historyLost(let scope): onHistoryLoss.fire(scope)
+    case .repaired(let scope, let models): onRepair.fire(Repair(scope: scope, models: models))
     case .stateChanged(let scope):
       onSyncStateChange.fire(SyncStateChange(scope: scope, state: engine.state(of: scope)))
     case .left(let scope): onSyncStateChange.fire(SyncStateChange(scope: scope, state: nil))

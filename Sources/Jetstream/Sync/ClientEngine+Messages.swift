@@ -17,12 +17,18 @@ extension ClientEngine {
       guard let replica = replica(state.scopeIndex) else { return }
       handle(state, for: replica)
     case .scopeSync(let sync):
-      replica(sync.scopeIndex)?.receive(
-        .sync(sync.fragments, sequence: sync.sequence, number: sync.number), index: sync.index)
+      replica(sync.scopeIndex)?.receive(Self.incoming(sync), index: sync.index)
     case .scopeSyncReply(let reply): handle(reply)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
     }
+  }
+
+  private static func incoming(_ sync: ScopeSync) -> Replica.Incoming {
+    if sync.repairs, let sequence = sync.sequence {
+      return .repair(sync.fragments, sequence: sequence)
+    }
+    return .sync(sync.fragments, sequence: sync.sequence, number: sync.number)
   }
 
   /// A message that cannot be read. If it is a reply, the wait for it ends, since it will not become
@@ -101,6 +107,7 @@ extension ClientEngine {
     if version > 1, let sent = ping.sent, sent > channel.highestReceived {
       return retry(reason: "messages up to \(sent) are missing")
     }
+    checks += ping.checks
     for message in channel.receive(ping) {
       // Each set is repeated with what we had seen when it was made.
       if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
@@ -183,10 +190,12 @@ extension ClientEngine {
     return min(channel.highestReceived, held.map { $0 - 1 } ?? .max)
   }
 
-  func acknowledgement(of index: Int) -> Message {
+  func acknowledgement(of index: Int) -> Message { .ping(ping(acknowledging: index)) }
+
+  func ping(acknowledging index: Int) -> Ping {
     lastAckSent = index
     unacknowledgedBytes = 0
-    return .ping(Ping(ack: index, sent: version > 1 ? channel.highestSent : nil))
+    return Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
   }
 
   /// A server that tells much is not left waiting for the next ping.

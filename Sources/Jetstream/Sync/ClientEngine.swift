@@ -45,6 +45,8 @@ package final class ClientEngine {
   var waitingReplies = 0
   /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
   var isReceiving = false
+  /// What the server has said in the frame that is being taken in of what scopes come to.
+  var checks: [Ping.Check] = []
   /// When to ask again whether the network may be used, after a refusal.
   var deferral: Deferral?
   /// The number of the last who wanted to wait for an exchange.
@@ -139,6 +141,7 @@ package final class ClientEngine {
     replica.onPending = { [weak self] in self?.sendWaiting() }
     replica.onRejected = { [weak self, unowned scope] in self?.report(.rejected(scope, $0, $1)) }
     replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
+    replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
     replica.version = version
     return replica
@@ -211,6 +214,7 @@ package final class ClientEngine {
       }
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
+      compareReplicas()
       if state == .online {
         sendWaiting()
         if state == .online { acknowledgeIfDue() }

@@ -16,6 +16,8 @@ extension Replica {
     var lost: [Lost] = []
     /// Sets that the server has decided, with what it said of their fragments.
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
+    /// Models that were not what the server has.
+    var repaired: [UUID]?
     var isEmpty = true
   }
 
@@ -107,6 +109,7 @@ extension Replica {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
     }
     for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+    if let models = done.repaired { onRepaired?(models) }
   }
 
   /// An observer may have taken models out while they were written.

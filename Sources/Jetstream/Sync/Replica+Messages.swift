@@ -55,6 +55,7 @@ extension Replica {
       } catch {
         completion(.failure(error))
       }
+    case .repair(let fragments, let sequence): repair(with: fragments, at: sequence)
     }
   }
 

@@ -94,6 +94,10 @@ package final class Replica {
   var unsafeDecisions: [(record: Int, decided: Int)] = []
   /// What has come while the scope is paused.
   var held: [(index: Int, message: Incoming)] = []
+  /// What the scope comes to, once the server has said what it should.
+  var digest: ScopeDigest?
+  /// How often the server has sent what was wrong without that all was right then.
+  var vainRepairs = 0
   /// Called when a local change set waits to be sent, when held decisions were taken in, and when the
   /// state of the replica may be another one.
   var onPending: (() -> Void)?
@@ -101,12 +105,15 @@ package final class Replica {
   var onRejected: ((SyncFragment, WireError) -> Void)?
   /// Called when the server turns out to have another history than the one that we know.
   var onHistoryLost: (() -> Void)?
+  /// Called with the models that were not what the server has, once they are.
+  var onRepaired: (([UUID]) -> Void)?
 
   /// A message of the server for this scope.
   enum Incoming {
     case sync([SyncFragment], sequence: Int? = nil, number: Int? = nil)
     case reply(
       messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
+    case repair([SyncFragment], sequence: Int)
     case standing(ScopeStanding, ScopeFetch.Tell)
     case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
   }
@@ -129,6 +136,7 @@ package final class Replica {
     finishBatch()
     token?.cancel()
     scope.removeMembershipObserver(self)
+    digest = nil
     scope.onIncomingResumed = nil
     scope.onIncomingPaused = nil
     abandon(reason)
@@ -249,6 +257,7 @@ package final class Replica {
     isTaking = false
     hasMissed = false
     needsState = false
+    vainRepairs = 0
     round?.isAsked = false
     sentCount = 0
     decidedCount = 0

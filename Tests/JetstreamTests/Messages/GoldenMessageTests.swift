@@ -29,6 +29,9 @@ struct GoldenMessageTests {
       ("ScopeSync-2-stream", "ScopeSync"),
       ("ScopeSyncReply-2", "ScopeSyncReply"),
       ("Ping-2", "Ping"),
+      ("Ping-2-checks", "Ping"),
+      ("Ping-2-differences", "Ping"),
+      ("ScopeSync-2-repairs", "ScopeSync"),
     ])
   func golden(file: String, type: String) throws {
     let golden = try Self.golden(file)
@@ -44,7 +47,7 @@ struct GoldenMessageTests {
   @Test("Every file is tested")
   func complete() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    #expect(files.filter { $0.hasSuffix(".json") }.count == 21)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 24)
   }
 
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

@@ -15,6 +15,14 @@ struct MessageErrorTests {
       (#"{"type":"Reply","index":1,"replyTo":1}"#, "unknown message type \"Reply\""),
       (#"{"type":"Ping","ack":1}"#, "Ping: index is missing"),
       (#"{"type":"Ping","index":0}"#, "Ping 0: ack is missing"),
+      (
+        #"{"type":"Ping","index":0,"ack":1,"checks":[{"scopeIndex":0,"sequence":1,"digest":"+1"}]}"#,
+        "Ping 0: checks[0]: digest should be 16 hexadecimal digits"
+      ),
+      (
+        #"{"type":"Ping","index":0,"ack":1,"differences":[{"scopeIndex":0,"parts":""}]}"#,
+        "Ping 0: differences[0]: parts should be 4096 hexadecimal digits"
+      ),
       (#"{"type":"SessionCreate","index":0}"#, "SessionCreate 0: version is missing"),
       (
         #"{"type":"SessionCreate","index":0,"version":1}"#,

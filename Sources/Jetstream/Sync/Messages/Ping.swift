@@ -13,6 +13,12 @@ public struct Ping: Sendable, Hashable {
   /// missing. Since version 2.
   public var sent: Int?
 
+  /// What the scopes come to of which the server tells everything; from servers only. Since version 2.
+  public var checks: [Check] = []
+
+  /// The scopes that come to something else with the client; from clients only. Since version 2.
+  public var differences: [Difference] = []
+
   /// Makes a ping.
   public init(index: Int = 0, ack: Int, resendMissing: Bool = false, sent: Int? = nil) {
     self.index = index
@@ -31,6 +37,10 @@ extension Ping: MessageBody {
       index: fields.index, ack: try fields.wholeNumber("ack"),
       resendMissing: fields["resendMissing"] == .bool(true),
       sent: try fields.optionalNumber("sent"))
+    if fields.has("checks") { checks = try fields.elements("checks", Check.init(json:)) }
+    if fields.has("differences") {
+      differences = try fields.elements("differences", Difference.init(json:))
+    }
   }
 
   var json: JSONObject {
@@ -38,6 +48,8 @@ extension Ping: MessageBody {
     object["ack"] = .integer(Int64(ack))
     object["resendMissing"] = .bool(resendMissing)
     if let sent { object["sent"] = .integer(Int64(sent)) }
+    if !checks.isEmpty { object["checks"] = .array(checks.map(\.json)) }
+    if !differences.isEmpty { object["differences"] = .array(differences.map(\.json)) }
     return object
   }
 }

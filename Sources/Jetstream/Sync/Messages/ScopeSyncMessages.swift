@@ -25,6 +25,10 @@ public struct ScopeSync: Sendable, Hashable {
   /// Up to which number the client knows what became of its sets; from clients only. Since version 2.
   public var decided: Int?
 
+  /// Whether these are no changes, but models as they are at that place of the order, for a client that
+  /// has something else; from servers only. Since version 2.
+  public var repairs = false
+
   /// Makes a message. Old servers drop one that has a procedure but not `atomic`: with a procedure,
   /// `atomic` is false unless given.
   public init(
@@ -92,6 +96,7 @@ extension ScopeSync: MessageBody {
     number = try fields.optionalNumber("number")
     sequence = try fields.optionalNumber("sequence")
     decided = try fields.optionalNumber("decided")
+    repairs = fields["repairs"] == .bool(true)
   }
 
   var json: JSONObject {
@@ -118,6 +123,7 @@ extension ScopeSync: MessageBody {
     if let number { object["number"] = .integer(Int64(number)) }
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let decided { object["decided"] = .integer(Int64(decided)) }
+    if repairs { object["repairs"] = .bool(true) }
     return object
   }
 }

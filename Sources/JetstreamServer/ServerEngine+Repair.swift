@@ -1,0 +1,40 @@
+import Jetstream
+
+/// Lets clients notice when what they have is not what it should be.
+extension ServerEngine {
+  /// What the scopes come to of which a session is told everything.
+  func checks(for session: ServerSession) -> [Ping.Check] {
+    guard session.version > 1 else { return [] }
+    return session.subscriptions.enumerated().compactMap { scopeIndex, subscription in
+      guard subscription.limit == nil, !subscription.isBehind else { return nil }
+      let host = subscription.host
+      // What has been changed meanwhile gets its place in the order first.
+      host.scope.sealChanges()
+      return host.digest.total().map {
+        Ping.Check(
+          scopeIndex: scopeIndex, sequence: host.sequence, digest: $0.digest, schema: $0.schema)
+      }
+    }
+  }
+
+  /// Sends a client the models of those parts of a scope that come to something else with it.
+  func repair(_ difference: Ping.Difference, of session: ServerSession) {
+    let scopeIndex = difference.scopeIndex
+    guard session.version > 1, scopeIndex < session.subscriptions.count else { return }
+    let host = session.subscriptions[scopeIndex].host
+    host.scope.sealChanges()
+    guard host.digest.total(budget: .max) != nil else { return }
+    let fragments = host.digest.fragments(whereNot: difference.parts)
+    hooks.log(
+      "session \(session.number): scope \(host.scope.name) is not what it is here; "
+        + "\(fragments.count) models are sent again")
+    var repair = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
+    repair.sequence = host.sequence
+    repair.repairs = true
+    whenStored(host, for: session) { session in
+      let subscription = session.subscriptions[scopeIndex]
+      guard subscription.limit == nil, !subscription.isBehind else { return }
+      session.queue(.scopeSync(repair))
+    }
+  }
+}
