@@ -140,7 +140,7 @@ struct FragmentValidator {
         // Old peers name every property in an addition, with null where they have no value.
         let problem = problem(of: value, for: property)
         if fragment.kind == .add, value == .null, !takesOperations || problem != nil { continue }
-        if let problem {
+        if let problem = problem ?? mergeProblem(of: value, in: fragment, for: property) {
           reject(at, problem)
           break
         }

@@ -25,6 +25,11 @@ extension ScopeHost {
 }
 
 extension ServerEngine {
+  /// How many models that have left a scope are kept for sessions that may name them; for tests.
+  package func departedCount(of scope: Scope) -> Int? {
+    hosts[ObjectIdentifier(scope)]?.departed.count
+  }
+
   /// How far the scopes are; for tests.
   package var positions: [ScopePosition] {
     hosts.values.map { ScopePosition(epoch: $0.epoch, sequence: $0.sequence) }

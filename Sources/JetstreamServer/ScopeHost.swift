@@ -62,7 +62,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var onLocalChanges: ((StreamItem) -> Void)?
 
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
-  private var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
+  private(set) var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
   private(set) var arrived: [ModelObject] = []
   /// Models that the last submission brought back into the scope without an object: some session may
   /// not have them.

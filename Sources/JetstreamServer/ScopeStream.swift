@@ -33,6 +33,9 @@ struct ScopeStream {
     if items.count > 2 * limit { items.removeFirst(items.count - limit) }
   }
 
+  /// The place in front of the first that is known; nil if none is.
+  var start: Int? { items.first.map { $0.sequence - 1 } }
+
   /// What came after a place; nil if that is not known any more.
   func items(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem>? {
     if sequence == last { return [] }

@@ -64,7 +64,7 @@ extension ServerEngine {
     for session in sessions.values {
       for subscription in session.subscriptions {
         let key = ObjectIdentifier(subscription.host)
-        horizons[key] = min(horizons[key] ?? .max, subscription.proven)
+        horizons[key] = min(horizons[key] ?? .max, subscription.seen)
       }
     }
     for (key, host) in hosts

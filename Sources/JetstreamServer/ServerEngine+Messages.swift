@@ -92,8 +92,14 @@ extension ServerEngine {
       session.outbox = resend
       waiting.append(session)
     }
-    for difference in ping.differences { repair(difference, of: session) }
-    for scopeIndex in session.subscriptions.indices {
+    var repaired: Set<Int> = []
+    for difference in ping.differences
+    where session.channel.hasRoom && repaired.insert(difference.scopeIndex).inserted {
+      repair(difference, of: session)
+    }
+    session.turn += 1
+    for offset in session.subscriptions.indices {
+      let scopeIndex = (session.turn + offset) % max(1, session.subscriptions.count)
       // Who is too far behind in one scope has lost the session, and with it all others.
       guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }
       if session.subscriptions[scopeIndex].isBehind { catchUp(session, at: scopeIndex) }

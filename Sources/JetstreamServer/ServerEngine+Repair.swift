@@ -24,7 +24,9 @@ extension ServerEngine {
     let host = session.subscriptions[scopeIndex].host
     host.scope.sealChanges()
     guard host.digest.total(budget: .max) != nil else { return }
-    let fragments = host.digest.fragments(whereNot: difference.parts)
+    var fragments = host.digest.fragments(whereNot: difference.parts)
+    // A client that this does not help fetches the scope again, which comes in parts.
+    if fragments.reduce(0, { $0 + $1.roughSize }) > configuration.frameBytes { fragments = [] }
     hooks.log(
       "session \(session.number): scope \(host.scope.name) is not what it is here; "
         + "\(fragments.count) models are sent again")

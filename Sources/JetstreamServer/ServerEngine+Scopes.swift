@@ -28,26 +28,28 @@ extension ServerEngine {
         return tell(
           session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
       }
-      answer(fetch, of: session, at: scopeIndex) { state(of: scope, root, at: scopeIndex) }
+      answer(fetch, of: session, at: scopeIndex) {
+        ServerSession.UntoldState(root: root.uuid, fragments: scope.sharedState()[...])
+      }
     }
   }
 
   /// Answers a client that numbers its sets, and tells it what it asks for.
   private func answer(
-    _ fetch: ScopeFetch, of session: ServerSession, at scopeIndex: Int, state: () -> Message
+    _ fetch: ScopeFetch, of session: ServerSession, at scopeIndex: Int,
+    state: () -> ServerSession.UntoldState
   ) {
     let subscription = session.subscriptions[scopeIndex]
     let host = subscription.host
     let (standing, since) = host.standing(of: subscription.client, fetch)
     let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
     let told = ServerSession.Told(
-      since: fetch.tell == .nothing ? nil : since, upTo: host.sequence,
+      since: fetch.tell == .nothing ? nil : since,
+      state: fetch.tell == .nothing || since != nil ? nil : state(), upTo: host.sequence,
       isLimited: fetch.tell != .everything)
-    let state = fetch.tell == .nothing || since != nil ? nil : state()
     // What was promised before is kept first: until then it is told from where it was.
     whenStored(host, for: session) { session in
       session.queue(.scopeFetchReply(reply))
-      if let state { session.queue(state) }
       session.begin(told, at: scopeIndex)
     }
     catchUp(session, at: scopeIndex)
@@ -59,14 +61,17 @@ extension ServerEngine {
     // What is accepted from here on is offered behind this.
     let sequence = host.sequence
     whenStored(host, for: session) { [weak self] session in
+      guard let self, session.subscriptions[scopeIndex].isBehind,
+        session.tellState(
+          at: scopeIndex, bytes: configuration.stateBytes, window: 16 * configuration.stateBytes)
+      else { return }
       let subscription = session.subscriptions[scopeIndex]
-      guard subscription.isBehind else { return }
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, at: scopeIndex)
       } else {
-        self?.hooks.log("session \(session.number): too far behind; the session ends")
-        self?.end(session, code: 4097, reason: "too far behind")
+        hooks.log("session \(session.number): too far behind; the session ends")
+        end(session, code: 4097, reason: "too far behind")
       }
     }
   }

@@ -21,6 +21,10 @@ package final class ServerEngine {
     /// How much may come in before it is acknowledged, although the next ping is not due: a client keeps
     /// what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
+    /// About how large a message with a part of a state is. Sixteen of them are on their way at a time.
+    package var stateBytes = 256 << 10
+    /// About how large a frame with several messages becomes.
+    package var frameBytes = 1 << 20
     /// The largest number of sessions at one time.
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
@@ -277,11 +281,29 @@ package final class ServerEngine {
         session.outbox = []
         continue
       }
-      let frame = session.outbox
+      let messages = session.outbox
       session.outbox = []
       session.transmitted = session.channel.highestSent
-      perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
+      for frame in frames(of: messages) {
+        perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
+      }
     }
+  }
+
+  /// Puts as many messages into each frame as a peer should have to take at once; mostly that is all.
+  private func frames(of messages: [Message]) -> [[Message]] {
+    if messages.count == 1 { return [messages] }
+    var frames: [[Message]] = []
+    var (start, size) = (0, 0)
+    for (at, message) in messages.enumerated() {
+      let more = message.roughSize
+      if at > start, size + more > configuration.frameBytes {
+        frames.append(Array(messages[start..<at]))
+        (start, size) = (at, 0)
+      }
+      size += more
+    }
+    return frames + [start == 0 ? messages : Array(messages[start...])]
   }
 }
 

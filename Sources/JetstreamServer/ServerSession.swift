@@ -37,10 +37,16 @@ final class ServerSession {
     /// Whether something after that waits in the host's stream, because the session has not acknowledged
     /// enough of what it was told. Never for clients of version 1, who acknowledge too seldom.
     var isBehind = false
+    /// The models of its state that are still to be told, before anything else.
+    var untoldState: UntoldState?
     /// Replies whose place is behind something that waits.
     var later: [(after: Int, reply: ScopeSyncReply)] = []
     /// Up to which number the client was told of its own sets that were decided in an earlier session.
     var ownUpTo = 0
+
+    /// Up to where nothing has to be remembered for it. Who does not want to be told, for however long, is told
+    /// the whole state when that is too long.
+    var seen: Int { limit == nil ? proven : max(proven, host.stream.start ?? 0) }
 
     init(host: ScopeHost, client: UUID?) {
       (self.host, self.client) = (host, client)
@@ -52,10 +58,33 @@ final class ServerSession {
   struct Told {
     /// What it knows already; nil if it is told nothing that was before, or all of it as a state.
     let since: Int?
+    /// All of it.
+    let state: UntoldState?
     /// How far the scope is.
     let upTo: Int
     /// Whether it is told nothing that comes after that.
     let isLimited: Bool
+  }
+
+  /// A scope's content, of which a part is told already.
+  struct UntoldState {
+    let root: UUID
+    var fragments: ArraySlice<SyncFragment>
+
+    /// Takes off what fits into one message, but one model at least.
+    mutating func takeMessage(_ scopeIndex: Int, bytes: Int) -> ScopeState {
+      var size = 0
+      var end = fragments.startIndex
+      repeat {
+        size += fragments[end].roughSize
+        end += 1
+      } while end < fragments.endIndex && size + fragments[end].roughSize <= bytes
+      var message = ScopeState(
+        scopeIndex: scopeIndex, rootUUID: root, fragments: Array(fragments[..<end]))
+      fragments = fragments[end...]
+      message.more = !fragments.isEmpty
+      return message
+    }
   }
 
   let number: Int
@@ -76,6 +105,8 @@ final class ServerSession {
   var outbox: [Message] = []
   /// The highest index that was handed to the current connection or an earlier one.
   var transmitted = 0
+  /// Which scope is the first to be told what has waited, when there is room again.
+  var turn = 0
   /// After a resume, nothing is sent until the client has said something: normally what it has seen.
   var isHeld = false
   /// What had been received when the client was asked to send again what is missing.
@@ -144,10 +175,26 @@ final class ServerSession {
   /// all sets were decided whose replies have waited.
   func begin(_ told: Told, at scopeIndex: Int) {
     subscriptions[scopeIndex].later = []
+    subscriptions[scopeIndex].untoldState = told.state
     subscriptions[scopeIndex].limit = told.isLimited ? told.upTo : nil
     subscriptions[scopeIndex].told = told.since ?? told.upTo
     subscriptions[scopeIndex].ownUpTo = told.upTo
-    subscriptions[scopeIndex].isBehind = told.since != nil
+    subscriptions[scopeIndex].isBehind = told.since != nil || told.state != nil
+  }
+
+  /// Goes on telling the state of a scope, in messages of about `bytes`, as far as there is room. Until its
+  /// last message, it leaves off when `window` bytes of all kinds are under way: what other scopes have to tell
+  /// gets through.
+  ///
+  /// - Returns: whether all of it is told.
+  func tellState(at scopeIndex: Int, bytes: Int, window: Int) -> Bool {
+    while var state = subscriptions[scopeIndex].untoldState {
+      let message = state.takeMessage(scopeIndex, bytes: bytes)
+      guard channel.hasRoom, channel.keptBytes < window || !message.more else { return false }
+      queue(.scopeState(message))
+      subscriptions[scopeIndex].untoldState = state.fragments.isEmpty ? nil : state
+    }
+    return true
   }
 
   /// Tells the session what was accepted; a client that cannot keep up is told later.
@@ -167,7 +214,7 @@ final class ServerSession {
   /// Answers a set, behind everything that is in front of it in the order; but at once where the client does
   /// not want to be told of that.
   func answer(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
-    if subscriptions[scopeIndex].limit != nil {
+    if subscriptions[scopeIndex].limit != nil, subscriptions[scopeIndex].untoldState == nil {
       queue(.scopeSyncReply(reply))
     } else if subscriptions[scopeIndex].isBehind {
       subscriptions[scopeIndex].later.append((sequence, reply))
@@ -195,7 +242,8 @@ final class ServerSession {
         tell(item, at: scopeIndex, asOwn: isDecided ? item.author?.number : nil)
       }
     }
-    answerLater(before: last + 1, at: scopeIndex)
+    // Who wants to be told no more than this is answered at once.
+    answerLater(before: subscriptions[scopeIndex].limit == nil ? last + 1 : .max, at: scopeIndex)
     subscriptions[scopeIndex].isBehind = false
   }
 

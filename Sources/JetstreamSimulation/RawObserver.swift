@@ -28,6 +28,9 @@ final class RawObserver {
 
   private func say(_ text: String) { send(Array(text.utf8)) }
 
+  /// The models of a state that is not complete.
+  private var stateParts: [PlainJSON] = []
+
   func received(_ frame: [UInt8]) {
     guard let messages = PlainJSON(frame)?.elements, !messages.isEmpty else {
       return problems.append("The server sent the observer something that is no array of messages")
@@ -42,8 +45,10 @@ final class RawObserver {
       }
       switch message["type"]?.text {
       case "ScopeState":
-        stream.begin(
-          root: message["rootUUID"]?.text ?? "", message["fragments"]?.elements ?? [])
+        stateParts += message["fragments"]?.elements ?? []
+        if message["more"] != nil { break }
+        stream.begin(root: message["rootUUID"]?.text ?? "", stateParts)
+        stateParts = []
       case "ScopeSync": stream.apply(message["fragments"]?.elements ?? [])
       case "SessionCreateReply" where message["sessionToken"] == nil,
         "ScopeFetchReply" where message["scopeIndex"] == nil:

@@ -38,8 +38,8 @@ final class SimulatedClient {
   private let inherited: [UUID: SubmittedSet]
   /// How often it has found the server's history lost since the last comparison.
   private var noticedLosses = 0
-  /// How often the server has had to send models again because they were not what it has.
-  private(set) var repairs = 0
+  /// How often it was found not to be what the server has.
+  private(set) var differences = 0
   /// The place among the server's histories of the one that it knew then, or may have come to know since.
   private var known: (place: Int, isSure: Bool) = (0, false)
 
@@ -86,7 +86,7 @@ final class SimulatedClient {
         switch event {
         case .stateChanged: toldState = engine.state(of: self.scope)
         case .historyLost: noticedLosses += 1
-        case .repaired: repairs += 1
+        case .differs: differences += 1
         default: break
         }
       })

@@ -37,6 +37,9 @@ final class SimulatedServer {
     var configuration = ServerEngine.Configuration()
     configuration.acknowledgeAfter.messages = 16
     configuration.keptLimit.messages = 48
+    // A few models in each message, so that states come in many parts.
+    configuration.stateBytes = 1_000
+    configuration.frameBytes = 3_000
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)

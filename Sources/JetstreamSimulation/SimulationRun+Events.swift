@@ -89,10 +89,8 @@ extension SimulationRun {
       for problem in client.takeModeProblems() {
         report(.mode, "Client \(client.number) does not sync as it should: \(problem)")
       }
-      if client.repairs > 0 {
-        report(
-          .divergence,
-          "Client \(client.number) has found itself not equal; models were sent again")
+      if client.differences > 0 {
+        report(.divergence, "Client \(client.number) has found itself not equal")
       }
       if let error = client.fetchError {
         report(.unrest, "Client \(client.number) does not get the scope: \(error)")

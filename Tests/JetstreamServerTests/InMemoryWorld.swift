@@ -235,6 +235,8 @@ final class WorldClient {
   var sent: [[UInt8]] = []
   /// Every message that came.
   var heard: [Message] = []
+  /// How many bytes the largest frame that came had.
+  var largestFrame = 0
   /// The models of each repair.
   var repaired: [[UUID]] = []
   private(set) var engine: ClientEngine!
@@ -288,6 +290,7 @@ extension WorldClient: WorldPeer {
   func opened(_ link: InMemoryWorld.Link) { engine.opened(link.number, now: world.now) }
 
   func received(_ frame: [UInt8], on link: InMemoryWorld.Link) {
+    largestFrame = max(largestFrame, frame.count)
     let messages = InMemoryWorld.decode(frame)
     for case .success(let message) in (try? messages.get()) ?? [] { heard.append(message) }
     engine.received(link.number, messages, now: world.now)

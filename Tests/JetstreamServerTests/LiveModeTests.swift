@@ -65,8 +65,9 @@ struct LiveModeTests {
     await server.stop()
   }
 
-  @Test("K029: a cancelled task stops waiting; a sync without a server fails")
-  func cancelled() async throws {
+  @Test(
+    "K029: a cancelled task stops waiting; a sync without a server fails", arguments: [false, true])
+  func cancelled(all: Bool) async throws {
     let server = Server()
     server.host(Scope(name: "Canvas", root: Canvas()))
     let port = try await server.listen()
@@ -80,7 +81,7 @@ struct LiveModeTests {
     one.scope.pauseIncoming()
     let task = Task { () -> SyncError? in
       do throws(SyncError) {
-        try await one.client.sync(one.scope)
+        if all { try await one.client.sync() } else { try await one.client.sync(one.scope) }
         return nil
       } catch {
         return error
@@ -91,7 +92,9 @@ struct LiveModeTests {
     #expect(await task.value == .cancelled)
     one.scope.resumeIncoming()
     await server.stop()
-    await #expect(throws: SyncError.self) { try await one.client.sync(one.scope) }
+    await #expect(throws: SyncError.self) {
+      if all { try await one.client.sync() } else { try await one.client.sync(one.scope) }
+    }
     #expect(one.canvas.likes == 3)
   }
 }

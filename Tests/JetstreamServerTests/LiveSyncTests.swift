@@ -43,6 +43,26 @@ struct LiveSyncTests {
     await server.stop()
   }
 
+  @Test("A scope that is larger than any message may be is fetched, and fetched again")
+  func largeScope() async throws {
+    let drawing = Canvas()
+    for number in 0..<200 {
+      let shape = Shape()
+      shape.label = String(repeating: "\(number % 10)", count: 100_000)
+      drawing.shapes.append(shape)
+    }
+    let server = Server()
+    let scope = Scope(name: "Canvas", root: drawing)
+    server.host(scope)
+    let port = try await server.listen()
+    for _ in 0..<2 {
+      let one = try await Participant(port: port)
+      #expect(one.scope.canonicalJSON == scope.canonicalJSON)
+      one.client.close()
+    }
+    await server.stop()
+  }
+
   @Test("A lost socket changes nothing")
   func survivesCuts() async throws {
     let drawing = Canvas()

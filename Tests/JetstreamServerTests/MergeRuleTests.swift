@@ -202,6 +202,47 @@ struct MergeRuleTests {
     #expect(client.rejections.count == 1)
   }
 
+  @Test("A rule is not asked about a base that the property cannot have", arguments: [true, false])
+  func badBase(isAtomic: Bool) {
+    let peer = RawPeer(world)
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    served.best = 4
+    world.replaced?.flush()
+    var change = SyncFragment(
+      .change, uuid: served.uuid, className: "Score", properties: ["best": 9, "name": "no"])
+    change.bases = ["best": "none"]
+    let other = SyncFragment(
+      .change, uuid: served.uuid, className: "Score", properties: ["first": 1.5])
+    let replies = peer.submit([change, other], atomic: isAtomic)
+    #expect(replies.map { $0.error == nil } == [false, !isAtomic])
+    #expect(replies[0].error?.message.contains("Invalid base at 'best'") == true)
+    #expect(served.best == 4 && served.name == "" && served.first == (isAtomic ? nil : 1.5))
+  }
+
+  @Test("An atomic set with a change that a rule makes nothing of is rejected whole")
+  func wrongRuleInAtomicSet() {
+    final class Odd: ModelObject {
+      @Property(.merge(.rule("odd") { _ in "no number" })) var number = 0
+      @Property var name = ""
+    }
+    let world = InMemoryWorld()
+    let served = Odd()
+    let scope = Scope(name: "Canvas", root: served, ticker: world.serverTicker)
+    world.replaced = scope
+    let peer = RawPeer(world)
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#)
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    served.number = 4
+    scope.flush()
+    var change = SyncFragment(
+      .change, uuid: served.uuid, className: "Odd", properties: ["name": "no", "number": 7])
+    change.bases = ["number": 0]
+    let replies = peer.submit([change], atomic: true)
+    #expect(replies.first?.error?.message.contains("merge rule 'odd'") == true)
+    #expect(served.number == 4 && served.name == "")
+  }
+
   @Test("Towards a server of version 1, the client merges as well as it can")
   func oldServer() {
     let world = InMemoryWorld()

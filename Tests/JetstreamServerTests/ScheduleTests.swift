@@ -100,6 +100,30 @@ struct ScheduleTests {
     #expect(isDone && client.canvas.name == "theirs" && world.canvas.likes == 1)
   }
 
+  @Test("A poll that may not be now is asked for again when the app says so, or after its time")
+  func refusedPoll() {
+    client.join()
+    world.settle()
+    client.engine.setMode(.polling(every: .seconds(3600)), of: client.scope, now: world.now)
+    world.canvas.name = "theirs"
+    world.exchange()
+    app.answer = .later(.seconds(30))
+    pass(3600)
+    #expect(client.canvas.name == nil)
+    app.answer = .granted
+    pass(40)
+    #expect(client.canvas.name == "theirs")
+    world.canvas.name = "again"
+    world.exchange()
+    app.answer = .denied
+    pass(3700)
+    #expect(client.canvas.name == "theirs")
+    app.answer = .granted
+    client.engine.reconsider(now: world.now)
+    world.exchange()
+    #expect(client.canvas.name == "again")
+  }
+
   @Test("K032: a server that says when to come back is not asked before", arguments: [true, false])
   func retryAfter(hasSession: Bool) throws {
     let busy = WireError(message: "busy", type: "busy", retryAfter: .seconds(30))

@@ -1,6 +1,8 @@
-import Jetstream
+import Foundation
 import JetstreamServer
 import Testing
+
+@testable import Jetstream
 
 /// What a scope sends and takes in, and when.
 @Suite("Sync modes", .paced)
@@ -121,14 +123,72 @@ struct SyncModeTests {
     #expect(world.endedSessions.count == 1)
     other.canvas.likes = 3
     world.exchange()
-    // The first attempt finds out; the second one has a new session.
-    let first = sync()
+    // It goes on in a new one.
+    let outcome = sync()
     world.exchange()
-    #expect(!first.isSuccess && first.result != nil)
-    let second = sync()
-    world.exchange()
-    #expect(second.isSuccess)
+    #expect(outcome.isSuccess && client.tokens.count == 3)
     expectEqual()
+  }
+
+  @Test("What an exchange brings that was given up meanwhile is left out, and comes with the next")
+  func givenUp() {
+    setMode(.polling(every: .seconds(3)))
+    world.exchange()
+    other.canvas.name = "theirs"
+    world.exchange()
+    world.advance(by: .seconds(3))
+    let link = client.link!
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    #expect(!link.toClient.isEmpty)
+    setMode(.paused)
+    world.exchange()
+    pass(10)
+    #expect(client.canvas.name == nil && state.mode == .paused)
+    let outcome = sync()
+    world.exchange()
+    #expect(outcome.isSuccess && client.canvas.name == "theirs")
+    expectEqual()
+  }
+
+  @Test("The server keeps nothing for ever for the sake of a client that does not want to be told")
+  func horizon() {
+    let shape = Shape()
+    world.canvas.shapes.append(shape)
+    world.settle()
+    setMode(.paused)
+    world.settle()
+    world.canvas.shapes = []
+    world.scope.flush()
+    #expect(world.server.departedCount(of: world.scope) == 1)
+    for number in 1...9000 {
+      world.canvas.likes = number
+      world.scope.flush()
+      if number.isMultiple(of: 50) { world.exchange() }
+    }
+    pass(12)
+    #expect(world.server.departedCount(of: world.scope) == 0)
+    setMode(.realtime)
+    world.settle()
+    expectEqual()
+  }
+
+  @Test("A client without a session goes on trying to get one, although no scope needs it")
+  func noSession() throws {
+    let scope = Scope(name: "Notes", root: Canvas(), ticker: client.ticker)
+    world.moreScopes["Notes"] = Scope(name: "Notes", root: Canvas(), ticker: world.serverTicker)
+    client.engine.close()
+    let root = try #require(scope.root).uuid
+    let history = ReplicaHistory(
+      client: UUID(), root: root,
+      base: ReplicaBase(position: nil, root: root, fragments: scope.fullState()))
+    try client.engine.fetch(
+      scope, params: [:], mode: .manual, history: history, now: world.now, store: { _ in },
+      completion: { _ in })
+    client.engine.connect(params: [:], now: world.now)
+    world.cut(client.link!)
+    #expect(client.engine.status == .waiting)
+    pass(5)
+    #expect(client.engine.status == .resting && client.tokens.last == .some(nil))
   }
 
   @Test("Y059: paused: the connection stays, and nothing moves")

@@ -7,8 +7,8 @@
 /// ```swift
 /// @Property(.merge(.max)) var highScore = 0
 /// @Property(.merge(.union)) var tags: [String] = []
-/// @Property(.merge(.rule("shorter") { $0.mine.text.count < $0.theirs.text.count ? $0.mine : $0.theirs }))
-/// var title = ""
+/// // What both say counts, else what was there before.
+/// @Property(.merge(.rule("agreed") { $0.mine == $0.theirs ? $0.mine : $0.base })) var price = 0.0
 /// ```
 ///
 /// Client and server should have the same rule. Where they have not, the server's counts. What several

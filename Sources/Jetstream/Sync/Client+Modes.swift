@@ -28,44 +28,50 @@ extension Client {
   public func sync(
     _ scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
-    let waiter = Waiter()
+    try await exchange([scope])
+  }
+
+  /// Does the same for all scopes, at the same time; nothing if there are none.
+  ///
+  /// - Throws: the first error, when all are over; see ``sync(_:)``.
+  public func sync(isolation: isolated (any Actor)? = #isolation) async throws(SyncError) {
+    try await exchange(scopes)
+  }
+
+  private func exchange(
+    _ scopes: [Scope], isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    if scopes.isEmpty { return }
+    let waiters = Waiters()
     let home = HomeReference(self, on: actor)
-    let result = await withTaskCancellationHandler {
+    let result: Result<Void, SyncError> = await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
-        waiter.number = engine.sync(scope, now: ticker.now) { continuation.resume(returning: $0) }
-        if Task.isCancelled, let number = waiter.number {
-          engine.cancelSync(number, now: ticker.now)
+        var left = scopes.count
+        var first: Result<Void, SyncError> = .success(())
+        for scope in scopes {
+          let number = engine.sync(scope, now: ticker.now) { result in
+            if case .success = first { first = result }
+            left -= 1
+            if left == 0 { continuation.resume(returning: first) }
+          }
+          if let number { waiters.numbers.append(number) }
         }
+        if Task.isCancelled { cancel(waiters) }
         scheduleTimer()
       }
-    } onCancel: { [waiter = HomeReference(waiter, on: actor)] in
+    } onCancel: { [waiters = HomeReference(waiters, on: actor)] in
       Task {
-        guard let number = await waiter.perform({ $0.number }) ?? nil else { return }
-        await home.perform { $0.engine.cancelSync(number, now: $0.ticker.now) }
+        guard let numbers = await waiters.perform({ $0.numbers }) else { return }
+        await home.perform { client in
+          for number in numbers { client.engine.cancelSync(number, now: client.ticker.now) }
+        }
       }
     }
     try result.get()
   }
 
-  /// Does the same for all scopes, at the same time.
-  ///
-  /// - Throws: the first error, when all are over; see ``sync(_:)``.
-  public func sync(isolation: isolated (any Actor)? = #isolation) async throws(SyncError) {
-    let all = scopes
-    if all.isEmpty { return }
-    let result: Result<Void, SyncError> = await withCheckedContinuation { continuation in
-      var left = all.count
-      var first: Result<Void, SyncError> = .success(())
-      for scope in all {
-        engine.sync(scope, now: ticker.now) { result in
-          if case .success = first { first = result }
-          left -= 1
-          if left == 0 { continuation.resume(returning: first) }
-        }
-      }
-      scheduleTimer()
-    }
-    try result.get()
+  private func cancel(_ waiters: Waiters) {
+    for number in waiters.numbers { engine.cancelSync(number, now: ticker.now) }
   }
 
   /// Asked before the client uses the network on its own: before it connects, sends and polls. Without it,
@@ -92,7 +98,7 @@ extension Client {
     scheduleTimer()
   }
 
-  private final class Waiter {
-    var number: Int?
+  private final class Waiters {
+    var numbers: [Int] = []
   }
 }

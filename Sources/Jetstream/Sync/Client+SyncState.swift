@@ -3,8 +3,7 @@ extension Client {
   /// How a scope stands to the server; nil if it is not synced.
   public func syncState(of scope: Scope) -> SyncState? { engine.state(of: scope) }
 
-  /// Whether the server has not decided something that was changed of the model, or nobody has been told of
-  /// it yet. Cost: O(properties).
+  /// Whether something that was changed of the model is not confirmed; see ``pendingCount``. Cost: O(properties).
   public func isPending(_ model: ModelObject) -> Bool { engine.isPending(model) }
 
   /// The states of a scope as a sequence: the present one, then each new one.

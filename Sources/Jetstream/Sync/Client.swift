@@ -24,7 +24,7 @@ public final class Client {
   public let onSessionDenied = Signal<SyncError>()
   /// Fires for each fragment that the server rejected, after it was taken back.
   public let onRejection = Signal<Rejection>()
-  /// Fires when the number of change sets that the server has not decided changes.
+  /// Fires when ``pendingCount`` changes.
   public let onPendingCountChange = Signal<Int>()
   /// Fires when ``syncState(of:)`` has changed, but for the passing of time.
   public let onSyncStateChange = Signal<SyncStateChange>()
@@ -109,7 +109,8 @@ public final class Client {
   /// How the client stands to its server.
   public var status: ClientStatus { engine.status }
 
-  /// How many change sets of all scopes the server has not decided yet.
+  /// How many change sets of all scopes are not confirmed: those that the server has not decided, and those whose
+  /// place in the order has not come, because the mode of the scope keeps out what others have done before.
   public var pendingCount: Int { engine.pendingCount }
 
   /// What becomes of changes that the server has not decided when it turns out to have another history than
@@ -209,8 +210,12 @@ public final class Client {
     case .rejected(let scope, let fragment, let error):
       onRejection.fire(Rejection(scope: scope, fragment: fragment, error: error))
     case .skipped(let text): onDiagnostic.fire(text)
-    case .waitingRepliesChanged(let count): onPendingCountChange.fire(count)
+    case .waitingRepliesChanged(let count):
+      onPendingCountChange.fire(count)
+      scheduleTimer()
     case .historyLost(let scope): onHistoryLoss.fire(scope)
+    case .differs(let scope, let sequence):
+      onDiagnostic.fire("scope \(scope.name) is not what the server has at \(sequence)")
     case .repaired(let scope, let models): onRepair.fire(Repair(scope: scope, models: models))
     case .stateChanged(let scope):
       onSyncStateChange.fire(SyncStateChange(scope: scope, state: engine.state(of: scope)))

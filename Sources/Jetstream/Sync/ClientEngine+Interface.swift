@@ -24,6 +24,8 @@ extension ClientEngine {
     case waitingRepliesChanged(Int)
     /// The server has another history of the scope than the one that was known.
     case historyLost(Scope)
+    /// The scope is not what the server has at this place of the order.
+    case differs(Scope, Int)
     /// Models of the scope were not what the server has, and are now.
     case repaired(Scope, [UUID])
     /// A scope stands to the server in another way than before.

@@ -146,7 +146,8 @@ extension ClientEngine {
 
   func handle(_ state: ScopeState, for replica: Replica) {
     replica.receive(
-      .state(state.fragments, rootUUID: state.rootUUID) { [weak self, weak replica] result in
+      .state(state.fragments, rootUUID: state.rootUUID, more: state.more) {
+        [weak self, weak replica] result in
         guard let self, let replica else { return }
         switch result {
         case .success: complete(replica, .success(()))
@@ -164,17 +165,20 @@ extension ClientEngine {
 
   func replica(_ index: Int) -> Replica? { replicas.first { $0.scopeIndex == index } }
 
+  func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
+
   func isFetching(_ replica: Replica) -> Bool { fetches.values.contains { $0.replica === replica } }
 
   // MARK: Sending
 
-  func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil) {
+  /// - Parameter isWhole: whether all of it has to come, whatever we have.
+  func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
           name: replica.scope.name, params: replica.params,
-          since: version > 1 ? replica.position : nil,
+          since: version > 1 && !isWhole ? replica.position : nil,
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.clientID != configuration.clientID
             ? replica.clientID : nil, tell: tell)))

@@ -99,13 +99,11 @@ extension ClientEngine {
     }
   }
 
-  private func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
-
   // MARK: Resting
 
   /// Whether no scope needs a connection.
   var mayRest: Bool {
-    guard version > 1, !replicas.isEmpty, completions.isEmpty else { return false }
+    guard token != nil, version > 1, !replicas.isEmpty, completions.isEmpty else { return false }
     return replicas.allSatisfy { replica in
       if replica.round != nil { return false }
       switch replica.mode {
@@ -119,7 +117,9 @@ extension ClientEngine {
   /// Leaves the connection if nothing is going to use it for a while. The session goes on.
   func restIfPossible() {
     guard state == .online, mayRest, fetches.isEmpty,
-      replicas.allSatisfy({ $0.sentCount == $0.decidedCount && $0.nextTell == nil })
+      replicas.allSatisfy({
+        $0.sentCount == $0.decidedCount && $0.nextTell == nil && $0.stateStanding == nil
+      })
     else { return }
     transmit([acknowledgement(of: knowledge)])
     drop()
@@ -149,8 +149,16 @@ extension ClientEngine {
   func poll() {
     for replica in replicas {
       guard let due = replica.pollDue, due <= now else { continue }
+      guard state == .online || state == .resting else {
+        schedulePoll(of: replica)
+        continue
+      }
+      guard isPermitted(.polling) else {
+        // Until then, or until somebody says so.
+        replica.pollDue = deferral?.until
+        continue
+      }
       schedulePoll(of: replica)
-      guard state == .online || state == .resting, isPermitted(.polling) else { continue }
       begin(on: replica)
     }
   }
@@ -173,6 +181,10 @@ extension ClientEngine {
   package func reconsider(now: Duration) {
     self.now = now
     deferral = nil
+    for replica in replicas where replica.pollDue == nil && replica.round == nil {
+      if case .polling = replica.mode { replica.pollDue = now }
+    }
+    poll()
     if state == .waiting, retryDue == nil { open() }
     wakeUp()
     sendWaiting()

@@ -236,8 +236,14 @@ package final class ClientEngine {
       loseSession()
       retry(reason: "the session expired", after: pause)
     case 4096 where isTokenUnknown:
+      // What was asked for meanwhile goes on in another session, which nobody has refused yet.
       loseSession()
-      retry(reason: "the server does not know the session any more")
+      let reason = "the server does not know the session any more"
+      report(.skipped("connection \(connection): \(reason)"))
+      drop()
+      problem = reason
+      open()
+      reportStates()
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
       // What we have said came too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")

@@ -48,7 +48,11 @@ extension Replica {
       if let sequence { position?.sequence = sequence }
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
     case .standing(let standing, let tell): receive(standing, tell)
-    case .state(let fragments, let rootUUID, let completion):
+    case .state(let fragments, let rootUUID, let more, let completion):
+      stateParts += fragments
+      if more { return }
+      let fragments = stateParts
+      stateParts = []
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
         completion(.success(()))

@@ -15,12 +15,16 @@ extension Replica {
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
     // With a state, what is in it already is not shown as taken back in between.
     target = standing.position.sequence
+    stateStanding = nil
+    stateParts = []
     if tell == .nothing {
       guard let position, !isOther(standing.position, than: position) else {
         return needsState = true
       }
     } else {
-      isTaking = tell == .missed || mode == .realtime
+      // The mode may have changed, and the exchange may have been given up, since that was asked for.
+      isTaking = mode == .realtime || round != nil || needsState || !hasState
+      if !isTaking { hasMissed = true }
       needsState = false
     }
     guard standing.resumes else { return stateStanding = standing }

@@ -60,6 +60,8 @@ package final class Replica {
   package var storageProblem: String?
   /// What the server has said of the state that it is about to send.
   var stateStanding: ScopeStanding?
+  /// The parts of a state that have come, while there are more.
+  var stateParts: [SyncFragment] = []
   /// The version of the protocol that the session speaks. In the second one, sets are sent as they were
   /// made.
   var version = 1 {
@@ -115,7 +117,8 @@ package final class Replica {
       messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
     case repair([SyncFragment], sequence: Int)
     case standing(ScopeStanding, ScopeFetch.Tell)
-    case state([SyncFragment], rootUUID: UUID, then: (Result<Void, ScopeError>) -> Void)
+    case state(
+      [SyncFragment], rootUUID: UUID, more: Bool, then: (Result<Void, ScopeError>) -> Void)
   }
 
   init(scope: Scope, params: JSONValue, clientID: UUID) {
@@ -253,6 +256,7 @@ package final class Replica {
     hasState = false
     held = []
     stateStanding = nil
+    stateParts = []
     asked = nil
     isTaking = false
     hasMissed = false

@@ -77,18 +77,18 @@ extension Replica {
 extension ClientEngine {
   /// How a scope stands to the server; nil if it is not synced.
   package func state(of scope: Scope) -> SyncState? {
-    replicas.first { $0.scope === scope }.map(state)
+    replica(of: scope).map(state)
   }
 
   /// Whether the server has not decided something that was changed of the model.
   package func isPending(_ model: ModelObject) -> Bool {
     guard let scope = model.scope else { return false }
-    return replicas.first { $0.scope === scope }?.isPending(model) ?? false
+    return replica(of: scope)?.isPending(model) ?? false
   }
 
   /// The number of the last change set that was made of a scope.
   func lastNumber(of scope: Scope) -> Int {
-    (replicas.first { $0.scope === scope }?.nextNumber ?? 1) - 1
+    (replica(of: scope)?.nextNumber ?? 1) - 1
   }
 
   /// Whether the server has decided all change sets of a scope up to a number.

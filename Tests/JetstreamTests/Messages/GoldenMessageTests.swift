@@ -32,6 +32,7 @@ struct GoldenMessageTests {
       ("Ping-2-checks", "Ping"),
       ("Ping-2-differences", "Ping"),
       ("ScopeSync-2-repairs", "ScopeSync"),
+      ("ScopeState-2-part", "ScopeState"),
     ])
   func golden(file: String, type: String) throws {
     let golden = try Self.golden(file)
@@ -47,7 +48,7 @@ struct GoldenMessageTests {
   @Test("Every file is tested")
   func complete() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    #expect(files.filter { $0.hasSuffix(".json") }.count == 24)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 25)
   }
 
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

@@ -1,10 +1,10 @@
 extension Message {
   /// About how many bytes the message takes on the wire. Cheaper than writing it: strings count by
   /// their UTF-8 without escapes, numbers by a flat rate.
-  var roughSize: Int {
+  package var roughSize: Int {
     switch self {
-    case .scopeState(let body): 128 + Self.roughSize(body.fragments)
-    case .scopeSync(let body): 64 + Self.roughSize(body.fragments)
+    case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
+    case .scopeSync(let body): 64 + body.fragments.reduce(0) { $0 + $1.roughSize }
     case .scopeSyncReply(let body):
       body.fragmentReplies.reduce(64) { sum, reply in
         let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }
@@ -17,11 +17,13 @@ extension Message {
     }
   }
 
-  private static func roughSize(_ fragments: [SyncFragment]) -> Int {
-    fragments.reduce(0) {
-      $0 + 96 + $1.className.utf8.count + $1.properties.roughSize + $1.operations.roughSize
-        + ($1.bases.isEmpty ? 0 : 10 + $1.bases.roughSize)
-    }
+}
+
+extension SyncFragment {
+  /// About how many bytes the fragment takes on the wire.
+  package var roughSize: Int {
+    96 + className.utf8.count + properties.roughSize + operations.roughSize
+      + (bases.isEmpty ? 0 : 10 + bases.roughSize)
   }
 }
 

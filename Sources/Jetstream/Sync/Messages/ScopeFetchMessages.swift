@@ -93,7 +93,7 @@ public struct ScopeFetchReply: Sendable, Hashable {
   }
 }
 
-/// Everything that a scope holds.
+/// Everything that a scope holds, or a part of it.
 public struct ScopeState: Sendable, Hashable {
   /// The message's number.
   public var index: Int
@@ -106,6 +106,10 @@ public struct ScopeState: Sendable, Hashable {
 
   /// The models, parents before children: first the root as a `change`, then the others as `add`.
   public var fragments: [SyncFragment]
+
+  /// Whether the next message of the scope goes on where this one ends; the state is complete with the first
+  /// that does not say so. Since version 2.
+  public var more = false
 
   /// Makes a state.
   public init(index: Int = 0, scopeIndex: Int, rootUUID: UUID, fragments: [SyncFragment]) {
@@ -182,17 +186,21 @@ extension ScopeState: MessageBody {
       index: fields.index, scopeIndex: try fields.wholeNumber("scopeIndex"),
       rootUUID: try fields.uuid("rootUUID"),
       fragments: try fields.fragments())
+    more = fields["more"] == .bool(true)
   }
 
   var json: JSONObject {
     var object = leading
     object["fragments"] = .array(fragments.map(\.json))
+    for (key, value) in trailing { object[key] = value }
     return object
   }
 
   func write(to output: inout JSONOutput) {
-    write(leading, fragments: fragments, to: &output)
+    write(leading, fragments: fragments, then: trailing, to: &output)
   }
+
+  private var trailing: JSONObject { more ? ["more": true] : [:] }
 
   private var leading: JSONObject {
     var object = head
