@@ -1,7 +1,7 @@
 import Jetstream
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
-  pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
+  pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows() + digestRows()
 }
 
 /// What an append costs on the wire, however many there are. No pings are counted: no time passes.

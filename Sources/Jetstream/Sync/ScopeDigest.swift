@@ -50,7 +50,7 @@ package final class ScopeDigest {
   /// more models than `budget` have yet to be looked at: the next call goes on.
   ///
   /// Cost: O(values) of the models that have changed since the last call, and of all for the first time.
-  package func total(budget: Int = 10_000) -> Total? {
+  package func total(budget: Int = 2_000) -> Total? {
     guard scope.unknown == nil else { return nil }
     // Towards others these have left, which no change set says.
     for record in scope.unshared where entries[record.uuid] != nil { stale.insert(record.uuid) }
