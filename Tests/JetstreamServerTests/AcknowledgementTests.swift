@@ -3,7 +3,7 @@ import JetstreamServer
 import Testing
 
 /// What is received is acknowledged while much comes in, and not only with the ping that is due next.
-@Suite("Acknowledgements under load")
+@Suite("Acknowledgements under load", .paced)
 struct AcknowledgementTests {
   private func client(after limit: ReliableChannel.Limit) -> ScriptedServer {
     var configuration = ClientEngine.Configuration()

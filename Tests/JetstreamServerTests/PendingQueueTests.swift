@@ -9,7 +9,7 @@ final class Reading: ModelObject {
 }
 
 /// J086: pending sets that cover each other in every way, decided in every order.
-@Suite("The pending queue")
+@Suite("The pending queue", .paced)
 struct PendingQueueTests {
   /// Which properties a set changes. The set's number, from 2 up, is the value.
   struct Fields: OptionSet, Hashable {

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("What the server does with submissions")
+@Suite("What the server does with submissions", .paced)
 struct SubmissionTests {
   private let world = InMemoryWorld()
   private let shape = Shape()

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("M10: what a server keeps that it does not know")
+@Suite("M10: what a server keeps that it does not know", .paced)
 struct UnknownSubmissionTests {
   let world: InMemoryWorld
   let peer: RawPeer

@@ -1,7 +1,7 @@
 import FuzzTargets
 import Testing
 
-@Suite("Fuzzing, for seconds")
+@Suite("Fuzzing, for seconds", .paced)
 struct FuzzTests {
   @Test("Nothing that a mutator makes does harm", arguments: FuzzTarget.all.map(\.name))
   func mutated(name: String) throws {

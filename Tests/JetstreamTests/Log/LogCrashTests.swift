@@ -4,7 +4,7 @@ import Testing
 @testable import Jetstream
 
 /// Random work on a simulated disk that crashes: `JETSTREAM_LOG_SEEDS` runs.
-@Suite("Crashes of a simulated machine")
+@Suite("Crashes of a simulated machine", .paced)
 struct LogCrashTests {
   @Test("After each crash the log holds what was durable, in order, whole batches, nothing else")
   func crashes() throws {

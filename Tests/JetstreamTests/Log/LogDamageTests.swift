@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Damage and torn tails")
+@Suite("Damage and torn tails", .paced)
 struct LogDamageTests {
   /// A log of records 1...`count` in one segment, appended in groups of three.
   private func files(_ count: Int, segmentBytes: Int = 1 << 20) throws -> [String: [UInt8]] {

@@ -4,7 +4,7 @@ import Testing
 @testable import Jetstream
 
 /// What a change set says of a changed collection.
-@Suite struct CollectionEditTests {
+@Suite(.paced) struct CollectionEditTests {
   private let nodes = (0..<40).map { Node("\($0)") as ModelObject }
 
   private func texts(_ list: ModelList) -> [UUID] { list.models.map(\.uuid) }

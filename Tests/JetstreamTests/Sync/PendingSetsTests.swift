@@ -2,7 +2,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("The queue of pending sets")
+@Suite("The queue of pending sets", .paced)
 struct PendingSetsTests {
   private func entry(_ number: Int) -> Replica.Pending {
     Replica.Pending(number: number, set: ChangeSet(fragments: [], undo: []), madeAt: .zero)
