@@ -13,15 +13,7 @@ extension SimulationRun {
       let sent = message["fragments"]?.elements ?? []
       // One that is sent again.
       if submissions[key] != nil { continue }
-      // One that is decided may wait for its place, which is still to come.
-      let waiting = client.sets.drop { $0.session == session || $0.isDecided }
-      // So may one whose decision the server has lost since it has told it.
-      let open = client.sets.first { $0.session != session && $0.verdicts == nil }
-      let candidates = client.sets.filter { $0.session != session && $0.isDecided }
-      guard
-        let set = ([waiting.first, open].compactMap(\.self) + candidates).first(where: {
-          $0.session != session && $0.isCarried(by: sent, ownRoot: client.ownRoot)
-        })
+      guard let set = carried(by: message, sent, of: client)
       else {
         report(
           .messages, "Client \(client.number) sends what is none of its undecided sets: \(message)")
@@ -31,6 +23,25 @@ extension SimulationRun {
       set.session = session
       submissions[key] = (set, client, sent)
     }
+  }
+
+  /// The set that a message carries: the one of its number, or, from a client that tells none, the first that
+  /// looks like it.
+  private func carried(
+    by message: PlainJSON, _ sent: [PlainJSON], of client: SimulatedClient
+  ) -> SubmittedSet? {
+    let isCarried = { (set: SubmittedSet) in
+      set.session != client.session && set.isCarried(by: sent, ownRoot: client.ownRoot)
+    }
+    if let number = message["number"]?.whole {
+      return client.allSets.lazy.map(\.set).first { $0.place + 1 == number && isCarried($0) }
+    }
+    // One that is decided may wait for its place, which is still to come.
+    let waiting = client.sets.first { $0.session != client.session && !$0.isDecided }
+    // So may one whose decision the server has lost since it has told it.
+    let open = client.sets.first { $0.session != client.session && $0.verdicts == nil }
+    let decided = client.sets.filter(\.isDecided)
+    return ([waiting, open].compactMap(\.self) + decided).first(where: isCarried)
   }
 
   /// A client sends a frame: what it may forget in a crash must not be known elsewhere, and what it says to

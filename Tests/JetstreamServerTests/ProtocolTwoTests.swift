@@ -223,6 +223,46 @@ struct ProtocolTwoTests {
     }
   }
 
+  @Test("A set whose place was told before its decision is decided all the same, and counts once")
+  func toldBeforeDecided() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "same", sequence: 7))
+    server.canvas.likes += 2
+    server.canvas.name = "mine"
+    server.scope.flush()
+    func takeFetches() -> [ScopeFetch] {
+      server.takeSent().compactMap { if case .scopeFetch(let fetch) = $0 { fetch } else { nil } }
+    }
+    server.loseSession()
+    #expect(takeFetches().map(\.tell) == [.everything])
+    // Then nothing is wanted any more.
+    server.engine.setMode(.paused, of: server.scope, now: server.now)
+    let before = ScopeStanding(position: ScopePosition(epoch: "same", sequence: 7), resumes: true)
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: before)))
+    let fetch = try #require(takeFetches().first)
+    #expect(fetch.tell == .nothing && server.engine.pendingCount == 1)
+    // Now the server has got the set, in a frame of the session before.
+    var told = ScopeSync(
+      scopeIndex: 0,
+      fragments: [
+        SyncFragment(
+          .change, uuid: server.canvas.uuid, className: "Canvas", properties: ["name": "mine"],
+          operations: ["likes": [.add(2)]])
+      ])
+    (told.index, told.sequence) = (2, 8)
+    let standing = ScopeStanding(
+      position: ScopePosition(epoch: "same", sequence: 8), resumes: true, decided: 1,
+      decisions: [.init(number: 1, fragmentReplies: [FragmentReply()], sequence: 8)])
+    server.receive(
+      .scopeSync(told),
+      .scopeFetchReply(
+        ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
+    #expect(server.engine.pendingCount == 0)
+    #expect(server.canvas.likes == 2 && server.canvas.name == "mine")
+    #expect(server.engine.brokenInvariants().isEmpty)
+  }
+
   @Test("A client that the server takes for another one takes another name")
   func anotherIdentity() {
     var names: [UUID] = []

@@ -31,7 +31,9 @@ extension Replica {
     beginBatch()
     if tell != .nothing { noteHistory(of: standing) }
     for (at, decision) in decided(by: standing) {
-      if decision.sequence == nil {
+      // A frame of a process that is gone may have brought the set when this one had its session: then it was
+      // told as if it was another one's, and its place is taken in.
+      if decision.sequence ?? 0 <= position?.sequence ?? 0 {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
         noteDecision(at, decision.fragmentReplies)
