@@ -90,8 +90,8 @@ let package = Package(
     .testTarget(
       name: "JetstreamTests",
       dependencies: [
-        "FuzzTargets", "Jetstream", "JetstreamTool", "LogWriter", "MainActorFixture", "Pacing",
-        "ReflectionOffFixture",
+        "FuzzTargets", "Jetstream", "JetstreamSimulation", "JetstreamTool", "LogWriter",
+        "MainActorFixture", "Pacing", "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
     // The same suites again, with scopes that live on an actor.

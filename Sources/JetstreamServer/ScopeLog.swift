@@ -21,6 +21,9 @@ public struct ScopeLog: Sendable {
   /// In a snapshot, what the sets of one client have come to.
   private static let client = LogKind("client")
 
+  /// What a snapshot stands for.
+  private static let kinds: Set<LogKind> = [.set, decision, epoch]
+
   /// The records, of which each change set is one.
   public let records: RecordLog
 
@@ -62,8 +65,17 @@ public struct ScopeLog: Sendable {
     _ history: ScopeHistory, at sequence: Int? = nil
   ) async throws(LogError) {
     try await records.snapshot(
-      at: sequence ?? records.lastSequence, standingFor: [.set, Self.decision, Self.epoch],
+      at: sequence ?? records.lastSequence, standingFor: Self.kinds,
       state: { Self.state(of: history) })
+  }
+
+  /// The same without waiting: `done` is called on a queue of the log.
+  package func snapshot(
+    _ history: ScopeHistory, at sequence: Int,
+    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
+    records.snapshot(
+      at: sequence, standingFor: Self.kinds, state: { Self.state(of: history) }, then: done)
   }
 
   /// Makes another history of it, which begins where this one ends. Call it before the log is hosted, when
@@ -73,7 +85,12 @@ public struct ScopeLog: Sendable {
   ///
   /// - Throws: ``LogError`` if that cannot be written.
   public func beginEpoch() async throws(LogError) {
-    try await records.append(Self.epoch, Array(UUID().wireText.utf8)).durable()
+    try await appendEpoch(UUID().wireText).durable()
+  }
+
+  /// Appends the name of the history that begins here.
+  package func appendEpoch(_ name: String) throws(LogError) -> LogReceipt {
+    try records.append(Self.epoch, Array(name.utf8))
   }
 
   private static func state(of history: ScopeHistory) -> [(kind: LogKind, payload: [UInt8])] {

@@ -158,7 +158,7 @@ final class SimulatedClient {
   private func settleOutbox() {
     guard let outbox, let replica else { return }
     while let count = outbox.nextSafe(now: now) { replica.stored(count) }
-    outbox.snapshotIfDue(replica.history)
+    outbox.snapshotIfDue(replica.history, now: now)
   }
 
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }

@@ -1,14 +1,12 @@
 import Foundation
 import Jetstream
 
-/// The disk of a client that promises to be durable: what is written is safe only after a while, and what
-/// is not safe may be gone with the client.
+/// What a client that promises to be durable has on its disk: a real log, and what is known to be in it.
 final class SimulatedOutbox {
-  /// A record in the form in which it stands on the disk.
+  /// One record of the log.
   private struct Entry {
     let kind: LogKind
     let payload: [UInt8]
-    let safeAt: Duration
     /// The change set that was made, or the number of the one that was decided.
     let about: About?
   }
@@ -20,41 +18,46 @@ final class SimulatedOutbox {
     case base(epoch: String?)
   }
 
+  private let log: SimulatedLog
   private var random: SimulationRandom
-  private let delay: ClosedRange<Int>
-  /// What the records begin with.
-  private var base: ReplicaHistory?
+  /// What was written, each at the place of its number less one.
   private var entries: [Entry] = []
-  /// How many this process has written, and of how many of them it was told that they are safe.
-  private var written = 0
+  /// The last record that this process has begun with, and the last one that it was told to be safe.
+  private var old = 0
   private var reported = 0
+  /// How many records there were when the last snapshot was asked for.
+  private var snapshotAt = 0
   /// What the root was called before there was a server.
   private(set) var ownRoot: String?
 
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
+    var random = random
+    log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
     self.random = random
-    self.delay = delay
   }
 
   /// A client starts: what it begins with, if there was one before.
   func history() -> ReplicaHistory? {
-    var history = base
-    for entry in entries {
-      guard let json = try? JSONValue(parsing: entry.payload),
-        let record = try? ReplicaRecord(entry.kind, json: json)
-      else { preconditionFailure("A record of a client's disk cannot be read.") }
-      if case .named(let client, let root) = record, history == nil {
-        history = ReplicaHistory(client: client, root: root)
-      }
-      history?.records.append(record)
+    (old, reported) = (entries.count, entries.count)
+    do throws(LogError) {
+      let history = try ClientLog(log.records).history()
+      if let history { try check(history) }
+      return history
+    } catch {
+      log.note("A client's log cannot be read after a crash: \(error)")
+      return nil
     }
-    (written, reported) = (0, 0)
-    return history
+  }
+
+  private func check(_ history: ReplicaHistory) throws(LogError) {
+    let snapshot = try LogReader(log.records.directory).snapshot()
+    let written = entries.dropFirst(snapshot?.sequence ?? 0).map { ($0.kind, $0.payload) }
+    if !history.records.map(\.line).elementsEqual(written, by: ==) {
+      log.note("A client's log does not hold what was written to it")
+    }
   }
 
   func write(_ record: ReplicaRecord, now: Duration) {
-    let safeAt = max(
-      entries.last?.safeAt ?? .zero, now + .milliseconds(random.number(in: delay)))
     let line = record.line
     if case .named(_, let root) = record, ownRoot == nil { ownRoot = root.uuidString.lowercased() }
     let about: About? =
@@ -64,38 +67,47 @@ final class SimulatedOutbox {
       case .base(let base): .base(epoch: base.position?.epoch)
       default: nil
       }
-    written += 1
-    entries.append(
-      Entry(kind: line.kind, payload: line.payload, safeAt: safeAt, about: about))
+    entries.append(Entry(kind: line.kind, payload: line.payload, about: about))
+    let number = log.append(now: now) { records throws(LogError) in
+      try ClientLog(records).append(record)
+    }
+    if number != entries.count {
+      log.note("A client's record \(entries.count) has got the number \(number)")
+    }
   }
-
-  private var unreported: ArraySlice<Entry> { entries.suffix(written - reported) }
 
   /// How many records of this process are safe by now; nil if no more than before.
   func nextSafe(now: Duration) -> Int? {
-    let safe = unreported.prefix { $0.safeAt <= now }.count
-    reported += safe
-    return safe > 0 ? reported : nil
+    let safe = min(log.durable(now: now), entries.count)
+    guard safe > reported else { return nil }
+    reported = safe
+    return safe - old
   }
 
-  /// When the next record is safe.
-  var deadline: Duration? { unreported.first?.safeAt }
+  /// When the disk has done something.
+  var deadline: Duration? { log.deadline }
+
+  func fail(_ pick: Int) { log.fail(pick) }
+
+  func takeProblems() -> [String] { log.takeProblems() }
 
   /// Now and then everything until now becomes one state.
-  func snapshotIfDue(_ history: @autoclosure () -> ReplicaHistory?) {
-    guard unreported.isEmpty, entries.count > 20, random.chance(0.1), let history = history() else {
-      return
-    }
-    base = history
-    entries = []
+  func snapshotIfDue(_ history: @autoclosure () -> ReplicaHistory?, now: Duration) {
+    guard reported == entries.count, entries.count - snapshotAt > 20, random.chance(0.1),
+      let history = history()
+    else { return }
+    snapshotAt = entries.count
+    log.begin(now: now) { ClientLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
   }
 
   /// The client's memory is gone, and with it what was not safe: all of that, or the end of it.
   func crash(now: Duration) {
-    let safe = entries.count - unreported.drop { $0.safeAt <= now }.count
-    entries.removeLast(entries.count - random.number(in: safe...max(safe, entries.count)))
+    log.crash(now: now)
+    let kept = min(log.records.lastSequence, entries.count)
+    entries.removeLast(entries.count - kept)
+    snapshotAt = min(snapshotAt, kept)
     // Nobody has heard of the first name, either.
-    if base == nil, entries.isEmpty { ownRoot = nil }
+    if entries.isEmpty { ownRoot = nil }
   }
 
   /// The change sets that the next process has to bring back, in their order.
@@ -114,24 +126,24 @@ final class SimulatedOutbox {
   /// The server's history that the confirmed state is of.
   var epoch: String? {
     for entry in entries.reversed() { if case .base(let epoch)? = entry.about { return epoch } }
-    return base?.base?.position?.epoch
+    return nil
   }
 
   /// Whether a set of this number will be there after a crash.
   func keepsSet(_ number: Int, now: Duration) -> Bool {
-    number < base?.nextNumber ?? 1
-      || entries.contains { entry in
-        if case .made(number, _)? = entry.about { entry.safeAt <= now } else { false }
-      }
+    entries.prefix(log.durable(now: now)).contains { entry in
+      if case .made(number, _)? = entry.about { true } else { false }
+    }
   }
 
   /// Up to which number it will be known after a crash what became of the sets.
   func keptDecisions(now: Duration) -> Int {
+    let safe = log.durable(now: now)
     var open: Set<Int> = []
-    for entry in entries {
+    for (place, entry) in entries.enumerated() {
       switch entry.about {
       case .made(let number, _): open.insert(number)
-      case .decided(let number) where entry.safeAt <= now: open.remove(number)
+      case .decided(let number) where place < safe: open.remove(number)
       case .decided, .base, nil: break
       }
     }
@@ -140,7 +152,7 @@ final class SimulatedOutbox {
 
   /// The number of the last change set.
   var lastNumber: Int {
-    entries.reduce((base?.nextNumber ?? 1) - 1) { last, entry in
+    entries.reduce(0) { last, entry in
       if case .made(let number, _)? = entry.about { max(last, number) } else { last }
     }
   }

@@ -59,7 +59,7 @@ final class SimulatedServer {
         journal.write(
           $0, own: ownSets.isEmpty || $0.decision != nil ? nil : ownSets.removeFirst(), now: now())
       }
-      journal.begin(history)
+      journal.begin(history, now: now())
     } catch {
       preconditionFailure("The journal does not fit the scope: \(error)")
     }
@@ -78,6 +78,7 @@ final class SimulatedServer {
       tell(content)
       engine.stored(count, of: scope)
     }
+    journal?.snapshotIfDue(scope.isSettled ? engine.history(of: scope) : nil, now: now)
   }
 
   /// Where the scope is.

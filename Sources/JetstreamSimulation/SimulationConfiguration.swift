@@ -23,6 +23,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// notice, and send again what was not decided for them. A server without a journal starts anew.
     public var historyLoss = 0.0
 
+    /// What a client's or the server's disk is asked for next fails, if there is a disk. It is tried again.
+    public var disk = 0.0
+
     /// No faults.
     public init() {}
 
@@ -36,7 +39,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     /// The names of all faults.
     public static let names = [
       "cut", "partition", "expiry", "loss", "duplication", "reordering", "clientCrash",
-      "serverCrash", "historyLoss",
+      "serverCrash", "historyLoss", "disk",
     ]
 
     private static func rate(_ name: String) -> WritableKeyPath<Faults, Double>? {
@@ -50,6 +53,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
       case "clientCrash": \.clientCrash
       case "serverCrash": \.serverCrash
       case "historyLoss": \.historyLoss
+      case "disk": \.disk
       default: nil
       }
     }
@@ -159,6 +163,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.clientCrash = 0.006
     configuration.faults.serverCrash = 0.004
     configuration.faults.historyLoss = 0.003
+    configuration.faults.disk = 0.01
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000
     return configuration

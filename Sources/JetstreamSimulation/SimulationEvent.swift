@@ -32,6 +32,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case crashClient(Int)
   /// The server starts anew.
   case crashServer
+  /// The next thing of some kind fails that the disk of a client, or of the server, is asked for.
+  case failDisk(client: Int?, pick: Int)
   /// The server starts anew from an old copy of its journal, under a new epoch.
   case loseHistory(pick: Int)
   /// A client syncs in another mode.
@@ -66,6 +68,7 @@ extension SimulationEvent {
       .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
       .sync(let client), .permission(let client, _):
       client
+    case .failDisk(let client, _): client
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: nil
     }
   }
@@ -93,6 +96,8 @@ extension SimulationEvent: CustomStringConvertible {
     case .crashClient(let client): "client \(client) crashes"
     case .crashServer: "the server crashes"
     case .loseHistory(let pick): "the server loses a part of its history (\(pick))"
+    case .failDisk(let client, let pick):
+      "the disk of \(client.map { "client \($0)" } ?? "the server") fails (\(pick))"
     case .mode(let client, let mode): "client \(client) syncs in mode \(mode.rawValue)"
     case .sync(let client): "client \(client) syncs"
     case .permission(let client, let isGranted):

@@ -11,7 +11,7 @@ extension SimulationRun {
   /// that does not know that it was accepted sends it again, and it may be decided in another way.
   func loseHistory(_ pick: Int) {
     guard let journal else { return crashServer() }
-    for decision in journal.lose(pick, epoch: "epoch\(epochs.count)") { forget(decision) }
+    for decision in journal.lose(pick, epoch: "epoch\(epochs.count)", now: now) { forget(decision) }
     network.serverIsGone()
     startServer(isRestored: true)
   }

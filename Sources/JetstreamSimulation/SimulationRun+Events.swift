@@ -25,6 +25,7 @@ extension SimulationRun {
     case .rest: rest()
     case .crashServer: crashServer()
     case .loseHistory(let pick): loseHistory(pick)
+    case .failDisk(_, let pick): journal?.fail(pick)
     case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient, .mode,
       .sync, .permission:
       break
@@ -73,12 +74,17 @@ extension SimulationRun {
         starts == self.starts ? place : nil
       }
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
+    case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: break
     }
   }
 
   /// What holds at any time.
   private func check() {
+    for problem in journal?.takeProblems() ?? [] { report(.durability, problem) }
+    for number in outboxes.keys.sorted() {
+      for problem in outboxes[number]?.takeProblems() ?? [] { report(.durability, problem) }
+    }
     for client in present {
       for problem in client.brokenInvariants {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")

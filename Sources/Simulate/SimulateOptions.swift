@@ -19,8 +19,8 @@ struct SimulateOptions {
       --steps COUNT    how many events a run has; 200 unless given
       --clients COUNT  how many clients; 3 unless given
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
-                       partition, expiry, loss, duplication, reordering, clientCrash, serverCrash
-                       and historyLoss
+                       partition, expiry, loss, duplication, reordering, clientCrash, serverCrash,
+                       historyLoss and disk
       --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
                        collections, durable (the server) and outbox (the clients), or all
       --trace          print what happens, with --seed

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 import JetstreamServer
 import Testing
@@ -76,7 +77,11 @@ struct SendWindowTests {
     var configuration = ServerEngine.Configuration()
     configuration.keptLimit.messages = 300
     let world = InMemoryWorld(configuration: configuration)
-    let (writer, reader) = (world.addClient(), world.addClient())
+    var limits = ClientEngine.Configuration()
+    (limits.sendWindow.messages, limits.acknowledgeAfter.messages) = (200, 100)
+    let writer = world.addClient(configuration: limits)
+    limits.clientID = UUID()
+    let reader = world.addClient(configuration: limits)
     for client in world.clients { client.join() }
     world.settle()
     world.cut(writer.link!)

@@ -29,14 +29,6 @@ struct SimulationTests {
     if let failure = run(seed, .everything) { Issue.record("\(failure)") }
   }
 
-  /// A frame that comes after its process is gone, for a client that is paused; and two sets that look alike.
-  @Test("Seeds that have failed", arguments: [1206, 4408] as [UInt64])
-  func failedBefore(seed: UInt64) async {
-    await Task.yield()
-    let failure = Simulation(seed: seed, configuration: .everything).run().failure
-    if let failure { Issue.record("\(failure)") }
-  }
-
   @Test("With seeds that nobody has tried", arguments: 0..<3)
   func fresh(_: Int) {
     let seed = UInt64.random(in: 1_000_000...UInt64(UInt32.max))

@@ -1,7 +1,7 @@
 /// The names of the files of a log.
-enum LogNames {
+package enum LogNames {
   /// Locked by whoever writes, and says how much is durable; see ``LogMark``.
-  static let lock = "lock"
+  package static let lock = "lock"
   /// A segment that is being made.
   static let newSegment = "segment.tmp"
   /// A snapshot that is being made.

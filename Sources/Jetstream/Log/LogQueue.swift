@@ -1,7 +1,7 @@
 import Dispatch
 
 /// Where a log does its writing: one piece of work after the other, in order.
-protocol LogQueue: Sendable {
+package protocol LogQueue: Sendable {
   func run(_ work: @escaping @Sendable () -> Void)
   func run(after delay: Duration, _ work: @escaping @Sendable () -> Void)
 }

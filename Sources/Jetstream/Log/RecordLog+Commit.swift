@@ -128,7 +128,7 @@ extension RecordLog {
     if isFirst { queue.run { self.commit() } }
   }
 
-  func whenSynced(_ done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+  package func whenSynced(_ done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
     whenDurable(lastSequence, needsSync: true, done)
   }
 

@@ -25,7 +25,8 @@ extension RecordLog {
     }.get()
   }
 
-  func snapshot(
+  /// The same without waiting: `done` is called on a queue of the log.
+  package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>,
     state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void

@@ -90,7 +90,8 @@ public final class RecordLog: Sendable {
       snapshotQueue: DispatchLogQueue("jetstream.log.snapshots"))
   }
 
-  init(
+  /// Opens a log that does its work on queues of the caller's.
+  package init(
     _ directory: any LogDirectory, configuration: LogConfiguration, queue: any LogQueue,
     snapshotQueue: any LogQueue
   ) throws(LogError) {

@@ -31,7 +31,7 @@ public struct ClientLog: Sendable {
   public init(_ records: RecordLog) { self.records = records }
 
   /// Appends a record, which is encoded here and written elsewhere.
-  func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
+  package func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
     let (kind, payload) = record.line
     return try records.append(kind, payload)
   }
@@ -40,6 +40,16 @@ public struct ClientLog: Sendable {
   func snapshot(_ history: ReplicaHistory, at sequence: Int) async throws(LogError) {
     try await records.snapshot(
       at: sequence, standingFor: ReplicaRecord.Kind.all, state: { Self.state(of: history) })
+  }
+
+  /// The same without waiting: `done` is called on a queue of the log.
+  package func snapshot(
+    _ history: ReplicaHistory, at sequence: Int,
+    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
+  ) {
+    records.snapshot(
+      at: sequence, standingFor: ReplicaRecord.Kind.all, state: { Self.state(of: history) },
+      then: done)
   }
 
   private static func state(of history: ReplicaHistory) -> [(kind: LogKind, payload: [UInt8])] {
@@ -62,7 +72,7 @@ public struct ClientLog: Sendable {
   ///
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(_:_:)`` with the
   ///   number of the record that is not what it should be.
-  func history() throws(LogError) -> ReplicaHistory? {
+  package func history() throws(LogError) -> ReplicaHistory? {
     let reader = LogReader(records.directory)
     var history: ReplicaHistory?
     var first = 1

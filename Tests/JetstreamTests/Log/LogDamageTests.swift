@@ -1,4 +1,5 @@
 import Foundation
+import JetstreamSimulation
 import Testing
 
 @testable import Jetstream

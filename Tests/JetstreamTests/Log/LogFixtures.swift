@@ -1,4 +1,5 @@
 import Foundation
+import JetstreamSimulation
 import Synchronization
 
 @testable import Jetstream

@@ -1,3 +1,4 @@
+import JetstreamSimulation
 import Testing
 
 @testable import Jetstream

@@ -1,0 +1,186 @@
+import Foundation
+import Synchronization
+
+import Jetstream
+
+/// A disk in memory that forgets, at a crash, whatever was not synced: all of it, or any part.
+///
+/// A file's bytes survive if it was synced after they were written; otherwise each sector of them
+/// survives or not by itself, or only its beginning does, and the rest is missing or zero. Each
+/// change of a name survives if the directory was synced afterwards; otherwise it is done or not,
+/// whatever became of those before it. After a failed sync, what was not synced is still to be read,
+/// but no later sync brings it to the disk.
+package final class SimulatedDisk: LogDirectory {
+  package let name = "simulated"
+  private let state: Mutex<State>
+
+  package init(seed: UInt64 = 0) { state = Mutex(State(random: SimulationRandom(seed: seed))) }
+
+  /// What goes wrong next.
+  package enum Fault: Hashable, Sendable {
+    case write(Int32)
+    /// So many bytes are written, and the rest not.
+    case shortWrite(Int)
+    case sync(Int32)
+    case rename(Int32)
+    case syncDirectory(Int32)
+    case open(Int32)
+    case truncate(Int32)
+  }
+
+  struct Inode {
+    var bytes: [UInt8] = []
+    var durable: [UInt8] = []
+    /// The offsets of bytes that no sync will bring to the disk any more.
+    var lost: [Range<Int>] = []
+  }
+
+  enum NameChange {
+    case link(String, Int)
+    case unlink(String)
+    case rename(String, String, Int)
+  }
+
+  struct State {
+    var random: SimulationRandom
+    var inodes: [Int: Inode] = [:]
+    var names: [String: Int] = [:]
+    var durableNames: [String: Int] = [:]
+    var changes: [NameChange] = []
+    var nextInode = 1
+    var locked: Set<String> = []
+    var faults: [Fault] = []
+    var isFull = false
+    /// Raised by a crash: files of before are dead.
+    var epoch = 0
+    var syncCount = 0
+    var writeCount = 0
+  }
+
+  // MARK: What a test does
+
+  package func inject(_ faults: [Fault]) { state.withLock { $0.faults += faults } }
+
+  package func clearFaults() { state.withLock { $0.faults = [] } }
+
+  /// While the disk is full, a write takes what is left of its sector.
+  package var isFull: Bool {
+    get { state.withLock { $0.isFull } }
+    set { state.withLock { $0.isFull = newValue } }
+  }
+
+  package var syncCount: Int { state.withLock { $0.syncCount } }
+
+  package var files: [String: [UInt8]] {
+    get { state.withLock { state in state.names.compactMapValues { state.inodes[$0]?.bytes } } }
+    set {
+      state.withLock { state in
+        state.inodes = [:]
+        state.names = [:]
+        state.changes = []
+        for (name, bytes) in newValue {
+          state.inodes[state.nextInode] = Inode(bytes: bytes, durable: bytes)
+          state.names[name] = state.nextInode
+          state.nextInode += 1
+        }
+        state.durableNames = state.names
+      }
+    }
+  }
+
+  /// Changes the bits of one byte of a file that are set in `mask`; a second time, it is what it was.
+  package func flip(_ file: String, at position: Int, mask: UInt8) {
+    state.withLock { state in
+      let inode = state.names[file]!
+      state.inodes[inode]!.bytes[position] ^= mask
+      state.inodes[inode]!.durable[position] ^= mask
+    }
+  }
+
+  /// Ends the process that wrote, not the machine: files stay as they are.
+  package func kill() {
+    state.withLock { state in
+      state.epoch += 1
+      state.locked = []
+      state.faults = []
+      state.isFull = false
+    }
+  }
+
+  /// Ends the machine.
+  package func crash() {
+    kill()
+    state.withLock { $0.crash() }
+  }
+
+  // MARK: LogDirectory
+
+  package func list() throws(LogFileError) -> [String] { state.withLock { $0.names.keys.sorted() } }
+
+  package func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
+    try state.withLock { state throws(LogFileError) in
+      if access != .reading { try state.fail(file, .open) }
+      if let inode = state.names[file] {
+        if access == .creating { state.inodes[inode]?.bytes = [] }
+        return SimulatedFile(self, file, inode, state.epoch)
+      }
+      guard access == .creating else { throw LogFileError(.open, file, code: ENOENT) }
+      return SimulatedFile(self, file, state.make(file), state.epoch)
+    }
+  }
+
+  package func rename(_ file: String, to other: String) throws(LogFileError) {
+    try state.withLock { state throws(LogFileError) in
+      try state.fail(file, .rename)
+      guard let inode = state.names.removeValue(forKey: file) else {
+        throw LogFileError(.rename, file, code: ENOENT)
+      }
+      state.names[other] = inode
+      state.changes.append(.rename(file, other, inode))
+    }
+  }
+
+  package func remove(_ file: String) throws(LogFileError) {
+    try state.withLock { state throws(LogFileError) in
+      guard state.names.removeValue(forKey: file) != nil else {
+        throw LogFileError(.remove, file, code: ENOENT)
+      }
+      state.changes.append(.unlink(file))
+    }
+  }
+
+  package func sync() throws(LogFileError) {
+    try state.withLock { state throws(LogFileError) in
+      try state.fail(name, .list)
+      state.durableNames = state.names
+      state.changes = []
+    }
+  }
+
+  package func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
+    state.withLock { state in
+      guard state.locked.insert(file).inserted else { return nil }
+      return SimulatedFile(
+        self, file, state.names[file] ?? state.make(file), state.epoch, holdsLock: true)
+    }
+  }
+
+  func with<Result>(
+    _ file: SimulatedFile, _ body: (inout State, inout Inode) throws(LogFileError) -> Result
+  ) throws(LogFileError) -> Result {
+    try state.withLock { state throws(LogFileError) in
+      guard file.epoch == state.epoch, var inode = state.inodes[file.inode] else {
+        // Whoever wrote is dead; what a leftover of it does counts for nothing.
+        throw LogFileError(.write, file.name, code: EBADF)
+      }
+      defer { state.inodes[file.inode] = inode }
+      return try body(&state, &inode)
+    }
+  }
+
+  func unlock(_ file: SimulatedFile) {
+    state.withLock { state in
+      if file.epoch == state.epoch { state.locked.remove(file.name) }
+    }
+  }
+}
