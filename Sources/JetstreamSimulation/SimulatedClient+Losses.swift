@@ -17,10 +17,55 @@ struct KnownLoss {
   }
 }
 
+extension [KnownLoss] {
+  /// A set was made: what it writes is settled.
+  mutating func settle(by set: SubmittedSet, root: String) {
+    removeAll { loss in set.intents.contains { loss.isSettled(by: $0, root: root) } }
+  }
+
+  /// The app has let go of one.
+  mutating func discard(_ name: ConflictName, root: String) {
+    let model = name.model.uuidString.lowercased()
+    let at = firstIndex { known in
+      let uuid = known.loss.uuid
+      return known.set.id == name.changeSet && known.loss.property == name.property
+        && (uuid == model || uuid == known.ownRoot && model == root)
+    }
+    if let at { remove(at: at) }
+  }
+}
+
+extension ChangeSetHandle.Outcome {
+  /// What the error calls itself, if it is one.
+  var errorType: String? { if case .rejected(let error) = self { error.type } else { nil } }
+}
+
+/// The app that looks at conflicts.
+extension SimulatedClient {
+  /// Discards a conflict, or has it done again; tells what in words.
+  func lookAtConflicts(_ pick: Int) -> String {
+    let items = scope.conflicts.items
+    guard !items.isEmpty else { return "has no conflict" }
+    let item = items[pick % items.count]
+    let name =
+      "\(item.property ?? "the addition") of \(item.model.uuidString.lowercased().prefix(8))"
+    if pick.isMultiple(of: 2) {
+      scope.conflicts.discard(item.id)
+      losses.discard(ConflictName(item), root: root)
+      return "lets go of \(name)"
+    }
+    scope.retry([item])
+    if !scope.conflicts.items.contains(where: { $0.id == item.id }) {
+      losses.discard(ConflictName(item), root: root)
+    }
+    return "does \(name) again"
+  }
+}
+
 /// The ledger of conflicts, compared with what the server has decided.
 extension SimulatedClient {
   func wrongConflicts() -> [String] {
-    let root = scope.root?.uuid.uuidString.lowercased() ?? ""
+    let root = root
     func words(_ set: UUID, _ uuid: String, _ property: String?, _ isRejected: Bool) -> String {
       let model = uuid == ownRoot || uuid == root ? "the root" : uuid
       return

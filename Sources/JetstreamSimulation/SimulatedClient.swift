@@ -15,8 +15,12 @@ final class SimulatedClient {
   private(set) var sets: [SubmittedSet] = []
   /// Every set that was made here.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
-  /// What does not count of those that were decided since this process has begun.
-  private(set) var losses: [KnownLoss] = []
+  /// What does not count, and was neither settled nor discarded.
+  var losses: [KnownLoss] = []
+  /// What does not count of each set, as this client has learned, also before a crash.
+  private var learned: [UUID: [SubmittedSet.Loss]]
+  /// Sets that it has taken back because the server has lost its history.
+  private var takenBack: Set<UUID> = []
   private(set) var hasFetched = false
   /// What the engine has told of its state last.
   private(set) var toldState: SyncState?
@@ -45,12 +49,13 @@ final class SimulatedClient {
 
   /// - Parameters:
   ///   - predecessor: the client that this one goes on from, if it has a disk.
+  ///   - policy: what becomes of what is pending when the server has lost its history.
   ///   - connect: a connection is wanted, with this number of the engine's.
   ///   - send: a frame for the connection.
   ///   - disconnect: the connection is left.
   init(
     number: Int, handshake: Int, outbox: SimulatedOutbox?, predecessor: SimulatedClient?,
-    scope: (Ticker) -> Scope, random: SimulationRandom,
+    scope: (Ticker) -> Scope, policy: HistoryLoss, random: SimulationRandom,
     connect: @escaping (_ connection: Int, _ token: String?) -> Void,
     send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
   ) {
@@ -61,7 +66,9 @@ final class SimulatedClient {
     madeSets = outbox?.lastNumber ?? 0
     mode = predecessor?.mode ?? .realtime
     inherited = outbox == nil ? [:] : predecessor?.setsByID ?? [:]
+    learned = outbox == nil ? [:] : predecessor?.learned ?? [:]
     var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = policy
     configuration.acknowledgeAfter.messages = 16
     configuration.sendWindow.messages = 8
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
@@ -92,11 +99,11 @@ final class SimulatedClient {
       })
     tokens.append(
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
-        let set = known(handle.set) ?? made(handle.set)
+        let known = known(handle.set)
+        let set = known ?? made(handle.set)
         set.madeAt = ticker.now
         // What is written anew is settled.
-        let root = self.scope.root?.uuid.uuidString.lowercased() ?? ""
-        losses.removeAll { loss in set.intents.contains { loss.isSettled(by: $0, root: root) } }
+        if known == nil { losses.settle(by: set, root: root) }
         sets.append(set)
         allSets.append((set, handle))
       })
@@ -105,8 +112,20 @@ final class SimulatedClient {
         guard let at = allSets.lastIndex(where: { $0.handle === handle }) else { return }
         let set = allSets[at].set
         sets.removeAll { $0 === set }
-        losses += set.losses.map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot) }
+        let isTakenBack = handle.outcomes.contains { $0.errorType == "history-lost" }
+        if isTakenBack { noteTakenBack(set, policy) }
+        learned[set.id] = isTakenBack ? set.allLosses : set.losses
+        losses += (learned[set.id] ?? []).map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot) }
       })
+  }
+
+  /// What the root is called.
+  var root: String { scope.root?.uuid.uuidString.lowercased() ?? "" }
+
+  private func noteTakenBack(_ set: SubmittedSet, _ policy: HistoryLoss) {
+    takenBack.insert(set.id)
+    if policy == .discard, noticedLosses > 0 { return }
+    modeProblems.append("it takes \(set) back, and should not")
   }
 
   private func known(_ set: ChangeSet) -> SubmittedSet? {
@@ -143,6 +162,9 @@ final class SimulatedClient {
         replica = try engine.fetch(
           scope, params: .object([:]), mode: mode.mode, history: history, now: now,
           store: { [unowned self] in outbox.write($0, now: self.now) }, completion: done)
+        losses = outbox.losses(root: root) { name in
+          inherited[name].map { ($0, learned[name] ?? []) }
+        }
       } catch {
         preconditionFailure("What was on a client's disk does not fit its scope: \(error)")
       }
@@ -225,6 +247,7 @@ final class SimulatedClient {
   func wrongHandles() -> [String] {
     allSets.compactMap { set, handle in
       guard handle.state.isFinal else { return "\(set) is not decided" }
+      if takenBack.contains(set.id) { return nil }
       guard let verdicts = set.verdicts else {
         return "\(set) is \(handle.state), but was never sent"
       }

@@ -14,6 +14,7 @@ final class SimulatedOutbox {
   private enum About {
     case made(Int, UUID)
     case decided(Int)
+    case discarded([ConflictName])
     /// A state of the server's history of this name.
     case base(epoch: String?)
   }
@@ -65,6 +66,7 @@ final class SimulatedOutbox {
       case .made(let number, let set): .made(number, set.id)
       case .decided(let decided): .decided(decided.number)
       case .base(let base): .base(epoch: base.position?.epoch)
+      case .discarded(let names): .discarded(names)
       default: nil
       }
     entries.append(Entry(kind: line.kind, payload: line.payload, about: about))
@@ -117,10 +119,33 @@ final class SimulatedOutbox {
       switch entry.about {
       case .made(let number, let set): open.append((number, set))
       case .decided(let number): open.removeAll { $0.number == number }
-      case .base, nil: break
+      case .discarded, .base, nil: break
       }
     }
     return open.map(\.set)
+  }
+
+  /// What the next process has to know of that does not count. `set` gives the set of this name, and what was
+  /// learned of it.
+  func losses(
+    root: String, _ set: (UUID) -> (SubmittedSet, [SubmittedSet.Loss])?
+  ) -> [KnownLoss] {
+    var losses: [KnownLoss] = []
+    // A number is given again when the set that had it was forgotten in a crash.
+    var names: [Int: UUID] = [:]
+    for entry in entries {
+      switch entry.about {
+      case .made(let number, let name):
+        names[number] = name
+        if let (set, _) = set(name) { losses.settle(by: set, root: root) }
+      case .decided(let number):
+        guard let name = names[number], let (set, lost) = set(name) else { continue }
+        losses += lost.map { KnownLoss(set: set, loss: $0, ownRoot: ownRoot ?? "") }
+      case .discarded(let names): for name in names { losses.discard(name, root: root) }
+      case .base, nil: break
+      }
+    }
+    return losses
   }
 
   /// The server's history that the confirmed state is of.
@@ -144,7 +169,7 @@ final class SimulatedOutbox {
       switch entry.about {
       case .made(let number, _): open.insert(number)
       case .decided(let number) where place < safe: open.remove(number)
-      case .decided, .base, nil: break
+      case .decided, .discarded, .base, nil: break
       }
     }
     return (open.min() ?? lastNumber + 1) - 1

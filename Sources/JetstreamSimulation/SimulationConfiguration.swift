@@ -129,6 +129,11 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var syncs = 0.0
   /// The share of steps in which the app of a client lets it use the network, or not any more.
   public var permissions = 0.0
+  /// The share of steps in which the app of a client lets go of a conflict, or does again what it is about.
+  public var conflicts = 0.0
+  /// The share of clients that take back what is pending when the server has lost its history. The others send
+  /// it again.
+  public var discarding = 0.0
   /// What goes wrong.
   public var faults = Faults()
   /// What has to hold.
@@ -149,6 +154,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.modes = 0.02
     configuration.syncs = 0.02
     configuration.permissions = 0.006
+    configuration.conflicts = 0.01
     configuration.promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
     return configuration
   }()
@@ -164,6 +170,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.serverCrash = 0.004
     configuration.faults.historyLoss = 0.003
     configuration.faults.disk = 0.01
+    configuration.discarding = 0.3
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000
     return configuration

@@ -40,6 +40,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case mode(client: Int, SimulatedMode)
   /// A client syncs, whatever its mode is.
   case sync(client: Int)
+  /// The app of a client lets go of something that does not count, or does it again.
+  case conflict(client: Int, pick: Int)
   /// The app of a client lets it use the network, or does not.
   case permission(client: Int, isGranted: Bool)
 }
@@ -66,7 +68,7 @@ extension SimulationEvent {
     case .edit(let client, _), .script(let client, _, _), .flush(let client), .cut(let client),
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
       .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
-      .sync(let client), .permission(let client, _):
+      .sync(let client), .permission(let client, _), .conflict(let client, _):
       client
     case .failDisk(let client, _): client
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: nil
@@ -100,6 +102,7 @@ extension SimulationEvent: CustomStringConvertible {
       "the disk of \(client.map { "client \($0)" } ?? "the server") fails (\(pick))"
     case .mode(let client, let mode): "client \(client) syncs in mode \(mode.rawValue)"
     case .sync(let client): "client \(client) syncs"
+    case .conflict(let client, let pick): "client \(client) looks at a conflict (\(pick))"
     case .permission(let client, let isGranted):
       "client \(client) may \(isGranted ? "" : "not ")use the network"
     }

@@ -27,7 +27,7 @@ extension SimulationRun {
     case .loseHistory(let pick): loseHistory(pick)
     case .failDisk(_, let pick): journal?.fail(pick)
     case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient, .mode,
-      .sync, .permission:
+      .sync, .permission, .conflict:
       break
     }
   }
@@ -73,6 +73,8 @@ extension SimulationRun {
         // What a server had not kept when it crashed, nobody can have.
         starts == self.starts ? place : nil
       }
+    case .conflict(let number, let pick):
+      note("client \(number) \(client.lookAtConflicts(pick))")
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)
     case .serverEdit, .pass, .rest, .crashServer, .loseHistory: break

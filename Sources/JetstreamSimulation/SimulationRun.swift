@@ -144,7 +144,8 @@ final class SimulationRun {
           models: world.models + world.clientModels, ticker: ticker)
         scope.flush()
         return scope
-      }, random: SimulationRandom(seed: seed, branch: 5, number, starts),
+      }, policy: policy(of: number),
+      random: SimulationRandom(seed: seed, branch: 5, number, starts),
       connect: { [unowned self] connection, token in
         note("client \(number) connects" + (token.map { " to go on with \($0)" } ?? ""))
         network.connect(number, connection: connection, token: token)
@@ -154,6 +155,11 @@ final class SimulationRun {
         network.disconnect(number)
       })
     return client
+  }
+
+  private func policy(of number: Int) -> HistoryLoss {
+    var random = SimulationRandom(seed: seed, branch: 9, number)
+    return random.chance(configuration.discarding) ? .discard : .recover
   }
 
   func kinds(of className: String) -> [String: PropertyKind] {

@@ -77,6 +77,15 @@ final class SubmittedSet: CustomStringConvertible {
     if verdicts.contains(true) { acceptances += 1 }
   }
 
+  /// All of it, as what was rejected.
+  var allLosses: [Loss] {
+    intents.flatMap { intent -> [Loss] in
+      let properties: [String?] =
+        intent.isAddition ? [nil] : Array(intent.values.keys) + Array(intent.operations.keys)
+      return properties.map { Loss(uuid: intent.uuid, property: $0, isRejected: true) }
+    }
+  }
+
   /// The server has lost the history in which it was decided. Its client may know of it all the same.
   func forget() { (acceptances, isForgotten) = (0, true) }
 

@@ -39,19 +39,81 @@ struct ClientLogTests {
           number: 1, replies: [FragmentReply(error: .rejected("no"))], effective: [canvas],
           sequence: 5)),
       .decided(.init(number: 2, replies: [FragmentReply()], effective: nil, sequence: nil)),
+      .discarded([.init(conflicts[0]), .init(conflicts[2])]),
     ]
     for record in expected.records { try await log.append(record).durable() }
     #expect(try log.history() == expected)
-    let later = ReplicaHistory(
+    var later = ReplicaHistory(
       client: UUID(), root: root, nextNumber: 7,
       base: ReplicaBase(
         position: ScopePosition(epoch: "e", sequence: 5), root: root, fragments: [canvas]))
     try await log.snapshot(later, at: log.records.lastSequence)
     #expect(try log.history() == later)
+    later.conflicts = conflicts
+    try await log.append(.named(client: client, root: root)).durable()
+    try await log.snapshot(later, at: log.records.lastSequence)
     try await log.records.close()
     let again = try ClientLog(path)
-    #expect(try again.history() == later)
+    var read = try #require(try again.history())
+    // They get other names in each process.
+    #expect(read.conflicts.map(\.json.text) == conflicts.map(\.json.text))
+    read.conflicts = later.conflicts
+    #expect(read == later)
     try await again.records.close()
+  }
+
+  /// One of each kind.
+  private var conflicts: [Conflict] {
+    func conflict(
+      _ property: String?, base: JSONValue? = nil, _ mine: Conflict.Change,
+      theirs: JSONValue? = nil,
+      _ reason: Conflict.Reason, author: String? = nil
+    ) -> Conflict {
+      Conflict(
+        id: UUID(), model: root, className: "Canvas", property: property, base: base, mine: mine,
+        theirs: theirs, reason: reason, changeSet: root, author: author,
+        message: author.map { "for \($0)" })
+    }
+    return [
+      conflict("name", base: .null, .value("a"), theirs: "b", .rejected(.rejected("no"))),
+      conflict("likes", .operations([.add(2)]), theirs: 7, .modified, author: "me"),
+      conflict("shapes", .operations([.remove(root)]), .moveLost),
+      conflict(nil, .addition(["name": "c", "likes": 1]), .rejected(.tooManySessions)),
+    ]
+  }
+
+  @Test("A conflict that is none says which field is wrong")
+  func badConflicts() throws {
+    let good = conflicts[0].json
+    guard case .object(let object) = good else {
+      Issue.record("A conflict is no object.")
+      return
+    }
+    #expect(try Conflict(json: good).mine == .value("a"))
+    let bad: [(String, JSONValue?, FragmentError)] = [
+      ("mine", nil, .missing(field: "mine")),
+      (
+        "reason", "bad luck",
+        .invalid(field: "reason", problem: "should be a known reason, or an error")
+      ),
+      ("changeSet", "x", .invalid(field: "changeSet", problem: "should be a UUID")),
+      (
+        "mine", canvasTwice,
+        .invalid(field: "mine", problem: "should change one property")
+      ),
+    ]
+    for (field, value, error) in bad {
+      var wrong = object
+      wrong[field] = value
+      #expect(throws: error) { try Conflict(json: .object(wrong)) }
+    }
+  }
+
+  /// A fragment that changes more than one property.
+  private var canvasTwice: JSONValue {
+    SyncFragment(
+      .change, uuid: root, className: "Canvas", properties: ["name": "a", "likes": 1]
+    ).json
   }
 
   @Test("A log of something else is refused, with the place")
@@ -64,6 +126,9 @@ struct ClientLogTests {
     try await records.close()
   }
 }
+
+/// A class that servers do not know.
+private final class Sketch: Shape {}
 
 @Suite("An app that ends and starts again", .serialized)
 @MainActor
@@ -79,8 +144,8 @@ struct ClientRestartTests {
     let client: Client
     let log: ClientLog
 
-    init(_ path: String, port: UInt16, snapshotEvery: Int = 10_000) throws {
-      scope = Scope(name: "Canvas", root: canvas)
+    init(_ path: String, port: UInt16, models: [ModelObject.Type] = []) throws {
+      scope = Scope(name: "Canvas", root: canvas, models: models)
       client = Client(
         url: "ws://127.0.0.1:\(port)",
         backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
@@ -149,6 +214,63 @@ struct ClientRestartTests {
     #expect(shared.shapes.map(\.label) == labels)
     app.scope.flush()
     #expect(app.scope.canonicalJSON == scope.canonicalJSON)
+    try await app.end()
+    await server.stop()
+  }
+
+  @Test(
+    "What does not count is in the ledger of the next process, until it is discarded or settled",
+    arguments: [1, 10_000])
+  func ledger(snapshotEvery: Int) async throws {
+    let server = Server()
+    let shared = Canvas()
+    server.host(Scope(name: "Canvas", root: shared))
+    let port = try await server.listen()
+    var app = try App(path, port: port, models: [Sketch.self])
+    func start() async throws {
+      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+      try await app.client.connect()
+    }
+    func restart() async throws {
+      try await app.end()
+      app.client.close()
+      app = try App(path, port: port, models: [Sketch.self])
+      try await start()
+    }
+    let first = Task { [app] in
+      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+    }
+    try await app.client.connect()
+    try await first.value
+    // The server does not know the class.
+    let sketch = Sketch()
+    sketch.label = "a first idea"
+    app.scope.modify("draw", author: "Ada") {
+      app.canvas.shapes.append(sketch)
+    }
+    await app.settle()
+    let items = app.scope.conflicts.items
+    #expect(items.map(\.property) == [nil, "shapes"])
+    // Snapshots are made of what has no end, too.
+    for number in 0..<3 {
+      app.canvas.likes = number + 1
+      await app.settle()
+    }
+    try await restart()
+    let again = app.scope.conflicts.items
+    #expect(again.map(ConflictName.init) == items.map(ConflictName.init))
+    #expect(again.map(\.fragment.json.text) == items.map(\.fragment.json.text))
+    #expect(again.map(\.reason) == items.map(\.reason))
+    #expect(again.map(\.author) == ["Ada", "Ada"] && again.map(\.message) == ["draw", "draw"])
+    #expect(again.map(\.theirs) == [nil, []])
+    app.scope.conflicts.discard(again[0].id)
+    try await restart()
+    #expect(app.scope.conflicts.items.map(\.property) == ["shapes"])
+    app.canvas.shapes.append(Shape())
+    await app.settle()
+    #expect(app.scope.conflicts.isEmpty, "written anew, it is settled")
+    try await restart()
+    #expect(app.scope.conflicts.isEmpty && app.canvas.shapes.count == 1)
     try await app.end()
     await server.stop()
   }

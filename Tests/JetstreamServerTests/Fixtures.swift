@@ -8,7 +8,7 @@ final class Canvas: ModelObject {
   @Property(.counter) var likes = 0
 }
 
-final class Shape: ModelObject {
+class Shape: ModelObject {
   @Property var x: Float = 0
   @Property var y: Float = 0
   @Property var label = ""

@@ -12,13 +12,17 @@ import Foundation
 /// meant. A conflict is there until it is retried or discarded, or until the property is written anew in
 /// this replica, which settles it.
 ///
-/// The ledger is in memory: what another process has seen is not in it. Belongs to the isolation domain of
-/// its scope.
+/// Of a scope that is synced with a ``ClientLog`` the ledger outlives the process: the next one has what was
+/// neither retried, discarded nor settled, and ``onAdd`` fires for it while the log is read. Otherwise it is
+/// in memory only. Belongs to the isolation domain of its scope.
 public final class ConflictLedger {
   /// Fires for each conflict that has come, when what counts is visible.
   public let onAdd = Signal<Conflict>()
   /// Fires for each conflict that has gone.
   public let onRemove = Signal<Conflict>()
+
+  /// Fires for those that the app has let go of.
+  let onDiscard = Signal<[Conflict]>()
 
   /// The conflicts in the order in which they came.
   public private(set) var items: [Conflict] = []
@@ -36,10 +40,20 @@ public final class ConflictLedger {
   }
 
   /// Lets go of a conflict: what counts is right. Does nothing if there is no such conflict. Cost: O(n).
-  public func discard(_ id: Conflict.ID) { remove { $0.id == id } }
+  public func discard(_ id: Conflict.ID) { discard { $0.id == id } }
 
   /// Lets go of all.
-  public func discardAll() { remove { _ in true } }
+  public func discardAll() { discard { _ in true } }
+
+  private func discard(where isOver: (Conflict) -> Bool) {
+    let gone = take(where: isOver)
+    if gone.isEmpty { return }
+    onDiscard.fire(gone)
+    for item in gone { onRemove.fire(item) }
+  }
+
+  /// The app has let go of these in another process.
+  func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
 
   func add(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
@@ -75,11 +89,14 @@ public final class ConflictLedger {
   }
 
   private func remove(where isOver: (Conflict) -> Bool) {
+    for item in take(where: isOver) { onRemove.fire(item) }
+  }
+
+  private func take(where isOver: (Conflict) -> Bool) -> [Conflict] {
     var (kept, gone): ([Conflict], [Conflict]) = ([], [])
     for item in items { if isOver(item) { gone.append(item) } else { kept.append(item) } }
-    if gone.isEmpty { return }
-    items = kept
-    for item in gone { onRemove.fire(item) }
+    if !gone.isEmpty { items = kept }
+    return gone
   }
 }
 

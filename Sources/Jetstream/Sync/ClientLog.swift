@@ -14,6 +14,8 @@ import Foundation
 public struct ClientLog: Sendable {
   /// In a snapshot, whose it is and which place in the server's order it has.
   private static let place = LogKind("place")
+  /// In a snapshot, what was changed here and does not count.
+  private static let conflict = LogKind("conflict")
 
   /// The records.
   public let records: RecordLog
@@ -65,6 +67,7 @@ public struct ClientLog: Sendable {
     ]
     if let position = history.base?.position { place["position"] = .object(position.json) }
     result.append((Self.place, Array(JSONValue.object(place).text.utf8)))
+    for item in history.conflicts { result.append((conflict, Array(item.json.text.utf8))) }
     return result
   }
 
@@ -106,6 +109,7 @@ public struct ClientLog: Sendable {
 
   private static func read(_ snapshot: LogSnapshot) throws(LogError) -> ReplicaHistory {
     var fragments: [SyncFragment] = []
+    var conflicts: [Conflict] = []
     var history: ReplicaHistory?
     for line in snapshot.state {
       switch line.kind {
@@ -116,12 +120,19 @@ public struct ClientLog: Sendable {
         } catch {
           throw .unreadable(line.sequence, "\(error)")
         }
+      case Self.conflict:
+        do {
+          conflicts.append(try Conflict(json: try JSONValue(parsing: line.payload)))
+        } catch {
+          throw .unreadable(line.sequence, "\(error)")
+        }
       default: break
       }
     }
     guard var history else {
       throw .unreadable(snapshot.sequence, "the snapshot is not one of a client")
     }
+    history.conflicts = conflicts
     if fragments.isEmpty { history.base = nil } else { history.base?.fragments = fragments }
     return history
   }

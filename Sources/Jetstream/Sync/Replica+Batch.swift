@@ -66,6 +66,7 @@ extension Replica {
     guard !batch.isEmpty else { return }
     var done = batch
     batch = Batch()
+    unnoted += done.lost.count
     for (at, addition) in done.additions.enumerated() {
       for (key, _) in addition.properties {
         let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
@@ -104,6 +105,7 @@ extension Replica {
     } else {
       graveyard.prune { overlay.references }
     }
+    unnoted -= done.lost.count
     scope.conflicts.add(done.lost.map(conflict))
     for (handle, outcomes) in done.decided {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }

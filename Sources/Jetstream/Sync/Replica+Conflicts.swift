@@ -13,8 +13,6 @@ extension Replica {
 
   /// The server has decided about a fragment.
   func noteLost(of fragment: SyncFragment, in set: ChangeSet, by reply: FragmentReply) {
-    // What a process before this one has been told is not told again.
-    if isRestoring { return }
     func note(_ property: String?, _ reason: Conflict.Reason) {
       batch.lost.append(Lost(set: set, fragment: fragment, property: property, reason: reason))
     }

@@ -32,12 +32,13 @@ extension Replica {
   /// What the next process would have to begin with, if it began now. Nil as long as that is more than one
   /// state: while sets are pending, or are about to be made.
   package var history: ReplicaHistory? {
-    guard pending.isEmpty, batch.isEmpty, hasBase, scope.isSettled, let root = scope.root else {
-      return nil
-    }
+    guard pending.isEmpty, batch.isEmpty, unnoted == 0, hasBase, scope.isSettled,
+      let root = scope.root
+    else { return nil }
     return ReplicaHistory(
       client: clientID, root: root.uuid, nextNumber: nextNumber,
-      base: ReplicaBase(position: position, root: root.uuid, fragments: scope.sharedState()))
+      base: ReplicaBase(position: position, root: root.uuid, fragments: scope.sharedState()),
+      conflicts: scope.conflicts.items)
   }
 
   /// Becomes what another process has left: does again what had happened to it, in the same order.
@@ -60,6 +61,7 @@ extension Replica {
     } else {
       take(history.client, root: history.root)
     }
+    scope.conflicts.add(history.conflicts)
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
@@ -89,6 +91,7 @@ extension Replica {
     case .named(let client, let root): take(client, root: root)
     case .made(let number, let set):
       finishBatch()
+      scope.conflicts.settle(by: set)
       redo(set, number: number)
     case .confirmed(let fragments, let sequence):
       handle(.sync(fragments, sequence: sequence))
@@ -98,6 +101,9 @@ extension Replica {
       beginBatch()
       conclude(at, decided.replies, effective: decided.effective)
     case .base(let base): try receive(base)
+    case .discarded(let names):
+      finishBatch()
+      scope.conflicts.remove(Set(names))
     }
   }
 

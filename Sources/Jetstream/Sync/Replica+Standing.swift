@@ -60,11 +60,11 @@ extension Replica {
     guard let standing = stateStanding else { return }
     stateStanding = nil
     beginBatch()
-    noteHistory(of: standing)
     // Whatever was accepted is part of the state.
     for (at, decision) in decided(by: standing) {
       conclude(at, decision.fragmentReplies, effective: [])
     }
+    noteHistory(of: standing)
     position = standing.position
   }
 

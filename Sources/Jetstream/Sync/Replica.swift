@@ -82,7 +82,10 @@ package final class Replica {
   /// Models that left the graveyard because of what others did, with the values that count.
   var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
+  /// How many changes do not count of which the ledger does not know yet.
+  var unnoted = 0
   var token: ObservationToken?
+  private var discardToken: ObservationToken?
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
   var store: ((ReplicaRecord) -> Void)?
   var isRestoring = false
@@ -127,6 +130,9 @@ package final class Replica {
     self.clientID = clientID
     scope.sealChanges()
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
+    discardToken = scope.conflicts.onDiscard.listen { [weak self] conflicts in
+      self?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
+    }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
     scope.onIncomingPaused = { [weak self] in self?.onPending?() }
@@ -138,6 +144,7 @@ package final class Replica {
     // What the server has decided already counts.
     finishBatch()
     token?.cancel()
+    discardToken?.cancel()
     scope.removeMembershipObserver(self)
     digest = nil
     scope.onIncomingResumed = nil

@@ -13,6 +13,8 @@ package enum ReplicaRecord: Sendable, Hashable {
   case decided(Decided)
   /// The server has sent the whole state.
   case base(ReplicaBase)
+  /// The app has let go of conflicts.
+  case discarded([ConflictName])
 
   /// What became of a set.
   package struct Decided: Sendable, Hashable {
@@ -41,17 +43,20 @@ package struct ReplicaHistory: Sendable, Hashable {
   package var nextNumber = 1
   /// Nil if the server has never sent a state.
   package var base: ReplicaBase?
+  /// What was changed here and does not count.
+  package var conflicts: [Conflict] = []
   /// What came after that, in order.
   package var records: [ReplicaRecord] = []
 
   package init(
     client: UUID, root: UUID, nextNumber: Int = 1, base: ReplicaBase? = nil,
-    records: [ReplicaRecord] = []
+    conflicts: [Conflict] = [], records: [ReplicaRecord] = []
   ) {
     self.client = client
     self.root = root
     self.nextNumber = nextNumber
     self.base = base
+    self.conflicts = conflicts
     self.records = records
   }
 }
@@ -63,9 +68,10 @@ extension ReplicaRecord {
     static let confirmed = LogKind("confirmed")
     static let decided = LogKind("decided")
     static let base = LogKind("base")
+    static let discarded = LogKind("discarded")
 
     /// What a snapshot stands for.
-    static let all: Set<LogKind> = [.set, named, confirmed, decided, base]
+    static let all: Set<LogKind> = [.set, named, confirmed, decided, base, discarded]
   }
 
   /// The record as a line of a log.
@@ -102,6 +108,9 @@ extension ReplicaRecord {
       if let position = base.position { object["position"] = .object(position.json) }
       object["fragments"] = .array(base.fragments.map(\.json))
       return (Kind.base, Array(JSONValue.object(object).text.utf8))
+    case .discarded(let names):
+      let json: JSONValue = ["conflicts": .array(names.map(\.json))]
+      return (Kind.discarded, Array(json.text.utf8))
     }
   }
 
@@ -127,6 +136,13 @@ extension ReplicaRecord {
           number: decision.number, replies: decision.fragmentReplies,
           effective: object["effective"] == nil ? nil : try object.fragments("effective"),
           sequence: decision.sequence))
+    case Kind.discarded:
+      guard case .array(let elements)? = object["conflicts"] else {
+        throw .invalid(field: "conflicts", problem: "should be an array")
+      }
+      var names: [ConflictName] = []
+      for element in elements { names.append(try ConflictName(json: element)) }
+      self = .discarded(names)
     default:
       self = .base(
         ReplicaBase(

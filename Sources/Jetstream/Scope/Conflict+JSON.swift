@@ -1,0 +1,81 @@
+import Foundation
+
+/// Which change of which set a conflict is about: what it is called where it outlives its process.
+package struct ConflictName: Sendable, Hashable {
+  package let changeSet: UUID
+  package let model: UUID
+  /// Nil for an addition.
+  package let property: String?
+
+  package init(_ conflict: Conflict) {
+    (changeSet, model, property) = (conflict.changeSet, conflict.model, conflict.property)
+  }
+}
+
+extension ConflictName {
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    changeSet = try object.uuid("changeSet")
+    model = try object.uuid("model")
+    property = try object.optionalString("property")
+  }
+
+  var json: JSONValue {
+    var object: JSONObject = [
+      "changeSet": .string(changeSet.wireText), "model": .string(model.wireText),
+    ]
+    if let property { object["property"] = .string(property) }
+    return .object(object)
+  }
+}
+
+extension Conflict {
+  /// Reads a conflict as ``json`` gives it, under another ``id``.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  package init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard let mine = object["mine"] else { throw .missing(field: "mine") }
+    let fragment = try SyncFragment(json: mine)
+    let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)
+    let change: Change
+    switch (fragment.kind, names.count) {
+    case (.add, _): change = .addition(fragment.properties)
+    case (.change, 1):
+      change =
+        fragment.properties[names[0]].map { .value($0) }
+        ?? .operations(fragment.operations[names[0]])
+    default: throw .invalid(field: "mine", problem: "should change one property")
+    }
+    let reason: Reason
+    switch object["reason"] {
+    case .string("modified")?: reason = .modified
+    case .string("moveLost")?: reason = .moveLost
+    case .object(let error)?: reason = .rejected(try WireError(json: .object(error)))
+    default: throw .invalid(field: "reason", problem: "should be a known reason, or an error")
+    }
+    self.init(
+      id: .pooled(), model: fragment.uuid, className: fragment.className,
+      property: fragment.kind == .add ? nil : names[0], base: object["base"],
+      mine: change, theirs: object["theirs"], reason: reason,
+      changeSet: try object.uuid("changeSet"), author: try object.optionalString("author"),
+      message: try object.optionalString("message"))
+  }
+
+  /// The conflict as JSON; what it does not have is left out.
+  package var json: JSONValue {
+    var object: JSONObject = ["mine": fragment.json]
+    if let base { object["base"] = base }
+    if let theirs { object["theirs"] = theirs }
+    switch reason {
+    case .rejected(let error): object["reason"] = error.json
+    case .modified: object["reason"] = "modified"
+    case .moveLost: object["reason"] = "moveLost"
+    }
+    object["changeSet"] = .string(changeSet.wireText)
+    if let author { object["author"] = .string(author) }
+    if let message { object["message"] = .string(message) }
+    return .object(object)
+  }
+}
