@@ -223,6 +223,54 @@ struct ProtocolTwoTests {
     }
   }
 
+  @Test(
+    "Of what is pending when history is lost, only that is taken back which the server does not have"
+  )
+  func keptAndLost() {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = .discard
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
+    let kept = server.scope.modify { server.canvas.name = "kept" }
+    let lost = server.scope.modify { server.canvas.likes += 5 }
+    server.loseSession()
+    let standing = ScopeStanding(
+      position: ScopePosition(epoch: "new", sequence: 8), decided: 1,
+      decisions: [.init(number: 1, fragmentReplies: [FragmentReply()], sequence: 8)])
+    let root = SyncFragment(
+      .change, uuid: server.scope.root!.uuid, className: "Canvas",
+      properties: ["name": "kept", "shapes": [], "hidden": []])
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: standing)),
+      .scopeState(
+        ScopeState(index: 2, scopeIndex: 0, rootUUID: root.uuid, fragments: [root])))
+    #expect(server.historyLosses == 1 && server.engine.pendingCount == 0)
+    #expect(kept.state == .completed && lost.state == .reverted)
+    #expect(server.canvas.name == "kept" && server.canvas.likes == 0)
+    #expect(server.scope.conflicts.items.map(\.property) == ["likes"])
+  }
+
+  @Test("A server that has gone back is asked for its state, whatever else it has done since")
+  func goneBack() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "same", sequence: 7))
+    server.engine.setMode(.paused, of: server.scope, now: server.now)
+    func takeFetch() throws -> ScopeFetch {
+      let fetches = server.takeSent().compactMap {
+        if case .scopeFetch(let fetch) = $0 { fetch } else { nil }
+      }
+      return try #require(fetches.last)
+    }
+    let first = try takeFetch()
+    let back = ScopeStanding(position: ScopePosition(epoch: "same", sequence: 5), resumes: true)
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 3, replyTo: first.index, scopeIndex: 0, standing: back)))
+    // By the time this arrives, the server may be at 7 again, of another past.
+    let second = try takeFetch()
+    #expect(first.since?.sequence == 7 && second.since == nil && second.tell == .missed)
+  }
+
   @Test("A set whose place was told before its decision is decided all the same, and counts once")
   func toldBeforeDecided() throws {
     let server = ScriptedServer()

@@ -174,6 +174,8 @@ extension ClientEngine {
   /// - Parameter isWhole: whether all of it has to come, whatever we have.
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
+    // A server that has gone back may have come to where we are, along another way.
+    let isWhole = isWhole || replica.needsState
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
