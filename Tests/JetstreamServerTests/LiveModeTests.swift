@@ -1,3 +1,4 @@
+import Dispatch
 import Jetstream
 import JetstreamServer
 import Testing
@@ -42,6 +43,36 @@ struct LiveModeTests {
     await second.observe(seen, until: { $0.likes == 9 })
     client.close()
     await #expect(throws: SyncError.notConnected) { try await client.sync(canvas) }
+    await server.stop()
+  }
+
+  @Test("What a sync does first, it does on the actor of the client")
+  func staysOnActor() async throws {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: Canvas()))
+    let port = try await server.listen()
+    let client = Client(url: "ws://127.0.0.1:\(port)")
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    try await client.connect()
+    try await client.fetch(scope, mode: .manual)
+    let key = DispatchSpecificKey<Bool>()
+    DispatchQueue.main.setSpecific(key: key, value: true)
+    #expect(DispatchQueue.getSpecific(key: key) == true)
+    final class Seen { var isOnActor: [Bool?] = [] }
+    let seen = Seen()
+    scope.pendingChangeSets.onAdd.listen { _ in
+      seen.isOnActor.append(DispatchQueue.getSpecific(key: key))
+    }
+    for number in 1...3 {
+      canvas.likes = number
+      try await client.sync(scope)
+      canvas.likes += 10
+      try await client.sync()
+    }
+    #expect(seen.isOnActor == [true, true, true, true, true, true])
+    DispatchQueue.main.setSpecific(key: key, value: nil)
+    client.close()
     await server.stop()
   }
 

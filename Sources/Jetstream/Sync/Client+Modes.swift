@@ -1,3 +1,5 @@
+import Synchronization
+
 /// When scopes are synced.
 extension Client {
   /// When what happens to a scope is sent and taken in; nil if it is not synced.
@@ -43,22 +45,12 @@ extension Client {
   ) async throws(SyncError) {
     if scopes.isEmpty { return }
     let waiters = Waiters()
+    let outcome = SyncOutcome()
+    begin(scopes, waiters) { outcome.put($0) }
     let home = HomeReference(self, on: actor)
-    let result: Result<Void, SyncError> = await withTaskCancellationHandler {
-      await withCheckedContinuation { continuation in
-        var left = scopes.count
-        var first: Result<Void, SyncError> = .success(())
-        for scope in scopes {
-          let number = engine.sync(scope, now: ticker.now) { result in
-            if case .success = first { first = result }
-            left -= 1
-            if left == 0 { continuation.resume(returning: first) }
-          }
-          if let number { waiters.numbers.append(number) }
-        }
-        if Task.isCancelled { cancel(waiters) }
-        scheduleTimer()
-      }
+    // What is awaited may run anywhere: it has nothing of the client's.
+    let result = await withTaskCancellationHandler {
+      await outcome.value
     } onCancel: { [waiters = HomeReference(waiters, on: actor)] in
       Task {
         guard let numbers = await waiters.perform({ $0.numbers }) else { return }
@@ -68,6 +60,25 @@ extension Client {
       }
     }
     try result.get()
+  }
+
+  /// Syncs scopes; `completion` gets the first error, when all are over.
+  private func begin(
+    _ scopes: [Scope], _ waiters: Waiters,
+    completion: @escaping (Result<Void, SyncError>) -> Void
+  ) {
+    var left = scopes.count
+    var first: Result<Void, SyncError> = .success(())
+    for scope in scopes {
+      let number = engine.sync(scope, now: ticker.now) { result in
+        if case .success = first { first = result }
+        left -= 1
+        if left == 0 { completion(first) }
+      }
+      if let number { waiters.numbers.append(number) }
+    }
+    if Task.isCancelled { cancel(waiters) }
+    scheduleTimer()
   }
 
   private func cancel(_ waiters: Waiters) {
@@ -100,5 +111,38 @@ extension Client {
 
   private final class Waiters {
     var numbers: [Int] = []
+  }
+}
+
+/// What has become of an exchange, for the one who waits for it.
+private final class SyncOutcome: Sendable {
+  private enum State {
+    case open
+    case waiting(CheckedContinuation<Result<Void, SyncError>, Never>)
+    case over(Result<Void, SyncError>)
+  }
+
+  private let state = Mutex(State.open)
+
+  func put(_ result: Result<Void, SyncError>) {
+    let waiting = state.withLock { state -> CheckedContinuation<Result<Void, SyncError>, Never>? in
+      defer { state = .over(result) }
+      if case .waiting(let continuation) = state { return continuation }
+      return nil
+    }
+    waiting?.resume(returning: result)
+  }
+
+  var value: Result<Void, SyncError> {
+    get async {
+      await withCheckedContinuation { continuation in
+        let result = state.withLock { state -> Result<Void, SyncError>? in
+          if case .over(let result) = state { return result }
+          state = .waiting(continuation)
+          return nil
+        }
+        if let result { continuation.resume(returning: result) }
+      }
+    }
   }
 }
