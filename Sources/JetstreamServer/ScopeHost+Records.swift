@@ -6,7 +6,7 @@ extension ScopeHost {
   /// Something was accepted, or decided, or both: it is handed to whoever keeps it.
   func keep(_ item: StreamItem?, _ decision: ScopeRecord.Decision? = nil) {
     if let decision {
-      clients[decision.client, default: ClientDecisions()].decide(decision, at: item?.sequence)
+      clients.decide(decision, at: item?.sequence, scopeAt: sequence)
     }
     guard item != nil || decision != nil else { return }
     guard let store else { return }
@@ -41,10 +41,11 @@ extension ScopeHost {
     }
     try scope.applyFullState(history.state, rootUUID: root.uuid)
     begin(at: history.sequence, of: history.epoch)
-    clients = history.clients.mapValues(ClientDecisions.init)
+    clients = ClientTable(history)
     for record in history.records {
       if let decision = record.decision {
-        clients[decision.client, default: ClientDecisions()].decide(decision, at: record.sequence)
+        clients.decide(
+          decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
       scope.apply(record.fragments)
@@ -62,8 +63,9 @@ extension ScopeHost {
 
   /// What the next process would have to begin with, if it began now.
   var history: ScopeHistory {
-    ScopeHistory(
-      epoch: epoch, sequence: sequence, state: scope.sharedState(),
-      clients: clients.mapValues(\.history))
+    var history = ScopeHistory(
+      epoch: epoch, sequence: sequence, state: scope.sharedState(), clients: clients.history)
+    history.forgottenUpTo = clients.forgottenUpTo
+    return history
   }
 }

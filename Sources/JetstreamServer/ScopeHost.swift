@@ -46,7 +46,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// The newest part of the order.
   private(set) var stream: ScopeStream
   /// What was decided of the sets of clients that number them.
-  var clients: [UUID: ClientDecisions] = [:]
+  var clients = ClientTable()
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
   var store: ((ScopeRecord) -> Void)?
   /// How many records were made, and how many of them are kept.
@@ -75,7 +75,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
-  init(scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: Int = 4096) {
+  init(scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: Int) {
     self.scope = scope
     self.epoch = epoch
     self.unknown = unknown

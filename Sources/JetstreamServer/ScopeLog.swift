@@ -102,11 +102,13 @@ public struct ScopeLog: Sendable {
     }
     let place: JSONValue = [
       "epoch": .string(history.epoch), "sequence": .integer(Int64(history.sequence)),
+      "forgotten": .integer(Int64(history.forgottenUpTo)),
     ]
     result.append((Self.history, Array(place.text.utf8)))
     for (uuid, client) in history.clients {
       let json: JSONValue = [
         "client": .string(uuid.uuidString.lowercased()),
+        "seen": .integer(Int64(client.seenAt)),
         "decided": .integer(Int64(client.decided)), "checksum": .integer(Int64(client.checksum)),
         "decisions": .array(client.decisions.map(\.json)),
         "checksums": .object(
@@ -150,13 +152,17 @@ public struct ScopeLog: Sendable {
     switch record.kind {
     case .fragment: history.state.append(try SyncFragment(record))
     case Self.history:
-      (history.epoch, history.sequence) = try json(record) { json throws(FragmentError) in
+      (history.epoch, history.sequence, history.forgottenUpTo) = try json(record) {
+        json throws(FragmentError) in
         guard case .object(let object) = json else { throw .notAnObject }
         guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
         guard case .integer(let sequence)? = object["sequence"] else {
           throw .missing(field: "sequence")
         }
-        return (epoch, Int(sequence))
+        // Older logs have forgotten nobody.
+        let forgotten =
+          if case .integer(let number)? = object["forgotten"] { Int(number) } else { 0 }
+        return (epoch, Int(sequence), forgotten)
       }
     case Self.client:
       let (uuid, client) = try json(record) { json throws(FragmentError) in try read(json) }
@@ -182,7 +188,8 @@ public struct ScopeLog: Sendable {
     for element in elements {
       client.decisions.append(try ScopeStanding.Decision(json: element))
     }
-    // Older logs do not have them.
+    // Older logs have neither.
+    if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     if case .object(let members)? = object["checksums"] {
       for (key, value) in members {
         guard let number = Int(key), case .integer(let whole) = value,

@@ -51,6 +51,8 @@ public struct ScopeHistory: Sendable, Hashable {
     public var decisions: [ScopeStanding.Decision]
     /// Tells the sets that they are of from others, by number, as far as that is known.
     public var checksums: [Int: UInt32] = [:]
+    /// How far the scope was when the client was here last.
+    public var seenAt = 0
 
     /// Makes one.
     public init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
@@ -68,6 +70,8 @@ public struct ScopeHistory: Sendable, Hashable {
   public var state: [SyncFragment]
   /// What the clients have to be told when they come back.
   public var clients: [UUID: Client]
+  /// Clients that were here last at this place of the order, or before, may be forgotten.
+  public var forgottenUpTo = 0
   /// What came after that, in order.
   public var records: [ScopeRecord]
 

@@ -76,6 +76,10 @@ public final class Server {
     public var maximumMessageBytes = 16 << 20
     /// How many bytes may wait to be sent on one connection before it is dropped.
     public var maximumOutboundBytes = 64 << 20
+    /// Of how many clients each scope remembers, at least, how it has decided their change sets: those that were
+    /// here last. A client that is forgotten and comes back with change sets of which it does not know whether
+    /// they were decided is told so, and sends them again or takes them back: see ``HistoryLoss``.
+    public var rememberedClients = 100_000
     /// How long a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
 
@@ -87,6 +91,7 @@ public final class Server {
       result.expiry = sessionExpiry
       result.handshakeTimeout = handshakeTimeout
       result.keptLimit = .init(bytes: keptBytes)
+      result.rememberedClients = rememberedClients
       return result
     }
 

@@ -47,7 +47,8 @@ extension ServerEngine {
   /// The host of a scope, made on first use.
   func hostedScope(_ scope: Scope) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
-    let host = ScopeHost(scope: scope, epoch: hooks.makeEpoch())
+    let host = ScopeHost(
+      scope: scope, epoch: hooks.makeEpoch(), streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.onLocalChanges = { [weak self, unowned host] item in
       guard let self else { return }

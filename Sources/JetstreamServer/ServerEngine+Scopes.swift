@@ -125,9 +125,9 @@ extension ServerEngine {
       submit(sync, from: session, to: host)
       return
     }
-    if let known = sync.decided { host.clients[client]?.forget(upTo: known) }
+    if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
     let checksum = sync.fragments.checksum
-    let known = host.clients[client] ?? ClientDecisions()
+    let known = host.clients[client]
     switch known.verdict(on: number, checksum: checksum) {
     case .new: submit(sync, from: session, to: host, as: (client, number, checksum))
     case .decided(let replies):
@@ -157,6 +157,9 @@ extension ServerEngine {
           client: $0.client, number: $0.number, checksum: $0.checksum,
           fragmentReplies: result.replies)
       })
+    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
+      Set(sessions.values.flatMap { $0.subscriptions.compactMap(\.client) })
+    }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, result)
   }

@@ -29,6 +29,10 @@ package final class ServerEngine {
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
     package var maxScopesPerSession = 256
+    /// How many clients without a session each scope remembers what it has decided for, at least.
+    package var rememberedClients = 100_000
+    /// How many of its last change sets each scope can tell a client that was away, at least.
+    package var streamLimit = 4096
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
 

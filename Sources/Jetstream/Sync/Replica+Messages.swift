@@ -36,7 +36,7 @@ extension Replica {
       }
       beginBatch()
       if let number, let at = pending.firstIndex(where: { $0.number == number }) {
-        conclude(at, pending[at].decision ?? [], effective: fragments, sequence: sequence)
+        conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
         keep(.confirmed(fragments, sequence: sequence))
         for fragment in fragments { note(fragment) }

@@ -29,7 +29,6 @@ extension Replica {
     }
     guard standing.resumes else { return stateStanding = standing }
     beginBatch()
-    if tell != .nothing { noteHistory(of: standing) }
     for (at, decision) in decided(by: standing) {
       // A frame of a process that is gone may have brought the set when this one had its session: then it was
       // told as if it was another one's, and its place is taken in.
@@ -40,6 +39,7 @@ extension Replica {
         sentCount = max(sentCount, at + 1)
       }
     }
+    if tell != .nothing || standing.isForgotten { noteHistory(of: standing) }
     hasState = true
   }
 
@@ -84,7 +84,10 @@ extension Replica {
   }
 
   private func noteHistory(of standing: ScopeStanding) {
-    guard let known = position, isOther(standing.position, than: known) else { return }
+    let isForgotten = standing.isForgotten && !pending.isEmpty
+    guard let known = position, isForgotten || isOther(standing.position, than: known) else {
+      return
+    }
     if historyLoss() == .discard { discardPending() }
     onHistoryLost?()
   }
@@ -94,12 +97,13 @@ extension Replica {
     position.epoch != known.epoch || position.sequence < known.sequence
   }
 
+  /// Takes back what is not decided.
   private func discardPending() {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
-    while !pending.isEmpty {
-      let replies = pending[0].set.fragments.map { _ in FragmentReply(error: error) }
-      conclude(0, replies, effective: nil)
+    for at in pending.indices.reversed() where pending[at].decision == nil {
+      let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
+      conclude(at, replies, effective: nil)
     }
   }
 }

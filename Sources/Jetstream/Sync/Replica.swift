@@ -25,6 +25,15 @@ package final class Replica {
     var madeAt: Duration
     /// What the server has said of it, while the place of the set in the order has not come yet.
     var decision: [FragmentReply]?
+
+    /// What the server has said when the set comes in the order. One that has forgotten it says nothing, but
+    /// that it comes means that it was accepted.
+    var repliesAtPlace: [FragmentReply] {
+      guard let decision, !decision.isEmpty else {
+        return set.fragments.map { _ in FragmentReply() }
+      }
+      return decision
+    }
   }
 
   let scope: Scope

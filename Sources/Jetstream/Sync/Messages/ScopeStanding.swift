@@ -39,6 +39,8 @@ public struct ScopeStanding: Sendable, Hashable {
   public var decided: Int
   /// The decisions that the client has not said to know, in the order of their numbers.
   public var decisions: [Decision]
+  /// Whether the server may have decided sets of this client and has forgotten how.
+  public var isForgotten = false
 
   /// Makes a standing.
   public init(
@@ -69,6 +71,7 @@ extension ScopeStanding {
     self.init(
       position: try ScopePosition(fields, in: object, field),
       resumes: object["resumes"] == .bool(true))
+    isForgotten = object["forgotten"] == .bool(true)
     guard let decided = (object["decided"] ?? 0).wholeNumber else {
       throw fields.invalid(field, "should have a whole number in decided")
     }
@@ -92,6 +95,7 @@ extension ScopeStanding {
     object["resumes"] = .bool(resumes)
     object["decided"] = .integer(Int64(decided))
     object["decisions"] = .array(decisions.map(\.json))
+    if isForgotten { object["forgotten"] = true }
     return .object(object)
   }
 }

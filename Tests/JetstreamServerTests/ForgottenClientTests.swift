@@ -1,0 +1,149 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// A server does not remember for ever what it has decided for clients that never come back.
+@Suite("Clients that a server forgets", .paced)
+struct ForgottenClientTests {
+  private let world: InMemoryWorld
+  /// Whether time passes for the clients as it does for the server.
+  private var keepsPace = false
+
+  init() {
+    var configuration = ServerEngine.Configuration()
+    configuration.rememberedClients = 2
+    configuration.streamLimit = 8
+    world = InMemoryWorld(configuration: configuration)
+  }
+
+  private func join(_ policy: HistoryLoss = .recover) -> WorldClient {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = policy
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.exchange()
+    return client
+  }
+
+  /// A client goes, and its session ends, as do those of all who are silent.
+  private func leave(_ client: WorldClient) {
+    if let link = client.link { world.cut(link) }
+    world.server.advance(to: world.now + .seconds(3600))
+  }
+
+  /// Others come, change something and go; their sessions go on until somebody lets time pass.
+  private func visit(_ count: Int) {
+    for number in 0..<count {
+      let visitor = RawPeer(world)
+      visitor.send(
+        #"{"type":"SessionCreate","index":0,"version":"0.1.0","protocol":2,"client":"\#(UUID())","params":{}}"#
+      )
+      visitor.send(visitor.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+      var sync = ScopeSync(
+        scopeIndex: 0,
+        fragments: [
+          SyncFragment(
+            .change, uuid: world.canvas.uuid, className: "Canvas",
+            properties: ["name": .string("visitor \(number)")])
+        ])
+      sync.number = 1
+      visitor.send(visitor.stamp(.scopeSync(sync)))
+      world.cut(visitor.link)
+      silence()
+    }
+  }
+
+  /// So much time passes that sessions end of whose clients nothing is heard.
+  private func silence() {
+    guard keepsPace else { return world.server.advance(to: world.now + .seconds(3600)) }
+    for _ in 0..<70 {
+      world.advance(by: .seconds(10))
+      world.exchange()
+    }
+  }
+
+  private func losses(_ client: WorldClient) -> Int {
+    client.events.count { $0.hasPrefix("historyLost") }
+  }
+
+  @Test("What is still in the stream is not forgotten", arguments: [HistoryLoss.recover, .discard])
+  func inTheStream(policy: HistoryLoss) throws {
+    let one = join(policy)
+    let handle = one.scope.modify { one.canvas.likes += 1 }
+    world.deliver(try #require(one.link), toServer: true)
+    leave(one)
+    visit(6)
+    world.settle()
+    #expect(world.canvas.likes == 1 && losses(one) == 0 && handle.state == .completed)
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test(
+    "Who does not know what was decided is told, and sends it again or takes it back",
+    arguments: [HistoryLoss.recover, .discard])
+  func forgotten(policy: HistoryLoss) throws {
+    let one = join(policy)
+    one.canvas.likes += 1
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    #expect(world.canvas.likes == 1)
+    // The reply is lost, and by the time it could be asked for there were too many others.
+    leave(one)
+    visit(24)
+    #expect(world.server.rememberedClients(of: world.scope) == 3)
+    world.settle()
+    #expect(losses(one) == 1)
+    #expect(one.rejections.count == (policy == .discard ? 1 : 0))
+    // Nobody can say whether that was done: whoever sends it again takes the risk.
+    #expect(world.canvas.likes == (policy == .discard ? 1 : 2))
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("Who is not forgotten is not told, nor is one who waits for nothing")
+  func remembered() throws {
+    let (one, idle) = (join(), join())
+    idle.canvas.name = "before"
+    world.exchange()
+    one.canvas.likes += 1
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    leave(idle)
+    leave(one)
+    visit(1)
+    world.settle()
+    #expect(world.canvas.likes == 1 && losses(one) == 0)
+    visit(6)
+    leave(idle)
+    world.settle()
+    #expect(losses(idle) == 0)
+    #expect(idle.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("Whoever has a session is not forgotten, however many others come")
+  mutating func present() throws {
+    keepsPace = true
+    let one = join()
+    one.canvas.likes += 1
+    world.exchange()
+    visit(8)
+    one.canvas.likes += 1
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    // The reply is lost.
+    world.cut(try #require(one.link))
+    world.settle()
+    #expect(losses(one) == 0 && world.canvas.likes == 2)
+  }
+
+  @Test("What is forgotten is so after a restart, too")
+  func restart() throws {
+    visit(6)
+    let history = try #require(world.server.history(of: world.scope))
+    #expect(history.clients.count == 2 && history.forgottenUpTo > 0)
+    let again = InMemoryWorld()
+    try again.server.host(again.scope, history: history) { _ in }
+    let next = try #require(again.server.history(of: again.scope))
+    #expect(next.forgottenUpTo == history.forgottenUpTo && next.clients == history.clients)
+  }
+}
