@@ -22,21 +22,32 @@ extension ScopeHost {
       standing.isForgotten = isForgotten
       return (standing, nil)
     }
-    if isForgotten { takeDecisions(of: client, from: items, to: &standing) }
+    if isForgotten {
+      takeDecisions(of: client, after: fetch.decided ?? 0, from: items, to: &standing)
+    }
     standing.resumes = true
     return (standing, since.sequence)
   }
 
-  /// How a client's sets were decided that are in the stream, if that was forgotten otherwise. All that was
-  /// accepted since is there; what was rejected may be sent again.
+  /// How a client's sets were decided, when that is forgotten, as far as the stream says it: what was accepted
+  /// since is in it, and what came before that and is not was rejected.
   private func takeDecisions(
-    of client: UUID?, from items: ArraySlice<StreamItem>, to standing: inout ScopeStanding
+    of client: UUID?, after known: Int, from items: ArraySlice<StreamItem>,
+    to standing: inout ScopeStanding
   ) {
+    var places: [Int: Int] = [:]
     for item in items {
-      guard let author = item.author, author.client == client else { continue }
-      standing.decided = max(standing.decided, author.number)
-      standing.decisions.append(
-        .init(number: author.number, fragmentReplies: [], sequence: item.sequence))
+      guard let author = item.author, author.client == client, author.number > known else {
+        continue
+      }
+      places[author.number] = item.sequence
+    }
+    guard let last = places.keys.max() else { return }
+    // So many are not pending anywhere: the client says to know less than it does.
+    guard last - known <= 10_000 else { return standing.isForgotten = true }
+    standing.decided = last
+    standing.decisions = (known + 1...last).map { number in
+      .init(number: number, fragmentReplies: [], sequence: places[number])
     }
   }
 }

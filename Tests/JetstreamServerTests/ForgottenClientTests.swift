@@ -69,13 +69,19 @@ struct ForgottenClientTests {
 
   @Test("What is still in the stream is not forgotten", arguments: [HistoryLoss.recover, .discard])
   func inTheStream(policy: HistoryLoss) throws {
+    world.canvas.shapes.append(Shape())
     let one = join(policy)
-    let handle = one.scope.modify { one.canvas.likes += 1 }
-    world.deliver(try #require(one.link), toServer: true)
+    world.canvas.shapes.removeAll()
+    world.scope.flush()
+    let rejected = one.scope.modify { one.canvas.shapes[0].label = "too late" }
+    let accepted = one.scope.modify { one.canvas.likes += 1 }
+    let link = try #require(one.link)
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
     leave(one)
     visit(6)
     world.settle()
-    #expect(world.canvas.likes == 1 && losses(one) == 0 && handle.state == .completed)
+    #expect(world.canvas.likes == 1 && losses(one) == 0)
+    #expect(rejected.state == .reverted && accepted.state == .completed)
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
