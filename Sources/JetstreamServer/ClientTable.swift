@@ -6,6 +6,8 @@ struct ClientTable {
   private var clients: [UUID: ClientDecisions] = [:]
   /// Clients that were here last when the scope was as far as this, or before, may be forgotten.
   private(set) var forgottenUpTo = 0
+  /// How many there have to be before it is worth while to look again for some to forget.
+  private var trimAt = 0
 
   init() {}
 
@@ -38,6 +40,11 @@ struct ClientTable {
     clients[client]?.seenAt = sequence
   }
 
+  /// What was decided of a client's sets has turned up again, in the order of their numbers.
+  mutating func remember(_ client: UUID, _ decisions: [ScopeStanding.Decision]) {
+    clients[client] = ClientDecisions(decisions)
+  }
+
   /// A client knows what became of its sets up to a number.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
     clients[client]?.forget(upTo: number)
@@ -53,7 +60,9 @@ struct ClientTable {
   /// Forgets the clients that were here least recently, but none of `present`, once there are a quarter more
   /// than `limit`. Cost: O(n log n), every so often.
   mutating func trim(to limit: Int, present: () -> Set<UUID>) {
-    guard clients.count > limit + max(limit / 4, 1) else { return }
+    let limit = max(limit, 0)
+    let margin = max(limit / 4, 1)
+    guard clients.count - limit > margin, clients.count > trimAt else { return }
     let present = present()
     let absent = clients.filter { !present.contains($0.key) }
       .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
@@ -61,6 +70,8 @@ struct ClientTable {
       clients[client] = nil
       forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
     }
+    // Those who are present may be more than the limit.
+    trimAt = clients.count + margin
   }
 }
 
@@ -77,12 +88,19 @@ struct ClientDecisions {
   private(set) var decided = 0
   /// How far the scope was when the last of them was decided, or when the client last asked for it.
   var seenAt = 0
+  /// Tells the set of that number from another one; 0 if nobody knows any more what it was.
   private(set) var lastChecksum: UInt32 = 0
   private(set) var decisions: [ScopeStanding.Decision] = []
   /// Those of the sets that ``decisions`` are of, by number.
   private(set) var checksums: [Int: UInt32] = [:]
 
   init() {}
+
+  /// What is known of sets that are known by their decisions only.
+  init(_ decisions: [ScopeStanding.Decision]) {
+    self.decisions = decisions
+    decided = decisions.last?.number ?? 0
+  }
 
   init(_ history: ScopeHistory.Client) {
     decided = history.decided
@@ -104,7 +122,7 @@ struct ClientDecisions {
   /// What is to be said of a set before it is looked at.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
-    if number == decided, checksum != lastChecksum { return .contradiction }
+    if number == decided, lastChecksum != 0, checksum != lastChecksum { return .contradiction }
     guard let known = decisions.first(where: { $0.number == number }),
       checksums[number].map({ $0 == checksum }) ?? true
     else { return .contradiction }

@@ -6,7 +6,12 @@ extension ScopeHost {
   /// What it is told first, and the place that it names, if all that came after that is known.
   func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
+    let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
+    let items = since.flatMap { stream.items(after: $0, upTo: sequence) }
     if let client {
+      if clients.hasForgotten(client, since: since) {
+        standing.isForgotten = items == nil || !takeDecisions(of: client, after: fetch.decided ?? 0)
+      }
       clients.saw(client, upTo: fetch.decided, scopeAt: sequence)
       let decisions = clients[client]
       standing.decided = decisions.decided
@@ -16,39 +21,32 @@ extension ScopeHost {
       standing.resumes = true
       return (standing, nil)
     }
-    guard let since = fetch.since, since.epoch == epoch else { return (standing, nil) }
-    let isForgotten = client.map { clients.hasForgotten($0, since: since.sequence) } ?? false
-    guard let items = stream.items(after: since.sequence, upTo: sequence) else {
-      standing.isForgotten = isForgotten
-      return (standing, nil)
-    }
-    if isForgotten {
-      takeDecisions(of: client, after: fetch.decided ?? 0, from: items, to: &standing)
-    }
+    guard items != nil else { return (standing, nil) }
     standing.resumes = true
-    return (standing, since.sequence)
+    return (standing, since)
   }
 
-  /// How a client's sets were decided, when that is forgotten, as far as the stream says it: what was accepted
-  /// since is in it, and what came before that and is not was rejected.
-  private func takeDecisions(
-    of client: UUID?, after known: Int, from items: ArraySlice<StreamItem>,
-    to standing: inout ScopeStanding
-  ) {
+  /// Remembers again how a client's sets were decided, as far as the stream says it: what was accepted since
+  /// is in it, and what came before that and is not was rejected, or had no effect.
+  ///
+  /// - Returns: false if the client says to know less than it can.
+  private func takeDecisions(of client: UUID, after known: Int) -> Bool {
     var places: [Int: Int] = [:]
-    for item in items {
+    for item in stream.all {
       guard let author = item.author, author.client == client, author.number > known else {
         continue
       }
       places[author.number] = item.sequence
     }
-    guard let last = places.keys.max() else { return }
-    // So many are not pending anywhere: the client says to know less than it does.
-    guard last - known <= 10_000 else { return standing.isForgotten = true }
-    standing.decided = last
-    standing.decisions = (known + 1...last).map { number in
-      .init(number: number, fragmentReplies: [], sequence: places[number])
-    }
+    guard let last = places.keys.max() else { return true }
+    // So many are not pending anywhere.
+    guard last - known <= 10_000 else { return false }
+    clients.remember(
+      client,
+      (known + 1...last).map { number in
+        .init(number: number, fragmentReplies: [], sequence: places[number])
+      })
+    return true
   }
 }
 

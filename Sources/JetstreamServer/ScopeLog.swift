@@ -165,14 +165,18 @@ public struct ScopeLog: Sendable {
         return (epoch, Int(sequence), forgotten)
       }
     case Self.client:
-      let (uuid, client) = try json(record) { json throws(FragmentError) in try read(json) }
+      let place = history.sequence
+      let (uuid, client) = try json(record) { json throws(FragmentError) in
+        try read(json, at: place)
+      }
       history.clients[uuid] = client
     default: break
     }
   }
 
+  /// - Parameter sequence: the place of the snapshot.
   private static func read(
-    _ json: JSONValue
+    _ json: JSONValue, at sequence: Int
   ) throws(FragmentError) -> (UUID, ScopeHistory.Client) {
     guard case .object(let object) = json else { throw .notAnObject }
     guard case .string(let text)? = object["client"], let uuid = UUID(uuidString: text) else {
@@ -188,7 +192,8 @@ public struct ScopeLog: Sendable {
     for element in elements {
       client.decisions.append(try ScopeStanding.Decision(json: element))
     }
-    // Older logs have neither.
+    // Older logs have neither: then it may have been here until the snapshot was made.
+    client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     if case .object(let members)? = object["checksums"] {
       for (key, value) in members {

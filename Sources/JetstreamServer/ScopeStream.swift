@@ -33,6 +33,9 @@ struct ScopeStream {
     if items.count > 2 * limit { items.removeFirst(items.count - limit) }
   }
 
+  /// All that is known, in order.
+  var all: [StreamItem] { items }
+
   /// The place in front of the first that is known; nil if none is.
   var start: Int? { items.first.map { $0.sequence - 1 } }
 

@@ -29,7 +29,8 @@ package final class ServerEngine {
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
     package var maxScopesPerSession = 256
-    /// How many clients without a session each scope remembers what it has decided for, at least.
+    /// Of how many clients each scope remembers, at least, how it has decided their sets; more if more have
+    /// sessions.
     package var rememberedClients = 100_000
     /// How many of its last change sets each scope can tell a client that was away, at least.
     package var streamLimit = 4096

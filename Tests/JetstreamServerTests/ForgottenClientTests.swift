@@ -85,6 +85,42 @@ struct ForgottenClientTests {
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
+  @Test("That is so for one that does not want to be told, too", arguments: [8, 24])
+  func notTold(visitors: Int) throws {
+    let one = join()
+    one.canvas.likes += 1
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    leave(one)
+    one.engine.setMode(.manual, of: one.scope, now: world.now)
+    visit(visitors)
+    one.wantsOnline = false
+    for _ in 0..<5 {
+      world.advance(by: .seconds(1))
+      world.exchange()
+    }
+    // What is not in the stream any more may have been done, or not.
+    #expect(losses(one) == (visitors == 8 ? 0 : 1))
+    one.engine.setMode(.realtime, of: one.scope, now: world.now)
+    one.wantsOnline = true
+    world.settle()
+    #expect(world.canvas.likes == (visitors == 8 ? 1 : 2) && one.rejections.isEmpty)
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("Nobody has to be forgotten")
+  func unlimited() throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.rememberedClients = .max
+    let world = InMemoryWorld(configuration: configuration)
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    client.canvas.likes += 1
+    world.settle()
+    #expect(world.canvas.likes == 1 && world.server.rememberedClients(of: world.scope) == 1)
+  }
+
   @Test(
     "Who does not know what was decided is told, and sends it again or takes it back",
     arguments: [HistoryLoss.recover, .discard])

@@ -269,6 +269,11 @@ struct ProtocolTwoTests {
     // By the time this arrives, the server may be at 7 again, of another past.
     let second = try takeFetch()
     #expect(first.since?.sequence == 7 && second.since == nil && second.tell == .missed)
+    // Nor is that forgotten with the session, before the state has come.
+    server.loseSession()
+    #expect(try takeFetch().since == nil)
+    server.grant(ScopePosition(epoch: "same", sequence: 9))
+    #expect(server.historyLosses == 1)
   }
 
   @Test("A set whose place was told before its decision is decided all the same, and counts once")

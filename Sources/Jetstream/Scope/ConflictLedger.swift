@@ -55,6 +55,13 @@ public final class ConflictLedger {
   /// The app has let go of these in another process.
   func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
 
+  /// Takes over conflicts of a process before this one, as far as they are not here.
+  func restore(_ conflicts: [Conflict]) {
+    if conflicts.isEmpty { return }
+    let known = Set(items.map(ConflictName.init))
+    add(conflicts.filter { !known.contains(ConflictName($0)) })
+  }
+
   func add(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
     items += conflicts
@@ -138,12 +145,14 @@ extension Scope {
     // Additions come first, in the order in which they were made.
     let order = self.conflicts.items.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes
-    return modify(message, author: author) {
-      let report = perform(all.map(\.fragment))
-      let failed = Set(report.errors.map(\.fragment))
-      for (at, conflict) in all.enumerated() where !failed.contains(at) {
-        self.conflicts.discard(conflict.id)
-      }
+    var failed: Set<Int> = []
+    let handle = modify(message, author: author) {
+      failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
+    // A log has the set by now: a crash in between brings back a conflict, and loses none.
+    for (at, conflict) in all.enumerated() where !failed.contains(at) {
+      self.conflicts.discard(conflict.id)
+    }
+    return handle
   }
 }

@@ -175,7 +175,7 @@ extension ClientEngine {
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that has gone back may have come to where we are, along another way.
-    let isWhole = isWhole || replica.needsState
+    let isWhole = isWhole || replica.needsState || replica.isElsewhere
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(

@@ -106,7 +106,8 @@ extension Replica {
       graveyard.prune { overlay.references }
     }
     unnoted -= done.lost.count
-    scope.conflicts.add(done.lost.map(conflict))
+    let conflicts = done.lost.map(conflict)
+    if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
     for (handle, outcomes) in done.decided {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
     }

@@ -61,7 +61,7 @@ extension Replica {
     } else {
       take(history.client, root: history.root)
     }
-    scope.conflicts.add(history.conflicts)
+    scope.conflicts.restore(history.conflicts)
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()

@@ -19,7 +19,8 @@ extension Replica {
     stateParts = []
     if tell == .nothing {
       guard let position, !isOther(standing.position, than: position) else {
-        return needsState = true
+        (needsState, isElsewhere) = (true, true)
+        return
       }
     } else {
       // The mode may have changed, and the exchange may have been given up, since that was asked for.
@@ -77,17 +78,24 @@ extension Replica {
     return pending.indices.reversed().compactMap { at in
       let entry = pending[at]
       guard entry.number <= standing.decided else { return nil }
-      let unknown = ScopeStanding.Decision(
-        number: entry.number, fragmentReplies: entry.set.fragments.map { _ in FragmentReply() })
-      return (at, decisions[entry.number] ?? unknown)
+      let accepted = entry.set.fragments.map { _ in FragmentReply() }
+      var decision =
+        decisions[entry.number]
+        ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
+      // All that the server knows is that it was accepted.
+      if decision.fragmentReplies.isEmpty, decision.sequence != nil {
+        decision.fragmentReplies = accepted
+      }
+      return (at, decision)
     }
   }
 
   private func noteHistory(of standing: ScopeStanding) {
     let isForgotten = standing.isForgotten && !pending.isEmpty
-    guard let known = position, isForgotten || isOther(standing.position, than: known) else {
-      return
-    }
+    guard let known = position,
+      isForgotten || isElsewhere || isOther(standing.position, than: known)
+    else { return }
+    isElsewhere = false
     if historyLoss() == .discard { discardPending() }
     onHistoryLost?()
   }

@@ -57,6 +57,8 @@ package final class Replica {
   var hasMissed = false
   /// Whether the server has turned out not to be where it was, so that nothing is safe before its state has come.
   var needsState = false
+  /// Whether it was found to be of another past, and its state has not been taken in since.
+  var isElsewhere = false
   /// The exchange that was asked for and is not over.
   var round: SyncRound?
   /// When the next one is due.
