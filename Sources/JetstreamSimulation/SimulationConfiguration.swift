@@ -155,7 +155,10 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.syncs = 0.02
     configuration.permissions = 0.006
     configuration.conflicts = 0.01
-    configuration.promises = [.countersAddUp, .exactlyOnce, .collectionsKeepIntents]
+    // What was decided is known from the journal, also where no answer tells it.
+    configuration.promises = [
+      .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,
+    ]
     return configuration
   }()
 
