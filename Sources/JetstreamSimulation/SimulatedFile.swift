@@ -29,6 +29,7 @@ final class SimulatedFile: LogFile {
   func read(
     at offset: Int, into buffer: UnsafeMutableRawBufferPointer
   ) throws(LogFileError) -> Int {
+    // Sound: the closure is run before this call returns, by this thread, and does not keep the buffer.
     nonisolated(unsafe) let buffer = buffer
     return try disk.with(self) { _, inode throws(LogFileError) in
       guard offset < inode.bytes.count else { return 0 }
