@@ -149,7 +149,8 @@ extension Scope {
     let handle = modify(message, author: author) {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
-    // A log has the set by now: a crash in between brings back a conflict, and loses none.
+    // Unless this is within another call of `modify`, a log has the set by now: a crash in between brings back a
+    // conflict, and loses none.
     for (at, conflict) in all.enumerated() where !failed.contains(at) {
       self.conflicts.discard(conflict.id)
     }
