@@ -13,7 +13,8 @@ extension ScopeHost {
     madeRecords += 1
     store(
       ScopeRecord(
-        sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision))
+        sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
+        origin: item?.origin ?? ChangeOrigin()))
   }
 
   /// Does something once all that was made until now is kept; in the order of the calls.
@@ -55,7 +56,8 @@ extension ScopeHost {
       }
       append(
         StreamItem(
-          sequence: sequence, author: author, fragments: record.fragments, whole: nil,
+          sequence: sequence, author: author, origin: record.origin,
+          fragments: record.fragments, whole: nil,
           newcomers: []))
     }
     forget(upTo: sequence)

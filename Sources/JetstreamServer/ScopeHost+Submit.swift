@@ -86,7 +86,7 @@ extension ScopeHost {
     for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
     let done = broadcast(of: effective)
     let item = StreamItem(
-      sequence: sequence, author: submitter.author, fragments: done,
+      sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
       whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
       newcomers: newcomers(among: done))
     append(item)

@@ -22,6 +22,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     var usesOperations = false
     /// Who it is, and which of its sets it submits, if it numbers them.
     var author: StreamItem.Author?
+    /// What it says of the set.
+    var origin = ChangeOrigin()
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
@@ -152,7 +154,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       note(fragment.operations, of: fragment.uuid, origin: nil)
     }
     let item = StreamItem(
-      sequence: sequence, author: nil, fragments: sealed.set.fragments,
+      sequence: sequence, author: nil, origin: ChangeOrigin(author: sealed.set.author),
+      fragments: sealed.set.fragments,
       whole: valueSessions > 0 ? sealed.whole.fragments : nil,
       newcomers: newcomers(among: sealed.set.fragments))
     stream.append(item)

@@ -30,12 +30,18 @@ public struct ScopeRecord: Sendable, Hashable {
   public var fragments: [SyncFragment]
   /// What was decided; nil for the server's own changes, and for clients that do not number their sets.
   public var decision: Decision?
+  /// What the maker of the set has said of it, for those who are told later.
+  public var origin: ChangeOrigin
 
   /// Makes a record.
-  public init(sequence: Int?, fragments: [SyncFragment], decision: Decision? = nil) {
+  public init(
+    sequence: Int?, fragments: [SyncFragment], decision: Decision? = nil,
+    origin: ChangeOrigin = ChangeOrigin()
+  ) {
     self.sequence = sequence
     self.fragments = fragments
     self.decision = decision
+    self.origin = origin
   }
 }
 
@@ -106,6 +112,7 @@ extension ScopeRecord {
     }
     for element in elements { fragments.append(try SyncFragment(json: element)) }
     if let json = object["decision"] { decision = try Decision(json: json) }
+    origin = try ChangeOrigin(in: object)
   }
 
   /// The record as JSON, without what it does not have.
@@ -113,6 +120,7 @@ extension ScopeRecord {
     var object = JSONObject()
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let decision { object["decision"] = decision.json }
+    origin.write(to: &object)
     object["fragments"] = .array(fragments.map(\.json))
     return .object(object)
   }

@@ -11,6 +11,8 @@ struct StreamItem {
 
   let sequence: Int
   let author: Author?
+  /// What its maker has said of it.
+  let origin: ChangeOrigin
   /// What was done. Models that came back without being added are in front.
   let fragments: [SyncFragment]
   /// The same with values, if there are sessions that know no operations.

@@ -264,6 +264,7 @@ final class ServerSession {
     var message = ScopeSync(scopeIndex: scopeIndex, fragments: item.fragments)
     message.sequence = item.sequence
     message.number = number
+    message.origin = item.origin
     subscriptions[scopeIndex].sent.append((queue(.scopeSync(message)), item.sequence))
     subscriptions[scopeIndex].told = item.sequence
   }
@@ -292,6 +293,7 @@ final class ServerSession {
     if let client = subscription.client, let number = sync.number {
       result.author = StreamItem.Author(client: client, number: number)
     }
+    if version > 1 { result.origin = sync.origin }
     return result
   }
 }

@@ -25,10 +25,15 @@ extension [KnownLoss] {
 
   /// The app has let go of one.
   mutating func discard(_ name: ConflictName, root: String) {
-    let model = name.model.uuidString.lowercased()
+    discard(
+      set: name.changeSet.uuidString.lowercased(), model: name.model.uuidString.lowercased(),
+      property: name.property, root: root)
+  }
+
+  mutating func discard(set: String?, model: String?, property: String?, root: String) {
     let at = firstIndex { known in
       let uuid = known.loss.uuid
-      return known.set.id == name.changeSet && known.loss.property == name.property
+      return known.set.id.uuidString.lowercased() == set && known.loss.property == property
         && (uuid == model || uuid == known.ownRoot && model == root)
     }
     if let at { remove(at: at) }
@@ -64,23 +69,34 @@ extension SimulatedClient {
 
 /// The ledger of conflicts, compared with what the server has decided.
 extension SimulatedClient {
-  func wrongConflicts() -> [String] {
+  /// - Parameter overwritten: what others have overwritten unseen; nil if nobody knows.
+  func wrongConflicts(overwritten: [KnownLoss]?) -> [String] {
     let root = root
-    func words(_ set: UUID, _ uuid: String, _ property: String?, _ isRejected: Bool) -> String {
+    func words(_ what: String, _ set: UUID, _ uuid: String, _ property: String?) -> String {
       let model = uuid == ownRoot || uuid == root ? "the root" : uuid
-      return
-        "\(isRejected ? "rejected" : "lost"): \(property ?? "the addition") of \(model) in \(set)"
+      return "\(what): \(property ?? "the addition") of \(model) in \(set)"
     }
     var missing: [String: Int] = [:]
     for known in losses {
-      let loss = known.loss
-      missing[words(known.set.id, loss.uuid, loss.property, loss.isRejected), default: 0] += 1
+      let what = known.loss.isRejected ? "rejected" : "lost"
+      missing[words(what, known.set.id, known.loss.uuid, known.loss.property), default: 0] += 1
+    }
+    for known in overwritten ?? [] {
+      missing[
+        words("overwritten", known.set.id, known.loss.uuid, known.loss.property), default: 0] += 1
     }
     var wrong: [String] = []
     for item in scope.conflicts.items {
-      let isRejected = if case .rejected = item.reason { true } else { false }
+      let what: String
+      switch item.reason {
+      case .rejected: what = "rejected"
+      case .overwritten:
+        if overwritten == nil { continue }
+        what = "overwritten"
+      case .modified, .moveLost: what = "lost"
+      }
       let key = words(
-        item.changeSet, item.model.uuidString.lowercased(), item.property, isRejected)
+        what, item.changeSet, item.model.uuidString.lowercased(), item.property)
       if let count = missing[key], count > 0 {
         missing[key] = count - 1
       } else {

@@ -102,6 +102,7 @@ final class SimulatedClient {
         let known = known(handle.set)
         let set = known ?? made(handle.set)
         set.madeAt = ticker.now
+        if known == nil { set.basis = position }
         // What is written anew is settled.
         if known == nil { losses.settle(by: set, root: root) }
         sets.append(set)
@@ -138,7 +139,8 @@ final class SimulatedClient {
       client: number, place: madeSets - 1, id: set.id, fragments: set.fragments)
   }
 
-  private var setsByID: [UUID: SubmittedSet] {
+  /// Every set that was made here, also before a crash.
+  var setsByID: [UUID: SubmittedSet] {
     inherited.merging(allSets.map { ($0.set.id, $0.set) }) { $1 }
   }
 
@@ -204,6 +206,9 @@ final class SimulatedClient {
   var nextDeadline: Duration? {
     [engine.nextDeadline, outbox?.deadline].compactMap(\.self).min()
   }
+
+  /// Which part of the server's order is taken in.
+  var position: ScopePosition? { engine.positions.first }
 
   /// The session that frames belong to.
   var session: String? { engine.token }

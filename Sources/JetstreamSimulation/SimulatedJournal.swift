@@ -113,6 +113,15 @@ final class SimulatedJournal {
     }
   }
 
+  /// What is written of the maker of the set at each place of the order.
+  var origins: [Int: ChangeOrigin] {
+    var origins: [Int: ChangeOrigin] = [:]
+    for record in entries.lazy.compactMap(\.record) {
+      if let sequence = record.sequence { origins[sequence] = record.origin }
+    }
+    return origins
+  }
+
   /// The next record that is safe by now, and how many there are with it that this server has written;
   /// nil if there is none.
   func nextSafe(now: Duration) -> (count: Int, Content)? {

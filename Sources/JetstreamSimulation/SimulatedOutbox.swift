@@ -148,6 +148,9 @@ final class SimulatedOutbox {
     return losses
   }
 
+  /// What was written, in order.
+  var lines: [(kind: LogKind, payload: [UInt8])] { entries.map { ($0.kind, $0.payload) } }
+
   /// The server's history that the confirmed state is of.
   var epoch: String? {
     for entry in entries.reversed() { if case .base(let epoch)? = entry.about { return epoch } }

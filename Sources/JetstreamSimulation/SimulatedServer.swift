@@ -111,6 +111,12 @@ final class SimulatedServer {
     }
     return kinds
   }
+
+  /// What a property is that a state leaves out.
+  func defaultValue(of property: String, in className: String) -> PlainJSON? {
+    let value = scope.schema(named: className)?[wireName: property]?.defaultValue
+    return value.flatMap { PlainJSON($0.text.utf8) }
+  }
 }
 
 /// What a property is, as far as those have to know that only see JSON.

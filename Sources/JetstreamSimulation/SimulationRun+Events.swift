@@ -1,3 +1,5 @@
+import Jetstream
+
 /// Doing what a schedule says, and looking at what came of it.
 extension SimulationRun {
   /// Lets an event happen and checks what can be checked at any time.
@@ -145,7 +147,10 @@ extension SimulationRun {
     let plain = PlainJSON(state.utf8) ?? .null
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
-      for problem in client.wrongConflicts() { report(.conflict, problem) }
+      for problem in wrongOrigins(of: client) { report(.messages, problem) }
+      for problem in client.wrongConflicts(overwritten: overwritten(of: client)) {
+        report(.conflict, problem)
+      }
       for problem in client.wrongStateAtRest(of: server.position) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
@@ -166,6 +171,33 @@ extension SimulationRun {
     for client in present {
       for problem in client.wrongHistory(epochs) { report(.history, problem) }
     }
+  }
+}
+
+extension SimulationRun {
+  /// Where a client was told of the maker of a set what is not so.
+  private func wrongOrigins(of client: SimulatedClient) -> [String] {
+    guard let journal, let outbox = outboxes[client.number] else { return [] }
+    let origins = journal.origins
+    let lines = outbox.lines
+    let start = lines.lastIndex { $0.kind.rawValue == "base" } ?? 0
+    return lines[start...].compactMap {
+      guard $0.kind.rawValue == "confirmed", let json = PlainJSON($0.payload),
+        let place = json["sequence"]?.whole
+      else { return nil }
+      let (told, known) = (json["seen"]?.whole, origins[place]?.seen)
+      return told == known
+        ? nil
+        : "Client \(client.number) was told that the set at \(place) had seen "
+          + "\(told.map(String.init) ?? "all"), which is \(known.map(String.init) ?? "all")"
+    }
+  }
+
+  /// What others have overwritten of what a client has written; nil if it keeps nothing.
+  private func overwritten(of client: SimulatedClient) -> [KnownLoss]? {
+    outboxes[client.number]?.overwritten(
+      root: client.root, client.setsByID, kinds: kinds(of:),
+      defaultValue: { [server] in server?.defaultValue(of: $1, in: $0) })
   }
 }
 

@@ -21,6 +21,16 @@ extension SimulationRun {
       }
       client.noteSubmission()
       set.session = session
+      if message["number"] != nil {
+        set.toldSeen = message["seen"]?.whole
+        let seen = set.seen(in: client.position?.epoch)
+        if set.toldSeen != seen {
+          report(
+            .messages,
+            "Client \(client.number) says that it had seen \(set.toldSeen.map(String.init) ?? "nothing special") "
+              + "when it made \(set), which was \(seen.map(String.init) ?? "nothing special")")
+        }
+      }
       submissions[key] = (set, client, sent)
     }
   }

@@ -51,6 +51,10 @@ final class SubmittedSet: CustomStringConvertible {
   var madeAt: Duration = .zero
   /// The session that it was sent in last.
   var session: String?
+  /// Which part of the server's order its client had taken in when it was made; nil if none.
+  var basis: ScopePosition?
+  /// What the server was told of that.
+  var toldSeen: Int?
   /// What the server has said of each fragment; nil before it has said anything.
   private(set) var verdicts: [Bool]?
   /// In how many sessions the server has accepted something of it.
@@ -75,6 +79,14 @@ final class SubmittedSet: CustomStringConvertible {
   func decide(_ verdicts: [Bool], losing losses: [Loss]) {
     (self.verdicts, self.losses, isForgotten) = (verdicts, losses, false)
     if verdicts.contains(true) { acceptances += 1 }
+  }
+
+  /// What has to be said of it to a server, in whose history `epoch` its client is: what it had seen when it was
+  /// made, if it overwrites something.
+  func seen(in epoch: String?) -> Int? {
+    guard intents.contains(where: { !$0.isAddition && !$0.values.isEmpty }) else { return nil }
+    guard let basis else { return 0 }
+    return basis.epoch == epoch ? basis.sequence : nil
   }
 
   /// All of it, as what was rejected.

@@ -50,6 +50,10 @@ struct ClientLogTests {
     try await log.snapshot(later, at: log.records.lastSequence)
     #expect(try log.history() == later)
     later.conflicts = conflicts
+    let keys: Set = [PropertyKey(uuid: root, name: "name"), PropertyKey(uuid: root, name: "likes")]
+    later.writes = [
+      OwnWrites.Entry(set, at: 4, properties: keys), OwnWrites.Entry(set, at: 5),
+    ]
     try await log.append(.named(client: client, root: root)).durable()
     try await log.snapshot(later, at: log.records.lastSequence)
     try await log.records.close()
@@ -71,13 +75,15 @@ struct ClientLogTests {
     ) -> Conflict {
       Conflict(
         id: UUID(), model: root, className: "Canvas", property: property, base: base, mine: mine,
-        theirs: theirs, reason: reason, changeSet: root, author: author,
+        theirs: theirs, reason: reason, theirAuthor: theirs == nil ? nil : "you", changeSet: root,
+        author: author,
         message: author.map { "for \($0)" })
     }
     return [
       conflict("name", base: .null, .value("a"), theirs: "b", .rejected(.rejected("no"))),
       conflict("likes", .operations([.add(2)]), theirs: 7, .modified, author: "me"),
       conflict("shapes", .operations([.remove(root)]), .moveLost),
+      conflict("name", .value("a"), theirs: "b", .overwritten),
       conflict(nil, .addition(["name": "c", "likes": 1]), .rejected(.tooManySessions)),
     ]
   }

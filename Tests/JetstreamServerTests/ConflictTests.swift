@@ -109,6 +109,23 @@ struct ConflictTests: ScriptedSuite {
 
   // MARK: What becomes of it
 
+  @Test("What an observer writes while a rejection is taken in settles it")
+  func settledMeanwhile() {
+    var corrections = 0
+    canvas.signals.onPropertyChange.listen { [canvas, scope] _ in
+      if canvas.name == "mine" || corrections > 0 { return }
+      corrections += 1
+      scope.modify { canvas.name = "corrected" }
+    }
+    reject([no, no]) {
+      canvas.name = "mine"
+      shape.label = "mine"
+    }
+    #expect(corrections == 1 && canvas.name == "corrected")
+    scope.flush()
+    #expect(items.map(\.property) == ["label"])
+  }
+
   @Test("A retry is a change set like any other")
   func retry() {
     reject([no, ok]) {

@@ -51,6 +51,7 @@ extension Conflict {
     let reason: Reason
     switch object["reason"] {
     case .string("modified")?: reason = .modified
+    case .string("overwritten")?: reason = .overwritten
     case .string("moveLost")?: reason = .moveLost
     case .object(let error)?: reason = .rejected(try WireError(json: .object(error)))
     default: throw .invalid(field: "reason", problem: "should be a known reason, or an error")
@@ -59,6 +60,7 @@ extension Conflict {
       id: .pooled(), model: fragment.uuid, className: fragment.className,
       property: fragment.kind == .add ? nil : names[0], base: object["base"],
       mine: change, theirs: object["theirs"], reason: reason,
+      theirAuthor: try object.optionalString("theirAuthor"),
       changeSet: try object.uuid("changeSet"), author: try object.optionalString("author"),
       message: try object.optionalString("message"))
   }
@@ -71,8 +73,10 @@ extension Conflict {
     switch reason {
     case .rejected(let error): object["reason"] = error.json
     case .modified: object["reason"] = "modified"
+    case .overwritten: object["reason"] = "overwritten"
     case .moveLost: object["reason"] = "moveLost"
     }
+    if let theirAuthor { object["theirAuthor"] = .string(theirAuthor) }
     object["changeSet"] = .string(changeSet.wireText)
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }

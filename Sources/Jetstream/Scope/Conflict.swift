@@ -21,6 +21,9 @@ public struct Conflict: Sendable, Hashable, Identifiable {
     case rejected(WireError)
     /// The server has taken it and then given the property another value: ``Conflict/theirs``.
     case modified
+    /// The server has taken it, and somebody who had not seen it has written the property anew. Where the whole
+    /// state of the scope had to be fetched, it is not known what they had seen.
+    case overwritten
     /// Somebody else has moved a model of the collection first, or the model would have been lost with the
     /// move. Each other operation of the set on the property counts.
     case moveLost
@@ -44,6 +47,9 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   public let theirs: JSONValue?
   /// Why it does not count.
   public let reason: Reason
+  /// Who has written ``theirs``, if it was written while the set was pending, or over it, and if anybody has
+  /// said so: the author of their change set.
+  public let theirAuthor: String?
   /// The change set that it was a part of; see ``ChangeSet/id``.
   public let changeSet: UUID
   /// Who has made that set, if anybody has said so.

@@ -72,21 +72,8 @@ public final class ConflictLedger {
   /// A set was made here: what it writes is settled.
   func settle(by set: ChangeSet) {
     if items.isEmpty { return }
-    var written: Set<PropertyKey> = []
-    var added: Set<UUID> = []
-    for fragment in set.fragments {
-      if fragment.kind == .add { added.insert(fragment.uuid) }
-      for (key, _) in fragment.properties {
-        written.insert(PropertyKey(uuid: fragment.uuid, name: key))
-      }
-      for entry in fragment.operations {
-        written.insert(PropertyKey(uuid: fragment.uuid, name: entry.key))
-      }
-    }
-    remove { conflict in
-      guard let property = conflict.property else { return added.contains(conflict.model) }
-      return written.contains(PropertyKey(uuid: conflict.model, name: property))
-    }
+    let content = WrittenContent(of: set)
+    remove { content.contains($0.property, of: $0.model) }
   }
 
   private func dropOldest() {
@@ -104,6 +91,30 @@ public final class ConflictLedger {
     for item in items { if isOver(item) { gone.append(item) } else { kept.append(item) } }
     if !gone.isEmpty { items = kept }
     return gone
+  }
+}
+
+/// What a change set writes.
+struct WrittenContent {
+  private var properties: Set<PropertyKey> = []
+  private var additions: Set<UUID> = []
+
+  init(of set: ChangeSet) {
+    for fragment in set.fragments {
+      if fragment.kind == .add { additions.insert(fragment.uuid) }
+      for (key, _) in fragment.properties {
+        properties.insert(PropertyKey(uuid: fragment.uuid, name: key))
+      }
+      for entry in fragment.operations {
+        properties.insert(PropertyKey(uuid: fragment.uuid, name: entry.key))
+      }
+    }
+  }
+
+  /// Whether it writes a property; or adds the model, if none is named.
+  func contains(_ property: String?, of model: UUID) -> Bool {
+    guard let property else { return additions.contains(model) }
+    return properties.contains(PropertyKey(uuid: model, name: property))
   }
 }
 

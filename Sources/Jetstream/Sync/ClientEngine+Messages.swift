@@ -28,7 +28,8 @@ extension ClientEngine {
     if sync.repairs, let sequence = sync.sequence {
       return .repair(sync.fragments, sequence: sequence)
     }
-    return .sync(sync.fragments, sequence: sync.sequence, number: sync.number)
+    return .sync(
+      sync.fragments, sequence: sync.sequence, number: sync.number, origin: sync.origin)
   }
 
   /// A message that cannot be read. If it is a reply, the wait for it ends, since it will not become
@@ -229,7 +230,10 @@ extension ClientEngine {
         var sync = ScopeSync(
           scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
           procedure: set.procedure)
-        if version > 1 { (sync.number, sync.decided) = (entry.number, replica.decided) }
+        if version > 1 {
+          (sync.number, sync.decided) = (entry.number, replica.decided)
+          sync.origin = replica.origin(of: entry)
+        }
         let message = channel.stamp(.scopeSync(sync))
         frame.append(message)
         transmit(frame)

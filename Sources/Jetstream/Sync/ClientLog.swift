@@ -16,6 +16,8 @@ public struct ClientLog: Sendable {
   private static let place = LogKind("place")
   /// In a snapshot, what was changed here and does not count.
   private static let conflict = LogKind("conflict")
+  /// In a snapshot, a set that was made here and counts.
+  private static let write = LogKind("write")
 
   /// The records.
   public let records: RecordLog
@@ -68,6 +70,7 @@ public struct ClientLog: Sendable {
     if let position = history.base?.position { place["position"] = .object(position.json) }
     result.append((Self.place, Array(JSONValue.object(place).text.utf8)))
     for item in history.conflicts { result.append((conflict, Array(item.json.text.utf8))) }
+    for entry in history.writes { result.append((write, Array(entry.json.text.utf8))) }
     return result
   }
 
@@ -110,6 +113,7 @@ public struct ClientLog: Sendable {
   private static func read(_ snapshot: LogSnapshot) throws(LogError) -> ReplicaHistory {
     var fragments: [SyncFragment] = []
     var conflicts: [Conflict] = []
+    var writes: [OwnWrites.Entry] = []
     var history: ReplicaHistory?
     for line in snapshot.state {
       switch line.kind {
@@ -126,6 +130,12 @@ public struct ClientLog: Sendable {
         } catch {
           throw .unreadable(line.sequence, "\(error)")
         }
+      case Self.write:
+        do {
+          writes.append(try OwnWrites.Entry(json: try JSONValue(parsing: line.payload)))
+        } catch {
+          throw .unreadable(line.sequence, "\(error)")
+        }
       default: break
       }
     }
@@ -133,6 +143,7 @@ public struct ClientLog: Sendable {
       throw .unreadable(snapshot.sequence, "the snapshot is not one of a client")
     }
     history.conflicts = conflicts
+    history.writes = writes
     if fragments.isEmpty { history.base = nil } else { history.base?.fragments = fragments }
     return history
   }

@@ -29,6 +29,8 @@ struct PendingOverlay {
     private(set) var entries: [Entry] = []
     /// What is visible, once it was asked for: merging takes a step for each pending change.
     private var shown: PropertyContent?
+    /// Who has changed the base last while something is pending, if they have said so.
+    private(set) var author: String?
 
     init(base: Base) { self.base = base }
 
@@ -57,7 +59,8 @@ struct PendingOverlay {
       shown = shown.map { entry.change.applied(to: $0, asValue: asValues) }
     }
 
-    mutating func confirm(_ change: PendingChange) {
+    mutating func confirm(_ change: PendingChange, by author: String?) {
+      self.author = author
       let old = confirmed()
       let new = change.applied(to: old, asValue: false)
       guard old != new else { return }
@@ -143,14 +146,19 @@ struct PendingOverlay {
   }
 
   /// Others have changed the confirmed value. Does nothing for a property that is not covered.
-  mutating func confirm(_ key: PropertyKey, _ change: PendingChange) {
-    columns[key]?.confirm(change)
+  mutating func confirm(_ key: PropertyKey, _ change: PendingChange, by author: String? = nil) {
+    columns[key]?.confirm(change, by: author)
   }
 
   /// Others have set the confirmed value. Does nothing for a property that is not covered.
-  mutating func confirm(_ key: PropertyKey, value: @autoclosure () -> JSONValue) {
-    columns[key]?.confirm(.assign(PropertyContent(value())))
+  mutating func confirm(
+    _ key: PropertyKey, value: @autoclosure () -> JSONValue, by author: String? = nil
+  ) {
+    columns[key]?.confirm(.assign(PropertyContent(value())), by: author)
   }
+
+  /// Who has changed the confirmed value last while a pending set touches the property.
+  func author(of key: PropertyKey) -> String? { columns[key]?.author }
 
   /// Set number `set` is decided: what it does counts at this place of the order, or is dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {

@@ -66,7 +66,7 @@ extension Replica {
     guard !batch.isEmpty else { return }
     var done = batch
     batch = Batch()
-    unnoted += done.lost.count
+    unnoted.append(done.lost)
     for (at, addition) in done.additions.enumerated() {
       for (key, _) in addition.properties {
         let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
@@ -105,8 +105,7 @@ extension Replica {
     } else {
       graveyard.prune { overlay.references }
     }
-    unnoted -= done.lost.count
-    let conflicts = done.lost.map(conflict)
+    let conflicts = unnoted.removeLast().map(conflict)
     if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
     for (handle, outcomes) in done.decided {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
@@ -150,8 +149,8 @@ extension Replica {
     scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
   }
 
-  /// Sorts one remote fragment into the batch.
-  func note(_ fragment: SyncFragment) {
+  /// Sorts one remote fragment into the batch; `author` has made it, if anybody has said so.
+  func note(_ fragment: SyncFragment, by author: String? = nil) {
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.additionIndex[fragment.uuid] = batch.additions.count
@@ -180,7 +179,7 @@ extension Replica {
       coverIfAdded(name)
       if overlay.covers(name) {
         touch(name, className: fragment.className)
-        overlay.confirm(name, value: value)
+        overlay.confirm(name, value: value, by: author)
       } else {
         appear(fragment.uuid, fragment.className)
         batch.direct[fragment.uuid, default: Noted()].set(key, to: value)
@@ -191,7 +190,7 @@ extension Replica {
       coverIfAdded(name)
       if overlay.covers(name) {
         touch(name, className: fragment.className)
-        overlay.confirm(name, .operations(entry.operations, value: nil))
+        overlay.confirm(name, .operations(entry.operations, value: nil), by: author)
       } else {
         appear(fragment.uuid, fragment.className)
         batch.direct[fragment.uuid, default: Noted()].perform(entry.operations, on: entry.key)

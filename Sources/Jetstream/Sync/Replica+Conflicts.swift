@@ -9,12 +9,20 @@ extension Replica {
     /// Nil for an addition as a whole.
     let property: String?
     let reason: Conflict.Reason
+    /// Who has written what counts instead, as far as anybody has said so.
+    var theirAuthor: String?
+
+    var name: PropertyKey? {
+      property.map { PropertyKey(uuid: fragment.uuid, name: $0) }
+    }
   }
 
   /// The server has decided about a fragment.
   func noteLost(of fragment: SyncFragment, in set: ChangeSet, by reply: FragmentReply) {
     func note(_ property: String?, _ reason: Conflict.Reason) {
-      batch.lost.append(Lost(set: set, fragment: fragment, property: property, reason: reason))
+      var lost = Lost(set: set, fragment: fragment, property: property, reason: reason)
+      lost.theirAuthor = lost.name.flatMap(overlay.author)
+      batch.lost.append(lost)
     }
     if let error = reply.error {
       if fragment.kind == .add { return note(nil, .rejected(error)) }
@@ -37,7 +45,7 @@ extension Replica {
   /// The conflict, with what counts after the batch.
   func conflict(_ lost: Lost) -> Conflict {
     let fragment = lost.fragment
-    let name = lost.property.map { PropertyKey(uuid: fragment.uuid, name: $0) }
+    let name = lost.name
     let value = name.flatMap { fragment.properties[$0.name] }
     let before = lost.set.undo.first { $0.kind == .change && $0.uuid == fragment.uuid }
     return Conflict(
@@ -46,8 +54,8 @@ extension Replica {
       mine: name.map { name in
         value.map { .value($0) } ?? .operations(fragment.operations[name.name])
       } ?? .addition(fragment.properties),
-      theirs: name.flatMap(confirmedValue), reason: lost.reason, changeSet: lost.set.id,
-      author: lost.set.author, message: lost.set.message)
+      theirs: name.flatMap(confirmedValue), reason: lost.reason, theirAuthor: lost.theirAuthor,
+      changeSet: lost.set.id, author: lost.set.author, message: lost.set.message)
   }
 
   /// What a property is without anything that is pending, or about to be. Nil if its model is gone.

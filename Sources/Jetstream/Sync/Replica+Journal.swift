@@ -32,13 +32,13 @@ extension Replica {
   /// What the next process would have to begin with, if it began now. Nil as long as that is more than one
   /// state: while sets are pending, or are about to be made.
   package var history: ReplicaHistory? {
-    guard pending.isEmpty, batch.isEmpty, unnoted == 0, hasBase, scope.isSettled,
+    guard pending.isEmpty, batch.isEmpty, unnoted.isEmpty, hasBase, scope.isSettled,
       let root = scope.root
     else { return nil }
     return ReplicaHistory(
       client: clientID, root: root.uuid, nextNumber: nextNumber,
       base: ReplicaBase(position: position, root: root.uuid, fragments: scope.sharedState()),
-      conflicts: scope.conflicts.items)
+      conflicts: scope.conflicts.items, writes: ownWrites.remaining)
   }
 
   /// Becomes what another process has left: does again what had happened to it, in the same order.
@@ -62,6 +62,7 @@ extension Replica {
       take(history.client, root: history.root)
     }
     scope.conflicts.restore(history.conflicts)
+    ownWrites.restore(history.writes)
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
@@ -93,13 +94,14 @@ extension Replica {
       finishBatch()
       scope.conflicts.settle(by: set)
       redo(set, number: number)
-    case .confirmed(let fragments, let sequence):
-      handle(.sync(fragments, sequence: sequence))
+    case .confirmed(let fragments, let sequence, let origin):
+      handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
       if let sequence = decided.sequence { position?.sequence = sequence }
       guard let at = pending.firstIndex(where: { $0.number == decided.number }) else { return }
       beginBatch()
-      conclude(at, decided.replies, effective: decided.effective)
+      conclude(
+        at, decided.replies, effective: decided.effective, sequence: decided.sequence)
     case .base(let base): try receive(base)
     case .discarded(let names):
       finishBatch()
@@ -131,7 +133,8 @@ extension Replica {
     noteAdditions(set.fragments, of: number)
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
     let entry = Pending(
-      number: number, set: set, handle: nil, messageIndex: nil, madeAt: scope.ticker.now)
+      number: number, set: set, handle: nil, messageIndex: nil, basis: basis,
+      madeAt: scope.ticker.now)
     pending.insert(entry, at: at)
     for fragment in set.fragments { graveyard.update(fragment) }
     let report = scope.apply(

@@ -28,23 +28,26 @@ extension Replica {
 
   func handle(_ message: Incoming) {
     switch message {
-    case .sync(let fragments, let sequence, let number):
+    case .sync(let fragments, let sequence, let number, let origin):
       guard hasState else { return }
       if let sequence {
         guard isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
-        position?.sequence = sequence
       }
+      // What was changed until now was changed without having seen this.
       beginBatch()
+      if let sequence { position?.sequence = sequence }
       if let number, let at = pending.firstIndex(where: { $0.number == number }) {
         conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
-        keep(.confirmed(fragments, sequence: sequence))
-        for fragment in fragments { note(fragment) }
+        keep(.confirmed(fragments, sequence: sequence, origin: origin))
+        noteOverwritten(by: fragments, origin)
+        for fragment in fragments { note(fragment, by: origin.author) }
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
       if let sequence, let position, sequence > position.sequence + 1 {
         return noteDecision(of: messageIndex, replies)
       }
+      beginBatch()
       if let sequence { position?.sequence = sequence }
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
     case .standing(let standing, let tell): receive(standing, tell)
@@ -71,6 +74,7 @@ extension Replica {
     // What was decided of the root is decided of the one with this name.
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
+    noteOverwritten(inState: fragments)
     if version == 1, !isRestoring { position = nil }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
@@ -135,7 +139,6 @@ extension Replica {
     sequence: Int?
   ) {
     guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
-    beginBatch()
     conclude(at, replies, effective: effective, sequence: sequence)
   }
 
@@ -181,6 +184,13 @@ extension Replica {
       }
     }
     for fragment in effective ?? [] { note(fragment) }
+    // A server that tells no order says of no set what its maker had seen.
+    if sequence != nil || effective != nil {
+      let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
+      if exceptions.count < fragments.count {
+        ownWrites.accept(entry.set, except: exceptions, at: sequence)
+      }
+    }
     if let handle = entry.handle { batch.decided.append((handle, outcomes)) }
   }
 

@@ -43,6 +43,7 @@ extension Replica {
     if fragments.isEmpty { return }
     batch.repaired = digest?.differing(from: fragments) ?? fragments.map(\.uuid)
     keep(.confirmed(fragments, sequence: nil))
+    noteOverwritten(by: fragments, ChangeOrigin())
     for fragment in fragments { note(fragment) }
   }
 }

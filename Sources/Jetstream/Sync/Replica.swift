@@ -19,6 +19,8 @@ package final class Replica {
     var messageIndex: Int?
     /// Up to which of the server's messages we knew everything when it was sent.
     var seen = 0
+    /// Which part of the server's order was taken in when it was made.
+    var basis: ScopePosition?
     /// It may be sent when as many records are stored as this.
     var record = 0
     /// When it was made, or restored.
@@ -93,8 +95,10 @@ package final class Replica {
   /// Models that left the graveyard because of what others did, with the values that count.
   var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
-  /// How many changes do not count of which the ledger does not know yet.
-  var unnoted = 0
+  /// Changes that do not count, of which the ledger will know when what counts is visible.
+  var unnoted: [[Lost]] = []
+  /// What counts of our own sets, as long as others may not have seen it.
+  var ownWrites = OwnWrites()
   var token: ObservationToken?
   private var discardToken: ObservationToken?
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
@@ -126,7 +130,8 @@ package final class Replica {
 
   /// A message of the server for this scope.
   enum Incoming {
-    case sync([SyncFragment], sequence: Int? = nil, number: Int? = nil)
+    case sync(
+      [SyncFragment], sequence: Int? = nil, number: Int? = nil, origin: ChangeOrigin = .init())
     case reply(
       messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
     case repair([SyncFragment], sequence: Int)
@@ -205,12 +210,13 @@ package final class Replica {
     }
     noteAdditions(set.fragments, of: number)
     scope.conflicts.settle(by: set)
+    settleLost(by: set)
     let handle = scope.claimDelivered()
     keep(.made(number: number, set), isNew: true)
     pending.append(
       Pending(
-        number: number, set: set, handle: handle, messageIndex: nil, record: madeRecords,
-        madeAt: scope.ticker.now))
+        number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
+        record: madeRecords, madeAt: scope.ticker.now))
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }

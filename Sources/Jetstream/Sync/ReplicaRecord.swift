@@ -8,7 +8,7 @@ package enum ReplicaRecord: Sendable, Hashable {
   /// A change set was made here.
   case made(number: Int, ChangeSet)
   /// Others have changed something; the place in the order is nil for a server that does not tell.
-  case confirmed([SyncFragment], sequence: Int?)
+  case confirmed([SyncFragment], sequence: Int?, origin: ChangeOrigin = .init())
   /// The server has decided a set, and this is its place.
   case decided(Decided)
   /// The server has sent the whole state.
@@ -45,18 +45,21 @@ package struct ReplicaHistory: Sendable, Hashable {
   package var base: ReplicaBase?
   /// What was changed here and does not count.
   package var conflicts: [Conflict] = []
+  /// What counts of the sets that were made here, the last ones.
+  package var writes: [OwnWrites.Entry] = []
   /// What came after that, in order.
   package var records: [ReplicaRecord] = []
 
   package init(
     client: UUID, root: UUID, nextNumber: Int = 1, base: ReplicaBase? = nil,
-    conflicts: [Conflict] = [], records: [ReplicaRecord] = []
+    conflicts: [Conflict] = [], writes: [OwnWrites.Entry] = [], records: [ReplicaRecord] = []
   ) {
     self.client = client
     self.root = root
     self.nextNumber = nextNumber
     self.base = base
     self.conflicts = conflicts
+    self.writes = writes
     self.records = records
   }
 }
@@ -88,9 +91,10 @@ extension ReplicaRecord {
       }
       object["number"] = .integer(Int64(number))
       return (.set, Array(JSONValue.object(object).text.utf8))
-    case .confirmed(let fragments, let sequence):
+    case .confirmed(let fragments, let sequence, let origin):
       var object: JSONObject = [:]
       if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+      origin.write(to: &object)
       object["fragments"] = .array(fragments.map(\.json))
       return (Kind.confirmed, Array(JSONValue.object(object).text.utf8))
     case .decided(let decided):
@@ -128,7 +132,8 @@ extension ReplicaRecord {
       self = .named(client: try object.uuid("client"), root: try object.uuid("root"))
     case Kind.confirmed:
       self = .confirmed(
-        try object.fragments("fragments"), sequence: object["sequence"]?.wholeNumber)
+        try object.fragments("fragments"), sequence: object["sequence"]?.wholeNumber,
+        origin: try ChangeOrigin(in: object))
     case Kind.decided:
       let decision = try ScopeStanding.Decision(json: json)
       self = .decided(

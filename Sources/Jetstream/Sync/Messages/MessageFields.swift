@@ -102,6 +102,12 @@ struct MessageFields {
     }
   }
 
+  /// How the changes of the message came about.
+  func origin() throws(MessageError) -> ChangeOrigin {
+    ChangeOrigin(
+      author: has("author") ? try string("author") : nil, seen: try optionalNumber("seen"))
+  }
+
   /// The fragments of the message; one bad fragment makes it invalid.
   func fragments() throws(MessageError) -> [SyncFragment] {
     switch readFragments {

@@ -29,6 +29,9 @@ public struct ScopeSync: Sendable, Hashable {
   /// has something else; from servers only. Since version 2.
   public var repairs = false
 
+  /// Who has made the changes, and what they knew. A server passes it on. Since version 2.
+  public var origin = ChangeOrigin()
+
   /// Makes a message. Old servers drop one that has a procedure but not `atomic`: with a procedure,
   /// `atomic` is false unless given.
   public init(
@@ -97,6 +100,7 @@ extension ScopeSync: MessageBody {
     sequence = try fields.optionalNumber("sequence")
     decided = try fields.optionalNumber("decided")
     repairs = fields["repairs"] == .bool(true)
+    origin = try fields.origin()
   }
 
   var json: JSONObject {
@@ -124,6 +128,7 @@ extension ScopeSync: MessageBody {
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let decided { object["decided"] = .integer(Int64(decided)) }
     if repairs { object["repairs"] = .bool(true) }
+    origin.write(to: &object)
     return object
   }
 }

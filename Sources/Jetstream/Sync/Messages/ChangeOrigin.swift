@@ -1,0 +1,35 @@
+/// How a change set came about, as far as those are told who receive it.
+public struct ChangeOrigin: Sendable, Hashable {
+  /// Who has made it, as its maker says: ``ChangeSet/author``. A server passes on what it is told.
+  public var author: String?
+
+  /// Which place of the server's order its maker had taken in. What came between that and the set's own place,
+  /// its maker did not know. Nil if nobody has said so: then it is taken to have known everything.
+  public var seen: Int?
+
+  /// Makes an origin.
+  public init(author: String? = nil, seen: Int? = nil) {
+    self.author = author
+    self.seen = seen
+  }
+}
+
+extension ChangeOrigin {
+  /// Reads `author` and `seen`, which may be missing.
+  ///
+  /// - Throws: ``FragmentError`` naming the one that is something else.
+  package init(in object: JSONObject) throws(FragmentError) {
+    author = try object.optionalString("author")
+    guard let number = object["seen"], number != .null else { return }
+    guard let place = number.wholeNumber else {
+      throw .invalid(field: "seen", problem: "should be a whole number from 0 up")
+    }
+    seen = place
+  }
+
+  /// Writes what is known of it.
+  package func write(to object: inout JSONObject) {
+    if let author { object["author"] = .string(author) }
+    if let seen { object["seen"] = .integer(Int64(seen)) }
+  }
+}

@@ -1,0 +1,172 @@
+import Foundation
+
+/// What counts of the sets that a replica has made, the last ones: others may overwrite it without having
+/// seen it.
+///
+/// Costs next to nothing as long as nobody else changes the scope; after that, a step for each property that
+/// one or the other writes.
+package struct OwnWrites {
+  /// A set that counts.
+  package struct Entry: Sendable, Hashable {
+    package let set: ChangeSet
+    /// Its place in the order; 0 if that is not known.
+    package let sequence: Int
+    /// What counts of it; nil for all.
+    package let properties: Set<PropertyKey>?
+
+    package init(_ set: ChangeSet, at sequence: Int, properties: Set<PropertyKey>? = nil) {
+      (self.set, self.sequence, self.properties) = (set, sequence, properties)
+    }
+  }
+
+  /// A set that writes a property.
+  struct Write {
+    let set: ChangeSet
+    let fragment: SyncFragment
+    let sequence: Int
+  }
+
+  /// How many sets are kept at least. What is overwritten later, without its maker having seen so much, is not
+  /// noticed.
+  private static let limit = 256
+
+  /// The sets in their order.
+  private var entries: [Entry] = []
+  /// How many of them are in ``writes``, as far as they count.
+  private var indexedCount = 0
+  /// The last write of each property, as far as nobody else has written it since.
+  private var writes: [PropertyKey: Write] = [:]
+  /// Sets that are known to count, but not where, since something of others was taken in last.
+  private var unplaced: [Entry] = []
+
+  /// A set counts.
+  ///
+  /// - Parameters:
+  ///   - exceptions: the fragments that do not, or not as they are.
+  ///   - sequence: its place, if what it has done is done there and nowhere before.
+  mutating func accept(_ set: ChangeSet, except exceptions: [Int], at sequence: Int?) {
+    let properties: Set<PropertyKey>? =
+      exceptions.isEmpty
+      ? nil
+      : Set(
+        set.fragments.indices.lazy.filter { !exceptions.contains($0) }.flatMap { at in
+          set.fragments[at].properties.map {
+            PropertyKey(uuid: set.fragments[at].uuid, name: $0.key)
+          }
+        })
+    guard let sequence else { return unplaced.append(Entry(set, at: 0, properties: properties)) }
+    entries.append(Entry(set, at: sequence, properties: properties))
+    // By halves, so that it costs nothing worth mentioning for each.
+    let excess = entries.count - Self.limit
+    guard excess > Self.limit else { return }
+    entries.removeFirst(excess)
+    indexedCount = max(0, indexedCount - excess)
+    let first = entries[0].sequence
+    writes = writes.filter { $0.value.sequence >= first }
+  }
+
+  /// What another process has to know.
+  var remaining: [Entry] {
+    var copy = self
+    copy.indexAll()
+    return unplaced
+      + Dictionary(grouping: copy.writes) { $0.value.sequence }
+      .map { Entry($1[0].value.set, at: $0, properties: Set($1.map(\.key))) }
+      .sorted { $0.sequence < $1.sequence }
+  }
+
+  /// Begins with what another process has left.
+  mutating func restore(_ entries: [Entry]) {
+    self = OwnWrites()
+    self.entries = entries.filter { $0.sequence > 0 }
+    unplaced = entries.filter { $0.sequence == 0 }
+  }
+
+  /// Somebody else has written properties, having seen everything up to a place of the order; all of it if
+  /// that is nil. Gives what they had not seen of it.
+  mutating func overwrite(by fragments: [SyncFragment], seen: Int?) -> [(key: String, Write)] {
+    unplaced = []
+    if entries.isEmpty { return [] }
+    indexAll()
+    var lost: [(key: String, Write)] = []
+    for fragment in fragments {
+      for (key, _) in fragment.properties {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        guard let write = writes.removeValue(forKey: name), let seen, write.sequence > seen
+        else { continue }
+        lost.append((key, write))
+      }
+    }
+    return lost
+  }
+
+  /// Everything is as the server says from here on. Gives our own last writes of properties that were known
+  /// to count, but not where.
+  mutating func takeUnplaced() -> [(key: String, Write)] {
+    defer { self = OwnWrites() }
+    var last: [PropertyKey: Write] = [:]
+    for entry in unplaced { Self.index(entry, into: &last) }
+    var result: [(key: String, Write)] = []
+    for entry in unplaced {
+      for fragment in entry.set.fragments {
+        for (key, _) in fragment.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          guard let write = last[name], write.set.id == entry.set.id else { continue }
+          result.append((key, write))
+          last[name] = nil
+        }
+      }
+    }
+    return result
+  }
+
+  private mutating func indexAll() {
+    for entry in entries[indexedCount...] { Self.index(entry, into: &writes) }
+    indexedCount = entries.count
+  }
+
+  /// Values only: what is done to a collection or a counter is not overwritten, nor is what a rule merges.
+  private static func index(_ entry: Entry, into writes: inout [PropertyKey: Write]) {
+    for fragment in entry.set.fragments where fragment.kind == .change {
+      let write = Write(set: entry.set, fragment: fragment, sequence: entry.sequence)
+      for (key, _) in fragment.properties where fragment.bases[key] == nil {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        if entry.properties?.contains(name) ?? true { writes[name] = write }
+      }
+    }
+  }
+}
+
+extension OwnWrites.Entry {
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard let sequence = object["sequence"]?.wholeNumber else { throw .missing(field: "sequence") }
+    guard let set = object["set"] else { throw .missing(field: "set") }
+    var properties: Set<PropertyKey>?
+    if let json = object["properties"] {
+      guard case .array(let elements) = json else {
+        throw .invalid(field: "properties", problem: "should be an array")
+      }
+      properties = []
+      for element in elements {
+        guard case .object(let name) = element else {
+          throw .invalid(field: "properties", problem: "should be an array of objects")
+        }
+        guard let key = try name.optionalString("name") else { throw .missing(field: "name") }
+        properties?.insert(PropertyKey(uuid: try name.uuid("model"), name: key))
+      }
+    }
+    self.init(try ChangeSet(json: set), at: sequence, properties: properties)
+  }
+
+  var json: JSONValue {
+    var object: JSONObject = ["sequence": .integer(Int64(sequence)), "set": set.json]
+    if let properties {
+      object["properties"] = .array(
+        properties.map { (model: $0.uuid.wireText, name: $0.name) }.sorted { $0 < $1 }
+          .map { ["model": .string($0.model), "name": .string($0.name)] })
+    }
+    return .object(object)
+  }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Jetstream
+
+/// What a client should say to be overwritten, worked out from what is written in its log: all that it has
+/// made, and all that it was told, in order.
+extension SimulatedOutbox {
+  /// A property that a set writes.
+  private struct Key: Hashable {
+    let uuid: String
+    let property: String
+  }
+
+  private struct Write {
+    let set: SubmittedSet
+    let uuid: String
+    let value: PlainJSON
+    let place: Int
+  }
+
+  /// - Parameters:
+  ///   - root: what the root is called.
+  ///   - sets: the client's sets, by their ids.
+  ///   - kinds: what the properties of a class are.
+  ///   - defaultValue: what a property of a class is that a state leaves out.
+  func overwritten(
+    root: String, _ sets: [UUID: SubmittedSet],
+    kinds: (String) -> [String: PropertyKind], defaultValue: (String, String) -> PlainJSON?
+  ) -> [KnownLoss] {
+    let ownRoot = ownRoot ?? ""
+    var made: [Int: SubmittedSet] = [:]
+    var open: [Int: SubmittedSet] = [:]
+    var written: [Key: Write] = [:]
+    var unplaced: [(SubmittedSet, [Bool])] = []
+    var losses: [KnownLoss] = []
+
+    func key(_ uuid: String, _ property: String) -> Key {
+      Key(uuid: uuid == ownRoot ? root : uuid, property: property)
+    }
+    func note(_ set: SubmittedSet, _ verdicts: [Bool], at place: Int, in writes: inout [Key: Write])
+    {
+      for (intent, isAccepted) in zip(set.intents, verdicts) where isAccepted && !intent.isAddition
+      {
+        for (property, value) in intent.values {
+          if case .merged? = kinds(intent.className)[property] { continue }
+          writes[key(intent.uuid, property)] = Write(
+            set: set, uuid: intent.uuid, value: value, place: place)
+        }
+      }
+    }
+    func isPending(_ key: Key) -> Bool {
+      open.values.contains { set in
+        set.intents.contains {
+          let uuid = $0.uuid == ownRoot ? root : $0.uuid
+          return uuid == key.uuid && $0.values[key.property] != nil
+        }
+      }
+    }
+    func lose(_ write: Write, _ key: Key) {
+      let loss = SubmittedSet.Loss(uuid: write.uuid, property: key.property, isRejected: false)
+      losses.append(KnownLoss(set: write.set, loss: loss, ownRoot: ownRoot))
+    }
+
+    for (kind, payload) in lines {
+      let json = PlainJSON(payload) ?? .null
+      let fragments = json["fragments"]?.elements ?? []
+      switch kind.rawValue {
+      case "set":
+        guard let number = json["number"]?.whole,
+          let set = json["id"]?.text.flatMap({ UUID(uuidString: $0) }).flatMap({ sets[$0] })
+        else { continue }
+        (made[number], open[number]) = (set, set)
+        losses.settle(by: set, root: root)
+      case "decided":
+        guard let number = json["number"]?.whole, let set = made[number] else { continue }
+        open[number] = nil
+        let replies = json["fragmentReplies"]?.elements ?? []
+        let verdicts = set.intents.indices.map { at in
+          at < replies.count && (replies[at]["error"] ?? .null) == .null
+        }
+        if let place = json["sequence"]?.whole {
+          note(set, verdicts, at: place, in: &written)
+        } else if json["effective"] != nil {
+          unplaced.append((set, verdicts))
+        }
+      case "confirmed":
+        unplaced = []
+        for fragment in fragments {
+          for (property, value) in fragment["properties"]?.members ?? [:] {
+            let key = key(fragment["uuid"]?.text ?? "", property)
+            guard let write = written.removeValue(forKey: key), let seen = json["seen"]?.whole,
+              write.place > seen, write.value != value, !isPending(key)
+            else { continue }
+            lose(write, key)
+          }
+        }
+      case "base":
+        var last: [Key: Write] = [:]
+        for (set, verdicts) in unplaced { note(set, verdicts, at: 0, in: &last) }
+        (written, unplaced) = ([:], [])
+        for (key, write) in last where !isPending(key) {
+          guard let model = fragments.first(where: { $0["uuid"]?.text == key.uuid }) else {
+            continue
+          }
+          let value =
+            model["properties"]?[key.property]
+            ?? defaultValue(model["clsName"]?.text ?? "", key.property)
+          if let value, value != write.value { lose(write, key) }
+        }
+      case "discarded":
+        for name in json["conflicts"]?.elements ?? [] {
+          losses.discard(
+            set: name["changeSet"]?.text, model: name["model"]?.text,
+            property: name["property"]?.text, root: root)
+        }
+      default: break
+      }
+    }
+    return losses
+  }
+}
