@@ -1,3 +1,5 @@
+import Foundation
+
 /// The server's half of the opening handshake, pure.
 enum ServerHandshake {
   /// What a request turns out to be.
@@ -94,14 +96,19 @@ struct ClientHandshake: Sendable {
   ///
   /// Throws `.handshakeRefused` when the status is not 101, and `.handshakeInvalid` when the
   /// answer breaks RFC 6455.
-  func validate(startLine: String, headers: HTTPHeaders) throws(WebSocketError) -> String? {
+  func validate(
+    startLine: String, headers: HTTPHeaders, now: Date = Date()
+  ) throws(WebSocketError) -> String? {
     let status: Int
     do {
       status = try parseStatusLine(startLine)
     } catch {
       throw .handshakeInvalid(.malformedResponse)
     }
-    guard status == 101 else { throw .handshakeRefused(status: status) }
+    guard status == 101 else {
+      let pause = RetryAfter.duration(in: headers, now: now)
+      throw .handshakeRefused(status: status, retryAfter: pause)
+    }
     guard startLine.hasPrefix("HTTP/1.1") else { throw .handshakeInvalid(.malformedResponse) }
     guard headers.contains(token: "websocket", in: "Upgrade") else {
       throw .handshakeInvalid(.missingUpgrade)

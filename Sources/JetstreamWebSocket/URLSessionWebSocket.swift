@@ -38,7 +38,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
   /// Connects to a `ws://` or `wss://` address and waits for the handshake.
   ///
   /// Throws ``WebSocketError/invalidURL(_:)``, ``WebSocketError/invalidHeader(_:)``,
-  /// ``WebSocketError/handshakeRefused(status:)``, ``WebSocketError/connectionLost`` when the
+  /// ``WebSocketError/handshakeRefused(status:retryAfter:)``, ``WebSocketError/connectionLost`` when the
   /// system gives up, ``WebSocketError/timedOut`` and ``WebSocketError/cancelled``.
   public static func connect(
     to url: String, headers: [(String, String)] = [],
@@ -240,7 +240,9 @@ private final class Observer: NSObject, URLSessionWebSocketDelegate {
     _ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?
   ) {
     if let response = task.response as? HTTPURLResponse, response.statusCode != 101 {
-      settle(.failure(.handshakeRefused(status: response.statusCode)))
+      let header = response.value(forHTTPHeaderField: "Retry-After").map { [("Retry-After", $0)] }
+      let pause = RetryAfter.duration(in: HTTPHeaders(header ?? []), now: Date())
+      settle(.failure(.handshakeRefused(status: response.statusCode, retryAfter: pause)))
     } else if (error as? URLError)?.code == .timedOut {
       settle(.failure(.timedOut))
     } else {

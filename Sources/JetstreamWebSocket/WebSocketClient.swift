@@ -34,7 +34,7 @@ public enum WebSocketClient {
   /// ``open(_:headers:configuration:)`` takes where the platform has TLS;
   /// ``WebSocketError/nameResolutionFailed(host:reason:)``,
   /// ``WebSocketError/connectFailed(code:)``, ``WebSocketError/timedOut``,
-  /// ``WebSocketError/connectionLost``, ``WebSocketError/handshakeRefused(status:)`` and
+  /// ``WebSocketError/connectionLost``, ``WebSocketError/handshakeRefused(status:retryAfter:)`` and
   /// ``WebSocketError/handshakeInvalid(_:)`` for what their names say; and
   /// ``WebSocketError/cancelled``.
   public static func connect(

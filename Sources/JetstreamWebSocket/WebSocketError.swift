@@ -25,8 +25,9 @@ public enum WebSocketError: Error, Sendable, Hashable {
   case connectFailed(code: Int32)
   /// Connecting took longer than configured.
   case timedOut
-  /// The server answered the handshake with something other than 101.
-  case handshakeRefused(status: Int)
+  /// The server answered the handshake with something other than 101. `retryAfter` is how long it wants not to be
+  /// asked, from the header `Retry-After`.
+  case handshakeRefused(status: Int, retryAfter: Duration? = nil)
   /// The server's answer to the handshake broke HTTP or RFC 6455.
   case handshakeInvalid(WebSocketHandshakeFault)
   /// The listening socket could not be made or bound. Holds `errno`.

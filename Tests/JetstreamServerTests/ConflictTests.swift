@@ -126,6 +126,27 @@ struct ConflictTests: ScriptedSuite {
     #expect(items.map(\.property) == ["label"])
   }
 
+  @Test("A retry within a call of modify that throws is taken back, and the conflict stays")
+  func retryTakenBack() throws {
+    struct Unwanted: Error {}
+    reject([no, no]) {
+      canvas.name = "mine"
+      shape.x = 5
+    }
+    let conflicts = items
+    #expect(throws: Unwanted.self) {
+      try scope.modify {
+        scope.retry(conflicts)
+        #expect(canvas.name == "mine" && shape.x == 5)
+        throw Unwanted()
+      }
+    }
+    #expect(canvas.name == nil && shape.x == 0 && items == conflicts)
+    scope.modify { scope.retry([conflicts[0]]) }
+    #expect(canvas.name == "mine" && items == [conflicts[1]])
+    #expect(server.takeSyncs().flatMap(\.fragments) == [change(canvas, ["name": "mine"])])
+  }
+
   @Test("A retry is a change set like any other")
   func retry() {
     reject([no, ok]) {

@@ -124,6 +124,22 @@ struct ScheduleTests {
     #expect(client.canvas.name == "again")
   }
 
+  @Test(
+    "Who refuses the connection itself, such as a proxy, is not asked before it has said",
+    arguments: [5, 30])
+  func refusedConnection(seconds: Int) throws {
+    client.join()
+    let link = try #require(client.link)
+    client.engine.closed(
+      link.number, code: 0, reason: "busy", retryAfter: .seconds(seconds), now: world.now)
+    let attempts = client.tokens.count
+    #expect(client.engine.status == .waiting)
+    pass(seconds)
+    #expect(client.tokens.count == attempts)
+    pass(max(1, seconds / 10))
+    #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
+  }
+
   @Test("K032: a server that says when to come back is not asked before", arguments: [true, false])
   func retryAfter(hasSession: Bool) throws {
     let busy = WireError(message: "busy", type: "busy", retryAfter: .seconds(30))

@@ -146,6 +146,26 @@ struct TransportTests {
     await #expect(throws: SyncError.self) { try await attempt.value }
   }
 
+  @Test("Who refuses a connection may say when to come back")
+  func refusedForAWhile() async throws {
+    struct BusyTransport: Transport {
+      func open(headers: [(String, String)]) async throws -> any TransportConnection {
+        throw WebSocketError.handshakeRefused(status: 503, retryAfter: .seconds(1000))
+      }
+    }
+    let client = Client(
+      transport: BusyTransport(), backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2))
+    )
+    let attempt = Task { try await client.connect() }
+    let words = await withCheckedContinuation { continuation in
+      client.onDiagnostic.listenOnce { continuation.resume(returning: $0) }
+    }
+    // With jitter, so that not all who were refused come at one time.
+    #expect(words.contains("503") && words.contains("trying again in 10"))
+    client.close()
+    await #expect(throws: SyncError.self) { try await attempt.value }
+  }
+
   @Test("IPv6 addresses work where the system has them")
   func versionSix() async throws {
     let server = Server()

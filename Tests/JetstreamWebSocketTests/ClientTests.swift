@@ -68,6 +68,10 @@ import Testing
       .handshakeInvalid(.wrongAccept)
     ),
     ("HTTP/1.1 200 OK\r\n\r\n", .handshakeRefused(status: 200)),
+    (
+      "HTTP/1.1 503 Busy\r\nretry-after: 7\r\n\r\n",
+      .handshakeRefused(status: 503, retryAfter: .seconds(7))
+    ),
     ("SSH-2.0-x\r\n\r\n", .handshakeInvalid(.malformedResponse)),
     ("HTTP/1.1 101 X\n\n", .handshakeInvalid(.malformedResponse)),
     ("HTTP/1.1 101", .connectionLost),

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import JetstreamWebSocket
@@ -148,6 +149,22 @@ import Testing
     #expect(throws: WebSocketError.handshakeRefused(status: 403)) {
       _ = try validate(["HTTP/1.1 403 No"])
     }
+  }
+
+  @Test(
+    "A refusal says how long to wait, in seconds or until a date",
+    arguments: [
+      ("0", Duration.seconds(0)), ("120", .seconds(120)),
+      ("Fri, 13 Feb 2009 23:31:40 GMT", .seconds(10)),
+      // That is over.
+      ("Fri, 13 Feb 2009 23:00:00 GMT", .seconds(0)), ("-5", .seconds(0)),
+      ("soon", nil), ("", nil), ("1e3", nil), ("9999999999", nil),
+    ] as [(String, Duration?)])
+  func retryAfter(text: String, pause: Duration?) {
+    let now = Date(timeIntervalSince1970: 1_234_567_890)
+    let headers = HTTPHeaders([("Retry-After", text)])
+    #expect(RetryAfter.duration(in: headers, now: now) == pause)
+    #expect(RetryAfter.duration(in: HTTPHeaders([]), now: now) == nil)
   }
 
   @Test func theRequestIsWhatAServerAccepts() throws {

@@ -160,8 +160,10 @@ extension Scope {
     let handle = modify(message, author: author) {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
-    // Unless this is within another call of `modify`, a log has the set by now: a crash in between brings back a
-    // conflict, and loses none.
+    // Another call of `modify` around this one may take it all back. If it does not, its set settles what it
+    // writes.
+    if modification != nil { return handle }
+    // A log has the set by now: a crash in between brings back a conflict, and loses none.
     for (at, conflict) in all.enumerated() where !failed.contains(at) {
       self.conflicts.discard(conflict.id)
     }

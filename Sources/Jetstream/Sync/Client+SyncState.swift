@@ -38,7 +38,8 @@ extension Client {
     Task.isCancelled ? .cancelled : .sessionClosed("the scope is not synced any more")
   }
 
-  /// Returns when there is a connection and everything that the server had when it was made is in the scope.
+  /// Returns when there is a connection and everything is in the scope that the server had when it was made, or
+  /// asked last: ``SyncState/isUpToDate``.
   ///
   /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/sessionClosed(_:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.

@@ -257,8 +257,9 @@ public final class Client {
     scheduleTimer()
   }
 
-  func closed(code: Int, reason: String, number: Int) {
-    engine.closed(number, code: code, reason: reason, now: ticker.now)
+  func closed(code: Int, reason: String, number: Int, retryAfter: Duration = .zero) {
+    engine.closed(
+      number, code: code, reason: reason, retryAfter: retryAfter, now: ticker.now)
     scheduleTimer()
   }
 }

@@ -46,6 +46,9 @@ extension ClientEngine {
     /// a server of version 2 has not acknowledged. What is beyond that is sent when there is room again, so
     /// that neither side has to keep all of it at once.
     package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
+    /// How many bytes a message may have: what servers take unless they are told otherwise. A change set that
+    /// takes more is rejected here.
+    package var maximumMessageBytes = 16 << 20
     /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
     /// what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement

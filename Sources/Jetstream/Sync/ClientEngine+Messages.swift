@@ -220,7 +220,9 @@ extension ClientEngine {
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
-      replica.sendWaiting(seen: seen, while: { hasRoom(behind: $0) }) { entry, fragments in
+      let limit = configuration.maximumMessageBytes
+      replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
+        entry, fragments in
         let set = entry.set
         let fragments = fragments.map {
           configuration.dateForm.applied(to: $0, in: replica.scope)
@@ -239,6 +241,8 @@ extension ClientEngine {
         transmit(frame)
         return message.index
       }
+      // What is behind it is sent when its owner has heard of it.
+      if replica.rejectOversized(limit: limit) { return sendWaiting() }
     }
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }

@@ -224,12 +224,15 @@ package final class ClientEngine {
     }
   }
 
-  /// The connection is gone, or could not be made. `code` is 0 without a close frame.
-  package func closed(_ number: Int, code: Int, reason: String, now: Duration) {
+  /// The connection is gone, or could not be made. `code` is 0 without a close frame; `retryAfter` is how long
+  /// whoever has refused it wants not to be asked.
+  package func closed(
+    _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero, now: Duration
+  ) {
     guard number == connection else { return }
     self.now = now
     let error = (try? JSONValue(parsing: reason)).flatMap { try? WireError(json: $0) }
-    let pause = error?.retryAfter ?? .zero
+    let pause = max(retryAfter, error?.retryAfter ?? .zero)
     let isTokenUnknown = error?.type == WireError.sessionTokenUnrecognized.type
     switch code {
     case 4097:

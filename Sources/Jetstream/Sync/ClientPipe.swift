@@ -10,7 +10,10 @@ struct ClientPipe: Sendable {
       connection = try await transport.open(headers: headers)
     } catch {
       let reason = "\(error)"
-      await client.perform { [number] in $0.closed(code: 0, reason: reason, number: number) }
+      let pause = (error as? any RetryAfterError)?.retryAfter ?? .zero
+      await client.perform { [number] in
+        $0.closed(code: 0, reason: reason, number: number, retryAfter: pause)
+      }
       return
     }
     // What nobody waits for any more is closed.

@@ -15,6 +15,18 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     _modify { yield &entries[head + place]! }
   }
 
+  /// Where the set is that a message has carried; nil if none of the first `sent` sets has this message's index.
+  /// Messages are numbered in the order of the sets, and only sets in front of all those were decided before.
+  /// Cost: O(log n).
+  func place(sentIn messageIndex: Int, among sent: Int) -> Int? {
+    var (low, high) = (0, Swift.min(sent, count))
+    while low < high {
+      let middle = (low + high) / 2
+      if self[middle].messageIndex ?? -1 < messageIndex { low = middle + 1 } else { high = middle }
+    }
+    return low < Swift.min(sent, count) && self[low].messageIndex == messageIndex ? low : nil
+  }
+
   mutating func append(_ entry: Replica.Pending) { entries.append(entry) }
 
   /// Cost: O(n) in the sets behind the place.

@@ -7,6 +7,10 @@ extension Replica {
     if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
       broken.append("\(sentCount) sets should be sent, but \(sent)")
     }
+    let carriers = pending.prefix(sentCount).map { $0.messageIndex ?? -1 }
+    if carriers != carriers.sorted() {
+      broken.append("the sets were sent in messages \(carriers)")
+    }
     let decided = pending.count { $0.decision != nil }
     if decided != decidedCount {
       broken.append("\(decidedCount) sets should be decided, but \(decided) are")

@@ -5,14 +5,19 @@ extension Replica {
   /// Takes message number `index` into the batch; while the scope is paused, it waits.
   func receive(_ message: Incoming, index: Int) {
     guard !scope.isIncomingPaused, !isHolding, held.isEmpty else {
-      return held.append((index, message))
+      held.append((index, message))
+      // What the server says of our own is known, although its place is not taken in.
+      if case .reply(let messageIndex, let replies, _, _) = message {
+        noteDecision(of: messageIndex, replies)
+      }
+      return
     }
     handle(message)
   }
 
   /// Whether a message of this index carried a set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
-    pending.contains { $0.messageIndex == messageIndex }
+    pending.place(sentIn: messageIndex, among: sentCount) != nil
   }
 
   func resume() {
@@ -138,7 +143,7 @@ extension Replica {
     to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
     sequence: Int?
   ) {
-    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
+    guard let at = pending.place(sentIn: messageIndex, among: sentCount) else { return }
     conclude(at, replies, effective: effective, sequence: sequence)
   }
 

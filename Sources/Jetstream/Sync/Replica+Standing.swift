@@ -47,7 +47,7 @@ extension Replica {
   /// The server has decided what a message has carried, and does not tell yet what is in front of it in the
   /// order.
   func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
-    guard let at = pending.firstIndex(where: { $0.messageIndex == messageIndex }) else { return }
+    guard let at = pending.place(sentIn: messageIndex, among: sentCount) else { return }
     noteDecision(at, replies)
   }
 

@@ -236,15 +236,16 @@ package final class Replica {
 
   /// Sends the sets that wait through `send`, which gives the message's index, while `hasRoom` says of the
   /// number of those that are on their way that there may be more. `seen` is the number up to which the
-  /// server's messages have been taken in.
+  /// server's messages have been taken in. Stops in front of a set that takes more than `limit` bytes.
   func sendWaiting(
-    seen: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
+    seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
   ) {
     guard hasState else { return }
     for at in sentCount..<pending.count {
       guard hasRoom(sentCount - decidedCount) else { return }
       // What might be forgotten here must not be known elsewhere.
       guard pending[at].record <= storedRecords else { return }
+      if Self.excessiveSize(of: pending[at].set, limit: limit) != nil { return }
       sentCount = at + 1
       let number = pending[at].number
       if version > 1 {
@@ -268,7 +269,7 @@ package final class Replica {
 
   /// What we had seen when we sent a set that is not decided; nil for any other message.
   func seen(whenSending messageIndex: Int) -> Int? {
-    pending.first { $0.messageIndex == messageIndex }?.seen
+    pending.place(sentIn: messageIndex, among: sentCount).map { pending[$0].seen }
   }
 
   /// The first of the server's messages that has come, but waits for the scope to be resumed.

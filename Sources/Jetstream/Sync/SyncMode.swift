@@ -6,12 +6,14 @@
 /// ```
 ///
 /// In every mode local changes are visible at once, and pending until they are confirmed. A server of version
-/// 1 of the protocol cannot be told to wait: what it sends is kept here until the mode lets it in.
+/// 1 of the protocol cannot be told to wait: what it sends is kept here until the mode lets it in. If its
+/// session ends before that, change sets that it has taken are sent once more.
 public enum SyncMode: Sendable, Hashable {
   /// What is changed here is sent with each tick, and what others change appears when the server tells.
   case realtime
   /// What is changed here is sent; what others change stays on the server, until the mode is another one or
-  /// ``Client/sync(_:)`` is called.
+  /// ``Client/sync(_:)`` is called. Once others have changed something, change sets that the server has taken
+  /// are kept here, and in the log, until then: who pushes for long should sync every now and then.
   case pushOnly
   /// The connection stays, but nothing is sent or taken in, except by ``Client/sync(_:)``.
   case paused

@@ -6,8 +6,15 @@ public protocol Transport: Sendable {
   /// Opens a connection. `headers` tell the server what it has to know before the first frame: the
   /// token of a session that is resumed.
   ///
-  /// Throws any error; its description is what the app is told.
+  /// Throws any error; its description is what the app is told. One that says when to try again is an
+  /// ``RetryAfterError``.
   func open(headers: [(String, String)]) async throws -> any TransportConnection
+}
+
+/// Why there is no connection, from somebody who knows when there may be one.
+public protocol RetryAfterError: Error {
+  /// How long not to try again; nil if that is not known. The client waits at least as long.
+  var retryAfter: Duration? { get }
 }
 
 /// One connection that carries frames of text both ways, in order.

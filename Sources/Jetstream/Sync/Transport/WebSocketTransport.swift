@@ -26,6 +26,13 @@ public struct WebSocketTransport: Transport {
   }
 }
 
+extension WebSocketError: RetryAfterError {
+  /// What the server says in its refusal, with the header `Retry-After`.
+  public var retryAfter: Duration? {
+    if case .handshakeRefused(_, let pause) = self { pause } else { nil }
+  }
+}
+
 /// A WebSocket as the protocol uses it: text frames, or binary ones that hold the same text.
 package final class WebSocketTransportConnection: TransportConnection {
   private let channel: any WebSocketChannel

@@ -1,0 +1,34 @@
+/// Change sets that fit into no message. A server would close the connection again and again, and whatever
+/// is behind them would wait for ever.
+extension Replica {
+  /// How much a message takes besides the fragments of a set.
+  private static let overhead = 4 << 10
+
+  /// How many bytes a set takes as JSON, if that is more than a message of `limit` bytes has room for. Cost: as
+  /// ``SyncFragment/roughSize``, unless it comes to an eighth of the limit.
+  static func excessiveSize(of set: ChangeSet, limit: Int) -> Int? {
+    let room = limit - overhead
+    // No value takes more than eight times as much as is guessed.
+    guard set.fragments.reduce(0, { $0 + $1.roughSize }) > room / 8 else { return nil }
+    var bytes: [UInt8] = []
+    for fragment in set.fragments { fragment.write(to: &bytes) }
+    return bytes.count > room ? bytes.count : nil
+  }
+
+  /// Takes back the set that would be sent next if no message has room for it.
+  ///
+  /// - Returns: whether there was one.
+  func rejectOversized(limit: Int) -> Bool {
+    guard hasState, !scope.isIncomingPaused, sentCount < pending.count,
+      let size = Self.excessiveSize(of: pending[sentCount].set, limit: limit)
+    else { return false }
+    let error = WireError(
+      message: "The change set has \(size) bytes as JSON, and a message may have \(limit): "
+        + "several smaller ones can be sent", type: "message-too-large")
+    beginBatch()
+    let replies = pending[sentCount].set.fragments.map { _ in FragmentReply(error: error) }
+    conclude(sentCount, replies, effective: nil)
+    finishBatch()
+    return true
+  }
+}

@@ -1,0 +1,86 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// A set that no message has room for must not hold up everything behind it for ever.
+@Suite("Change sets that are too large to be sent")
+struct OversizedTests {
+  private let world = InMemoryWorld()
+  private let one: WorldClient
+  private let two: WorldClient
+
+  init() {
+    var configuration = ClientEngine.Configuration()
+    configuration.maximumMessageBytes = 20_000
+    (one, two) = (world.addClient(configuration: configuration), world.addClient())
+    for client in [one, two] { client.join() }
+    world.settle()
+  }
+
+  private func expectEqual() {
+    world.settle()
+    for client in [one, two] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+      #expect(client.engine.brokenInvariants() == [] && client.engine.pendingCount == 0)
+    }
+  }
+
+  @Test("It is taken back, its owner is told why, and what is behind it arrives")
+  func rejected() throws {
+    let link = one.link
+    one.canvas.likes += 1
+    one.scope.flush()
+    let handle = one.scope.modify { one.canvas.name = String(repeating: "x", count: 20_000) }
+    one.scope.modify { one.canvas.likes += 2 }
+    expectEqual()
+    #expect(one.canvas.name == nil && two.canvas.likes == 3)
+    #expect(handle.state == .reverted && one.link === link, "the connection is the same")
+    let item = try #require(one.scope.conflicts.items.first)
+    #expect(one.scope.conflicts.items.count == 1 && item.property == "name")
+    guard case .rejected(let error) = item.reason else {
+      Issue.record("\(item.reason)")
+      return
+    }
+    #expect(error.type == "message-too-large" && error.message.contains("20000"))
+    // The numbers of the sets go on.
+    one.canvas.name = "short"
+    expectEqual()
+    #expect(two.canvas.name == "short")
+  }
+
+  @Test("What counts is how long it is when it is written", arguments: [false, true])
+  func exact(isEscaped: Bool) {
+    // One character of these takes six.
+    let text = String(repeating: isEscaped ? "\u{1}" : "x", count: 3_000)
+    one.canvas.name = text
+    expectEqual()
+    #expect(two.canvas.name == (isEscaped ? nil : text))
+  }
+
+  @Test("What names a model that was to be added with it is rejected by the server")
+  func dependants() {
+    let shape = Shape()
+    world.cut(one.link!)
+    one.scope.modify {
+      shape.label = String(repeating: "x", count: 20_000)
+      one.canvas.shapes.append(shape)
+    }
+    one.scope.modify { shape.x = 5 }
+    expectEqual()
+    #expect(two.canvas.shapes.isEmpty && one.canvas.shapes.isEmpty)
+    #expect(one.scope.conflicts.items.map(\.property) == [nil, "shapes", "x"])
+  }
+
+  @Test("While the scope takes nothing in, it waits")
+  func paused() {
+    one.scope.pauseIncoming()
+    one.canvas.name = String(repeating: "x", count: 20_000)
+    one.scope.flush()
+    world.exchange()
+    #expect(one.canvas.name != nil && one.engine.pendingCount == 1)
+    one.scope.resumeIncoming()
+    expectEqual()
+    #expect(one.canvas.name == nil)
+  }
+}
