@@ -20,15 +20,16 @@ struct StormTests {
       .appendingPathComponent("storm-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let storm = try await Storm(folder: folder, seed: seed, pause: seconds == nil ? 250 : 30)
+    let storm = try await Storm(folder: folder, seed: seed, pause: seconds == nil ? 250 : 80)
     defer { storm.end() }
     let clock = ContinuousClock()
     let end = clock.now + .seconds(seconds ?? 0)
     var rounds = 0
-    while seconds == nil ? rounds < 6 : clock.now < end {
+    while seconds == nil ? rounds < 6 : clock.now < end || rounds < Storm.Strike.turns.count {
       try await storm.strike()
       rounds += 1
     }
+    #expect(storm.strikes.count == Storm.Strike.allCases.count, "seed \(seed)")
     let states = try await storm.settle()
     for (name, state) in states.dropFirst() {
       #expect(state == states[0].state, "\(name) differs from the server, seed \(seed)")
@@ -46,7 +47,21 @@ struct StormTests {
 
 /// The processes, and what is done to them.
 private final class Storm {
+  /// What happens to them.
+  enum Strike: String, CaseIterable {
+    case killsClient = "clients killed"
+    case cutsConnections = "connections cut"
+    case killsServer = "servers killed"
+
+    /// Each kind comes among the first few of these, and as often as it is here.
+    static let turns: [Strike] = [
+      .killsClient, .cutsConnections, .killsServer, .killsClient, .cutsConnections, .killsClient,
+      .killsServer, .killsClient, .cutsConnections, .killsClient,
+    ]
+  }
+
   private(set) var strikes: [String: Int] = [:]
+  private var turn: Int
   /// How many edits each process has said to have kept.
   private(set) var kept: [String: Int] = [:]
   private var server: CatalogueProcess
@@ -62,6 +77,7 @@ private final class Storm {
     self.folder = folder
     self.pause = pause
     random = SeededChoices(state: seed)
+    turn = random.next(below: Strike.turns.count)
     server = try CatalogueProcess(
       [
         "serve", "--file", Place.data ?? "", "--log", folder.appendingPathComponent("server").path,
@@ -88,17 +104,18 @@ private final class Storm {
 
   func strike() async throws {
     let at = random.next(below: clients.count)
-    switch random.next(below: 10) {
-    case 0..<5:
+    let strike = Strike.turns[turn % Strike.turns.count]
+    turn += 1
+    strikes[strike.rawValue, default: 0] += 1
+    switch strike {
+    case .killsClient:
       try await noteKept(at)
       clients[at].process.murder()
       clients[at] = try await start(at)
-      strikes["clients killed", default: 0] += 1
-    case 5..<8:
+    case .cutsConnections:
       for client in clients where random.next(below: 2) == 0 { try client.process.say("cut") }
       try await noteKept(at)
-      strikes["connections cut", default: 0] += 1
-    default:
+    case .killsServer:
       server.murder()
       try await noteKept(at)
       // Some go on without a server, and one is killed meanwhile.
@@ -111,7 +128,6 @@ private final class Storm {
       ])
       _ = try await server.expect("listening on")
       _ = try await server.expect("ready")
-      strikes["servers killed", default: 0] += 1
     }
   }
 
