@@ -154,7 +154,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       note(fragment.operations, of: fragment.uuid, origin: nil)
     }
     let item = StreamItem(
-      sequence: sequence, author: nil, origin: ChangeOrigin(author: sealed.set.author),
+      sequence: sequence, author: nil, origin: ChangeOrigin(authorOf: sealed.set),
       fragments: sealed.set.fragments,
       whole: valueSessions > 0 ? sealed.whole.fragments : nil,
       newcomers: newcomers(among: sealed.set.fragments))

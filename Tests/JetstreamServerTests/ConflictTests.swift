@@ -1,4 +1,4 @@
-import Jetstream
+@testable import Jetstream
 import JetstreamServer
 import Testing
 
@@ -145,6 +145,19 @@ struct ConflictTests: ScriptedSuite {
     scope.modify { scope.retry([conflicts[0]]) }
     #expect(canvas.name == "mine" && items == [conflicts[1]])
     #expect(server.takeSyncs().flatMap(\.fragments) == [change(canvas, ["name": "mine"])])
+    // What is so already is over as well.
+    scope.modify { shape.x = 5 }
+    scope.conflicts.restore(conflicts)
+    scope.modify { scope.retry([conflicts[1]]) }
+    #expect(!items.contains { $0.property == "x" })
+    // A call within another one that throws takes back its own.
+    scope.modify {
+      try? scope.modify {
+        scope.retry(items)
+        throw Unwanted()
+      }
+    }
+    #expect(items.map(\.property) == ["name"])
   }
 
   @Test("A retry is a change set like any other")

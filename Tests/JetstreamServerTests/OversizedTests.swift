@@ -72,6 +72,74 @@ struct OversizedTests {
     #expect(one.scope.conflicts.items.map(\.property) == [nil, "shapes", "x"])
   }
 
+  @Test("What a listener makes of it while it is delivered counts")
+  func trimmed() {
+    one.canvas.name = "before"
+    world.settle()
+    let scope = one.scope
+    let canvas = one.canvas
+    let token = scope.onChanges.listen { _ in
+      if canvas.name?.count ?? 0 > 100 { canvas.name = "trimmed" }
+    }
+    canvas.name = String(repeating: "x", count: 20_000)
+    scope.flush()
+    expectEqual()
+    #expect(canvas.name == "trimmed" && two.canvas.name == "trimmed")
+    token.cancel()
+  }
+
+  @Test("Who does it again at once, again and again, does not hold up everything")
+  func retriedForEver() {
+    var retries = 0
+    let scope = one.scope
+    let token = scope.conflicts.onAdd.listen { conflict in
+      retries += 1
+      scope.retry([conflict])
+    }
+    one.canvas.name = String(repeating: "x", count: 20_000)
+    scope.flush()
+    #expect((1...3).contains(retries) && one.engine.pendingCount == 1)
+    token.cancel()
+    one.canvas.likes += 1
+    expectEqual()
+    #expect(two.canvas.likes == 1 && one.canvas.name == nil)
+  }
+
+  @Test("What is behind it waits until it is safe that it was taken back")
+  func durable() throws {
+    let server = ScriptedServer()
+    server.connect()
+    let own = server.canvas.uuid
+    func set(_ name: String) -> ChangeSet {
+      ChangeSet(
+        fragments: [
+          SyncFragment(.change, uuid: own, className: "Canvas", properties: ["name": .string(name)])
+        ],
+        undo: [SyncFragment(.change, uuid: own, className: "Canvas", properties: ["name": .null])])
+    }
+    let large = set(String(repeating: "x", count: 17 << 20))
+    var records: [ReplicaRecord] = []
+    let fetched = try server.engine.fetch(
+      server.scope, params: [:],
+      history: ReplicaHistory(
+        client: UUID(), root: own, nextNumber: 3,
+        records: [.made(number: 1, large), .made(number: 2, set("small"))]),
+      now: .zero, store: { records.append($0) }, completion: { _ in })
+    server.open()
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    let standing = ScopeStanding(position: ScopePosition(epoch: "e", sequence: 1))
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: standing)),
+      .scopeState(
+        ScopeState(
+          index: 2, scopeIndex: 0, rootUUID: own,
+          fragments: [SyncFragment(.add, uuid: own, className: "Canvas", properties: [:])])))
+    #expect(server.scope.conflicts.items.count == 1 && server.canvas.name == "small")
+    #expect(server.takeSyncs().isEmpty)
+    try #require(fetched).stored(records.count)
+    #expect(server.takeSyncs().map(\.number) == [2])
+  }
+
   @Test("While the scope takes nothing in, it waits")
   func paused() {
     one.scope.pauseIncoming()

@@ -1,5 +1,5 @@
 import Foundation
-import Jetstream
+@testable import Jetstream
 import JetstreamServer
 import Testing
 
@@ -224,6 +224,56 @@ struct OverwrittenTests {
     world.settle()
     #expect(conflicts(one).isEmpty && conflicts(old).isEmpty)
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("What counts instead of a rejected value may be one's own, whoever has written before")
+  func ownValueCounts() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "same", sequence: 7))
+    let canvas = server.canvas
+    server.scope.modify { canvas.name = "one" }
+    server.scope.modify { canvas.name = "two" }
+    let sent = server.takeSyncs()
+    var theirs = ScopeSync(
+      scopeIndex: 0,
+      fragments: [
+        SyncFragment(
+          .change, uuid: canvas.uuid, className: "Canvas", properties: ["name": "theirs"])
+      ])
+    (theirs.index, theirs.sequence, theirs.origin) = (3, 8, ChangeOrigin(author: "Grace", seen: 7))
+    server.receive(
+      .scopeSync(theirs),
+      .scopeSyncReply(
+        ScopeSyncReply(
+          index: 4, replyTo: sent[0].index, fragmentReplies: [FragmentReply()], sequence: 9)))
+    server.receive(
+      .scopeSyncReply(
+        ScopeSyncReply(
+          index: 5, replyTo: sent[1].index,
+          fragmentReplies: [FragmentReply(error: .rejected("no"))])))
+    let item = try #require(server.scope.conflicts.items.first)
+    #expect(item.mine == .value("two") && item.theirs == "one" && item.theirAuthor == nil)
+  }
+
+  @Test("A long author is not told to others, and not taken from others")
+  func longAuthor() {
+    let name = String(repeating: "a", count: 1025)
+    two.scope.modify(author: name) { two.canvas.name = "theirs" }
+    one.canvas.name = "mine"
+    one.flush()
+    while !one.link!.toServer.isEmpty { world.deliver(one.link!, toServer: true) }
+    world.settle()
+    #expect(conflicts(one).map(\.theirAuthor) == [nil])
+    var sync = ScopeSync(index: 1, scopeIndex: 0, fragments: [])
+    sync.origin.author = name
+    let frame = Message.encodeFrame([.scopeSync(sync)], asArray: true)
+    guard case .success(let messages) = InMemoryWorld.decode(frame) else {
+      Issue.record("The frame cannot be read.")
+      return
+    }
+    #expect(throws: MessageError.self) { try messages[0].get() }
+    let short = Message.scopeSync(ScopeSync(scopeIndex: 0, fragments: [])).roughSize
+    #expect(Message.scopeSync(sync).roughSize == short + 1025)
   }
 
   @Test("Who has written what counts instead of a rejected value is known while it is pending")

@@ -160,12 +160,13 @@ extension Scope {
     let handle = modify(message, author: author) {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
-    // Another call of `modify` around this one may take it all back. If it does not, its set settles what it
-    // writes.
-    if modification != nil { return handle }
-    // A log has the set by now: a crash in between brings back a conflict, and loses none.
-    for (at, conflict) in all.enumerated() where !failed.contains(at) {
-      self.conflicts.discard(conflict.id)
+    let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
+    // Another call of `modify` around this one may take it all back.
+    if let modification, applying == 0 {
+      modification.retried += done
+    } else {
+      // A log has the set by now: a crash in between brings back a conflict, and loses none.
+      for id in done { self.conflicts.discard(id) }
     }
     return handle
   }

@@ -39,6 +39,8 @@ final class Modification {
   var originals: [Place: Original] = [:]
   /// What the calls around the innermost one have changed, the outermost first.
   var aside: [SetAside] = []
+  /// Conflicts that are over when the outermost call is.
+  var retried: [Conflict.ID] = []
   /// Whether the outermost call has thrown: what observers do while it is taken back is not part of it.
   var isOver = false
   /// Whether changes are being taken back: what leaves meanwhile may be about to return.

@@ -4,10 +4,11 @@ extension Scope {
   public var isIncomingPaused: Bool { incomingPauses > 0 }
 
   /// Holds back what a server sends for this scope, until ``resumeIncoming()`` was called as often as
-  /// this. Local changes go on and are sent; they stay undecided, because the server's decisions wait
-  /// with everything else.
+  /// this. Local changes go on and are sent; they stay pending, because the server's decisions are taken in
+  /// with everything else, although they are known before: ``SyncState/decidedCount``.
   ///
-  /// What waits is kept in memory, so this is for moments, such as an animation or a drag.
+  /// What waits is kept in memory, and change sets are sent up to a limit only, so this is for moments, such as
+  /// an animation or a drag.
   public func pauseIncoming() {
     incomingPauses += 1
     if incomingPauses == 1 { onIncomingPaused?() }

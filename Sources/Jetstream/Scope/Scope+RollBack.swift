@@ -64,12 +64,14 @@ extension Scope {
     modification.aside.append(SetAside(changed, modification.originals))
     changed = []
     modification.originals = [:]
+    let retried = modification.retried
     defer { reinstate(modification.aside.removeLast(), in: modification) }
     do { try body() } catch {
       let values = savedValues()
       for record in changed { record.dropBases() }
       changed = []
       modification.originals = [:]
+      modification.retried = retried
       restore(values)
       throw error
     }

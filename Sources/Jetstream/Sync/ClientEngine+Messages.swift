@@ -220,33 +220,40 @@ extension ClientEngine {
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
-      let limit = configuration.maximumMessageBytes
-      replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
-        entry, fragments in
-        let set = entry.set
-        let fragments = fragments.map {
-          configuration.dateForm.applied(to: $0, in: replica.scope)
-        }
-        // Whole collections have to be read in the light of what we had seen.
-        var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
-        var sync = ScopeSync(
-          scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
-          procedure: set.procedure)
-        if version > 1 {
-          (sync.number, sync.decided) = (entry.number, replica.decided)
-          sync.origin = replica.origin(of: entry)
-        }
-        let message = channel.stamp(.scopeSync(sync))
-        frame.append(message)
-        transmit(frame)
-        return message.index
-      }
-      // What is behind it is sent when its owner has heard of it.
-      if replica.rejectOversized(limit: limit) { return sendWaiting() }
+      // What its owner makes of a set that is rejected is left for the next time.
+      let (limit, last) = (configuration.maximumMessageBytes, replica.nextNumber - 1)
+      repeat {
+        send(replica, scopeIndex, seen: seen)
+      } while replica.rejectOversized(
+        limit: limit, upTo: last)
     }
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
+  }
+
+  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) {
+    let limit = configuration.maximumMessageBytes
+    replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
+      entry, fragments in
+      let set = entry.set
+      let fragments = fragments.map {
+        configuration.dateForm.applied(to: $0, in: replica.scope)
+      }
+      // Whole collections have to be read in the light of what we had seen.
+      var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
+      var sync = ScopeSync(
+        scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
+        procedure: set.procedure)
+      if version > 1 {
+        (sync.number, sync.decided) = (entry.number, replica.decided)
+        sync.origin = replica.origin(of: entry)
+      }
+      let message = channel.stamp(.scopeSync(sync))
+      frame.append(message)
+      transmit(frame)
+      return message.index
+    }
   }
 
   /// Whether one more set may be sent behind `count` others of its scope that are not decided.

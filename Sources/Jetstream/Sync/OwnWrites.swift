@@ -26,12 +26,14 @@ package struct OwnWrites {
     let sequence: Int
   }
 
-  /// How many sets are kept at least. What is overwritten later, without its maker having seen so much, is not
-  /// noticed.
-  private static let limit = 256
+  /// How many sets are kept at least, unless they take more bytes than this on the wire. What is overwritten
+  /// later, without its maker having seen so much, is not noticed.
+  private static let limit = (sets: 256, bytes: 4 << 20)
 
   /// The sets in their order.
   private var entries: [Entry] = []
+  /// About how many bytes they take on the wire.
+  private var bytes = 0
   /// How many of them are in ``writes``, as far as they count.
   private var indexedCount = 0
   /// The last write of each property, as far as nobody else has written it since.
@@ -45,6 +47,7 @@ package struct OwnWrites {
   ///   - exceptions: the fragments that do not, or not as they are.
   ///   - sequence: its place, if what it has done is done there and nowhere before.
   mutating func accept(_ set: ChangeSet, except exceptions: [Int], at sequence: Int?) {
+    guard set.fragments.contains(where: Self.assigns) else { return }
     let properties: Set<PropertyKey>? =
       exceptions.isEmpty
       ? nil
@@ -56,13 +59,33 @@ package struct OwnWrites {
         })
     guard let sequence else { return unplaced.append(Entry(set, at: 0, properties: properties)) }
     entries.append(Entry(set, at: sequence, properties: properties))
+    bytes += Self.size(of: set)
     // By halves, so that it costs nothing worth mentioning for each.
-    let excess = entries.count - Self.limit
-    guard excess > Self.limit else { return }
+    if entries.count > 2 * Self.limit.sets || bytes > 2 * Self.limit.bytes { trim() }
+  }
+
+  /// Forgets the oldest, but not the last one.
+  private mutating func trim() {
+    var excess = 0
+    while excess < entries.count - 1,
+      entries.count - excess > Self.limit.sets || bytes > Self.limit.bytes
+    {
+      bytes -= Self.size(of: entries[excess].set)
+      excess += 1
+    }
     entries.removeFirst(excess)
     indexedCount = max(0, indexedCount - excess)
     let first = entries[0].sequence
     writes = writes.filter { $0.value.sequence >= first }
+  }
+
+  /// Of a set that makes no sense here, nothing is kept.
+  private static func assigns(_ fragment: SyncFragment) -> Bool {
+    fragment.kind == .change && !fragment.properties.isEmpty
+  }
+
+  private static func size(of set: ChangeSet) -> Int {
+    set.fragments.reduce(0) { $0 + $1.roughSize }
   }
 
   /// What another process has to know.
@@ -71,7 +94,7 @@ package struct OwnWrites {
     copy.indexAll()
     return unplaced
       + Dictionary(grouping: copy.writes) { $0.value.sequence }
-      .map { Entry($1[0].value.set, at: $0, properties: Set($1.map(\.key))) }
+      .map { Entry($1[0].value.set.assigning(Set($1.map(\.key))), at: $0) }
       .sorted { $0.sequence < $1.sequence }
   }
 
@@ -79,22 +102,30 @@ package struct OwnWrites {
   mutating func restore(_ entries: [Entry]) {
     self = OwnWrites()
     self.entries = entries.filter { $0.sequence > 0 }
+    bytes = self.entries.reduce(0) { $0 + Self.size(of: $1.set) }
     unplaced = entries.filter { $0.sequence == 0 }
   }
 
   /// Somebody else has written properties, having seen everything up to a place of the order; all of it if
-  /// that is nil. Gives what they had not seen of it.
-  mutating func overwrite(by fragments: [SyncFragment], seen: Int?) -> [(key: String, Write)] {
+  /// that is nil. Gives what they had not seen of it, with what they have written.
+  mutating func overwrite(
+    by fragments: [SyncFragment], seen: Int?
+  ) -> [(name: PropertyKey, mine: Write, theirs: JSONValue)] {
     unplaced = []
     if entries.isEmpty { return [] }
     indexAll()
-    var lost: [(key: String, Write)] = []
+    var lost: [(name: PropertyKey, mine: Write, theirs: JSONValue)] = []
+    var places: [PropertyKey: Int] = [:]
     for fragment in fragments {
-      for (key, _) in fragment.properties {
+      for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        guard let write = writes.removeValue(forKey: name), let seen, write.sequence > seen
-        else { continue }
-        lost.append((key, write))
+        if let write = writes.removeValue(forKey: name) {
+          guard let seen, write.sequence > seen else { continue }
+          places[name] = lost.count
+          lost.append((name, write, value))
+        } else if !places.isEmpty, let place = places[name] {
+          lost[place].theirs = value
+        }
       }
     }
     return lost
@@ -134,6 +165,26 @@ package struct OwnWrites {
         if entry.properties?.contains(name) ?? true { writes[name] = write }
       }
     }
+  }
+}
+
+extension ChangeSet {
+  /// A part of the set: what it assigns to these properties, and what that led away from.
+  fileprivate func assigning(_ names: Set<PropertyKey>) -> ChangeSet {
+    func part(_ all: [SyncFragment]) -> [SyncFragment] {
+      all.compactMap { fragment in
+        guard fragment.kind == .change else { return nil }
+        let kept = fragment.properties.filter {
+          names.contains(PropertyKey(uuid: fragment.uuid, name: $0.key))
+        }
+        if kept.isEmpty { return nil }
+        return SyncFragment(
+          .change, uuid: fragment.uuid, className: fragment.className,
+          properties: JSONObject(kept.map { ($0.key, $0.value) }))
+      }
+    }
+    return ChangeSet(
+      id: id, fragments: part(fragments), undo: part(undo), author: author, message: message)
   }
 }
 

@@ -84,13 +84,14 @@ struct PendingOverlay {
       let entry = entries.remove(at: at)
       if isAccepted {
         base = .known(entry.submitted ?? entry.change.accepted(on: confirmed()))
-        late = []
+        (late, author) = ([], nil)
       }
       shown = nil
     }
 
     /// The first pending change is accepted as it is, which changes nothing that is visible.
     mutating func acceptFirst() {
+      author = nil
       switch entries.removeFirst().change {
       case .assign(let value): (base, late) = (.known(value), [])
       case .operations(let operations, _): late += operations

@@ -14,6 +14,8 @@ extension Replica {
     var rejected: [(SyncFragment, WireError)] = []
     /// What does not count of sets that are decided.
     var lost: [Lost] = []
+    /// Who has written properties since some of it was known, if they have said so.
+    var authors: [PropertyKey: String?] = [:]
     /// Sets that the server has decided, with what it said of their fragments.
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
     /// Models that were not what the server has.
@@ -66,6 +68,10 @@ extension Replica {
     guard !batch.isEmpty else { return }
     var done = batch
     batch = Batch()
+    for at in done.lost.indices where !done.authors.isEmpty {
+      guard let name = done.lost[at].name, let author = done.authors[name] else { continue }
+      done.lost[at].theirAuthor = author
+    }
     unnoted.append(done.lost)
     for (at, addition) in done.additions.enumerated() {
       for (key, _) in addition.properties {
@@ -105,7 +111,7 @@ extension Replica {
     } else {
       graveyard.prune { overlay.references }
     }
-    let conflicts = unnoted.removeLast().map(conflict)
+    let conflicts = conflicts(unnoted.removeLast())
     if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
     for (handle, outcomes) in done.decided {
       scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }

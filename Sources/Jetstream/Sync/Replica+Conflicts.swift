@@ -42,12 +42,23 @@ extension Replica {
     }
   }
 
-  /// The conflict, with what counts after the batch.
-  func conflict(_ lost: Lost) -> Conflict {
+  /// The conflicts, with what counts after the batch.
+  func conflicts(_ lost: [Lost]) -> [Conflict] {
+    // What leads back of the set that was looked at last.
+    var undo: (set: UUID, changes: [UUID: SyncFragment])?
+    return lost.map { lost in
+      if undo?.set != lost.set.id {
+        let changes = lost.set.undo.lazy.filter { $0.kind == .change }.map { ($0.uuid, $0) }
+        undo = (lost.set.id, Dictionary(changes, uniquingKeysWith: { first, _ in first }))
+      }
+      return conflict(lost, before: undo?.changes[lost.fragment.uuid])
+    }
+  }
+
+  private func conflict(_ lost: Lost, before: SyncFragment?) -> Conflict {
     let fragment = lost.fragment
     let name = lost.name
     let value = name.flatMap { fragment.properties[$0.name] }
-    let before = lost.set.undo.first { $0.kind == .change && $0.uuid == fragment.uuid }
     return Conflict(
       id: .pooled(), model: fragment.uuid, className: fragment.className, property: lost.property,
       base: name.flatMap { before?.properties[$0.name] },

@@ -9,7 +9,7 @@ extension Replica {
 
   /// What is said of a set when it is sent.
   func origin(of entry: Pending) -> ChangeOrigin {
-    var origin = ChangeOrigin(author: entry.set.author)
+    var origin = ChangeOrigin(authorOf: entry.set)
     // Nobody asks unless it overwrites something.
     let assigns = entry.set.fragments.contains { $0.kind == .change && !$0.properties.isEmpty }
     guard assigns, let basis = entry.basis else { return origin }
@@ -19,23 +19,19 @@ extension Replica {
 
   /// Somebody else's set has come, and has not been taken in yet.
   func noteOverwritten(by fragments: [SyncFragment], _ origin: ChangeOrigin) {
-    for fragment in fragments where !batch.lost.isEmpty {
-      for at in batch.lost.indices {
-        guard let name = batch.lost[at].name, name.uuid == fragment.uuid,
-          fragment.properties[name.name] != nil
-        else { continue }
-        batch.lost[at].theirAuthor = origin.author
+    if !batch.lost.isEmpty {
+      for fragment in fragments {
+        for (key, _) in fragment.properties {
+          batch.authors[PropertyKey(uuid: fragment.uuid, name: key)] = .some(origin.author)
+        }
       }
     }
-    for (key, write) in ownWrites.overwrite(by: fragments, seen: origin.seen) {
-      let name = PropertyKey(uuid: write.fragment.uuid, name: key)
+    for (name, mine, theirs) in ownWrites.overwrite(by: fragments, seen: origin.seen) {
       // What is written anew settles it.
-      if isPending(name) { continue }
-      let theirs = fragments.lazy.filter { $0.uuid == name.uuid }.compactMap { $0.properties[key] }
-      if let value = theirs.last, isSame(value, in: write.fragment, key) { continue }
+      if isPending(name) || isSame(theirs, in: mine.fragment, name.name) { continue }
       batch.lost.append(
         Lost(
-          set: write.set, fragment: write.fragment, property: key, reason: .overwritten,
+          set: mine.set, fragment: mine.fragment, property: name.name, reason: .overwritten,
           theirAuthor: origin.author))
     }
   }

@@ -104,6 +104,8 @@ package final class Replica {
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
   var store: ((ReplicaRecord) -> Void)?
   var isRestoring = false
+  /// Whether a set is taken back here that could not be sent.
+  var isRejecting = false
   /// Whether a state was ever taken in.
   var hasBase = false
   /// How many records were made, and how many of them are kept.
@@ -242,7 +244,8 @@ package final class Replica {
   ) {
     guard hasState else { return }
     for at in sentCount..<pending.count {
-      guard hasRoom(sentCount - decidedCount) else { return }
+      // What waits to be taken in is not acknowledged.
+      guard hasRoom(held.isEmpty ? sentCount - decidedCount : sentCount) else { return }
       // What might be forgotten here must not be known elsewhere.
       guard pending[at].record <= storedRecords else { return }
       if Self.excessiveSize(of: pending[at].set, limit: limit) != nil { return }

@@ -1,6 +1,10 @@
 /// How a change set came about, as far as those are told who receive it.
 public struct ChangeOrigin: Sendable, Hashable {
-  /// Who has made it, as its maker says: ``ChangeSet/author``. A server passes on what it is told.
+  /// How many bytes of UTF-8 an author may have, to be told to others.
+  package static let longestAuthor = 1 << 10
+
+  /// Who has made it, as its maker says: ``ChangeSet/author``. A server passes on what it is told. One of more
+  /// than 1 KiB is not told to others.
   public var author: String?
 
   /// Which place of the server's order its maker had taken in. What came between that and the set's own place,
@@ -15,6 +19,11 @@ public struct ChangeOrigin: Sendable, Hashable {
 }
 
 extension ChangeOrigin {
+  /// Who has made a set, if that can be told.
+  package init(authorOf set: ChangeSet) {
+    if let name = set.author, name.utf8.count <= Self.longestAuthor { author = name }
+  }
+
   /// Reads `author` and `seen`, which may be missing.
   ///
   /// - Throws: ``FragmentError`` naming the one that is something else.

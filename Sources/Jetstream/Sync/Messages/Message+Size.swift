@@ -4,7 +4,10 @@ extension Message {
   package var roughSize: Int {
     switch self {
     case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
-    case .scopeSync(let body): 64 + body.fragments.reduce(0) { $0 + $1.roughSize }
+    case .scopeSync(let body):
+      body.fragments.reduce(
+        64 + (body.origin.author?.utf8.count ?? 0) + (body.procedure?.utf8.count ?? 0)
+      ) { $0 + $1.roughSize }
     case .scopeSyncReply(let body):
       body.fragmentReplies.reduce(64) { sum, reply in
         let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }

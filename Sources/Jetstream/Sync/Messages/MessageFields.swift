@@ -104,8 +104,11 @@ struct MessageFields {
 
   /// How the changes of the message came about.
   func origin() throws(MessageError) -> ChangeOrigin {
-    ChangeOrigin(
-      author: has("author") ? try string("author") : nil, seen: try optionalNumber("seen"))
+    let author = has("author") ? try string("author") : nil
+    guard author?.utf8.count ?? 0 <= ChangeOrigin.longestAuthor else {
+      throw invalid("author", "should have at most \(ChangeOrigin.longestAuthor) bytes")
+    }
+    return ChangeOrigin(author: author, seen: try optionalNumber("seen"))
   }
 
   /// The fragments of the message; one bad fragment makes it invalid.
