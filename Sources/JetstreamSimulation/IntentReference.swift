@@ -53,6 +53,11 @@ struct IntentReference {
     name: (String) -> String, _ kinds: [String: PropertyKind]
   ) {
     let uuid = name(intent.uuid)
+    if !leftOut.isEmpty {
+      // Who was gone then, and is brought back before anybody looks, is not there with what was left out.
+      let named = intent.elements.union(sent.values.compactMap(\.text)).map(name)
+      leftOut.removeAll { named.contains($0.holder) }
+    }
     for (property, kind) in kinds {
       let key = Key(uuid: uuid, name: property)
       let steps = intent.operations[property]?.elements ?? []

@@ -9,7 +9,8 @@ import Foundation
 /// ```
 ///
 /// What a server rejects is taken back: by then the scope shows what counts, and the ledger has what was
-/// meant. A conflict is there until it is retried or discarded, or until the property is written anew in
+/// meant. So it is with a value that was accepted, and that somebody has overwritten who had not seen it. A
+/// conflict is there until it is retried or discarded, or until the property is written anew in
 /// this replica, which settles it.
 ///
 /// Of a scope that is synced with a ``ClientLog`` the ledger outlives the process: the next one has what was
