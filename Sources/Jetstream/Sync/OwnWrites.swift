@@ -79,7 +79,7 @@ package struct OwnWrites {
     writes = writes.filter { $0.value.sequence >= first }
   }
 
-  /// Of a set that makes no sense here, nothing is kept.
+  /// Whether a fragment writes values. Nothing else can be overwritten, so other sets are not kept.
   private static func assigns(_ fragment: SyncFragment) -> Bool {
     fragment.kind == .change && !fragment.properties.isEmpty
   }
@@ -98,7 +98,7 @@ package struct OwnWrites {
       .sorted { $0.sequence < $1.sequence }
   }
 
-  /// Begins with what another process has left.
+  /// Begins with what another process has left; those without a place have sequence 0.
   mutating func restore(_ entries: [Entry]) {
     self = OwnWrites()
     self.entries = entries.filter { $0.sequence > 0 }
