@@ -180,6 +180,14 @@ final class InMemoryWorld {
     server.advance(to: now)
   }
 
+  /// Lets seconds pass, one after the other, with everything that comes of each.
+  func pass(_ seconds: Int) {
+    for _ in 0..<seconds {
+      advance(by: .seconds(1))
+      exchange()
+    }
+  }
+
   /// Delivers everything until nothing is on its way and nothing is pending.
   func settle() {
     for _ in 0..<10_000 {

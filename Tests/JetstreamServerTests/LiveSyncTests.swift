@@ -60,6 +60,26 @@ struct LiveSyncTests {
     await server.stop()
   }
 
+  @Test(
+    "A value that is larger than any message may be is taken back, and what is behind it arrives")
+  func largeValue() async throws {
+    let drawing = Canvas()
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+    let one = try await Participant(port: port)
+    var words: [String] = []
+    one.client.onDiagnostic.listen { words.append($0) }
+    one.canvas.name = String(repeating: "x", count: 17 << 20)
+    one.scope.flush()
+    one.canvas.likes = 3
+    try await one.client.waitForUpload(of: one.scope)
+    #expect(one.canvas.name == nil && drawing.name == nil && drawing.likes == 3)
+    #expect(one.scope.conflicts.items.map(\.property) == ["name"])
+    #expect(words.isEmpty, "the connection stays")
+    await server.stop()
+  }
+
   @Test("A lost socket changes nothing")
   func survivesCuts() async throws {
     let drawing = Canvas()

@@ -25,13 +25,6 @@ struct OldServerModeTests {
 
   private var state: SyncState { client.engine.state(of: client.scope)! }
 
-  private func pass(_ seconds: Int) {
-    for _ in 0..<seconds {
-      world.advance(by: .seconds(1))
-      world.exchange()
-    }
-  }
-
   private func expectEqual() {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect(other.scope.canonicalJSON == world.scope.canonicalJSON)
@@ -67,7 +60,7 @@ struct OldServerModeTests {
     #expect(state.decidedCount == 1)
     world.cut(client.link!)
     world.server.advance(to: world.now + .seconds(3600))
-    pass(5)
+    world.pass(5)
     #expect(client.engine.brokenInvariants() == [])
     setMode(.realtime)
     world.settle()
@@ -82,7 +75,7 @@ struct OldServerModeTests {
       client.canvas.name = "mine \(round)"
       other.canvas.shapes.append(Shape())
       world.exchange()
-      pass(30)
+      world.pass(30)
       #expect(client.canvas.shapes.count == round - 1 && other.canvas.name != "mine \(round)")
       #expect(state.pendingCount == 1 && state.unsentCount == 1)
       var isDone = false
@@ -99,7 +92,7 @@ struct OldServerModeTests {
     client.canvas.name = "mine"
     other.canvas.likes = 3
     world.exchange()
-    pass(60)
+    world.pass(60)
     #expect(other.canvas.name == nil && client.canvas.likes == 0 && state.unsentCount == 1)
     setMode(.realtime)
     world.exchange()
@@ -109,12 +102,12 @@ struct OldServerModeTests {
   @Test("Polling: what others change appears with the next round")
   func polling() {
     setMode(.polling(every: .seconds(3)))
-    pass(3)
+    world.pass(3)
     other.canvas.name = "theirs"
     client.canvas.likes = 2
     world.exchange()
     #expect(client.canvas.name == nil && world.canvas.likes == 0)
-    pass(4)
+    world.pass(4)
     #expect(client.canvas.name == "theirs" && world.canvas.likes == 2)
     expectEqual()
   }

@@ -25,13 +25,6 @@ struct ScheduleTests {
 
   private var state: SyncState { client.engine.state(of: client.scope)! }
 
-  private func pass(_ seconds: Int) {
-    for _ in 0..<seconds {
-      world.advance(by: .seconds(1))
-      world.exchange()
-    }
-  }
-
   @Test("K024, K026: what was changed in an hour without permission is sent when there is one")
   func denied() {
     client.join()
@@ -42,7 +35,7 @@ struct ScheduleTests {
       client.canvas.likes = number
       client.canvas.shapes.append(Shape())
       world.exchange()
-      pass(60)
+      world.pass(60)
     }
     #expect(app.asked.count == 2, "nobody is asked again before the app says so")
     #expect(world.canvas.likes == 0 && state.pendingCount == 60 && state.unsentCount == 60)
@@ -62,10 +55,10 @@ struct ScheduleTests {
     app.answer = .later(.seconds(30))
     client.canvas.likes = 1
     world.exchange()
-    pass(29)
+    world.pass(29)
     #expect(world.canvas.likes == 0 && state.stall == .deferred)
     app.answer = .granted
-    pass(1)
+    world.pass(1)
     #expect(world.canvas.likes == 1 && state.stall == nil)
     #expect(app.asked == [.connecting, .sending(1), .sending(1)])
   }
@@ -74,7 +67,7 @@ struct ScheduleTests {
   func noConnection() {
     app.answer = .denied
     client.join()
-    pass(60)
+    world.pass(60)
     #expect(client.tokens.isEmpty && client.engine.status == .waiting && state.stall == .deferred)
     app.answer = .granted
     client.engine.reconsider(now: world.now)
@@ -91,7 +84,7 @@ struct ScheduleTests {
     world.canvas.name = "theirs"
     client.canvas.likes = 1
     world.exchange()
-    pass(60)
+    world.pass(60)
     #expect(client.canvas.name == nil && world.canvas.likes == 0)
     #expect(app.asked.contains(.polling))
     var isDone = false
@@ -108,15 +101,15 @@ struct ScheduleTests {
     world.canvas.name = "theirs"
     world.exchange()
     app.answer = .later(.seconds(30))
-    pass(3600)
+    world.pass(3600)
     #expect(client.canvas.name == nil)
     app.answer = .granted
-    pass(40)
+    world.pass(40)
     #expect(client.canvas.name == "theirs")
     world.canvas.name = "again"
     world.exchange()
     app.answer = .denied
-    pass(3700)
+    world.pass(3700)
     #expect(client.canvas.name == "theirs")
     app.answer = .granted
     client.engine.reconsider(now: world.now)
@@ -134,9 +127,9 @@ struct ScheduleTests {
       link.number, code: 0, reason: "busy", retryAfter: .seconds(seconds), now: world.now)
     let attempts = client.tokens.count
     #expect(client.engine.status == .waiting)
-    pass(seconds)
+    world.pass(seconds)
     #expect(client.tokens.count == attempts)
-    pass(max(1, seconds / 10))
+    world.pass(max(1, seconds / 10))
     #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
   }
 
@@ -158,9 +151,9 @@ struct ScheduleTests {
     let attempts = client.tokens.count
     #expect(client.engine.status == .waiting)
     if case .connectionLost(let reason)? = state.stall { #expect(reason == "busy") }
-    pass(30)
+    world.pass(30)
     #expect(client.tokens.count == attempts)
-    pass(3)
+    world.pass(3)
     #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
     #expect(client.fetchResult.map { if case .success = $0 { true } else { false } } == true)
   }

@@ -37,13 +37,6 @@ struct SyncModeTests {
     var isSuccess: Bool { if case .success? = result { true } else { false } }
   }
 
-  private func pass(_ seconds: Int) {
-    for _ in 0..<seconds {
-      world.advance(by: .seconds(1))
-      world.exchange()
-    }
-  }
-
   private func expectEqual() {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect(other.scope.canonicalJSON == world.scope.canonicalJSON)
@@ -103,7 +96,7 @@ struct SyncModeTests {
     client.canvas.name = "mine"
     other.canvas.likes = 3
     world.exchange()
-    pass(60)
+    world.pass(60)
     #expect(client.sent.count == sent && client.canvas.likes == 0 && other.canvas.name == nil)
     #expect(state.pendingCount == 1 && state.unsentCount == 1 && state.mode == .manual)
     let outcome = sync()
@@ -119,7 +112,7 @@ struct SyncModeTests {
     setMode(.manual)
     client.canvas.name = "mine"
     world.exchange()
-    pass(700)
+    world.pass(700)
     #expect(world.endedSessions.count == 1)
     other.canvas.likes = 3
     world.exchange()
@@ -142,7 +135,7 @@ struct SyncModeTests {
     #expect(!link.toClient.isEmpty)
     setMode(.paused)
     world.exchange()
-    pass(10)
+    world.pass(10)
     #expect(client.canvas.name == nil && state.mode == .paused)
     let outcome = sync()
     world.exchange()
@@ -165,7 +158,7 @@ struct SyncModeTests {
       world.scope.flush()
       if number.isMultiple(of: 50) { world.exchange() }
     }
-    pass(12)
+    world.pass(12)
     #expect(world.server.departedCount(of: world.scope) == 0)
     setMode(.realtime)
     world.settle()
@@ -187,7 +180,7 @@ struct SyncModeTests {
     client.engine.connect(params: [:], now: world.now)
     world.cut(client.link!)
     #expect(client.engine.status == .waiting)
-    pass(5)
+    world.pass(5)
     #expect(client.engine.status == .resting && client.tokens.last == .some(nil))
   }
 
@@ -197,7 +190,7 @@ struct SyncModeTests {
     client.canvas.name = "mine"
     other.canvas.likes = 3
     world.exchange()
-    pass(60)
+    world.pass(60)
     #expect(client.engine.status == .online && client.canvas.likes == 0)
     #expect(other.canvas.name == nil)
     let outcome = sync()
@@ -218,7 +211,7 @@ struct SyncModeTests {
       other.canvas.name = "\(number)"
       other.canvas.shapes.append(Shape())
       world.exchange()
-      pass(5)
+      world.pass(5)
     }
     #expect(seen.isEmpty && told == 0)
     setMode(.realtime)
@@ -254,14 +247,14 @@ struct SyncModeTests {
     other.canvas.name = "theirs"
     client.canvas.likes = 2
     world.exchange()
-    pass(29)
+    world.pass(29)
     #expect(client.canvas.name == nil && other.canvas.likes == 0)
-    pass(1)
+    world.pass(1)
     #expect(client.canvas.name == "theirs" && other.canvas.likes == 2)
     #expect(client.engine.status == .resting)
     other.canvas.name = "again"
     world.exchange()
-    pass(30)
+    world.pass(30)
     #expect(client.canvas.name == "again")
     expectEqual()
   }
@@ -274,7 +267,7 @@ struct SyncModeTests {
     other.canvas.name = "theirs"
     world.exchange()
     #expect(client.canvas.name == nil)
-    pass(3)
+    world.pass(3)
     #expect(client.canvas.name == "theirs" && client.tokens == [nil])
   }
 

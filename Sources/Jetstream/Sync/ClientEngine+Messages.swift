@@ -221,20 +221,20 @@ extension ClientEngine {
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
       // What its owner makes of a set that is rejected is left for the next time.
-      let (limit, last) = (configuration.maximumMessageBytes, replica.nextNumber - 1)
-      repeat {
-        send(replica, scopeIndex, seen: seen)
-      } while replica.rejectOversized(
-        limit: limit, upTo: last)
+      let last = replica.nextNumber - 1
+      while let oversize = send(replica, scopeIndex, seen: seen),
+        replica.rejectNext(oversize, upTo: last)
+      {}
     }
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
   }
 
-  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) {
+  /// Sends the sets of one scope that wait; see ``Replica/sendWaiting(seen:limit:while:_:)``.
+  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> Replica.Oversize? {
     let limit = configuration.maximumMessageBytes
-    replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
+    return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in
       let set = entry.set
       let fragments = fragments.map {

@@ -238,17 +238,19 @@ package final class Replica {
 
   /// Sends the sets that wait through `send`, which gives the message's index, while `hasRoom` says of the
   /// number of those that are on their way that there may be more. `seen` is the number up to which the
-  /// server's messages have been taken in. Stops in front of a set that takes more than `limit` bytes.
+  /// server's messages have been taken in.
+  ///
+  /// - Returns: how large the set is in front of which it has stopped, because it takes more than `limit` bytes.
   func sendWaiting(
     seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
-  ) {
-    guard hasState else { return }
+  ) -> Oversize? {
+    guard hasState else { return nil }
     for at in sentCount..<pending.count {
       // What waits to be taken in is not acknowledged.
-      guard hasRoom(held.isEmpty ? sentCount - decidedCount : sentCount) else { return }
+      guard hasRoom(held.isEmpty ? sentCount - decidedCount : sentCount) else { return nil }
       // What might be forgotten here must not be known elsewhere.
-      guard pending[at].record <= storedRecords else { return }
-      if Self.excessiveSize(of: pending[at].set, limit: limit) != nil { return }
+      guard pending[at].record <= storedRecords else { return nil }
+      if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
       sentCount = at + 1
       let number = pending[at].number
       if version > 1 {
@@ -268,6 +270,7 @@ package final class Replica {
       pending[at].seen = seen
       pending[at].messageIndex = send(pending[at], fragments)
     }
+    return nil
   }
 
   /// What we had seen when we sent a set that is not decided; nil for any other message.
