@@ -112,10 +112,9 @@ struct IntentReference {
 
   /// The server has made changes of its own. What it has changed of a model that it has removed at the same
   /// time is in no set, and seen when somebody brings the model back.
-  mutating func forgetUnreachable(
-    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
-  ) {
-    let reachable = stream.reachable(kinds)
+  ///
+  /// - Parameter reachable: the models that the root reaches now.
+  mutating func forgetAll(but reachable: Set<String>) {
     values = values.filter { reachable.contains($0.key.uuid) }
     members = members.filter { reachable.contains($0.key.uuid) }
     sums = sums.filter { reachable.contains($0.key.uuid) }
@@ -130,33 +129,32 @@ struct IntentReference {
   }
 
   /// Where the stream is not what was accepted since the last call.
+  ///
+  /// - Parameter reachable: the models that the root reaches in the stream.
   mutating func problems(
-    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
+    in stream: StreamReference, reachable: @autoclosure () -> Set<String>
   ) -> [String] {
     if touched.isEmpty, leftOut.isEmpty { return [] }
     defer { (touched, inserted, leftOut) = ([], [:], []) }
-    let reachable = stream.reachable(kinds)
+    let reachable = reachable()
     let missing = leftOut.filter { reachable.contains($0.holder) }.map(\.words)
     return missing
       + problems(
         of: touched, inserted.mapValues { Dictionary(uniqueKeysWithValues: $0.map { ($0, true) }) },
-        in: stream, kinds)
+        in: stream, reachable)
   }
 
   /// Where the stream is not what all accepted sets together mean.
-  func lasting(
-    in stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
-  ) -> [String] {
+  func lasting(in stream: StreamReference, reachable: Set<String>) -> [String] {
     let members = collectionsKeepIntents ? members : [:]
     return problems(
-      of: Set(values.keys).union(sums.keys).union(members.keys), members, in: stream, kinds)
+      of: Set(values.keys).union(sums.keys).union(members.keys), members, in: stream, reachable)
   }
 
   private func problems(
     of keys: Set<Key>, _ members: [Key: [String: Bool]], in stream: StreamReference,
-    _ kinds: (String) -> [String: PropertyKind]
+    _ reachable: Set<String>
   ) -> [String] {
-    let reachable = stream.reachable(kinds)
     var found: [String] = []
     for key in keys where reachable.contains(key.uuid) {
       let author = authors[key] ?? "the beginning"

@@ -1,7 +1,5 @@
-import Foundation
-
-/// JSON as Foundation reads it, for those that must not share code with the engines.
-indirect enum PlainJSON: Hashable {
+/// A JSON value in plain dictionaries and arrays, for checks that must not share code with the engines.
+enum PlainJSON: Hashable {
   case null
   case bool(Bool)
   /// The number's text.
@@ -10,32 +8,11 @@ indirect enum PlainJSON: Hashable {
   case array([PlainJSON])
   case object([String: PlainJSON])
 
-  /// Reads a text; nil if Foundation cannot.
+  /// Reads a text; nil if it is not JSON, or if an object in it has a key twice.
   init?(_ bytes: some Sequence<UInt8>) {
-    guard
-      let any = try? JSONSerialization.jsonObject(with: Data(bytes), options: [.fragmentsAllowed])
-    else { return nil }
-    self.init(any: any)
-  }
-
-  private init(any: Any) {
-    switch any {
-    case let text as String: self = .string(text)
-    case let elements as [Any]: self = .array(elements.map(PlainJSON.init(any:)))
-    case let members as [String: Any]: self = .object(members.mapValues(PlainJSON.init(any:)))
-    case let number as NSNumber:
-      let isBool =
-        String(cString: number.objCType) == "c" || String(cString: number.objCType) == "B"
-      self = isBool ? .bool(number.boolValue) : .number(Self.text(number))
-    default: self = .null
-    }
-  }
-
-  /// One text for each value, however it was written.
-  private static func text(_ number: NSNumber) -> String {
-    let value = number.doubleValue
-    if value == value.rounded(), value.magnitude < 0x1p53 { return String(Int64(value)) }
-    return number.stringValue
+    var reader = PlainJSONReader(Array(bytes))
+    guard let value = reader.read() else { return nil }
+    self = value
   }
 
   subscript(key: String) -> PlainJSON? {
@@ -98,7 +75,15 @@ extension PlainJSON: CustomStringConvertible {
   }
 }
 
-/// Whether `word` occurs in `bytes`: a cheap look before a frame is read.
-func occurs(_ word: String, in bytes: [UInt8]) -> Bool {
-  Data(bytes).range(of: Data(word.utf8)) != nil
+/// Returns a Boolean value that indicates whether `word` occurs in `bytes`: a cheap look before a frame is read.
+func occurs(_ word: StaticString, in bytes: [UInt8]) -> Bool {
+  let word = Array("\(word)".utf8)
+  var at = 0
+  while at + word.count <= bytes.count {
+    var matched = 0
+    while matched < word.count, bytes[at + matched] == word[matched] { matched += 1 }
+    if matched == word.count { return true }
+    at += 1
+  }
+  return false
 }

@@ -6,7 +6,9 @@ final class RawObserver {
   /// The number of its connection with the server; no client has it.
   static let connection = 0
 
-  private(set) var stream = StreamReference()
+  private(set) var stream = StreamReference() { didSet { reached = nil } }
+  /// The models that the root reaches, as long as the server says nothing more.
+  private var reached: Set<String>?
   private let send: ([UInt8]) -> Void
   private(set) var problems: [String] = []
   private var highest = 0
@@ -24,6 +26,14 @@ final class RawObserver {
   /// Asks for a scope, once the session is there.
   func fetch(_ name: String) {
     say(#"{"type":"ScopeFetch","index":1,"name":"\#(name)","params":{}}"#)
+  }
+
+  /// Returns the models that the root reaches in what the server has said.
+  func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
+    if let reached { return reached }
+    let found = stream.reachable(kinds)
+    reached = found
+    return found
   }
 
   private func say(_ text: String) { send(Array(text.utf8)) }

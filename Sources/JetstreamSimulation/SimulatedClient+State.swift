@@ -27,23 +27,44 @@ extension SimulatedClient {
     if toldState?.told(at: state.oldestPendingAge) != state {
       wrong.append("it is \(state), but what was told last is \(toldState as Any)")
     }
-    return wrong + wrongPending()
+    return wrong + (mayBeWronglyPending ? wrongPending() : [])
+  }
+
+  /// The models of which something was changed in sets that are not decided.
+  private var undecidedModels: Set<UUID> {
+    // The root has another name in sets that were made before the first state.
+    var touched: Set<UUID> = []
+    for set in sets {
+      for intent in set.intents {
+        let uuid = intent.uuid == ownRoot ? scope.root?.uuid : intent.model
+        if let uuid { touched.insert(uuid) }
+      }
+    }
+    return touched
+  }
+
+  /// False if ``wrongPending()`` finds nothing, for sure: what is looked at is not the whole scope, but only the
+  /// models that should be pending, and those of which the engine says so.
+  var mayBeWronglyPending: Bool {
+    if scope.hasCollectedChanges { return false }
+    let touched = undecidedModels
+    let arePending = touched.allSatisfy { uuid in
+      scope.model(uuid).map(engine.isPending) ?? true
+    }
+    return !arePending || !engine.pendingModels(of: scope).isSubset(of: touched)
   }
 
   /// Models that should be pending, and are not; or the other way round.
-  private func wrongPending() -> [String] {
+  func wrongPending() -> [String] {
     if scope.hasCollectedChanges { return [] }
-    // The root has another name in sets that were made before the first state.
-    let root = scope.root?.uuid.uuidString.lowercased() ?? ""
-    let touched = Set(
-      sets.flatMap { $0.intents.map { $0.uuid == ownRoot ? root : $0.uuid } })
+    let touched = undecidedModels
     return scope.fullState().compactMap { fragment in
       guard let model = scope.model(fragment.uuid) else { return nil }
-      let uuid = fragment.uuid.uuidString.lowercased()
-      let should = touched.contains(uuid)
+      let should = touched.contains(fragment.uuid)
       let isPending = engine.isPending(model)
       return isPending == should
-        ? nil : "\(uuid) is \(isPending ? "" : "not ")pending, and should \(should ? "" : "not ")be"
+        ? nil
+        : "\(fragment.uuid) is \(isPending ? "" : "not ")pending, and should \(should ? "" : "not ")be"
     }
   }
 

@@ -60,8 +60,7 @@ extension SimulatedOutbox {
       losses.append(KnownLoss(set: write.set, loss: loss, ownRoot: ownRoot))
     }
 
-    for (kind, payload) in lines {
-      let json = PlainJSON(payload) ?? .null
+    for (kind, json) in lines {
       let fragments = json["fragments"]?.elements ?? []
       switch kind.rawValue {
       case "set":

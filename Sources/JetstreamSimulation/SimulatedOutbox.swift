@@ -7,6 +7,8 @@ final class SimulatedOutbox {
   private struct Entry {
     let kind: LogKind
     let payload: [UInt8]
+    /// The payload, read once for all comparisons.
+    let json: PlainJSON
     /// The change set that was made, or the number of the one that was decided.
     let about: About?
   }
@@ -69,7 +71,10 @@ final class SimulatedOutbox {
       case .discarded(let names): .discarded(names)
       default: nil
       }
-    entries.append(Entry(kind: line.kind, payload: line.payload, about: about))
+    entries.append(
+      Entry(
+        kind: line.kind, payload: line.payload, json: PlainJSON(line.payload) ?? .null,
+        about: about))
     let number = log.append(now: now) { records throws(LogError) in
       try ClientLog(records).append(record)
     }
@@ -149,7 +154,7 @@ final class SimulatedOutbox {
   }
 
   /// What was written, in order.
-  var lines: [(kind: LogKind, payload: [UInt8])] { entries.map { ($0.kind, $0.payload) } }
+  var lines: [(kind: LogKind, json: PlainJSON)] { entries.map { ($0.kind, $0.json) } }
 
   /// The server's history that the confirmed state is of.
   var epoch: String? {

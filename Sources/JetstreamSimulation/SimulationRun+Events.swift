@@ -14,7 +14,8 @@ extension SimulationRun {
       note(event.description)
       performForAll(event)
     }
-    check()
+    // Nothing but its own events, what arrives and time changes a client.
+    check(event.client.map { [client($0)].compactMap(\.self) } ?? present)
   }
 
   private func performForAll(_ event: SimulationEvent) {
@@ -83,13 +84,13 @@ extension SimulationRun {
     }
   }
 
-  /// What holds at any time.
-  private func check() {
+  /// Checks what holds at any time, of the server and of the clients that may have changed.
+  private func check(_ clients: [SimulatedClient]) {
     for problem in journal?.takeProblems() ?? [] { report(.durability, problem) }
     for number in outboxes.keys.sorted() {
       for problem in outboxes[number]?.takeProblems() ?? [] { report(.durability, problem) }
     }
-    for client in present {
+    for client in clients {
       for problem in client.brokenInvariants {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
       }
@@ -143,7 +144,7 @@ extension SimulationRun {
   }
 
   private func compare() {
-    let state = server.scope.canonicalJSON
+    let (state, bytes) = (server.scope.canonicalJSON, server.scope.stateBytes)
     let plain = PlainJSON(state.utf8) ?? .null
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
@@ -154,6 +155,11 @@ extension SimulationRun {
       for problem in client.wrongStateAtRest(of: server.position) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
+      for problem in client.wrongPending() {
+        report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
+      }
+      // What has the same bytes unsorted has the same canonical form.
+      if client.scope.stateBytes == bytes { continue }
       let own = client.scope.canonicalJSON
       guard own != state else { continue }
       let differences = StreamReference(canonical: plain)
@@ -166,7 +172,8 @@ extension SimulationRun {
     for difference in told.prefix(8) {
       report(.stream, "The server has not told what it has: \(difference)")
     }
-    let lost = intents.lasting(in: observer.stream, kinds(of:))
+    let lost = intents.lasting(
+      in: observer.stream, reachable: observer.reachable(kinds(of:)))
     for problem in lost.prefix(8) { report(.intent, problem) }
     for client in present {
       for problem in client.wrongHistory(epochs) { report(.history, problem) }
@@ -182,10 +189,10 @@ extension SimulationRun {
     let lines = outbox.lines
     let start = lines.lastIndex { $0.kind.rawValue == "base" } ?? 0
     return lines[start...].compactMap {
-      guard $0.kind.rawValue == "confirmed", let json = PlainJSON($0.payload),
-        let place = json["sequence"]?.whole
-      else { return nil }
-      let (told, known) = (json["seen"]?.whole, origins[place]?.seen)
+      guard $0.kind.rawValue == "confirmed", let place = $0.json["sequence"]?.whole else {
+        return nil
+      }
+      let (told, known) = ($0.json["seen"]?.whole, origins[place]?.seen)
       return told == known
         ? nil
         : "Client \(client.number) was told that the set at \(place) had seen "
@@ -198,6 +205,15 @@ extension SimulationRun {
     outboxes[client.number]?.overwritten(
       root: client.root, client.setsByID, kinds: kinds(of:),
       defaultValue: { [server] in server?.defaultValue(of: $1, in: $0) })
+  }
+}
+
+extension Scope {
+  /// The full state as text, in the order of the tree.
+  fileprivate var stateBytes: [UInt8] {
+    var bytes: [UInt8] = []
+    for fragment in fullState() { fragment.write(to: &bytes) }
+    return bytes
   }
 }
 

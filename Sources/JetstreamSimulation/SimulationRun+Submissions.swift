@@ -3,12 +3,10 @@ import JetstreamServer
 
 /// What clients have submitted and what the server has answered, read from the frames.
 extension SimulationRun {
-  /// A client sends a frame: notes which of its sets the messages in it carry.
-  func noteSubmissions(in frame: [UInt8], by client: SimulatedClient) {
-    guard occurs("\"ScopeSync\"", in: frame), let json = PlainJSON(frame),
-      let session = client.session
-    else { return }
-    for message in json.messages where message["type"]?.text == "ScopeSync" {
+  /// A client sends messages: notes which of its sets they carry.
+  func noteSubmissions(in messages: [PlainJSON], by client: SimulatedClient) {
+    guard let session = client.session else { return }
+    for message in messages where message["type"]?.text == "ScopeSync" {
       let key = Self.key(session, message["index"]?.whole)
       let sent = message["fragments"]?.elements ?? []
       // One that is sent again.
@@ -54,14 +52,11 @@ extension SimulationRun {
     return ([waiting, open].compactMap(\.self) + decided).first(where: isCarried)
   }
 
-  /// A client sends a frame: what it may forget in a crash must not be known elsewhere, and what it says to
+  /// A client sends messages: what it may forget in a crash must not be known elsewhere, and what it says to
   /// know must not be forgotten by it, since nobody will tell it again.
-  func checkSafety(of frame: [UInt8], by client: SimulatedClient) {
-    guard let outbox = outboxes[client.number],
-      occurs("\"ScopeSync\"", in: frame) || occurs("\"ScopeFetch\"", in: frame),
-      let json = PlainJSON(frame)
-    else { return }
-    for message in json.messages {
+  func checkSafety(of messages: [PlainJSON], by client: SimulatedClient) {
+    guard let outbox = outboxes[client.number] else { return }
+    for message in messages {
       if let number = message["number"]?.whole, !outbox.keepsSet(number, now: now) {
         report(.durability, "Client \(client.number) sends set \(number), which it may forget")
       }
@@ -75,14 +70,10 @@ extension SimulationRun {
     }
   }
 
-  /// The server sends a frame: notes what the replies in it say.
-  func noteReplies(in frame: [UInt8], on id: Int) {
+  /// The server sends messages: notes what the replies among them say.
+  func noteReplies(in messages: [PlainJSON], on id: Int) {
     guard let link = network.link(id) else { return }
-    let isReply = occurs("\"ScopeSyncReply\"", in: frame)
-    guard isReply || occurs("\"SessionCreateReply\"", in: frame), let json = PlainJSON(frame) else {
-      return
-    }
-    for message in json.messages {
+    for message in messages {
       switch message["type"]?.text {
       case "SessionCreateReply": link.token = message["sessionToken"]?.text
       case "ScopeSyncReply":

@@ -173,14 +173,24 @@ final class SimulationRun {
 
   private func serverSends(_ frame: [UInt8], on id: Int) {
     if id == RawObserver.connection { return observer.received(frame) }
-    noteReplies(in: frame, on: id)
+    if let messages = messages(in: frame, thatName: "\"ScopeSyncReply\"", "\"SessionCreateReply\"")
+    {
+      noteReplies(in: messages, on: id)
+    }
     network.send(frame, on: id)
   }
 
   private func clientSends(_ frame: [UInt8], _ client: SimulatedClient) {
-    noteSubmissions(in: frame, by: client)
-    checkSafety(of: frame, by: client)
+    if let messages = messages(in: frame, thatName: "\"ScopeSync\"", "\"ScopeFetch\"") {
+      noteSubmissions(in: messages, by: client)
+      checkSafety(of: messages, by: client)
+    }
     network.send(frame, from: client.number)
+  }
+
+  /// Returns the messages of a frame if one of `words` occurs in it; most frames are not worth reading.
+  private func messages(in frame: [UInt8], thatName words: StaticString...) -> [PlainJSON]? {
+    words.contains { occurs($0, in: frame) } ? PlainJSON(frame)?.messages : nil
   }
 
   private func serverChanged(_ set: ChangeSet) {
@@ -265,9 +275,10 @@ final class SimulationRun {
   func checkIntents() {
     if serverHasEdited {
       serverHasEdited = false
-      intents.forgetUnreachable(in: observer.stream, kinds(of:))
+      intents.forgetAll(but: observer.reachable(kinds(of:)))
     }
-    for problem in intents.problems(in: observer.stream, kinds(of:)) { report(.intent, problem) }
+    let found = intents.problems(in: observer.stream, reachable: observer.reachable(kinds(of:)))
+    for problem in found { report(.intent, problem) }
   }
 
   /// Something is wrong: the run ends.

@@ -6,6 +6,8 @@ final class SubmittedSet: CustomStringConvertible {
   /// What was meant by one fragment. What it assigns is read from what is sent.
   struct Intent {
     let uuid: String
+    /// The same, as scopes call it.
+    let model: UUID
     let className: String
     let isAddition: Bool
     /// Values by property.
@@ -108,7 +110,8 @@ final class SubmittedSet: CustomStringConvertible {
     intents = fragments.map { fragment in
       let json = PlainJSON(fragment.json.text.utf8) ?? .null
       return Intent(
-        uuid: json["uuid"]?.text ?? "", className: json["clsName"]?.text ?? "",
+        uuid: json["uuid"]?.text ?? "", model: fragment.uuid,
+        className: json["clsName"]?.text ?? "",
         isAddition: json["type"]?.text == "add", values: json["properties"]?.members ?? [:],
         operations: json["operations"]?.members ?? [:])
     }

@@ -186,6 +186,9 @@ public final class Scope: TickClient {
     return result
   }
 
+  /// Calls `body` with the record of each model in the scope, in no particular order.
+  func forEachRecord(_ body: (ModelRecord) -> Void) { records.forEach(body) }
+
   func isRoot(_ record: ModelRecord) -> Bool { record === rootRecord }
 
   func register(_ schema: ModelSchema) {

@@ -1,3 +1,5 @@
+import Foundation
+
 extension Replica {
   /// Gives every covered property that does not show what its base and its pending sets make of it.
   /// For tests; cost: O(covered properties).
@@ -35,9 +37,25 @@ extension Replica {
   }
 }
 
+extension Replica {
+  /// All models of which ``isPending(_:)`` may be true, without asking each of them; for tests.
+  /// Cost: O(models + covered properties).
+  fileprivate var pendingModels: Set<UUID> {
+    var result = Set(additions.keys)
+    for key in overlay.keys { result.insert(key.uuid) }
+    scope.forEachRecord { if $0.isNew || !$0.bases.isEmpty { result.insert($0.uuid) } }
+    return result
+  }
+}
+
 extension ClientEngine {
   /// What is wrong with the replicas; for tests.
   package func brokenInvariants() -> [String] { replicas.flatMap { $0.brokenInvariants() } }
+
+  /// A set that contains every model of a scope of which ``isPending(_:)`` is true; for tests.
+  package func pendingModels(of scope: Scope) -> Set<UUID> {
+    replica(of: scope)?.pendingModels ?? []
+  }
 }
 
 extension ClientEngine {
