@@ -83,6 +83,6 @@ final class RawObserver {
 
   func takeProblems() -> [String] {
     defer { problems = [] }
-    return problems
+    return stream.problems.isEmpty ? problems : problems + stream.takeProblems()
   }
 }
