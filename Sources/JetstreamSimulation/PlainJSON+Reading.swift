@@ -119,12 +119,16 @@ struct PlainJSONReader {
     at += 1
     let start = at
     // Most have no escapes.
+    var all: UInt8 = 0
     while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 {
+      all |= byte
       at += 1
     }
     if next == UInt8(ascii: "\"") {
       defer { at += 1 }
-      return String(validating: bytes[start..<at], as: UTF8.self)
+      let text = bytes[start..<at]
+      return all < 0x80
+        ? String(decoding: text, as: UTF8.self) : String(validating: text, as: UTF8.self)
     }
     var unescaped = Array(bytes[start..<at])
     while let byte = next, byte >= 0x20 {

@@ -27,7 +27,7 @@ extension SimulatedClient {
     if toldState?.told(at: state.oldestPendingAge) != state {
       wrong.append("it is \(state), but what was told last is \(toldState as Any)")
     }
-    return wrong + (mayBeWronglyPending ? wrongPending() : [])
+    return wrong + (mayBeWronglyPending ? wrongPending(among: scope.fullState()) : [])
   }
 
   /// The models of which something was changed in sets that are not decided.
@@ -43,7 +43,7 @@ extension SimulatedClient {
     return touched
   }
 
-  /// False if ``wrongPending()`` finds nothing, for sure: what is looked at is not the whole scope, but only the
+  /// False if ``wrongPending(among:)`` finds nothing, for sure: what is looked at is not the whole scope, but only the
   /// models that should be pending, and those of which the engine says so.
   var mayBeWronglyPending: Bool {
     if scope.hasCollectedChanges { return false }
@@ -54,11 +54,11 @@ extension SimulatedClient {
     return !arePending || !engine.pendingModels(of: scope).isSubset(of: touched)
   }
 
-  /// Models that should be pending, and are not; or the other way round.
-  func wrongPending() -> [String] {
+  /// Models of the full state that should be pending, and are not; or the other way round.
+  func wrongPending(among models: [SyncFragment]) -> [String] {
     if scope.hasCollectedChanges { return [] }
     let touched = undecidedModels
-    return scope.fullState().compactMap { fragment in
+    return models.compactMap { fragment in
       guard let model = scope.model(fragment.uuid) else { return nil }
       let should = touched.contains(fragment.uuid)
       let isPending = engine.isPending(model)

@@ -204,7 +204,7 @@ final class SimulatedClient {
 
   /// When the engine, or the disk, has something to do next.
   var nextDeadline: Duration? {
-    [engine.nextDeadline, outbox?.deadline].compactMap(\.self).min()
+    [engine.nextDeadline, outbox?.deadline].lazy.compactMap { $0 }.min()
   }
 
   /// Which part of the server's order is taken in.

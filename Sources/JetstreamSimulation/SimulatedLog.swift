@@ -76,7 +76,7 @@ final class SimulatedLog {
 
   /// When the disk has done something.
   var deadline: Duration? {
-    [queue.deadline, snapshots.deadline, retryDue].compactMap(\.self).min()
+    [queue.deadline, snapshots.deadline, retryDue].lazy.compactMap { $0 }.min()
   }
 
   /// The next thing of a kind that the disk is asked for fails.

@@ -21,7 +21,7 @@ extension SimulationRun {
     let outbox = outboxes[number]
     outbox?.crash(now: now)
     let client = makeClient(number)
-    clients[number] = client
+    start(client)
     join(client)
     if let outbox, outbox.undecided != client.sets.map(\.id) {
       report(

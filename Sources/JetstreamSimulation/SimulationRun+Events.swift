@@ -144,7 +144,7 @@ extension SimulationRun {
   }
 
   private func compare() {
-    let (state, bytes) = (server.scope.canonicalJSON, server.scope.stateBytes)
+    let (state, bytes) = (server.scope.canonicalJSON, server.scope.fullState().bytes)
     let plain = PlainJSON(state.utf8) ?? .null
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
@@ -155,11 +155,12 @@ extension SimulationRun {
       for problem in client.wrongStateAtRest(of: server.position) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
-      for problem in client.wrongPending() {
+      let models = client.scope.fullState()
+      for problem in client.wrongPending(among: models) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
       // What has the same bytes unsorted has the same canonical form.
-      if client.scope.stateBytes == bytes { continue }
+      if models.bytes == bytes { continue }
       let own = client.scope.canonicalJSON
       guard own != state else { continue }
       let differences = StreamReference(canonical: plain)
@@ -208,11 +209,11 @@ extension SimulationRun {
   }
 }
 
-extension Scope {
-  /// The full state as text, in the order of the tree.
-  fileprivate var stateBytes: [UInt8] {
+extension [SyncFragment] {
+  /// All of them as text, in their order.
+  fileprivate var bytes: [UInt8] {
     var bytes: [UInt8] = []
-    for fragment in fullState() { fragment.write(to: &bytes) }
+    for fragment in self { fragment.write(to: &bytes) }
     return bytes
   }
 }

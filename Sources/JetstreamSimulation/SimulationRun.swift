@@ -11,7 +11,11 @@ final class SimulationRun {
   /// The server's disk, if it promises to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
-  var clients: [Int: SimulatedClient] = [:]
+  var clients: [Int: SimulatedClient] = [:] {
+    didSet { present = (0..<configuration.clients).compactMap { clients[$0] } }
+  }
+  /// The clients that take part, by number.
+  private(set) var present: [SimulatedClient] = []
   /// The clients' disks, if they promise to be durable.
   var outboxes: [Int: SimulatedOutbox] = [:]
   /// Also those that are gone.
@@ -65,19 +69,17 @@ final class SimulationRun {
     }
     startServer()
     for number in 0..<configuration.clients where !configuration.absent.contains(number) {
-      clients[number] = makeClient(number)
+      start(makeClient(number))
     }
     for client in present { join(client) }
   }
 
+  /// Puts a client in the place of the one with the same number, if there was one.
+  func start(_ client: SimulatedClient) { clients[client.number] = client }
+
   func join(_ client: SimulatedClient) {
     client.join(now: now, epochs: epochs)
     clientsByID[client.id] = client
-  }
-
-  /// The clients that take part, by number.
-  var present: [SimulatedClient] {
-    (0..<configuration.clients).compactMap { clients[$0] }
   }
 
   func client(_ number: Int) -> SimulatedClient? { clients[number] }
@@ -173,15 +175,14 @@ final class SimulationRun {
 
   private func serverSends(_ frame: [UInt8], on id: Int) {
     if id == RawObserver.connection { return observer.received(frame) }
-    if let messages = messages(in: frame, thatName: "\"ScopeSyncReply\"", "\"SessionCreateReply\"")
-    {
+    if let messages = messages(in: frame, thatName: Self.words.ofServer) {
       noteReplies(in: messages, on: id)
     }
     network.send(frame, on: id)
   }
 
   private func clientSends(_ frame: [UInt8], _ client: SimulatedClient) {
-    if let messages = messages(in: frame, thatName: "\"ScopeSync\"", "\"ScopeFetch\"") {
+    if let messages = messages(in: frame, thatName: Self.words.ofClients) {
       noteSubmissions(in: messages, by: client)
       checkSafety(of: messages, by: client)
     }
@@ -189,9 +190,15 @@ final class SimulationRun {
   }
 
   /// Returns the messages of a frame if one of `words` occurs in it; most frames are not worth reading.
-  private func messages(in frame: [UInt8], thatName words: StaticString...) -> [PlainJSON]? {
+  private func messages(in frame: [UInt8], thatName words: [[UInt8]]) -> [PlainJSON]? {
     words.contains { occurs($0, in: frame) } ? PlainJSON(frame)?.messages : nil
   }
+
+  /// The types of the messages that are worth reading, as they are written.
+  private static let words = (
+    ofServer: [Array("\"ScopeSyncReply\"".utf8), Array("\"SessionCreateReply\"".utf8)],
+    ofClients: [Array("\"ScopeSync\"".utf8), Array("\"ScopeFetch\"".utf8)]
+  )
 
   private func serverChanged(_ set: ChangeSet) {
     let made = SubmittedSet(
@@ -222,9 +229,9 @@ final class SimulationRun {
     let end = now + duration
     deliver()
     while now < end, problems.isEmpty {
-      let deadlines = present.compactMap(\.nextDeadline)
-      let next = ([network.nextArrival, server.nextDeadline, now + .milliseconds(250)] + deadlines)
-        .compactMap(\.self).min()!
+      var next = min(end, now + .milliseconds(250))
+      for due in [network.nextArrival, server.nextDeadline] { next = min(next, due ?? next) }
+      for client in present { next = min(next, client.nextDeadline ?? next) }
       advance(to: min(max(next, now + .milliseconds(1)), end))
       deliver()
     }

@@ -175,7 +175,7 @@ extension Array: PropertyValue where Element: PropertyValue {
   /// An array of the element's type.
   public static var propertyType: PropertyType { .array(Element.propertyType) }
   /// The elements in order.
-  public var jsonValue: JSONValue { .array(map(\.jsonValue)) }
+  public var jsonValue: JSONValue { .array(map { $0.jsonValue }) }
   /// Reads an array all of whose elements can be read.
   public static func decode(_ json: JSONValue) -> [Element]? {
     guard case .array(let values) = json else { return nil }

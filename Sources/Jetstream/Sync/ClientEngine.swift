@@ -264,7 +264,7 @@ package final class ClientEngine {
   /// When ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
     ([pingDue, silenceDue, retryDue, handshakeDue, deferral?.until]
-      + replicas.map(\.pollDue)).compactMap(\.self).min()
+      + replicas.map { $0.pollDue }).lazy.compactMap { $0 }.min()
   }
 
   package func advance(to now: Duration) {

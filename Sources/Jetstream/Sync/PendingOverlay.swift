@@ -135,6 +135,12 @@ struct PendingOverlay {
     columns[key]?.visible(asValues: isOfValues)
   }
 
+  /// Returns what is visible of a property, and keeps nothing of what it takes to find out; for tests.
+  func shown(_ key: PropertyKey) -> PropertyContent? {
+    var column = columns[key]
+    return column?.visible(asValues: isOfValues)
+  }
+
   /// What counts of a property that a pending set touches.
   mutating func confirmed(_ key: PropertyKey) -> PropertyContent? { columns[key]?.confirmed() }
 

@@ -17,13 +17,12 @@ extension Replica {
     if decided != decidedCount {
       broken.append("\(decidedCount) sets should be decided, but \(decided) are")
     }
-    var overlay = overlay
     for key in overlay.keys {
       if batch.isEmpty, overlay.isSettled(key) {
         broken.append("\(key.name) of \(key.uuid.wireText) is covered by no pending set")
       }
       guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],
-        let visible = overlay.visible(key)?.json
+        let visible = overlay.shown(key)?.json
       else { continue }
       let record = model.ensureRecord()
       // A local change that is not in a set yet stands in front.
