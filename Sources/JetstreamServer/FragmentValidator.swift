@@ -75,11 +75,11 @@ struct FragmentValidator {
               "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
                 + "\(known.wireClassName), not a \(name)")
           }
-        } else if let kept = keptModel(fragment.uuid), kept.className != name {
+        } else if let other = otherClass(of: fragment) {
           reject(
             at,
             "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
-              + "\(kept.className), not a \(name)")
+              + "\(other), not a \(name)")
         } else if let schema = scope.schema(named: name) {
           additions[fragment.uuid] = at
           accepted[at] = Accepted(schema: schema, properties: JSONObject())
@@ -104,6 +104,14 @@ struct FragmentValidator {
         reject(at, "ModelObject not found")
       }
     }
+  }
+
+  /// The class of a model that is in no tree and that an addition would bring back; nil if it is the one that
+  /// the addition names, or if there is no such model.
+  private func otherClass(of addition: SyncFragment) -> String? {
+    let known =
+      memory.departed(addition.uuid)?.wireClassName ?? scope.unknownModel(addition.uuid)?.className
+    return known == addition.className ? nil : known
   }
 
   private mutating func checkValues() {

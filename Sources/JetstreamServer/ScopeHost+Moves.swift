@@ -1,59 +1,109 @@
 import Foundation
 import Jetstream
 
-/// What becomes of moves that several clients make at the same time.
+/// Decides moves that several clients make at the same time.
+///
+/// Of two moves of one model the first one counts: a move away from where the model no longer is has no
+/// effect. And a move never deletes: one that would leave the model where no synced property leads to it
+/// from the root has no effect either, for instance because the model that was to receive it is gone and its
+/// fragment is rejected. A model that is removed and not moved may come back later: an insertion revives it.
 extension ScopeHost {
-  /// A model that a submission takes out of some properties and puts into others.
-  private struct Move {
+  /// A model that a submission takes out of some collections and puts into others.
+  fileprivate struct Move {
     var sources: Set<PropertyKey> = []
     var targets: Set<PropertyKey> = []
+    /// True if a rejected fragment was to put the model somewhere.
+    var isTargetRejected = false
   }
 
-  /// Of two moves of one model the first one counts: a move away from where the model is not any more has
-  /// no effect. And a move never deletes: one that would leave the model where nothing leads to has no
-  /// effect either. What is removed, and not moved, may come back: putting it somewhere revives it.
+  /// The moves of a submission that have no effect.
+  struct LostMoves {
+    fileprivate let moves: [UUID: Move]
+    fileprivate let lost: Set<UUID>
+
+    var isEmpty: Bool { lost.isEmpty }
+
+    /// The operations on one property without those of lost moves.
+    fileprivate func left(_ entry: PropertyOperations.Entry, of uuid: UUID) -> [PropertyOperation] {
+      let name = PropertyKey(uuid: uuid, name: entry.key)
+      return entry.operations.filter { operation in
+        guard let moved = operation.model, lost.contains(moved), let move = moves[moved] else {
+          return true
+        }
+        return !move.sources.contains(name) && !move.targets.contains(name)
+      }
+    }
+
+    /// The first property of a fragment that a lost move is about, with the model that it would move.
+    func first(in fragment: SyncFragment) -> (key: String, model: UUID)? {
+      for entry in fragment.operations
+      where left(entry, of: fragment.uuid).count < entry.operations.count {
+        let model = entry.operations.lazy.compactMap(\.model).first { lost.contains($0) }
+        if let model { return (entry.key, model) }
+      }
+      return nil
+    }
+  }
+
+  /// Finds the moves of a submission that have no effect.
   ///
-  /// - Parameter note: is told of each property of which something is dropped, with the fragment's position.
-  /// - Returns: the positions of the fragments that are left.
-  func dropLostMoves(
-    _ fragments: inout [SyncFragment], _ positions: [Int], _ note: (Int, String) -> Void
-  ) -> [Int] {
-    var moves: [UUID: Move] = [:]
+  /// - Parameter rejected: the fragments of the submission that are not among `fragments`.
+  func lostMoves(_ fragments: [SyncFragment], rejected: [SyncFragment]) -> LostMoves {
+    var edits: [UUID: Move] = [:]
+    var candidates: Set<UUID> = []
     for fragment in fragments {
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
         for operation in entry.operations {
           switch operation {
-          case .remove(let uuid): moves[uuid, default: Move()].sources.insert(name)
-          case .insert(let uuid, _): moves[uuid, default: Move()].targets.insert(name)
+          case .remove(let uuid): edits[uuid, default: Move()].sources.insert(name)
+          case .insert(let uuid, _): edits[uuid, default: Move()].targets.insert(name)
           case .move, .add: break
           }
         }
       }
     }
-    moves = moves.filter { !$0.value.sources.isEmpty && !$0.value.targets.isEmpty }
-    guard !moves.isEmpty else { return positions }
+    if !rejected.isEmpty, !edits.isEmpty {
+      for fragment in rejected {
+        let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
+        let named = fragment.properties.flatMap { FragmentValidator.uuids(in: $0.value) }
+        for uuid in inserted + named { edits[uuid]?.isTargetRejected = true }
+      }
+    }
+    for (uuid, edit) in edits where !edit.sources.isEmpty {
+      if !edit.targets.isEmpty || edit.isTargetRejected { candidates.insert(uuid) }
+    }
+    guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
     var lost: Set<UUID> = []
-    for (uuid, move) in moves {
-      guard let model = scope.model(uuid) else { continue }
+    for uuid in candidates {
+      guard let model = scope.model(uuid), let move = edits[uuid], !move.targets.isEmpty else {
+        continue
+      }
       if !model.holders.contains(where: move.sources.contains) { lost.insert(uuid) }
     }
-    let holders = holdersOfNewModels(in: fragments)
-    for uuid in moves.keys.sorted(by: { $0.wireText < $1.wireText }) where !lost.contains(uuid) {
-      if !isReachable(uuid, after: moves, without: lost, holders) { lost.insert(uuid) }
+    let assigned = Assignments(fragments)
+    // The order does not matter for reachability: what a model was found to be reached through is reached
+    // itself, and so is not lost later. It is fixed so that equal servers decide alike.
+    for uuid in candidates.sorted(by: { $0.wireText < $1.wireText }) where !lost.contains(uuid) {
+      if !isReachable(uuid, after: edits, without: lost, assigned) { lost.insert(uuid) }
     }
-    guard !lost.isEmpty else { return positions }
+    return LostMoves(moves: edits, lost: lost)
+  }
+
+  /// Leaves lost moves out of the fragments that are to be applied.
+  ///
+  /// - Parameter note: is told of each property of which something is dropped, with the fragment's position.
+  /// - Returns: the positions of the fragments that are left.
+  func drop(
+    _ lost: LostMoves, from fragments: inout [SyncFragment], _ positions: [Int],
+    _ note: (Int, String) -> Void
+  ) -> [Int] {
+    if lost.isEmpty { return positions }
     var kept: [Int] = []
     var result: [SyncFragment] = []
     for (var fragment, position) in zip(fragments, positions) {
       for entry in fragment.operations {
-        let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        let left = entry.operations.filter { operation in
-          guard let uuid = operation.model, lost.contains(uuid), let move = moves[uuid] else {
-            return true
-          }
-          return !move.sources.contains(name) && !move.targets.contains(name)
-        }
+        let left = lost.left(entry, of: fragment.uuid)
         if left.count < entry.operations.count { note(position, entry.key) }
         fragment.operations[entry.key] = left
       }
@@ -66,35 +116,40 @@ extension ScopeHost {
     return kept
   }
 
-  /// What holds the models that the scope does not have yet.
-  private func holdersOfNewModels(in fragments: [SyncFragment]) -> [UUID: [UUID]] {
-    var result: [UUID: [UUID]] = [:]
-    guard fragments.contains(where: { $0.kind == .add }) else { return result }
-    for fragment in fragments {
-      var held = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
-      for (_, value) in fragment.properties { held += FragmentValidator.uuids(in: value) }
-      for uuid in held where scope.model(uuid) == nil {
-        result[uuid, default: []].append(fragment.uuid)
+  /// The properties that a submission gives values, and the models that hold others by these values.
+  private struct Assignments {
+    var properties: Set<PropertyKey> = []
+    var holders: [UUID: [UUID]] = [:]
+
+    init(_ fragments: [SyncFragment]) {
+      for fragment in fragments {
+        for (key, value) in fragment.properties {
+          properties.insert(PropertyKey(uuid: fragment.uuid, name: key))
+          for uuid in FragmentValidator.uuids(in: value) {
+            holders[uuid, default: []].append(fragment.uuid)
+          }
+        }
       }
     }
-    return result
   }
 
-  /// Whether the root leads to a model once everything is moved that is not lost. Cost: O(n) in the
-  /// models above it.
+  /// Whether the root leads to a model once a submission is applied, but for its lost moves. Cost: O(n) in
+  /// the models above it.
   private func isReachable(
-    _ uuid: UUID, after moves: [UUID: Move], without lost: Set<UUID>, _ holders: [UUID: [UUID]]
+    _ uuid: UUID, after edits: [UUID: Move], without lost: Set<UUID>, _ assigned: Assignments
   ) -> Bool {
     guard let root = scope.root?.uuid else { return false }
     var seen: Set<UUID> = [uuid]
     var open = [uuid]
     while let next = open.popLast() {
       if next == root { return true }
-      let move = lost.contains(next) ? nil : moves[next]
-      var above: [UUID] = holders[next] ?? []
-      above += move?.targets.map(\.uuid) ?? []
+      let edit = lost.contains(next) ? nil : edits[next]
+      var above: [UUID] = assigned.holders[next] ?? []
+      above += edit?.targets.map(\.uuid) ?? []
       for link in scope.model(next)?.holders ?? [] {
-        if move?.sources.contains(link) != true { above.append(link.uuid) }
+        if edit?.sources.contains(link) != true, !assigned.properties.contains(link) {
+          above.append(link.uuid)
+        }
       }
       for parent in above where seen.insert(parent).inserted { open.append(parent) }
     }

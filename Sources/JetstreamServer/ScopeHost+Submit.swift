@@ -9,13 +9,7 @@ extension ScopeHost {
     let check = FragmentValidator(
       scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)
-    if unknown == .keep { noteRejected(check) }
-    if isAtomic, !check.isClean {
-      var result = rejectAll(check)
-      correct(
-        &result, Submission(fragments, [], result.replies.map(\.error), [:]), submitter)
-      return result
-    }
+    if isAtomic, !check.isClean { return rejectAll(check, check.errors, submitter) }
     var result = Result(replies: check.errors.map { FragmentReply(error: $0) })
 
     // Collections become what the submission does to them; everything else is taken as it is.
@@ -58,8 +52,23 @@ extension ScopeHost {
     }
     let accepted = positions.map { fragments[$0] }
     if submitter.usesOperations {
-      positions = dropLostMoves(&effective, positions) { result.replies[$0].lost.append($1) }
+      let rejected = fragments.indices.lazy.filter { check.errors[$0] != nil }
+      let lost = lostMoves(effective, rejected: rejected.map { fragments[$0] })
+      if isAtomic, let errors = errors(of: lost, in: effective, positions, fragments.count) {
+        return rejectAll(check, errors, submitter)
+      }
+      positions = drop(lost, from: &effective, positions) { result.replies[$0].lost.append($1) }
+    } else if isAtomic {
+      // What was merged may leave a model out that the set adds.
+      let merged = FragmentValidator(
+        scope: scope, memory: self, unknown: unknown, takesOperations: true, fragments: effective)
+      if !merged.isClean {
+        var errors: [WireError?] = Array(repeating: nil, count: fragments.count)
+        for (position, error) in zip(positions, merged.errors) { errors[position] = error }
+        return rejectAll(check, errors, submitter)
+      }
     }
+    if unknown == .keep { noteRejected(check) { check.errors[$0] != nil } }
     guard !effective.isEmpty else {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
@@ -126,22 +135,45 @@ extension ScopeHost {
     return result
   }
 
-  private func rejectAll(_ check: FragmentValidator) -> Result {
-    let first = check.errors.compactMap(\.self).first
-    return Result(
-      replies: check.errors.map { error in
+  /// Rejects an atomic set of which a part cannot be done: nothing is applied, and it gets no number.
+  ///
+  /// - Parameter errors: what is wrong, by fragment; one of them is not nil.
+  private func rejectAll(
+    _ check: FragmentValidator, _ errors: [WireError?], _ submitter: Submitter
+  ) -> Result {
+    if unknown == .keep { noteRejected(check) { _ in true } }
+    let first = errors.compactMap(\.self).first
+    var result = Result(
+      replies: errors.map { error in
         FragmentReply(
           error: error
             ?? .rejected("Rejected with its atomic set: \(first?.message ?? "another fragment")"))
       })
+    correct(
+      &result, Submission(check.fragments, [], result.replies.map(\.error), [:]), submitter)
+    return result
   }
 
-  private func noteRejected(_ check: FragmentValidator) {
-    for (at, fragment) in check.fragments.enumerated()
-    where fragment.kind == .add && scope.model(fragment.uuid) == nil
-      && !check.unknownModels.contains(fragment.uuid)
-    {
-      note(addition: fragment.uuid, isRejected: check.errors[at] != nil)
+  /// What an atomic set is rejected for that has a lost move; nil if it has none.
+  private func errors(
+    of lost: LostMoves, in effective: [SyncFragment], _ positions: [Int], _ count: Int
+  ) -> [WireError?]? {
+    if lost.isEmpty { return nil }
+    var errors: [WireError?] = Array(repeating: nil, count: count)
+    for (fragment, position) in zip(effective, positions) {
+      guard let (key, uuid) = lost.first(in: fragment) else { continue }
+      errors[position] = .rejected(
+        "ModelObject '\(uuid.wireText)' cannot be moved at '\(key)': it is elsewhere, or nothing "
+          + "would hold it (\(fragment.className) \(fragment.uuid.wireText))")
+      return errors
+    }
+    return errors
+  }
+
+  /// Notes of the additions of models that the scope does not have whether they were rejected.
+  private func noteRejected(_ check: FragmentValidator, isRejected: (Int) -> Bool) {
+    for (uuid, at) in check.additions where !check.unknownModels.contains(uuid) {
+      note(addition: uuid, isRejected: isRejected(at))
     }
   }
 

@@ -21,9 +21,12 @@ final class RawPeer: WorldPeer {
   }
 
   /// A peer with a session that has fetched the scope.
-  static func joined(_ world: InMemoryWorld, version: String = "0.1.0") -> RawPeer {
+  static func joined(
+    _ world: InMemoryWorld, version: String = "0.1.0", protocol: Int = 1
+  ) -> RawPeer {
     let peer = RawPeer(world)
-    peer.send(#"{"type":"SessionCreate","index":0,"version":"\#(version)","params":{}}"#)
+    let spoken = `protocol` > 1 ? #""protocol":\#(`protocol`),"# : ""
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"\#(version)",\#(spoken)"params":{}}"#)
     peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
     return peer
   }

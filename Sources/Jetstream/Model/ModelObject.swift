@@ -104,7 +104,7 @@ open class ModelObject: Hashable {
 
   /// The properties that hold this model, by their names on the wire.
   package final var holders: [PropertyKey] {
-    (record?.parents.all ?? []).map { link in
+    (record?.parents.all ?? []).filter(\.isSynced).map { link in
       PropertyKey(
         uuid: link.parent.uuid, name: link.parent.schema.properties[link.index].wireName)
     }

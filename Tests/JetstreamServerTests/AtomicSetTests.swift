@@ -1,0 +1,160 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("An atomic set is done as a whole or not at all", .paced)
+struct AtomicSetTests {
+  private let world = InMemoryWorld()
+
+  /// Two clients, of which the first one moves the first shape into `hidden` before the second one knows.
+  private func race(
+    _ body: (WorldClient) -> ChangeSetHandle
+  ) throws -> (one: WorldClient, two: WorldClient, handle: ChangeSetHandle) {
+    world.canvas.shapes = [Shape(), Shape()]
+    let (one, two) = (world.addClient(), world.addClient())
+    for client in world.clients { client.join() }
+    world.settle()
+    one.canvas.hidden.append(one.canvas.shapes.remove(at: 0))
+    let handle = body(two)
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    two.flush()
+    world.deliver(try #require(two.link), toServer: true)
+    world.settle()
+    return (one, two, handle)
+  }
+
+  @Test("An atomic set that loses a move is rejected, and nothing of it is done")
+  func lostMove() throws {
+    var told = 0
+    let (one, two, handle) = try race { client in
+      client.scope.modifyAtomically {
+        client.canvas.shapes[1].parts.append(client.canvas.shapes.remove(at: 0))
+        client.canvas.name = "moved"
+        client.canvas.likes += 1
+      }
+    }
+    one.scope.onRemoteSync.listen { _ in told += 1 }
+    #expect(handle.state == .reverted)
+    #expect(world.canvas.name == nil && world.canvas.likes == 0)
+    #expect(world.server.positions.map(\.sequence) == [2], "no sequence is used")
+    for client in [one, two] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+      #expect(client.canvas.name == nil && client.canvas.shapes[0].parts.isEmpty)
+    }
+    let reasons = two.scope.conflicts.items.map(\.reason)
+    #expect(!reasons.isEmpty)
+    #expect(reasons.allSatisfy { if case .rejected = $0 { true } else { false } })
+    guard case .rejected(let error)? = reasons.first else { return }
+    #expect(error.message.contains("cannot be moved at 'shapes'"))
+  }
+
+  @Test("A set that is not atomic does without the lost move, which is in the ledger")
+  func lostMoveAlone() throws {
+    let (one, two, handle) = try race { client in
+      client.scope.modify {
+        client.canvas.shapes[1].parts.append(client.canvas.shapes.remove(at: 0))
+        client.canvas.name = "moved"
+      }
+    }
+    #expect(handle.state == .completed && world.canvas.name == "moved")
+    #expect(two.scope.conflicts.items.allSatisfy { $0.reason == .moveLost })
+    #expect(Set(two.scope.conflicts.items.map(\.property)) == ["shapes", "parts"])
+    #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(two.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("A move into a model that others have removed does not delete the moved model")
+  func moveIntoNothing() throws {
+    world.canvas.shapes = [Shape(), Shape()]
+    let (one, two) = (world.addClient(), world.addClient())
+    for client in world.clients { client.join() }
+    world.settle()
+    one.canvas.shapes.remove(at: 1)
+    two.canvas.shapes[1].parts.append(two.canvas.shapes.remove(at: 0))
+    let moved = try #require(two.canvas.shapes[0].parts.first).uuid
+    one.flush()
+    world.deliver(try #require(one.link), toServer: true)
+    two.flush()
+    world.deliver(try #require(two.link), toServer: true)
+    world.settle()
+    #expect(world.canvas.shapes.map(\.uuid) == [moved])
+    for client in [one, two] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    }
+    let reasons = Dictionary(
+      two.scope.conflicts.items.map { ($0.property ?? "", $0.reason) },
+      uniquingKeysWith: { first, _ in first })
+    #expect(reasons["shapes"] == .moveLost)
+    guard case .rejected? = reasons["parts"] else {
+      Issue.record("The insertion is rejected: \(reasons)")
+      return
+    }
+  }
+
+  @Test("A move below a model that the same set removes has no effect")
+  func moveBelowRemoved() throws {
+    world.canvas.shapes = [Shape(), Shape()]
+    world.scope.flush()
+    let (moved, removed) = (world.canvas.shapes[0].uuid, world.canvas.shapes[1].uuid)
+    let peer = RawPeer.joined(world, protocol: 2)
+    var list = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:])
+    list.operations = ["shapes": [.remove(moved), .remove(removed)]]
+    var parts = SyncFragment(.change, uuid: removed, className: "Shape", properties: [:])
+    parts.operations = ["parts": [.insert(moved, .end)]]
+    let replies = peer.submit([list, parts])
+    #expect(replies.map(\.lost) == [["shapes"], ["parts"]])
+    #expect(world.canvas.shapes.map(\.uuid) == [moved])
+  }
+
+  @Test("An atomic set that adds a removed model as one of another class is rejected")
+  func otherClass() throws {
+    let other = RawPeer.joined(world)
+    let peer = RawPeer.joined(world)
+    let shape = Shape()
+    world.canvas.shapes = [shape]
+    world.scope.flush()
+    world.canvas.shapes = []
+    world.scope.flush()
+    peer.take()
+    peer.acknowledge()
+    let before = world.scope.canonicalJSON
+    var fragments = [
+      SyncFragment(.add, uuid: shape.uuid, className: "Canvas", properties: [:]),
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas",
+        properties: ["shapes": .array([.string(shape.uuid.wireText)]), "name": "a"]),
+    ]
+    #expect(peer.submit(fragments, atomic: true).allSatisfy { $0.error != nil })
+    #expect(world.scope.canonicalJSON == before)
+    other.take()
+    #expect(!other.syncs.contains { $0.fragments.contains { $0.properties["name"] == "a" } })
+    fragments[0].className = "Shape"
+    #expect(peer.submit(fragments, atomic: true).allSatisfy { $0.error == nil })
+  }
+
+  @Test("An atomic set of an old client that adds what others have removed unseen is rejected")
+  func mergedAway() {
+    let shape = Shape()
+    world.canvas.shapes = [shape]
+    world.scope.flush()
+    let peer = RawPeer.joined(world)
+    let other = RawPeer.joined(world)
+    world.canvas.shapes = []
+    world.scope.flush()
+    let before = world.scope.canonicalJSON
+    let replies = peer.submit(
+      [
+        SyncFragment(.add, uuid: shape.uuid, className: "Shape", properties: ["x": 1]),
+        SyncFragment(
+          .change, uuid: world.canvas.uuid, className: "Canvas",
+          properties: ["shapes": .array([.string(shape.uuid.wireText)]), "name": "a"]),
+      ], atomic: true)
+    #expect(replies.allSatisfy { $0.error != nil })
+    #expect(world.scope.canonicalJSON == before)
+    other.take()
+    #expect(!other.syncs.contains { $0.fragments.contains { $0.properties["name"] == "a" } })
+  }
+}
