@@ -33,7 +33,7 @@ extension FragmentValidator {
   ) -> String? {
     let key = property.wireName
     guard let uuid = operation.model else {
-      if case .integer = property.type { return nil }
+      if property.counterRange != nil { return nil }
       return "Cannot add to '\(key)', which is no whole number"
     }
     guard property.isCollection else {

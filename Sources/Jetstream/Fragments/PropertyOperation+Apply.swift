@@ -31,9 +31,12 @@ extension PropertyOperation {
     }
   }
 
-  /// What `operations` make of a JSON value: of an array of UUIDs, or of a whole number. Anything else
-  /// stays what it is; where nothing is, the operations begin with an empty collection, or with zero.
-  package static func apply(_ operations: [PropertyOperation], to value: JSONValue?) -> JSONValue {
+  /// Returns what `operations` make of a JSON value: of an array of UUIDs, or of a whole number within
+  /// `range`. Anything else stays what it is; where nothing is, the operations begin with an empty collection,
+  /// or with zero.
+  package static func apply(
+    _ operations: [PropertyOperation], to value: JSONValue?, within range: CounterRange
+  ) -> JSONValue {
     let isNumber = operations.contains { $0.model == nil }
     let value = value ?? (isNumber ? .integer(0) : .array([]))
     switch value {
@@ -45,10 +48,7 @@ extension PropertyOperation {
       guard list.count == elements.count else { return value }
       apply(operations, to: &list)
       return .array(list.map { .string($0.wireText) })
-    case .integer(var number):
-      for case .add(let delta) in operations { number = number.addingWithinRange(delta) }
-      return .integer(number)
-    default: return value
+    default: return range.json(value, after: operations) ?? value
     }
   }
 }

@@ -1,3 +1,20 @@
+extension ModelSchema {
+  /// What a counter can be: any number for a property that the class does not have.
+  package func counterRange(of wireName: String) -> CounterRange {
+    self[wireName: wireName]?.counterRange ?? .unknown
+  }
+}
+
+extension Scope {
+  /// What a counter of the model that a fragment is about can be; collections are not looked up.
+  func counterRange(
+    of entry: PropertyOperations.Entry, in fragment: SyncFragment
+  ) -> CounterRange {
+    guard entry.operations.contains(where: { $0.model == nil }) else { return .unknown }
+    return schema(of: fragment)?.counterRange(of: entry.key) ?? .unknown
+  }
+}
+
 /// What the server needs to know of properties and models to judge fragments.
 extension ModelSchema.Property {
   /// Whether the property is a ``ModelArray``.

@@ -25,6 +25,8 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     let offset: Int
     let kind: _StorageKind
     let access: any StoredProperty.Type
+    /// The numbers that the property can hold, if its type has whole numbers.
+    package let counterRange: CounterRange?
 
     /// Whether the property is part of fragments.
     public let isSynced: Bool
@@ -42,6 +44,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
       self.makesModels = makesModels
       self.offset = offset
       kind = access.valueType._storageKind
+      counterRange = CounterRange(access.valueType)
       self.access = access
       isSynced = !options.isLocal
     }

@@ -56,7 +56,8 @@ public struct PropertyOptions: Sendable, Hashable {
   /// The property counts: a change is sent as the difference, so that what several people add at the
   /// same time adds up instead of the last value being the one that counts.
   ///
-  /// For whole numbers. The sum stays within what the property's type can hold.
+  /// For whole numbers. The sum stays within what the property's type can hold, on every replica and after
+  /// each step: what goes beyond is lost. Undoing a step adds the opposite of what was added.
   public static var counter: PropertyOptions {
     var options = PropertyOptions()
     options.isCounter = true

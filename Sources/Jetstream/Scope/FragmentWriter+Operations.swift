@@ -153,7 +153,7 @@ extension FragmentWriter {
   ) {
     let record = model.ensureRecord()
     for operation in operations {
-      guard case .add(let delta) = operation, property.kind == .plain else {
+      guard case .add(let delta) = operation, let range = property.counterRange else {
         fail(position, invalid(property, model))
         continue
       }
@@ -168,7 +168,9 @@ extension FragmentWriter {
       }
       // A local change that is not in a change set yet keeps its own part of the sum.
       if !isLocal, record.isChanged(property.index) {
-        record.changeKnown(property.index) { PropertyOperation.apply([operation], to: $0) }
+        record.changeKnown(property.index) {
+          PropertyOperation.apply([operation], to: $0, within: range)
+        }
       }
     }
   }
@@ -183,6 +185,7 @@ extension FragmentWriter {
     let reason = ScopeError.unknownProperty(model.wireClassName, model.uuid, entry.key)
     report.kept.append((position, reason))
     let old = record.unknown?.properties[entry.key]
-    record.keepUnknown(entry.key, PropertyOperation.apply(entry.operations, to: old))
+    record.keepUnknown(
+      entry.key, PropertyOperation.apply(entry.operations, to: old, within: .unknown))
   }
 }

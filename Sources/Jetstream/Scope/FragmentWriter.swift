@@ -43,7 +43,7 @@ struct FragmentWriter {
     for position in fragments.indices where fragments[position].kind == .add {
       let fragment = fragments[position]
       if let kept = scope.unknown?.fragments[fragment.uuid] {
-        scope.unknown?.update(by: fragment, resetsMissing: true)
+        scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
         if kept.className != fragment.className {
           fail(position, .classMismatch(fragment.uuid, kept.className, fragment.className))
           continue
@@ -89,7 +89,8 @@ struct FragmentWriter {
     let isKept = scope.unknown?.fragments[fragment.uuid] != nil
     let errorCount = report.errors.count
     if isKept {
-      scope.unknown?.update(by: fragment, resetsMissing: resetsMissing)
+      scope.unknown?.update(
+        by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
       for (_, value) in fragment.properties { unknownValues.append(value) }
       for entry in fragment.operations { note(entry.operations) }
     }

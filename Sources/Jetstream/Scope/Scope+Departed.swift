@@ -94,7 +94,8 @@ extension FragmentWriter {
   mutating func noteKnown(_ fragment: SyncFragment) {
     if isLocal { return }
     if let known = scope.remembered[fragment.uuid] {
-      scope.remembered[fragment.uuid] = known.updated(by: fragment, resetsMissing: resetsMissing)
+      scope.remembered[fragment.uuid] = known.updated(
+        by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
     } else if let model = find(fragment.uuid), let record = model.record, record.scope === scope,
       !record.hasBases, modelThatLeft(behind: model) == nil
     {
@@ -151,7 +152,11 @@ extension FragmentWriter {
 
 extension SyncFragment {
   /// A model as it is after what another fragment says of it; an addition says everything.
-  func updated(by fragment: SyncFragment, resetsMissing: Bool) -> SyncFragment {
+  ///
+  /// - Parameter schema: that of the model; nil if its class is not known.
+  func updated(
+    by fragment: SyncFragment, as schema: ModelSchema?, resetsMissing: Bool
+  ) -> SyncFragment {
     var result = self
     if fragment.kind == .add || resetsMissing {
       if fragment.className == className { result.properties = fragment.properties }
@@ -160,7 +165,8 @@ extension SyncFragment {
     for (key, value) in fragment.properties { result.properties[key] = value }
     for entry in fragment.operations {
       result.properties[entry.key] = PropertyOperation.apply(
-        entry.operations, to: result.properties[entry.key])
+        entry.operations, to: result.properties[entry.key],
+        within: schema?.counterRange(of: entry.key) ?? .unknown)
     }
     return result
   }

@@ -58,9 +58,12 @@ final class UnknownStore {
   }
 
   /// Takes in what a fragment says of a kept model; an addition says everything.
-  func update(by fragment: SyncFragment, resetsMissing: Bool) {
+  ///
+  /// - Parameter schema: that of the model; nil if its class is not known.
+  func update(by fragment: SyncFragment, as schema: ModelSchema?, resetsMissing: Bool) {
     guard let kept = fragments[fragment.uuid] else { return }
-    fragments[fragment.uuid] = kept.updated(by: fragment, resetsMissing: resetsMissing)
+    fragments[fragment.uuid] = kept.updated(
+      by: fragment, as: schema, resetsMissing: resetsMissing)
   }
 
   /// Forgets, now and then, what does not count any more. Until then it can be referred to again.

@@ -31,11 +31,11 @@ struct Graveyard {
   /// Others have done something to the model.
   mutating func update(_ fragment: SyncFragment) {
     update(fragment.uuid, fragment.properties)
-    guard entries[fragment.uuid] != nil else { return }
+    guard let schema = entries[fragment.uuid]?.model.schema else { return }
     for entry in fragment.operations {
       let old = entries[fragment.uuid]!.values[entry.key]
       entries[fragment.uuid]!.values[entry.key] = PropertyOperation.apply(
-        entry.operations, to: old)
+        entry.operations, to: old, within: schema.counterRange(of: entry.key))
     }
   }
 

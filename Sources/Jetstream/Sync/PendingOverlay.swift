@@ -24,8 +24,8 @@ struct PendingOverlay {
 
   private struct Column {
     private var base: Base
-    /// What was accepted since, and is not done to the base yet.
-    private var late: [PropertyOperation] = []
+    /// What was accepted since, and is not done to the base yet, with what a counter can be meanwhile.
+    private var late: (operations: [PropertyOperation], range: CounterRange) = ([], .unknown)
     private(set) var entries: [Entry] = []
     /// What is visible, once it was asked for: merging takes a step for each pending change.
     private var shown: PropertyContent?
@@ -35,10 +35,10 @@ struct PendingOverlay {
     init(base: Base) { self.base = base }
 
     mutating func confirmed() -> PropertyContent {
-      if case .known(let value) = base, late.isEmpty { return value }
-      let value = base.value.applying(late)
+      if case .known(let value) = base, late.operations.isEmpty { return value }
+      let value = base.value.applying(late.operations, within: late.range)
       base = .known(value)
-      late = []
+      late.operations = []
       return value
     }
 
@@ -84,7 +84,7 @@ struct PendingOverlay {
       let entry = entries.remove(at: at)
       if isAccepted {
         base = .known(entry.submitted ?? entry.change.accepted(on: confirmed()))
-        (late, author) = ([], nil)
+        (late.operations, author) = ([], nil)
       }
       shown = nil
     }
@@ -93,9 +93,11 @@ struct PendingOverlay {
     mutating func acceptFirst() {
       author = nil
       switch entries.removeFirst().change {
-      case .assign(let value): (base, late) = (.known(value), [])
-      case .operations(let operations, _): late += operations
-      case .merge(let value, _, _): (base, late) = (.known(value), [])
+      case .assign(let value), .merge(let value, _, _):
+        (base, late.operations) = (.known(value), [])
+      case .operations(let operations, _, let range):
+        late.operations += operations
+        late.range = range
       }
     }
 

@@ -27,9 +27,10 @@ package enum PropertyContent: Sendable, Hashable {
     }
   }
 
-  func applying(_ operations: [PropertyOperation]) -> PropertyContent {
+  /// The value after some operations: those of a counter stay within `range`.
+  func applying(_ operations: [PropertyOperation], within range: CounterRange) -> PropertyContent {
     guard case .list(var list) = self else {
-      return .json(PropertyOperation.apply(operations, to: json))
+      return .json(PropertyOperation.apply(operations, to: json, within: range))
     }
     PropertyOperation.apply(operations, to: &list)
     return .list(list)
@@ -55,17 +56,18 @@ package enum PropertyContent: Sendable, Hashable {
 /// What a change set does to one property.
 enum PendingChange {
   case assign(PropertyContent)
-  /// - Parameter value: what a counter was then, which is what counts towards peers that know no
-  ///   operations.
-  case operations([PropertyOperation], value: JSONValue?)
+  /// - Parameters:
+  ///   - value: what a counter was then, which is what counts towards peers that know no operations.
+  ///   - range: what a counter can be.
+  case operations([PropertyOperation], value: JSONValue?, range: CounterRange)
   /// A value for a property that a rule merges, if it is not what it was when the value was set.
   case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
 
   func applied(to base: PropertyContent, asValue: Bool) -> PropertyContent {
     switch self {
     case .assign(let value): value
-    case .operations(_, let value?) where asValue: .json(value)
-    case .operations(let operations, _): base.applying(operations)
+    case .operations(_, let value?, _) where asValue: .json(value)
+    case .operations(let operations, _, let range): base.applying(operations, within: range)
     case .merge(let mine, let before, let property):
       Self.merge(mine, base, before: before, property)
     }
@@ -89,7 +91,7 @@ enum PendingChange {
   func collect(into result: inout Set<UUID>) {
     switch self {
     case .assign(let value), .merge(let value, _, _): value.collect(into: &result)
-    case .operations(let operations, _):
+    case .operations(let operations, _, _):
       for operation in operations { if let uuid = operation.model { result.insert(uuid) } }
     }
   }

@@ -27,7 +27,8 @@ extension Replica {
     if isCollection, case .list(let list) = PropertyContent(value) {
       let insertions = list.map { PropertyOperation.insert($0, .end) }
       overlay.add(
-        set: addition.set, key: name, .operations(insertions, value: nil), base: .known(.list([])))
+        set: addition.set, key: name, .operations(insertions, value: nil, range: .unknown),
+        base: .known(.list([])))
     } else {
       overlay.add(
         set: addition.set, key: name, .assign(PropertyContent(value)), base: .known(.json(.null)))

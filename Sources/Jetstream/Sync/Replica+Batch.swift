@@ -33,21 +33,23 @@ extension Replica {
       operations[key] = []
     }
 
-    mutating func perform(_ more: [PropertyOperation], on key: String) {
+    mutating func perform(
+      _ more: [PropertyOperation], on key: String, within range: CounterRange
+    ) {
       if let value = properties[key] {
-        properties[key] = PropertyOperation.apply(more, to: value)
+        properties[key] = PropertyOperation.apply(more, to: value, within: range)
       } else {
         operations[key] += more
       }
     }
 
     /// What was done to one property; forgets it.
-    mutating func take(_ key: String) -> PendingChange? {
+    mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
       let (value, done) = (properties[key], operations[key])
       properties[key] = nil
       operations[key] = []
       if let value { return .assign(PropertyContent(value)) }
-      return done.isEmpty ? nil : .operations(done, value: nil)
+      return done.isEmpty ? nil : .operations(done, value: nil, range: range)
     }
   }
 
@@ -174,9 +176,10 @@ extension Replica {
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
-        overlay.confirm(name, .operations(entry.operations, value: nil))
+        let range = scope.counterRange(of: entry, in: fragment)
+        overlay.confirm(name, .operations(entry.operations, value: nil, range: range))
         batch.additions[at].properties[entry.key] = PropertyOperation.apply(
-          entry.operations, to: batch.additions[at].properties[entry.key])
+          entry.operations, to: batch.additions[at].properties[entry.key], within: range)
       }
       return
     }
@@ -193,13 +196,16 @@ extension Replica {
     }
     for entry in fragment.operations {
       let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+      let range = scope.counterRange(of: entry, in: fragment)
       coverIfAdded(name)
       if overlay.covers(name) {
         touch(name, className: fragment.className)
-        overlay.confirm(name, .operations(entry.operations, value: nil), by: author)
+        overlay.confirm(
+          name, .operations(entry.operations, value: nil, range: range), by: author)
       } else {
         appear(fragment.uuid, fragment.className)
-        batch.direct[fragment.uuid, default: Noted()].perform(entry.operations, on: entry.key)
+        batch.direct[fragment.uuid, default: Noted()]
+          .perform(entry.operations, on: entry.key, within: range)
       }
     }
   }

@@ -126,7 +126,9 @@ extension Replica {
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
         overlay.add(
-          set: number, key: name, .operations(entry.operations, value: nil),
+          set: number, key: name,
+          .operations(
+            entry.operations, value: nil, range: scope.counterRange(of: entry, in: fragment)),
           base: .known(content(of: name)))
       }
     }

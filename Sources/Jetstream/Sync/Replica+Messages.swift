@@ -123,7 +123,8 @@ extension Replica {
   /// A set is made between two messages of a batch: what was noted of a property that it touches stands
   /// behind it.
   func cover(_ name: PropertyKey, showing value: @autoclosure () -> PropertyContent) {
-    guard let noted = batch.direct[name.uuid]?.take(name.name) else { return }
+    let range = scope.model(name.uuid)?.schema.counterRange(of: name.name) ?? .unknown
+    guard let noted = batch.direct[name.uuid]?.take(name.name, within: range) else { return }
     batch.seen[name] = value()
     overlay.confirm(name, noted)
   }

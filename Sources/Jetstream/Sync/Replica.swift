@@ -204,8 +204,10 @@ package final class Replica {
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
         guard let outcome = sealed.outcomes[name] else { continue }
+        let range = scope.counterRange(of: entry, in: fragment)
         overlay.add(
-          set: number, key: name, .operations(entry.operations, value: outcome.number),
+          set: number, key: name,
+          .operations(entry.operations, value: outcome.number, range: range),
           base: .before(outcome))
         if !batch.isEmpty { cover(name, showing: PropertyContent(outcome.now)) }
       }
