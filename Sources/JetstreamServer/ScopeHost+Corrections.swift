@@ -74,8 +74,10 @@ extension ScopeHost {
       for (key, value) in currentValues(of: fragment, in: model) {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let isMissed = submitter.mayHaveMissed(name)
-        if !isMissed, let mine = own[name] {
-          if mine == value || model.schema[wireName: key]?.areSame(mine, value) == true { continue }
+        if !isMissed, let mine = own[name],
+          isRight(mine, instead: value, model.schema[wireName: key])
+        {
+          continue
         }
         correction.set(key, to: value, of: model)
         correction.doubt(doubtfulUnknown(value))
@@ -95,6 +97,16 @@ extension ScopeHost {
       restoreDropped(&correction, submission, submitter)
     }
     result.correction = correction.fragments
+  }
+
+  /// Whether a client may keep the value that it has submitted where the server has another text of it. A
+  /// number that was rounded is another number; another form of a date or of a UUID is not.
+  private func isRight(
+    _ mine: JSONValue, instead value: JSONValue, _ property: ModelSchema.Property?
+  ) -> Bool {
+    if mine.isWritten(as: value) { return true }
+    if mine.isNumber, value.isNumber { return false }
+    return property?.areSame(mine, value) ?? false
   }
 
   private func correctUnknown(
@@ -236,6 +248,15 @@ extension ScopeHost {
           self.models.append(fragment)
         }
       }
+    }
+  }
+}
+
+extension JSONValue {
+  fileprivate var isNumber: Bool {
+    switch self {
+    case .integer, .unsigned, .double, .float: true
+    default: false
     }
   }
 }

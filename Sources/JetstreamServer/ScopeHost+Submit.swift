@@ -108,7 +108,9 @@ extension ScopeHost {
     return result
   }
 
-  /// Whether what was done is what was submitted, to the letter.
+  /// Whether what was done is what was submitted, to the letter. A value that is the same only as the
+  /// property's type reads it, such as a number that was rounded, is told to its writer: replicas are equal
+  /// byte for byte.
   private func isSame(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
     guard done.count == submitted.count else { return false }
     return zip(done, submitted).allSatisfy { done, submitted in
@@ -116,10 +118,8 @@ extension ScopeHost {
         done.operations == submitted.operations,
         done.properties.count == submitted.properties.count
       else { return false }
-      let schema = scope.model(done.uuid)?.schema
       return done.properties.allSatisfy { key, value in
-        guard let mine = submitted.properties[key] else { return false }
-        return mine == value || schema?[wireName: key]?.areSame(mine, value) == true
+        submitted.properties[key]?.isWritten(as: value) ?? false
       }
     }
   }

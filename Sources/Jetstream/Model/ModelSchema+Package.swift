@@ -49,6 +49,17 @@ extension ModelSchema.Property {
 }
 
 extension JSONValue {
+  /// Whether two values have the same canonical text.
+  package func isWritten(as other: JSONValue) -> Bool {
+    switch (self, other) {
+    case (.integer(let a), .integer(let b)): a == b
+    case (.bool(let a), .bool(let b)): a == b
+    case (.string(let a), .string(let b)): String.isSame(a, b)
+    case (.null, .null): true
+    default: canonicalText == other.canonicalText
+    }
+  }
+
   /// UUIDs, alone or in an array, in lower case.
   fileprivate var lowercased: JSONValue {
     switch self {
