@@ -6,14 +6,16 @@ extension FragmentValidator {
   /// What is wrong with the operations of a fragment that is otherwise accepted.
   func problem(
     with operations: PropertyOperations, of fragment: SyncFragment, _ schema: ModelSchema?
-  ) -> String? {
+  ) -> Problem? {
     for entry in operations {
       let key = entry.key
-      if fragment.properties[key] != nil { return "A value and operations at '\(key)'" }
+      if fragment.properties[key] != nil {
+        return Problem("A value and operations at '\(key)'")
+      }
       guard let property = schema?[wireName: key], property.isSynced else {
         // What is local here is nobody else's business.
         guard unknown == .keep, schema?[wireName: key] == nil else {
-          return "No property at '\(key)'"
+          return Problem("No property at '\(key)'")
         }
         for uuid in Self.inserted(by: entry.operations) {
           let problem = rejectedReference(in: .string(uuid.wireText), at: key)
@@ -30,14 +32,14 @@ extension FragmentValidator {
 
   private func problem(
     with operation: PropertyOperation, on property: ModelSchema.Property
-  ) -> String? {
+  ) -> Problem? {
     let key = property.wireName
     guard let uuid = operation.model else {
       if property.counterRange != nil { return nil }
-      return "Cannot add to '\(key)', which is no whole number"
+      return Problem("Cannot add to '\(key)', which is no whole number")
     }
     guard property.isCollection else {
-      return "Operation of a collection at '\(key)', which is none"
+      return Problem("Operation of a collection at '\(key)', which is none")
     }
     switch operation {
     case .insert: return referenceProblem(uuid, uuid.wireText, property)

@@ -78,14 +78,16 @@ extension FragmentValidator {
   }
 
   /// What was sent by a client that does not know yet that it has no such model.
-  func rejectedReference(in value: JSONValue, at key: String) -> String? {
+  func rejectedReference(in value: JSONValue, at key: String) -> Problem? {
     var missing: UUID?
     value.forEachUUID { uuid in
       if memory.wasRejected(uuid), additions[uuid] == nil, scope.model(uuid) == nil {
         missing = uuid
       }
     }
-    return missing.map { "No such ModelObject '\($0.wireText)' at '\(key)'" }
+    return missing.map {
+      Problem("No such ModelObject '\($0.wireText)' at '\(key)'", missing: $0)
+    }
   }
 
   /// Why a fragment has too much that is unknown; nil if it has not.

@@ -25,7 +25,12 @@ struct FragmentValidator {
   let memory: any Memory
   let fragments: [SyncFragment]
   private(set) var errors: [WireError?]
+  /// The fragment without whose rejection another one would not have been rejected, by place. It is itself
+  /// rejected for its own sake.
+  private(set) var causes: [Int?]
   var accepted: [Accepted?]
+  /// The first addition of each model that is rejected, whatever the scope has.
+  private var refused: [UUID: Int] = [:]
   /// The additions of models that the scope does not have, by UUID.
   private(set) var additions: [UUID: Int] = [:]
   let unknown: UnknownContent
@@ -47,6 +52,7 @@ struct FragmentValidator {
     unknownModels = unknown == .keep ? scope.unknownModelUUIDs() : []
     self.fragments = fragments
     errors = Array(repeating: nil, count: fragments.count)
+    causes = Array(repeating: nil, count: fragments.count)
     accepted = Array(repeating: nil, count: fragments.count)
     checkModels()
     if unknown == .keep { findStandIns() }
@@ -56,6 +62,20 @@ struct FragmentValidator {
   }
 
   var isClean: Bool { errors.allSatisfy { $0 == nil } }
+
+  /// The answers to the fragments, as far as they were judged here.
+  var replies: [FragmentReply] {
+    zip(errors, causes).map { FragmentReply(error: $0, causedBy: $1) }
+  }
+
+  /// What is wrong with a fragment.
+  struct Problem {
+    let text: String
+    /// The model that is missing, if it is that.
+    var missing: UUID?
+
+    init(_ text: String, missing: UUID? = nil) { (self.text, self.missing) = (text, missing) }
+  }
 
   // MARK: Steps
 
@@ -101,7 +121,7 @@ struct FragmentValidator {
         accepted[at] = Accepted(
           schema: scope.schema(named: kept.className), properties: JSONObject())
       } else {
-        reject(at, "ModelObject not found")
+        reject(at, Problem("ModelObject not found", missing: fragment.uuid))
       }
     }
   }
@@ -134,7 +154,7 @@ struct FragmentValidator {
         let found = entry.schema?[wireName: key]
         guard let property = found, property.isSynced else {
           guard unknown == .keep else {
-            reject(at, "No property at '\(key)'")
+            reject(at, Problem("No property at '\(key)'"))
             break
           }
           // What is local here is nobody else's business.
@@ -148,7 +168,9 @@ struct FragmentValidator {
         // Old peers name every property in an addition, with null where they have no value.
         let problem = problem(of: value, for: property)
         if fragment.kind == .add, value == .null, !takesOperations || problem != nil { continue }
-        if let problem = problem ?? mergeProblem(of: value, in: fragment, for: property) {
+        if let problem =
+          problem ?? mergeProblem(of: value, in: fragment, for: property).map({ Problem($0) })
+        {
           reject(at, problem)
           break
         }
@@ -157,18 +179,20 @@ struct FragmentValidator {
     }
   }
 
-  private func problem(of value: JSONValue, for property: ModelSchema.Property) -> String? {
+  private func problem(of value: JSONValue, for property: ModelSchema.Property) -> Problem? {
     let key = property.wireName
     if property.isCollection {
       guard case .array(let elements) = value else {
-        return "Collection type without array value at '\(key)'"
+        return Problem("Collection type without array value at '\(key)'")
       }
       var seen: Set<UUID> = []
       for element in elements {
         guard case .string(let text) = element, let uuid = UUID(wireText: text) else {
-          return "Not valid type at '\(key)', should be array of UUIDs"
+          return Problem("Not valid type at '\(key)', should be array of UUIDs")
         }
-        if !seen.insert(uuid).inserted { return "ModelObject '\(text)' occurs twice at '\(key)'" }
+        if !seen.insert(uuid).inserted {
+          return Problem("ModelObject '\(text)' occurs twice at '\(key)'")
+        }
         if let problem = referenceProblem(uuid, text, property) { return problem }
       }
       return nil
@@ -176,17 +200,20 @@ struct FragmentValidator {
     if property.isReference {
       if value == .null { return nil }
       guard case .string(let text) = value, let uuid = UUID(wireText: text) else {
-        return "Cannot set property at '\(key)' as non-UUID"
+        return Problem("Cannot set property at '\(key)' as non-UUID")
       }
       return referenceProblem(uuid, text, property)
     }
     if property.accepts(value) { return nil }
-    return "Not valid type at '\(key)', should be \(property.type)"
+    guard let sentence = property.problem(with: value) else {
+      return Problem("Not valid type at '\(key)', should be \(property.type)")
+    }
+    return Problem("Not valid at '\(key)': \(sentence.prefix(Self.maxSentence))")
   }
 
   func referenceProblem(
     _ uuid: UUID, _ text: String, _ property: ModelSchema.Property
-  ) -> String? {
+  ) -> Problem? {
     let target: ModelSchema
     if let model = scope.model(uuid) ?? memory.departed(uuid) {
       target = model.schema
@@ -195,11 +222,12 @@ struct FragmentValidator {
     } else if let schema = keptSchema(uuid) {
       target = schema
     } else {
-      return "No such ModelObject '\(text)' at '\(property.wireName)'"
+      return Problem("No such ModelObject '\(text)' at '\(property.wireName)'", missing: uuid)
     }
     if property.canHold(target.modelClass) { return nil }
-    return "ModelObject '\(text)' at '\(property.wireName)' is a \(target.wireName), should be a "
-      + className(property)
+    return Problem(
+      "ModelObject '\(text)' at '\(property.wireName)' is a \(target.wireName), should be a "
+        + className(property))
   }
 
   private func className(_ property: ModelSchema.Property) -> String {
@@ -223,7 +251,7 @@ struct FragmentValidator {
     }
     while let uuid = open.popLast() {
       for (at, key) in referrers[uuid] ?? [] where errors[at] == nil {
-        reject(at, "No such ModelObject '\(uuid.wireText)' at '\(key)'")
+        reject(at, Problem("No such ModelObject '\(uuid.wireText)' at '\(key)'", missing: uuid))
         if additions[fragments[at].uuid] == at { open.append(fragments[at].uuid) }
       }
     }
@@ -269,18 +297,49 @@ struct FragmentValidator {
     while let next = open.popLast() {
       if reached.insert(next).inserted { open.append(contentsOf: held[next] ?? []) }
     }
-    for (uuid, at) in additions where errors[at] == nil && !reached.contains(uuid) {
-      reject(at, "No parents, parent sync fragment failed")
+    let unreached = additions.filter { errors[$0.value] == nil && !reached.contains($0.key) }
+    let holders = unreached.isEmpty ? [:] : rejectedHolders(of: unreached)
+    for (uuid, at) in unreached {
+      reject(at, Problem("No parents, parent sync fragment failed"))
+      causes[at] = holders[uuid]
     }
     for (at, fragment) in fragments.enumerated()
     where fragment.kind == .change && errors[at] == nil {
       if let added = additions[fragment.uuid], errors[added] != nil {
-        reject(at, "ModelObject not found")
+        reject(at, Problem("ModelObject not found", missing: fragment.uuid))
       }
     }
   }
 
+  /// Finds the rejected fragments that would have held additions, or what holds these: the reason why they
+  /// are held by nothing. Cost: O(n) in the fragments.
+  private func rejectedHolders(of unreached: [UUID: Int]) -> [UUID: Int] {
+    var result: [UUID: Int] = [:]
+    var open: [(at: Int, cause: Int)] = []
+    for at in fragments.indices where errors[at] != nil { open.append((at, causes[at] ?? at)) }
+    while let (at, cause) = open.popLast() {
+      let fragment = fragments[at]
+      let inserted = fragment.operations.flatMap { Self.inserted(by: $0.operations) }
+      let named = fragment.properties.flatMap { Self.uuids(in: $0.value) }
+      for uuid in inserted + named where result[uuid] == nil {
+        guard let below = unreached[uuid] else { continue }
+        result[uuid] = cause
+        open.append((below, cause))
+      }
+    }
+    return result
+  }
+
+  /// The addition of a model that was rejected, if there is one.
+  private func rejectedAddition(of uuid: UUID) -> Int? {
+    if let at = additions[uuid] { return errors[at] == nil ? nil : at }
+    return refused[uuid]
+  }
+
   // MARK: Pieces
+
+  /// How much of what a type says of a value is told.
+  private static let maxSentence = 500
 
   private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
     var result: [(String, UUID)] = []
@@ -303,10 +362,15 @@ struct FragmentValidator {
     }
   }
 
+  private mutating func reject(_ at: Int, _ problem: String) { reject(at, Problem(problem)) }
+
   /// The words of the old server first, then which object is meant.
-  private mutating func reject(_ at: Int, _ problem: String) {
+  private mutating func reject(_ at: Int, _ problem: Problem) {
     let fragment = fragments[at]
     errors[at] = WireError(
-      message: "\(problem) (\(fragment.className) \(fragment.uuid.wireText))")
+      message: "\(problem.text) (\(fragment.className) \(fragment.uuid.wireText))")
+    if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
+    guard let cause = problem.missing.flatMap(rejectedAddition), cause != at else { return }
+    causes[at] = causes[cause] ?? cause
   }
 }

@@ -9,8 +9,8 @@ extension ScopeHost {
     let check = FragmentValidator(
       scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)
-    if isAtomic, !check.isClean { return rejectAll(check, check.errors, submitter) }
-    var result = Result(replies: check.errors.map { FragmentReply(error: $0) })
+    if isAtomic, !check.isClean { return rejectAll(check, check.replies, submitter) }
+    var result = Result(replies: check.replies)
 
     // Collections become what the submission does to them; everything else is taken as it is.
     var effective: [SyncFragment] = []
@@ -54,8 +54,10 @@ extension ScopeHost {
     if submitter.usesOperations {
       let rejected = fragments.indices.lazy.filter { check.errors[$0] != nil }
       let lost = lostMoves(effective, rejected: rejected.map { fragments[$0] })
-      if isAtomic, let errors = errors(of: lost, in: effective, positions, fragments.count) {
-        return rejectAll(check, errors, submitter)
+      if isAtomic, !lost.isEmpty {
+        let error = error(of: lost, in: effective)
+        result.replies[positions[error.at]].error = error.error
+        return rejectAll(check, result.replies, submitter)
       }
       positions = drop(lost, from: &effective, positions) { result.replies[$0].lost.append($1) }
     } else if isAtomic {
@@ -63,9 +65,11 @@ extension ScopeHost {
       let merged = FragmentValidator(
         scope: scope, memory: self, unknown: unknown, takesOperations: true, fragments: effective)
       if !merged.isClean {
-        var errors: [WireError?] = Array(repeating: nil, count: fragments.count)
-        for (position, error) in zip(positions, merged.errors) { errors[position] = error }
-        return rejectAll(check, errors, submitter)
+        for (position, reply) in zip(positions, merged.replies) {
+          result.replies[position].error = reply.error
+          result.replies[position].causedBy = reply.causedBy.map { positions[$0] }
+        }
+        return rejectAll(check, result.replies, submitter)
       }
     }
     if unknown == .keep { noteRejected(check) { check.errors[$0] != nil } }
@@ -137,37 +141,36 @@ extension ScopeHost {
 
   /// Rejects an atomic set of which a part cannot be done: nothing is applied, and it gets no number.
   ///
-  /// - Parameter errors: what is wrong, by fragment; one of them is not nil.
+  /// - Parameter replies: what is wrong, by fragment; at least one is an error.
   private func rejectAll(
-    _ check: FragmentValidator, _ errors: [WireError?], _ submitter: Submitter
+    _ check: FragmentValidator, _ replies: [FragmentReply], _ submitter: Submitter
   ) -> Result {
     if unknown == .keep { noteRejected(check) { _ in true } }
-    let first = errors.compactMap(\.self).first
+    let first = replies.firstIndex { $0.error != nil && $0.causedBy == nil }
+    let reason = first.flatMap { replies[$0].error?.message } ?? "another fragment"
     var result = Result(
-      replies: errors.map { error in
-        FragmentReply(
-          error: error
-            ?? .rejected("Rejected with its atomic set: \(first?.message ?? "another fragment")"))
+      replies: replies.map { reply in
+        guard reply.error == nil else { return reply }
+        return FragmentReply(
+          error: .rejected("Rejected with its atomic set: \(reason)"), causedBy: first)
       })
     correct(
       &result, Submission(check.fragments, [], result.replies.map(\.error), [:]), submitter)
     return result
   }
 
-  /// What an atomic set is rejected for that has a lost move; nil if it has none.
-  private func errors(
-    of lost: LostMoves, in effective: [SyncFragment], _ positions: [Int], _ count: Int
-  ) -> [WireError?]? {
-    if lost.isEmpty { return nil }
-    var errors: [WireError?] = Array(repeating: nil, count: count)
-    for (fragment, position) in zip(effective, positions) {
+  /// What an atomic set is rejected for that has lost moves: the first of these.
+  private func error(
+    of lost: LostMoves, in effective: [SyncFragment]
+  ) -> (at: Int, error: WireError) {
+    for (at, fragment) in effective.enumerated() {
       guard let (key, uuid) = lost.first(in: fragment) else { continue }
-      errors[position] = .rejected(
+      let error = WireError.rejected(
         "ModelObject '\(uuid.wireText)' cannot be moved at '\(key)': it is elsewhere, or nothing "
           + "would hold it (\(fragment.className) \(fragment.uuid.wireText))")
-      return errors
+      return (at, error)
     }
-    return errors
+    preconditionFailure("A lost move is one of some fragment.")
   }
 
   /// Notes of the additions of models that the scope does not have whether they were rejected.

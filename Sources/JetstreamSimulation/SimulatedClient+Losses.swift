@@ -56,12 +56,13 @@ extension SimulatedClient {
       "\(item.property ?? "the addition") of \(item.model.uuidString.lowercased().prefix(8))"
     if pick.isMultiple(of: 2) {
       scope.conflicts.discard(item.id)
-      losses.discard(ConflictName(item), root: root)
+      for part in item.parts { losses.discard(ConflictName(part), root: root) }
       return "lets go of \(name)"
     }
     scope.retry([item])
-    if !scope.conflicts.items.contains(where: { $0.id == item.id }) {
-      losses.discard(ConflictName(item), root: root)
+    let left = Set(scope.conflicts.items.flatMap(\.parts).map(\.id))
+    for part in item.parts where !left.contains(part.id) {
+      losses.discard(ConflictName(part), root: root)
     }
     return "does \(name) again"
   }
@@ -85,8 +86,8 @@ extension SimulatedClient {
       missing[
         words("overwritten", known.set.id, known.loss.uuid, known.loss.property), default: 0] += 1
     }
-    var wrong: [String] = []
-    for item in scope.conflicts.items {
+    var wrong: [String] = misplacedConsequences()
+    for item in scope.conflicts.items.flatMap(\.parts) {
       let what: String
       switch item.reason {
       case .rejected: what = "rejected"
@@ -107,5 +108,32 @@ extension SimulatedClient {
       wrong.append("client \(number) has no conflict of what was \(key)")
     }
     return wrong.sorted()
+  }
+
+  /// What the server has rejected because of another fragment is a consequence of that one's conflict for as
+  /// long as that one is not settled, and of nothing else.
+  private func misplacedConsequences() -> [String] {
+    let root = root
+    func isOf(_ conflict: Conflict, _ known: KnownLoss) -> Bool {
+      let uuid = conflict.model.uuidString.lowercased()
+      return known.set.id == conflict.changeSet && known.loss.property == conflict.property
+        && (uuid == known.loss.uuid || known.loss.uuid == known.ownRoot && uuid == root)
+    }
+    var wrong: [String] = []
+    for item in scope.conflicts.items {
+      guard let own = losses.first(where: { isOf(item, $0) }) else { continue }
+      // What settles a part of the cause may have settled the conflict that had the consequences.
+      func isOfCause(_ loss: SubmittedSet.Loss) -> Bool { loss.position == own.loss.cause }
+      let known = losses.count { $0.set === own.set && isOfCause($0.loss) }
+      let isOpen = own.loss.cause != nil && known == own.set.losses.count(where: isOfCause)
+      if isOpen { wrong.append("client \(number) has a consequence as a conflict: \(item)") }
+      for part in item.consequences {
+        guard let known = losses.first(where: { isOf(part, $0) }) else { continue }
+        if known.set !== own.set || known.loss.cause != own.loss.position {
+          wrong.append("client \(number) has a consequence of something else: \(part)")
+        }
+      }
+    }
+    return wrong
   }
 }

@@ -109,7 +109,11 @@ extension SimulationRun {
       return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
     }
     let verdicts = answers.map { ($0["error"] ?? .null) == .null }
-    guard journal != nil else { return accept(set, of: client, sent, verdicts, effective) }
+    let causes = answers.map { $0["causedBy"]?.whole }
+    for case let cause? in causes where !verdicts.indices.contains(cause) || verdicts[cause] {
+      report(.messages, "The server answers \(set) with the cause \(cause), which is none")
+    }
+    guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
     // What a process has sent that is gone arrives when the next one has made the server forget the decision.
     let isTooLate = answers.allSatisfy { $0["error"]?["type"]?.text == "set-number-reused" }
     if !isHeard, isTooLate, set.isDecided { return }
@@ -133,14 +137,15 @@ extension SimulationRun {
     let sent = submissions.values.first { $0.set === set }?.sent ?? []
     accept(
       set, of: client, sent, decision.fragmentReplies.map { $0.error == nil },
+      decision.fragmentReplies.map(\.causedBy),
       effective.map { PlainJSON($0.json.text.utf8) ?? .null })
   }
 
   private func accept(
     _ set: SubmittedSet, of client: SimulatedClient, _ sent: [PlainJSON], _ verdicts: [Bool],
-    _ effective: [PlainJSON]?
+    _ causes: [Int?], _ effective: [PlainJSON]?
   ) {
-    set.decide(verdicts, losing: losses(of: set, client, verdicts, effective))
+    set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
@@ -168,11 +173,15 @@ extension SimulationRun {
 extension SimulationRun {
   /// What a set was to do and has not done: what was rejected, and moves of models that were elsewhere.
   private func losses(
-    of set: SubmittedSet, _ client: SimulatedClient, _ verdicts: [Bool], _ effective: [PlainJSON]?
+    of set: SubmittedSet, _ client: SimulatedClient, _ verdicts: [Bool], _ causes: [Int?],
+    _ effective: [PlainJSON]?
   ) -> [SubmittedSet.Loss] {
-    zip(set.intents, verdicts).flatMap { whole, isAccepted -> [SubmittedSet.Loss] in
+    set.intents.indices.flatMap { at -> [SubmittedSet.Loss] in
+      let (whole, isAccepted) = (set.intents[at], verdicts[at])
       func loss(_ property: String?) -> SubmittedSet.Loss {
-        SubmittedSet.Loss(uuid: whole.uuid, property: property, isRejected: !isAccepted)
+        SubmittedSet.Loss(
+          uuid: whole.uuid, property: property, isRejected: !isAccepted, position: at,
+          cause: isAccepted ? nil : causes[at])
       }
       if !isAccepted {
         return whole.isAddition

@@ -75,6 +75,9 @@ final class SubmittedSet: CustomStringConvertible {
     /// Nil for an addition.
     let property: String?
     let isRejected: Bool
+    /// The fragment that it is a part of, and the one whose rejection has led to its own.
+    var position: Int?
+    var cause: Int?
   }
 
   /// The server has accepted some of it, or nothing.

@@ -275,7 +275,7 @@ final class WorldClient {
 
   private func note(_ event: ClientEngine.Event) {
     switch event {
-    case .rejected(_, let fragment, let error):
+    case .rejected(_, let fragment, let error, _):
       rejections.append("\(fragment.className): \(error.message)")
     case .repaired(_, let models): repaired.append(models)
     default: events.append("\(event)")

@@ -45,7 +45,7 @@ final class ScriptedServer {
         case .statusChanged(let status): statuses.append(status)
         case .waitingRepliesChanged(let count): counts.append(count)
         case .sessionDenied(let error): denials.append(error)
-        case .rejected(_, let fragment, let error):
+        case .rejected(_, let fragment, let error, _):
           rejections.append("\(fragment.className): \(error.message)")
         case .historyLost: historyLosses += 1
         default: break

@@ -12,16 +12,25 @@ public struct FragmentReply: Sendable, Hashable {
   /// held it any more. Since version 2 of the protocol.
   public var lost: [String]
 
+  /// The fragment of the set without whose rejection this one would not have been rejected, by its place: the
+  /// addition of a model that this one refers to, or the one for which an atomic set was rejected. That one is
+  /// rejected for itself. Nil if this one is, and from peers that do not tell. Since version 2 of the protocol.
+  public var causedBy: Int?
+
   /// Makes a reply, by default the one that accepts.
-  public init(error: WireError? = nil, modifications: JSONObject? = nil, lost: [String] = []) {
+  public init(
+    error: WireError? = nil, modifications: JSONObject? = nil, lost: [String] = [],
+    causedBy: Int? = nil
+  ) {
     self.error = error
     self.modifications = modifications
     self.lost = lost
+    self.causedBy = causedBy
   }
 
-  /// Reads a reply. A `null` error or modification is none; unknown keys are ignored.
+  /// Reads a reply. A `null` error, modification or cause is none; unknown keys are ignored.
   ///
-  /// - Throws: ``FragmentError`` naming `error`, `modifications` or `lost`.
+  /// - Throws: ``FragmentError`` naming `error`, `modifications`, `lost` or `causedBy`.
   public init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     switch object["error"] {
@@ -50,14 +59,31 @@ public struct FragmentReply: Sendable, Hashable {
       }
     default: throw .invalid(field: "lost", problem: "should be an array of strings")
     }
+    switch object["causedBy"] {
+    case nil, .null?: break
+    case .integer(let place)?: causedBy = Int(place)
+    default: throw .invalid(field: "causedBy", problem: "should be a whole number")
+    }
   }
 
-  /// The reply as JSON: `error`, `modifications`, `lost`, without what there is not.
+  /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`, without what there is not.
   public var json: JSONValue {
     var object = JSONObject()
     if let error { object["error"] = error.json }
     if let modifications { object["modifications"] = .object(modifications) }
     if !lost.isEmpty { object["lost"] = .array(lost.map { .string($0) }) }
+    if let causedBy { object["causedBy"] = .integer(Int64(causedBy)) }
     return .object(object)
+  }
+}
+
+extension [FragmentReply] {
+  /// The place of the fragment whose rejection has led to that of the one at `place`; nil if that one was
+  /// rejected for itself, or was not rejected.
+  package func cause(of place: Int) -> Int? {
+    guard self[place].error != nil, let cause = self[place].causedBy, cause != place,
+      indices.contains(cause), self[cause].error != nil, self[cause].causedBy == nil
+    else { return nil }
+    return cause
   }
 }

@@ -38,10 +38,24 @@ extension CodableValue {
   }
 
   /// Reads what the type's `Codable` conformance accepts.
-  public static func decode(_ json: JSONValue) -> Self? {
+  public static func decode(_ json: JSONValue) -> Self? { try? read(json) }
+
+  /// What `init(from:)` says in the error that it throws.
+  public static func problem(with json: JSONValue) -> String? {
+    do {
+      _ = try read(json)
+      return nil
+    } catch let error as DecodingError {
+      return error.sentence
+    } catch {
+      return (error as? any LocalizedError)?.errorDescription ?? "\(error)"
+    }
+  }
+
+  private static func read(_ json: JSONValue) throws -> Self {
     var bytes: [UInt8] = []
     json.write(to: &bytes)
-    return try? CodableCoders.decoder.decode(Self.self, from: Data(bytes))
+    return try CodableCoders.decoder.decode(Self.self, from: Data(bytes))
   }
 
   /// Whether two values are equal and written alike.
@@ -61,6 +75,26 @@ extension CodableValue where Self: RawRepresentable, RawValue: PropertyValue {
   /// Reads a raw value; one that no case has is refused.
   public static func decode(_ json: JSONValue) -> Self? {
     RawValue.decode(json).flatMap(Self.init(rawValue:))
+  }
+  /// Names the type that does not have the raw value.
+  public static func problem(with json: JSONValue) -> String? {
+    RawValue.decode(json) == nil
+      ? RawValue.problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
+  }
+}
+
+extension DecodingError {
+  /// What the error says of the value, behind the keys that lead to the part that it is about.
+  fileprivate var sentence: String {
+    let context: Context
+    switch self {
+    case .dataCorrupted(let found), .keyNotFound(_, let found), .typeMismatch(_, let found),
+      .valueNotFound(_, let found):
+      context = found
+    @unknown default: return "\(self)"
+    }
+    let path = context.codingPath.map(\.stringValue).joined(separator: ".")
+    return path.isEmpty ? context.debugDescription : "\(path): \(context.debugDescription)"
   }
 }
 

@@ -31,6 +31,10 @@ extension ModelSchema.Property {
   /// Whether a plain property can take the JSON.
   package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
 
+  /// Why a plain property cannot take JSON that it does not accept, in the words of its type; nil if that has
+  /// none.
+  package func problem(with json: JSONValue) -> String? { access.problem(with: json) }
+
   /// Whether a reference or a collection can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {
     guard let expected = access.valueType._modelClass else { return false }

@@ -11,6 +11,10 @@ extension URL: PropertyValue {
     guard case .string(let text) = json else { return nil }
     return URL(string: text, encodingInvalidCharacters: false)
   }
+  /// Says that a text is no URL.
+  public static func problem(with json: JSONValue) -> String? {
+    if case .string = json { "\(json.text) is no URL" } else { nil }
+  }
   /// Equality of the absolute texts: a URL that is relative to a base is the same as the whole one.
   public static func isSame(_ a: URL, _ b: URL) -> Bool {
     String.isSame(a.absoluteString, b.absoluteString)
@@ -53,6 +57,11 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
       result[key] = element
     }
     return result
+  }
+  /// The problem with the first value that cannot be read.
+  public static func problem(with json: JSONValue) -> String? {
+    guard case .object(let object) = json else { return nil }
+    return object.first { Value.decode($0.value) == nil }.flatMap { Value.problem(with: $0.value) }
   }
   /// Equality of all keys, byte for byte, and values. Cost: O(n).
   public static func isSame(_ a: [String: Value], _ b: [String: Value]) -> Bool {

@@ -169,6 +169,11 @@ extension PropertyValue where Self: RawRepresentable, RawValue: PropertyValue {
   public static func decode(_ json: JSONValue) -> Self? {
     RawValue.decode(json).flatMap(Self.init(rawValue:))
   }
+  /// Names the type that does not have the raw value.
+  public static func problem(with json: JSONValue) -> String? {
+    RawValue.decode(json) == nil
+      ? RawValue.problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
+  }
 }
 
 extension Array: PropertyValue where Element: PropertyValue {
@@ -186,6 +191,11 @@ extension Array: PropertyValue where Element: PropertyValue {
       result.append(element)
     }
     return result
+  }
+  /// The problem with the first element that cannot be read.
+  public static func problem(with json: JSONValue) -> String? {
+    guard case .array(let values) = json else { return nil }
+    return values.first { Element.decode($0) == nil }.flatMap(Element.problem)
   }
   /// Equality of all elements. Cost: O(n).
   public static func isSame(_ a: [Element], _ b: [Element]) -> Bool {
@@ -205,6 +215,8 @@ extension Optional: PropertyValue where Wrapped: PropertyValue {
     if json == .null { return .some(nil) }
     return Wrapped.decode(json).map { .some($0) }
   }
+  /// The problem with the wrapped value.
+  public static func problem(with json: JSONValue) -> String? { Wrapped.problem(with: json) }
   /// Equality of the wrapped values.
   @inlinable public static func isSame(_ a: Wrapped?, _ b: Wrapped?) -> Bool {
     switch (a, b) {

@@ -25,6 +25,11 @@ public protocol PropertyValue {
   /// Reads a value from JSON; nil if the JSON is not one.
   static func decode(_ json: JSONValue) -> Self?
 
+  /// Returns why a text or another piece of JSON that ``decode(_:)`` refuses is no value of this type, as a
+  /// sentence for people. A client whose change a server refuses for it gets the sentence with the error. Nil,
+  /// the default, where the JSON is simply of another type.
+  static func problem(with json: JSONValue) -> String?
+
   /// Whether two values are the same: writing an equal value does nothing at all.
   static func isSame(_ a: Self, _ b: Self) -> Bool
 
@@ -134,6 +139,8 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PropertyValue {
+  /// Has nothing to say.
+  public static func problem(with json: JSONValue) -> String? { nil }
   /// A plain value.
   @inlinable public static var _storageKind: _StorageKind { .plain }
   /// Plain values hold no model.

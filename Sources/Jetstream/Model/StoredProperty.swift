@@ -28,6 +28,8 @@ protocol StoredProperty: SendableMetatype {
   static func wrap(_ list: ModelList) -> Any
   /// Whether a plain property could take the JSON.
   static func accepts(_ json: JSONValue) -> Bool
+  /// Why a plain property cannot take the JSON, in the words of its type; nil if that has none.
+  static func problem(with json: JSONValue) -> String?
   /// Whether two JSON values are read as the same plain value.
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
   /// The JSON as the property's type would write it; nil if it cannot be read.
@@ -60,6 +62,8 @@ extension Property: StoredProperty {
   }
 
   static func accepts(_ json: JSONValue) -> Bool { Value.decode(json) != nil }
+
+  static func problem(with json: JSONValue) -> String? { Value.problem(with: json) }
 
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
     guard let a = Value.decode(a), let b = Value.decode(b) else { return false }

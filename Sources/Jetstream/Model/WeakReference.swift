@@ -243,6 +243,8 @@ extension WeakReference: StoredProperty {
     WeakLink<Target>.decode(json).map { WeakLink.isSame($0, link(address)) } ?? false
   }
 
+  static func problem(with json: JSONValue) -> String? { nil }
+
   static func accepts(_ json: JSONValue) -> Bool { WeakLink<Target>.decode(json) != nil }
 
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {

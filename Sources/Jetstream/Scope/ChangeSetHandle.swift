@@ -67,7 +67,8 @@ public final class ChangeSetHandle {
 
   init(_ set: ChangeSet) { self.set = set }
 
-  /// The fragments that were rejected, each with the server's reason.
+  /// The fragments that were rejected, each with the server's reason, also those that were rejected only
+  /// because of others.
   public var rejections: [(fragment: SyncFragment, error: WireError)] {
     zip(set.fragments, outcomes).compactMap { fragment, outcome in
       if case .rejected(let error) = outcome { (fragment, error) } else { nil }
@@ -91,13 +92,24 @@ public final class ChangeSetHandle {
   }
 
   /// The server has decided about each fragment.
-  func decide(_ outcomes: [Outcome]) {
+  ///
+  /// - Parameter causes: which fragment's rejection has led to that of another one, by place.
+  func decide(_ outcomes: [Outcome], causes: [Int?]) {
     self.outcomes = outcomes
-    let rejected = rejections
-    if rejected.isEmpty { return finish(.completed, nil) }
-    finish(
-      rejected.count == outcomes.count ? .reverted : .partiallyReverted,
-      .rejected(rejected.map { ChangeSetError.Rejection(fragment: $0.fragment, error: $0.error) }))
+    let count = rejections.count
+    if count == 0 { return finish(.completed, nil) }
+    var mistakes: [ChangeSetError.Rejection] = []
+    var places: [Int: Int] = [:]
+    for (at, (fragment, outcome)) in zip(set.fragments, outcomes).enumerated() {
+      guard causes[at] == nil, case .rejected(let error) = outcome else { continue }
+      places[at] = mistakes.count
+      mistakes.append(ChangeSetError.Rejection(fragment: fragment, error: error))
+    }
+    for (at, cause) in causes.enumerated() {
+      guard let place = cause.flatMap({ places[$0] }) else { continue }
+      mistakes[place].consequences.append(set.fragments[at])
+    }
+    finish(count == outcomes.count ? .reverted : .partiallyReverted, .rejected(mistakes))
   }
 
   func finish(_ state: State, _ error: ChangeSetError?) {
@@ -120,9 +132,11 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
     public let fragment: SyncFragment
     /// Why.
     public let error: WireError
+    /// The fragments that were rejected only because this one was.
+    public internal(set) var consequences: [SyncFragment] = []
   }
 
-  /// The server has rejected these fragments.
+  /// The server has rejected these fragments, and what depends on them.
   case rejected([Rejection])
   /// These fragments meet none of the constraints of the procedure, which is named.
   case constraintsNotMet(String, [SyncFragment])

@@ -63,6 +63,17 @@ extension Conflict {
       theirAuthor: try object.optionalString("theirAuthor"),
       changeSet: try object.uuid("changeSet"), author: try object.optionalString("author"),
       message: try object.optionalString("message"))
+    switch object["consequences"] {
+    case nil: break
+    case .array(let elements)?:
+      for element in elements {
+        // None has any itself, so this goes no deeper, whatever the text is.
+        guard case .object(var part) = element else { throw .notAnObject }
+        part["consequences"] = nil
+        consequences.append(try Conflict(json: .object(part)))
+      }
+    default: throw .invalid(field: "consequences", problem: "should be an array")
+    }
   }
 
   /// The conflict as JSON; what it does not have is left out.
@@ -80,6 +91,7 @@ extension Conflict {
     object["changeSet"] = .string(changeSet.wireText)
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }
+    if !consequences.isEmpty { object["consequences"] = .array(consequences.map(\.json)) }
     return .object(object)
   }
 }

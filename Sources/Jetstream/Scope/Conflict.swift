@@ -3,7 +3,8 @@ import Foundation
 /// Something that was changed here and does not count, with what counts instead.
 ///
 /// Each property that a change set writes and the server does not take is a conflict of its own, and so is
-/// each model that it adds in vain. See ``ConflictLedger``.
+/// each model that it adds in vain. What was rejected only because of another one of them is not: it is among
+/// the ``consequences`` of that one. See ``ConflictLedger``.
 public struct Conflict: Sendable, Hashable, Identifiable {
   /// What was to be done.
   public enum Change: Sendable, Hashable {
@@ -56,6 +57,12 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   public let author: String?
   /// What it was made for, if anybody has said so.
   public let message: String?
+  /// What else of the change set was rejected only because this was: the insertion of a model that was added
+  /// in vain, or the rest of an atomic set. They have no consequences themselves.
+  public internal(set) var consequences: [Conflict] = []
+
+  /// The conflict itself, and its consequences.
+  package var parts: [Conflict] { consequences.isEmpty ? [self] : [self] + consequences }
 
   /// What would do it again.
   var fragment: SyncFragment {

@@ -13,6 +13,10 @@ import Foundation
 /// conflict is there until it is retried or discarded, or until the property is written anew in
 /// this replica, which settles it.
 ///
+/// One mistake is one conflict: what the server has rejected only because of it is among its
+/// ``Conflict/consequences``, is retried and discarded with it, and becomes a conflict of its own if something
+/// else settles the mistake.
+///
 /// Of a scope that is synced with a ``ClientLog`` the ledger outlives the process: the next one has what was
 /// neither retried, discarded nor settled, and ``onAdd`` fires for it while the log is read. Otherwise it is
 /// in memory only. Belongs to the isolation domain of its scope.
@@ -35,22 +39,27 @@ public final class ConflictLedger {
   /// Whether there is none.
   public var isEmpty: Bool { items.isEmpty }
 
-  /// The conflicts about one model. Cost: O(n).
+  /// The conflicts about one model, or with consequences about it. Cost: O(n).
   public func items(of model: ModelObject) -> [Conflict] {
-    items.filter { $0.model == model.uuid }
+    items.filter { $0.parts.contains { $0.model == model.uuid } }
   }
 
-  /// Lets go of a conflict: what counts is right. Does nothing if there is no such conflict. Cost: O(n).
-  public func discard(_ id: Conflict.ID) { discard { $0.id == id } }
+  /// Lets go of a conflict and its consequences, or of one consequence: what counts is right. Does nothing if
+  /// there is no such conflict. Cost: O(n).
+  public func discard(_ id: Conflict.ID) {
+    discard(Set(items.first { $0.id == id }?.parts.map(\.id) ?? [id]))
+  }
 
   /// Lets go of all.
-  public func discardAll() { discard { _ in true } }
+  public func discardAll() { discard(Set(items.flatMap(\.parts).map(\.id))) }
 
-  private func discard(where isOver: (Conflict) -> Bool) {
-    let gone = take(where: isOver)
+  /// Lets go of conflicts and consequences, but not of the consequences of these.
+  func discard(_ ids: Set<Conflict.ID>) {
+    let gone = items.flatMap(\.parts).filter { ids.contains($0.id) }
     if gone.isEmpty { return }
+    let change = take { ids.contains($0.id) }
     onDiscard.fire(gone)
-    for item in gone { onRemove.fire(item) }
+    tell(change)
   }
 
   /// The app has let go of these in another process.
@@ -78,20 +87,47 @@ public final class ConflictLedger {
   }
 
   private func dropOldest() {
-    if items.count <= capacity { return }
-    let kept = Set(items.suffix(max(0, capacity)).map(\.id))
-    remove { !kept.contains($0.id) }
+    let excess = items.count - max(0, capacity)
+    if excess <= 0 { return }
+    let gone = items.prefix(excess)
+    items.removeFirst(excess)
+    for item in gone { onRemove.fire(item) }
   }
 
-  private func remove(where isOver: (Conflict) -> Bool) {
-    for item in take(where: isOver) { onRemove.fire(item) }
+  private func remove(where isOver: (Conflict) -> Bool) { tell(take(where: isOver)) }
+
+  private func tell(_ change: (gone: [Conflict], new: [Conflict])) {
+    for item in change.gone { onRemove.fire(item) }
+    for item in change.new { onAdd.fire(item) }
   }
 
-  private func take(where isOver: (Conflict) -> Bool) -> [Conflict] {
-    var (kept, gone): ([Conflict], [Conflict]) = ([], [])
-    for item in items { if isOver(item) { gone.append(item) } else { kept.append(item) } }
-    if !gone.isEmpty { items = kept }
-    return gone
+  /// Takes conflicts and consequences out of the ledger.
+  ///
+  /// - Returns: the conflicts that have gone, and the consequences of these that are conflicts of their own
+  ///   from now on.
+  private func take(where isOver: (Conflict) -> Bool) -> (gone: [Conflict], new: [Conflict]) {
+    var (kept, gone, new): ([Conflict], [Conflict], [Conflict]) = ([], [], [])
+    var isChanged = false
+    for var item in items {
+      if !item.consequences.isEmpty {
+        let rest = item.consequences.filter { !isOver($0) }
+        isChanged = isChanged || rest.count < item.consequences.count
+        guard !isOver(item) else {
+          gone.append(item)
+          new += rest
+          kept += rest
+          continue
+        }
+        item.consequences = rest
+        kept.append(item)
+      } else if isOver(item) {
+        gone.append(item)
+      } else {
+        kept.append(item)
+      }
+    }
+    if isChanged || !gone.isEmpty { items = kept }
+    return (gone, new)
   }
 }
 
@@ -124,16 +160,18 @@ extension Scope {
   /// operations are done to what is there. Models that were added in vain and that the changes name are
   /// added with them. What is done is in the ledger no more, nor is what it settles.
   ///
-  /// What cannot be done, because the model is gone for instance, stays in the ledger.
+  /// The consequences of a conflict are done again with it. What cannot be done, because the model is gone for
+  /// instance, stays in the ledger.
   ///
   /// - Returns: what becomes of the set; its set is empty if nothing could be done.
   @discardableResult
   public func retry(
     _ conflicts: [Conflict], message: String? = nil, author: String? = nil
   ) -> ChangeSetHandle {
+    let conflicts = conflicts.flatMap(\.parts)
+    let known = self.conflicts.items.flatMap(\.parts)
     let additions = Dictionary(
-      self.conflicts.items.filter { $0.property == nil }.map { ($0.model, $0) },
-      uniquingKeysWith: { $1 })
+      known.filter { $0.property == nil }.map { ($0.model, $0) }, uniquingKeysWith: { $1 })
     var needed: [UUID: Conflict] = [:]
     var changes: [Conflict] = []
     var open: [SyncFragment] = []
@@ -155,7 +193,7 @@ extension Scope {
       }
     }
     // Additions come first, in the order in which they were made.
-    let order = self.conflicts.items.filter { needed[$0.model]?.id == $0.id }
+    let order = known.filter { needed[$0.model]?.id == $0.id }
     let all = (order.isEmpty ? Array(needed.values) : order) + changes
     var failed: Set<Int> = []
     let handle = modify(message, author: author) {
@@ -167,7 +205,7 @@ extension Scope {
       modification.retried += done
     } else {
       // A log has the set by now: a crash in between brings back a conflict, and loses none.
-      for id in done { self.conflicts.discard(id) }
+      self.conflicts.discard(Set(done))
     }
     return handle
   }

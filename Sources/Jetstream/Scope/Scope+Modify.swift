@@ -152,7 +152,7 @@ extension Scope {
     (isCollecting, isSealMissed) = (false, false)
     if let collected { sealed.append(collected) } else { handle.finish(.completed, nil) }
     tickDidDeliver()
-    for id in modification.retried { conflicts.discard(id) }
+    conflicts.discard(Set(modification.retried))
     return nil
   }
 

@@ -22,7 +22,8 @@ public final class Client {
   public let onSession = Signal<Session>()
   /// Fires when the server has denied a session, or has ended it for good.
   public let onSessionDenied = Signal<SyncError>()
-  /// Fires for each fragment that the server rejected, after it was taken back.
+  /// Fires for each fragment that the server rejected, after it was taken back; once for those that it
+  /// rejected for the same reason, because they depend on each other.
   public let onRejection = Signal<Rejection>()
   /// Fires when ``pendingCount`` changes.
   public let onPendingCountChange = Signal<Int>()
@@ -50,7 +51,7 @@ public final class Client {
   private var timer: Duration?
   private var connecting: [CheckedContinuation<Result<Void, SyncError>, Never>] = []
 
-  /// A fragment that the server rejected.
+  /// A fragment that the server rejected, with what depends on it.
   public struct Rejection {
     /// The scope that it was a change of.
     public let scope: Scope
@@ -58,6 +59,9 @@ public final class Client {
     public let fragment: SyncFragment
     /// Why.
     public let error: WireError
+    /// The fragments of the same change set that were rejected only because this one was. They are not visible
+    /// any more either.
+    public let consequences: [SyncFragment]
   }
 
   /// What has had to be put right in a scope.
@@ -207,8 +211,9 @@ public final class Client {
       session = nil
       finishConnecting(.failure(error))
       onSessionDenied.fire(error)
-    case .rejected(let scope, let fragment, let error):
-      onRejection.fire(Rejection(scope: scope, fragment: fragment, error: error))
+    case .rejected(let scope, let fragment, let error, let consequences):
+      onRejection.fire(
+        Rejection(scope: scope, fragment: fragment, error: error, consequences: consequences))
     case .skipped(let text): onDiagnostic.fire(text)
     case .waitingRepliesChanged(let count):
       onPendingCountChange.fire(count)

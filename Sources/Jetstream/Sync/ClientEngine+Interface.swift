@@ -18,7 +18,7 @@ extension ClientEngine {
     case statusChanged(ClientStatus)
     case sessionCreated(token: String)
     case sessionDenied(SyncError)
-    case rejected(Scope, SyncFragment, WireError)
+    case rejected(Scope, SyncFragment, WireError, consequences: [SyncFragment])
     /// A message that was skipped, in words.
     case skipped(String)
     case waitingRepliesChanged(Int)

@@ -139,7 +139,9 @@ package final class ClientEngine {
     let replica = Replica(scope: scope, params: params, clientID: configuration.clientID)
     replica.mode = mode
     replica.onPending = { [weak self] in self?.sendWaiting() }
-    replica.onRejected = { [weak self, unowned scope] in self?.report(.rejected(scope, $0, $1)) }
+    replica.onRejected = { [weak self, unowned scope] in
+      self?.report(.rejected(scope, $0.fragment, $0.error, consequences: $0.consequences))
+    }
     replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
     replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }

@@ -11,16 +11,23 @@ extension Replica {
     var order: [UUID] = []
     /// What was visible of the touched covered properties before the batch.
     var seen: [PropertyKey: PropertyContent] = [:]
-    var rejected: [(SyncFragment, WireError)] = []
+    var rejected: [Rejected] = []
     /// What does not count of sets that are decided.
     var lost: [Lost] = []
     /// Who has written properties since some of it was known, if they have said so.
     var authors: [PropertyKey: String?] = [:]
     /// Sets that the server has decided, with what it said of their fragments.
-    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome])] = []
+    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome], causes: [Int?])] = []
     /// Models that were not what the server has.
     var repaired: [UUID]?
     var isEmpty = true
+  }
+
+  /// A fragment that the server has rejected for itself, with those that it has rejected because of it.
+  struct Rejected {
+    let fragment: SyncFragment
+    let error: WireError
+    var consequences: [SyncFragment] = []
   }
 
   /// What others have done to the properties of a model, which nothing of ours stands in front of.
@@ -115,10 +122,10 @@ extension Replica {
     }
     let conflicts = conflicts(unnoted.removeLast())
     if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
-    for (handle, outcomes) in done.decided {
-      scope.pendingChangeSets.finish(handle) { $0.decide(outcomes) }
+    for (handle, outcomes, causes) in done.decided {
+      scope.pendingChangeSets.finish(handle) { $0.decide(outcomes, causes: causes) }
     }
-    for (fragment, error) in done.rejected { onRejected?(fragment, error) }
+    for rejected in done.rejected { onRejected?(rejected) }
     if let models = done.repaired { onRepaired?(models) }
   }
 

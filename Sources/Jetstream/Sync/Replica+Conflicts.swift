@@ -9,6 +9,9 @@ extension Replica {
     /// Nil for an addition as a whole.
     let property: String?
     let reason: Conflict.Reason
+    /// Which fragment of the set it is of, and which one's rejection has led to its own, if it was rejected.
+    var position: Int?
+    var cause: Int?
     /// Who has written what counts instead, as far as anybody has said so.
     var theirAuthor: String?
 
@@ -17,10 +20,13 @@ extension Replica {
     }
   }
 
-  /// The server has decided about a fragment.
-  func noteLost(of fragment: SyncFragment, in set: ChangeSet, by reply: FragmentReply) {
+  /// The server has decided about the fragment at a position of a set.
+  func noteLost(at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?) {
+    let fragment = set.fragments[position]
     func note(_ property: String?, _ reason: Conflict.Reason) {
-      var lost = Lost(set: set, fragment: fragment, property: property, reason: reason)
+      var lost = Lost(
+        set: set, fragment: fragment, property: property, reason: reason, position: position,
+        cause: cause)
       lost.theirAuthor = lost.name.flatMap(overlay.author)
       batch.lost.append(lost)
     }
@@ -42,17 +48,44 @@ extension Replica {
     }
   }
 
-  /// The conflicts, with what counts after the batch.
+  /// A fragment of a decided set.
+  private struct Place: Hashable {
+    let set: UUID
+    let position: Int
+  }
+
+  /// The conflicts, with what counts after the batch. What was rejected because of another fragment is a
+  /// consequence of that one's first conflict, unless something has settled that one since.
   func conflicts(_ lost: [Lost]) -> [Conflict] {
     // What leads back of the set that was looked at last.
     var undo: (set: UUID, changes: [UUID: SyncFragment])?
-    return lost.map { lost in
+    func conflict(_ lost: Lost) -> Conflict {
       if undo?.set != lost.set.id {
         let changes = lost.set.undo.lazy.filter { $0.kind == .change }.map { ($0.uuid, $0) }
         undo = (lost.set.id, Dictionary(changes, uniquingKeysWith: { first, _ in first }))
       }
-      return conflict(lost, before: undo?.changes[lost.fragment.uuid])
+      return self.conflict(lost, before: undo?.changes[lost.fragment.uuid])
     }
+    guard lost.contains(where: { $0.cause != nil }) else { return lost.map(conflict) }
+    func place(_ lost: Lost, _ position: Int?) -> Place? {
+      position.map { Place(set: lost.set.id, position: $0) }
+    }
+    let known = Set(lost.lazy.filter { $0.cause == nil }.compactMap { place($0, $0.position) })
+    var result: [Conflict] = []
+    var causes: [Place: Int] = [:]
+    var consequences: [(cause: Place, lost: Lost)] = []
+    for lost in lost {
+      if let cause = place(lost, lost.cause), known.contains(cause) {
+        consequences.append((cause, lost))
+        continue
+      }
+      if let own = place(lost, lost.position), causes[own] == nil { causes[own] = result.count }
+      result.append(conflict(lost))
+    }
+    for (cause, lost) in consequences {
+      if let at = causes[cause] { result[at].consequences.append(conflict(lost)) }
+    }
+    return result
   }
 
   private func conflict(_ lost: Lost, before: SyncFragment?) -> Conflict {

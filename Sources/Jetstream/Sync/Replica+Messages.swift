@@ -168,12 +168,13 @@ extension Replica {
       message: replies.count == 1
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
+    let replies = isCountRight ? replies : fragments.map { _ in FragmentReply(error: mismatch) }
+    noteRejected(entry.set, replies)
     var outcomes: [ChangeSetHandle.Outcome] = []
     for (position, fragment) in fragments.enumerated() {
-      let reply = isCountRight ? replies[position] : FragmentReply(error: mismatch)
+      let reply = replies[position]
       outcomes.append(ChangeSetHandle.Outcome(reply))
-      if let error = reply.error { batch.rejected.append((fragment, error)) }
-      noteLost(of: fragment, in: entry.set, by: reply)
+      noteLost(at: position, of: entry.set, by: reply, cause: replies.cause(of: position))
       let counts = reply.error == nil && effective == nil
       if fragment.kind == .change {
         for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
@@ -197,7 +198,24 @@ extension Replica {
         ownWrites.accept(entry.set, except: exceptions, at: sequence)
       }
     }
-    if let handle = entry.handle { batch.decided.append((handle, outcomes)) }
+    if let handle = entry.handle {
+      let causes = replies.indices.map { replies.cause(of: $0) }
+      batch.decided.append((handle, outcomes, causes))
+    }
+  }
+
+  /// Notes what the server has rejected, each mistake once.
+  private func noteRejected(_ set: ChangeSet, _ replies: [FragmentReply]) {
+    var places: [Int: Int] = [:]
+    for (at, reply) in replies.enumerated() where reply.error != nil {
+      guard let error = reply.error, replies.cause(of: at) == nil else { continue }
+      places[at] = batch.rejected.count
+      batch.rejected.append(Rejected(fragment: set.fragments[at], error: error))
+    }
+    for at in replies.indices {
+      guard let cause = replies.cause(of: at), let place = places[cause] else { continue }
+      batch.rejected[place].consequences.append(set.fragments[at])
+    }
   }
 
   /// The server has decided what a set does to one property.

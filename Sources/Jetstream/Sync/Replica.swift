@@ -123,8 +123,8 @@ package final class Replica {
   /// Called when a local change set waits to be sent, when held decisions were taken in, and when the
   /// state of the replica may be another one.
   var onPending: (() -> Void)?
-  /// Called with each fragment that the server rejected.
-  var onRejected: ((SyncFragment, WireError) -> Void)?
+  /// Called with each fragment that the server has rejected for itself.
+  var onRejected: ((Rejected) -> Void)?
   /// Called when the server turns out to have another history than the one that we know.
   var onHistoryLost: (() -> Void)?
   /// Called with the models that were not what the server has, once they are.
