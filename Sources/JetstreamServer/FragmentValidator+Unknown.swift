@@ -81,7 +81,7 @@ extension FragmentValidator {
   func rejectedReference(in value: JSONValue, at key: String) -> Problem? {
     var missing: UUID?
     value.forEachUUID { uuid in
-      if memory.wasRejected(uuid), additions[uuid] == nil, scope.model(uuid) == nil {
+      if memory.wasRejected(uuid), additions[uuid] == nil, scope.sharedModel(uuid) == nil {
         missing = uuid
       }
     }

@@ -86,7 +86,9 @@ struct FragmentValidator {
       case .add:
         if additions[fragment.uuid] != nil {
           reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
-        } else if let known = scope.model(fragment.uuid) {
+        } else if let known = scope.model(fragment.uuid),
+          known.wireClassName != name || scope.sharedModel(fragment.uuid) != nil
+        {
           if known.wireClassName == name {
             accepted[at] = Accepted(schema: known.schema, properties: JSONObject())
           } else {
@@ -113,7 +115,7 @@ struct FragmentValidator {
       }
     }
     for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
-      if let model = scope.model(fragment.uuid) {
+      if let model = scope.sharedModel(fragment.uuid) {
         accepted[at] = Accepted(schema: model.schema, properties: JSONObject())
       } else if let added = additions[fragment.uuid], let addition = accepted[added] {
         accepted[at] = Accepted(schema: addition.schema, properties: JSONObject())
@@ -215,7 +217,7 @@ struct FragmentValidator {
     _ uuid: UUID, _ text: String, _ property: ModelSchema.Property
   ) -> Problem? {
     let target: ModelSchema
-    if let model = scope.model(uuid) ?? memory.departed(uuid) {
+    if let model = scope.sharedModel(uuid) ?? memory.departed(uuid) {
       target = model.schema
     } else if let at = additions[uuid], let schema = accepted[at]?.schema {
       target = schema
@@ -272,7 +274,7 @@ struct FragmentValidator {
     for (at, fragment) in fragments.enumerated() where errors[at] == nil {
       for entry in accepted[at]?.operations ?? [:] {
         let uuids = Self.inserted(by: entry.operations)
-        if scope.model(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
+        if scope.sharedModel(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
           open.append(contentsOf: uuids)
         } else {
           held[fragment.uuid, default: []].append(contentsOf: uuids)
@@ -286,7 +288,7 @@ struct FragmentValidator {
           scope.model(key.uuid)?.schema ?? additions[key.uuid].flatMap { accepted[$0]?.schema }
             ?? keptSchema(key.uuid))
       else { continue }
-      if scope.model(key.uuid) != nil || unknownModels.contains(key.uuid) {
+      if scope.sharedModel(key.uuid) != nil || unknownModels.contains(key.uuid) {
         open.append(contentsOf: uuids)
       } else {
         held[key.uuid, default: []].append(contentsOf: uuids)

@@ -30,11 +30,11 @@ extension ScopeHost {
   /// - Parameter asValues: whether the outcome of operations is named instead of them.
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
-    let revived = arrived.filter { $0.scope === scope && !added.contains($0.uuid) }
+    let revived = revived(except: added)
     let returned = returned.filter { !added.contains($0) }.compactMap { scope.unknownModel($0) }
     return revived.map(addition) + returned
       + effective.compactMap { fragment in
-        if let model = scope.model(fragment.uuid) {
+        if let model = scope.sharedModel(fragment.uuid) {
           return SyncFragment(
             fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
             properties: currentValues(of: fragment, in: model, asValues: asValues),
@@ -42,6 +42,11 @@ extension ScopeHost {
         }
         return unknown == .keep ? currentValues(ofUnknown: fragment) : nil
       }
+  }
+
+  /// The models that the submission has brought back without adding them.
+  private func revived(except added: Set<UUID>) -> [ModelObject] {
+    arrived.filter { !added.contains($0.uuid) && scope.sharedModel($0.uuid) === $0 }
   }
 
   /// A fragment about a model that no object stands for, with the values that count.
@@ -89,7 +94,7 @@ extension ScopeHost {
     // What came back to life has the values that it had here.
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
-      correction.doubt(arrived.filter { $0.scope === scope && !added.contains($0.uuid) })
+      correction.doubt(revived(except: added))
       correction.doubt(returned.subtracting(added).compactMap { scope.unknownModel($0) })
     }
     if !submitter.rebases {

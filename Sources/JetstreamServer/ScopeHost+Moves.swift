@@ -76,7 +76,8 @@ extension ScopeHost {
     guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
     var lost: Set<UUID> = []
     for uuid in candidates {
-      guard let model = scope.model(uuid), let move = edits[uuid], !move.targets.isEmpty else {
+      guard let model = scope.sharedModel(uuid), let move = edits[uuid], !move.targets.isEmpty
+      else {
         continue
       }
       if !model.holders.contains(where: move.sources.contains) { lost.insert(uuid) }

@@ -20,9 +20,9 @@ extension ScopeHost {
       guard let entry = check.accepted[at] else { continue }
       var applied = fragment
       applied.properties = entry.properties
-      if submitter.usesOperations, fragment.kind == .add, scope.model(fragment.uuid) != nil {
+      if submitter.usesOperations, fragment.kind == .add, scope.sharedModel(fragment.uuid) != nil {
         applied = addedAgain(applied, entry.schema)
-      } else if let model = scope.model(fragment.uuid) {
+      } else if let model = scope.sharedModel(fragment.uuid) {
         for (key, value) in entry.properties {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
           guard let property = entry.schema?[wireName: key] else {

@@ -118,9 +118,12 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     scope.removeMembershipObserver(self)
   }
 
-  /// A model that has left, and is in no other scope by now.
+  /// A model that has left for the sessions, and is in no other scope by now. A local property of the server
+  /// may still hold it.
   func departed(_ uuid: UUID) -> ModelObject? {
-    departed[uuid].flatMap { $0.model.scope == nil ? $0.model : nil }
+    guard let model = departed[uuid]?.model else { return nil }
+    if model.scope == nil { return model }
+    return model.scope === scope && scope.sharedModel(uuid) == nil ? model : nil
   }
 
   func modelEntered(_ model: ModelObject) {
@@ -133,6 +136,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     departed[model.uuid] = (model, scope.isWritingRemotely ? sequence : sequence + 1)
     if unknown == .keep { leaving.insert(model.uuid) }
   }
+
+  func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
+
+  func modelShared(_ model: ModelObject) { modelEntered(model) }
 
   /// Forgets what every session has seen.
   func forget(upTo horizon: Int) {

@@ -4,10 +4,16 @@ package protocol MembershipObserver: AnyObject {
   func modelLeft(_ model: ModelObject)
   /// The root has another UUID from now on.
   func modelRenamed(_ model: ModelObject)
+  /// A model of the scope that others know is held only by local properties from now on: for them it is gone.
+  func modelWithdrawn(_ model: ModelObject)
+  /// A model of the scope that only local properties held is held by a synced one again.
+  func modelShared(_ model: ModelObject)
 }
 
 extension MembershipObserver {
   package func modelRenamed(_ model: ModelObject) {}
+  package func modelWithdrawn(_ model: ModelObject) {}
+  package func modelShared(_ model: ModelObject) {}
 }
 
 /// The membership observers of one scope, held weakly, in the order in which they came.

@@ -115,7 +115,10 @@ extension Scope {
     guard applying == 0 else { return }
     settleSuspects()
     // What is not shared any more forgets what it was, which a call of `modify` may need yet.
-    if modification == nil { findUnshared() }
+    if modification == nil {
+      findUnshared()
+      findShared()
+    }
     // What others did may be what leads to a model that only we have.
     if !unshared.isEmpty { startCollecting() }
     guard isSealMissed else { return }

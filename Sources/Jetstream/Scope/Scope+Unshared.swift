@@ -1,5 +1,15 @@
-/// Models that only local properties hold: others do not know them.
+import Foundation
+
+/// Models that only local properties hold. For others they do not exist: they are new when a synced property
+/// holds them again, unless others have put them there. What is not new, and in no change set that is still
+/// to be made, is shared.
 extension Scope {
+  /// The model with this UUID, if it is in the scope and others know it, as of the last change set. Cost: O(1).
+  package func sharedModel(_ uuid: UUID) -> ModelObject? {
+    guard let record = record(of: uuid), !record.isNew else { return nil }
+    return record.model
+  }
+
   /// A model of the scope has lost a parent.
   @inline(__always)
   func loosen(_ record: ModelRecord) {
@@ -20,13 +30,49 @@ extension Scope {
         looked.insert(ObjectIdentifier(record)).inserted
       else { continue }
       if !record.isNew {
-        remember(record)
-        record.dropBases()
-        record.isNew = true
+        withdraw(record)
         unshared.append(record)
       }
       // What is new itself may hold what is not.
       record.forEachChild { child, _ in if let below = child.record { open.append(below) } }
+    }
+  }
+
+  private func withdraw(_ record: ModelRecord) {
+    tellWithdrawn(record)
+    remember(record)
+    record.dropBases()
+    record.isNew = true
+  }
+
+  /// Finds the models that only local properties have held, and that others have put where a synced one holds
+  /// them: others know these, and what they hold. Cost: O(n) in the models that only local properties hold.
+  func findShared() {
+    if unshared.isEmpty { return }
+    var open = unshared.filter { $0.scope === self && $0.isNew && isHeldByOthers($0) }
+    if open.isEmpty { return }
+    isWritingRemotely = true
+    while let record = open.popLast() {
+      guard record.isNew else { continue }
+      record.dropBases()
+      record.isNew = false
+      tellShared(record)
+      record.forEachChild { child, index in
+        guard record.schema.properties[index].isSynced, let below = child.record,
+          below.scope === self, below.isNew
+        else { return }
+        open.append(below)
+      }
+    }
+    isWritingRemotely = false
+    unshared.removeAll { !$0.isNew }
+  }
+
+  /// Whether a synced property holds the model that others know, and that was not changed here since.
+  private func isHeldByOthers(_ record: ModelRecord) -> Bool {
+    record.parents.all.contains {
+      $0.isSynced && $0.parent !== record && $0.parent.scope === self
+        && $0.parent.captureScope === self && !$0.parent.isNew && !$0.parent.isChanged($0.index)
     }
   }
 
@@ -37,7 +83,8 @@ extension Scope {
     findUnshared()
     var reachability = Reachability(self, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
-    let candidates = unshared + entered
+    let known = unshared
+    let candidates = known + entered
     unshared = []
     entered = []
     func isHeldBack(_ record: ModelRecord) -> Bool {
@@ -48,14 +95,14 @@ extension Scope {
       if heldBack.insert(ObjectIdentifier(record)).inserted { unshared.append(record) }
       return true
     }
-    for record in candidates where record.isNew && record.scope === self {
-      if !isHeldBack(record) { entered.append(record) }
+    for (at, record) in candidates.enumerated() where record.isNew && record.scope === self {
+      if isHeldBack(record) { continue }
+      entered.append(record)
+      if at < known.count { tellShared(record) }
     }
     for record in changed where !record.bases.isEmpty && record.scope === self {
       guard isHeldBack(record) else { continue }
-      if !record.isNew { remember(record) }
-      record.dropBases()
-      record.isNew = true
+      if record.isNew { record.dropBases() } else { withdraw(record) }
     }
   }
 }

@@ -340,6 +340,18 @@ public final class Scope: TickClient {
   /// Whether anybody is told about models that come and go.
   var hasMembershipObservers: Bool { !membershipObservers.isEmpty }
 
+  /// Others do not have a model any more that goes on being in the scope.
+  func tellWithdrawn(_ record: ModelRecord) {
+    guard !membershipObservers.isEmpty, let model = record.model else { return }
+    membershipObservers.forEach { $0.modelWithdrawn(model) }
+  }
+
+  /// Others have a model again, or are told of it with the next change set.
+  func tellShared(_ record: ModelRecord) {
+    guard !membershipObservers.isEmpty, let model = record.model else { return }
+    membershipObservers.forEach { $0.modelShared(model) }
+  }
+
   /// Tells `observer` about models that come and go from here on. It is held weakly.
   package func addMembershipObserver(_ observer: any MembershipObserver) {
     membershipObservers.add(observer)

@@ -321,4 +321,9 @@ extension Replica: MembershipObserver {
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
   package func modelLeft(_ model: ModelObject) { graveyard.insert(model) }
+
+  /// What a local property still holds counts as gone, and as back, like what is in no tree.
+  package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
+
+  package func modelShared(_ model: ModelObject) { modelEntered(model) }
 }

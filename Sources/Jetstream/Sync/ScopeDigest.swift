@@ -52,8 +52,6 @@ package final class ScopeDigest {
   /// Cost: O(values) of the models that have changed since the last call, and of all for the first time.
   package func total(budget: Int = 2_000) -> Total? {
     guard scope.unknown == nil else { return nil }
-    // Towards others these have left, which no change set says.
-    for record in scope.unshared where entries[record.uuid] != nil { stale.insert(record.uuid) }
     var left = budget
     while left > 0, let uuid = stale.popFirst() {
       update(uuid)
@@ -136,6 +134,10 @@ extension ScopeDigest: MembershipObserver {
   package func modelEntered(_ model: ModelObject) { stale.insert(model.uuid) }
 
   package func modelLeft(_ model: ModelObject) { stale.insert(model.uuid) }
+
+  package func modelWithdrawn(_ model: ModelObject) { stale.insert(model.uuid) }
+
+  package func modelShared(_ model: ModelObject) { stale.insert(model.uuid) }
 
   /// Whatever refers to it says another name, too.
   package func modelRenamed(_ model: ModelObject) {
