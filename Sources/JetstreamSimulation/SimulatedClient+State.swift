@@ -27,40 +27,45 @@ extension SimulatedClient {
     if toldState?.told(at: state.oldestPendingAge) != state {
       wrong.append("it is \(state), but what was told last is \(toldState as Any)")
     }
-    return wrong + (mayBeWronglyPending ? wrongPending(among: scope.fullState()) : [])
+    return wrong + wrongPending()
+  }
+
+  /// Models that should be pending, and are not; or the other way round. Looks at the whole scope only if that may
+  /// find something.
+  private func wrongPending() -> [String] {
+    let undecided = undecidedModels
+    return mayBeWronglyPending(undecided) ? wrongPending(undecided, among: scope.fullState()) : []
   }
 
   /// The models of which something was changed in sets that are not decided.
-  private var undecidedModels: Set<UUID> {
-    // The root has another name in sets that were made before the first state.
-    var touched: Set<UUID> = []
+  var undecidedModels: Set<UUID> {
+    var models: Set<UUID> = []
     for set in sets {
       for intent in set.intents {
+        // The root has another name in sets that were made before the first state.
         let uuid = intent.uuid == ownRoot ? scope.root?.uuid : intent.model
-        if let uuid { touched.insert(uuid) }
+        if let uuid { models.insert(uuid) }
       }
     }
-    return touched
+    return models
   }
 
-  /// False if ``wrongPending(among:)`` finds nothing, for sure: what is looked at is not the whole scope, but only the
-  /// models that should be pending, and those of which the engine says so.
-  var mayBeWronglyPending: Bool {
+  /// False if ``wrongPending(_:among:)`` finds nothing in the full state, for sure: asks only about the models that
+  /// should be pending, and looks for others where the engine keeps what is.
+  func mayBeWronglyPending(_ undecided: Set<UUID>) -> Bool {
     if scope.hasCollectedChanges { return false }
-    let touched = undecidedModels
-    let arePending = touched.allSatisfy { uuid in
-      scope.model(uuid).map(engine.isPending) ?? true
+    for uuid in undecided {
+      if let model = scope.model(uuid), !engine.isPending(model) { return true }
     }
-    return !arePending || !engine.pendingModels(of: scope).isSubset(of: touched)
+    return engine.mayHavePending(in: scope, besides: undecided)
   }
 
-  /// Models of the full state that should be pending, and are not; or the other way round.
-  func wrongPending(among models: [SyncFragment]) -> [String] {
+  /// The models of a full state of which the engine says something else than that `undecided` are pending.
+  func wrongPending(_ undecided: Set<UUID>, among models: [SyncFragment]) -> [String] {
     if scope.hasCollectedChanges { return [] }
-    let touched = undecidedModels
     return models.compactMap { fragment in
       guard let model = scope.model(fragment.uuid) else { return nil }
-      let should = touched.contains(fragment.uuid)
+      let should = undecided.contains(fragment.uuid)
       let isPending = engine.isPending(model)
       return isPending == should
         ? nil

@@ -156,7 +156,7 @@ extension SimulationRun {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
       let models = client.scope.fullState()
-      for problem in client.wrongPending(among: models) {
+      for problem in client.wrongPending(client.undecidedModels, among: models) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
       // What has the same bytes unsorted has the same canonical form.

@@ -138,7 +138,7 @@ extension SimulationRun {
     accept(
       set, of: client, sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),
-      effective.map { PlainJSON($0.json.text.utf8) ?? .null })
+      effective.map { PlainJSON($0) })
   }
 
   private func accept(

@@ -111,7 +111,7 @@ final class SubmittedSet: CustomStringConvertible {
     self.place = place
     self.id = id
     intents = fragments.map { fragment in
-      let json = PlainJSON(fragment.json.text.utf8) ?? .null
+      let json = PlainJSON(fragment)
       return Intent(
         uuid: json["uuid"]?.text ?? "", model: fragment.uuid,
         className: json["clsName"]?.text ?? "",
@@ -144,6 +144,13 @@ final class SubmittedSet: CustomStringConvertible {
 }
 
 extension PlainJSON {
+  /// Reads a fragment as it is written.
+  init(_ fragment: SyncFragment) {
+    var bytes: [UInt8] = []
+    fragment.write(to: &bytes)
+    self = PlainJSON(bytes) ?? .null
+  }
+
   /// The model that a step of a collection is about.
   var element: String? { (self["insert"] ?? self["remove"] ?? self["move"])?.text }
 }
