@@ -81,7 +81,7 @@ public struct Simulation: Sendable {
         events: events, trace: run.trace)
     }
     return SimulationOutcome(
-      failure: failure, trace: run.trace, digest: run.digest, virtualTime: run.now)
+      failure: failure, trace: run.trace, digest: run.digest, virtualTime: run.now, events: steps)
   }
 }
 
@@ -108,6 +108,8 @@ public struct SimulationOutcome: Sendable {
   public let digest: UInt64
   /// How much time has passed in the run.
   public let virtualTime: Duration
+  /// The number of events that have happened and were checked, with the rest at the end.
+  public let events: Int
 }
 
 /// What is wrong in a run, with what leads there.

@@ -31,12 +31,14 @@ struct Simulate {
     let start = clock.now
     var failed: [UInt64] = []
     var count = 0
+    var events = 0
     var virtual: Duration = .zero
     for offset in 0..<UInt64(options.seeds) {
       let seed = options.first + offset
       let simulation = Simulation(seed: seed, configuration: options.configuration)
       let outcome = simulation.run(traced: options.isTraced)
       count += 1
+      events += outcome.events
       virtual += outcome.virtualTime
       if options.isTraced {
         for line in outcome.trace { say(line) }
@@ -55,15 +57,18 @@ struct Simulate {
       }
     }
     let seconds = (clock.now - start) / .seconds(1)
-    let rate = Double(count) / max(seconds, 0.001)
     say(
       "\(options.configuration.name): \(count) seeds from \(options.first), "
         + "\(options.configuration.steps) events with \(options.configuration.clients) clients each, "
         + "\(Int(virtual / .seconds(1))) s of virtual time; \(failed.count) failures")
-    say(String(format: "%.1f s, %.1f seeds per second", seconds, rate))
     if !failed.isEmpty {
       say("failing seeds: " + failed.map(String.init).joined(separator: " "))
     }
+    let perSecond = 1 / max(seconds, 0.001)
+    say(
+      String(
+        format: "%.1f s, %.1f seeds and %.0f events per second", seconds,
+        Double(count) * perSecond, Double(events) * perSecond))
     return failed.isEmpty
   }
 }
