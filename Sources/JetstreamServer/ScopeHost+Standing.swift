@@ -56,6 +56,11 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)]?.departed.count
   }
 
+  /// About how many bytes of its last change sets a scope keeps; for tests.
+  package func streamBytes(of scope: Scope) -> Int? {
+    hosts[ObjectIdentifier(scope)]?.stream.bytes
+  }
+
   /// Of how many clients a scope remembers what it has decided; for tests.
   package func rememberedClients(of scope: Scope) -> Int? {
     hosts[ObjectIdentifier(scope)]?.clients.count

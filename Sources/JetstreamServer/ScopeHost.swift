@@ -77,7 +77,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
-  init(scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: Int) {
+  init(
+    scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: ScopeStream.Limit
+  ) {
     self.scope = scope
     self.epoch = epoch
     self.unknown = unknown

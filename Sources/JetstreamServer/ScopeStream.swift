@@ -21,18 +21,40 @@ struct StreamItem {
   let newcomers: Set<UUID>
 }
 
-/// The newest part of a scope's order, for clients that were away.
+/// The newest part of a scope's order, for clients that were away. One that asks for more gets the full state.
 struct ScopeStream {
-  private var items: [StreamItem] = []
-  /// How many items are kept.
-  let limit: Int
+  /// How much is kept at least; at most twice as much.
+  struct Limit {
+    let sets: Int
+    /// Of the change sets on the wire, roughly. The last set is kept whatever its size is.
+    let bytes: Int
+  }
 
-  init(limit: Int) { self.limit = limit }
+  private var items: [StreamItem] = []
+  private var sizes: [Int] = []
+  /// About how many bytes the items take.
+  private(set) var bytes = 0
+  let limit: Limit
+
+  init(limit: Limit) { self.limit = limit }
 
   mutating func append(_ item: StreamItem) {
+    let size = item.roughSize
     items.append(item)
+    sizes.append(size)
+    bytes += size
     // By halves, so that it costs nothing worth mentioning for each.
-    if items.count > 2 * limit { items.removeFirst(items.count - limit) }
+    if items.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
+  }
+
+  private mutating func trim() {
+    var excess = 0
+    while excess < items.count - 1, items.count - excess > limit.sets || bytes > limit.bytes {
+      bytes -= sizes[excess]
+      excess += 1
+    }
+    items.removeFirst(excess)
+    sizes.removeFirst(excess)
   }
 
   /// All that is known, in order.
@@ -48,6 +70,13 @@ struct ScopeStream {
       return nil
     }
     return items[(sequence + 1 - first.sequence)...]
+  }
+}
+
+extension StreamItem {
+  /// About how many bytes it takes.
+  fileprivate var roughSize: Int {
+    fragments.reduce(0) { $0 + $1.roughSize } + (whole ?? []).reduce(0) { $0 + $1.roughSize }
   }
 }
 

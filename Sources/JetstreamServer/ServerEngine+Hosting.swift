@@ -48,7 +48,8 @@ extension ServerEngine {
   func hostedScope(_ scope: Scope) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     let host = ScopeHost(
-      scope: scope, epoch: hooks.makeEpoch(), streamLimit: configuration.streamLimit)
+      scope: scope, epoch: hooks.makeEpoch(),
+      streamLimit: .init(sets: configuration.streamLimit, bytes: configuration.streamBytes))
     hosts[ObjectIdentifier(scope)] = host
     host.onLocalChanges = { [weak self, unowned host] item in
       guard let self else { return }

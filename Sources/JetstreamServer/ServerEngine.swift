@@ -32,8 +32,11 @@ package final class ServerEngine {
     /// Of how many clients each scope remembers, at least, how it has decided their sets; more if more have
     /// sessions.
     package var rememberedClients = 100_000
-    /// How many of its last change sets each scope can tell a client that was away, at least.
+    /// How many of its last change sets each scope can tell a client that was away, at least, unless they take
+    /// more than ``streamBytes``. A client that has missed more gets the full state.
     package var streamLimit = 4096
+    /// About how many bytes of these sets are kept, at least.
+    package var streamBytes = 16 << 20
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
 

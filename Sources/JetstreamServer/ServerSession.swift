@@ -44,9 +44,11 @@ final class ServerSession {
     /// Up to which number the client was told of its own sets that were decided in an earlier session.
     var ownUpTo = 0
 
-    /// Up to where nothing has to be remembered for it. Who does not want to be told, for however long, is told
-    /// the whole state when that is too long.
-    var seen: Int { limit == nil ? proven : max(proven, host.stream.start ?? 0) }
+    /// The sequence up to which nothing has to be remembered for it. A client that does not want to be told, or
+    /// does not acknowledge what it is told, for longer than the stream goes back, gets the full state.
+    var seen: Int {
+      limit == nil && !isBehind ? proven : max(proven, host.stream.start ?? 0)
+    }
 
     init(host: ScopeHost, client: UUID?) {
       (self.host, self.client) = (host, client)

@@ -52,6 +52,9 @@ extension ClientEngine {
     /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
     /// what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
+    /// How much of what comes for a paused scope is kept until it goes on. What is beyond that is asked for
+    /// again then, from a server of version 2.
+    package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
     package var dateForm = DateForm.seconds
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2

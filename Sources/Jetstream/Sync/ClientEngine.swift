@@ -146,6 +146,7 @@ package final class ClientEngine {
     replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
     replica.version = version
+    replica.heldLimit = configuration.pausedLimit
     return replica
   }
 

@@ -38,8 +38,10 @@ package struct OwnWrites {
   private var indexedCount = 0
   /// The last write of each property, as far as nobody else has written it since.
   private var writes: [PropertyKey: Write] = [:]
-  /// Sets that are known to count, but not where, since something of others was taken in last.
+  /// Sets that are known to count, but not where, since something of others was taken in last: the last ones,
+  /// within the same limit.
   private var unplaced: [Entry] = []
+  private var unplacedBytes = 0
 
   /// A set counts.
   ///
@@ -57,22 +59,33 @@ package struct OwnWrites {
             PropertyKey(uuid: set.fragments[at].uuid, name: $0.key)
           }
         })
-    guard let sequence else { return unplaced.append(Entry(set, at: 0, properties: properties)) }
+    guard let sequence else {
+      unplaced.append(Entry(set, at: 0, properties: properties))
+      unplacedBytes += Self.size(of: set)
+      if unplaced.count > 2 * Self.limit.sets || unplacedBytes > 2 * Self.limit.bytes {
+        unplaced.removeFirst(Self.excess(of: unplaced, &unplacedBytes))
+      }
+      return
+    }
     entries.append(Entry(set, at: sequence, properties: properties))
     bytes += Self.size(of: set)
     // By halves, so that it costs nothing worth mentioning for each.
     if entries.count > 2 * Self.limit.sets || bytes > 2 * Self.limit.bytes { trim() }
   }
 
-  /// Forgets the oldest, but not the last one.
-  private mutating func trim() {
+  /// How many entries, the oldest ones, are beyond the limit; never the last one.
+  private static func excess(of entries: [Entry], _ bytes: inout Int) -> Int {
     var excess = 0
-    while excess < entries.count - 1,
-      entries.count - excess > Self.limit.sets || bytes > Self.limit.bytes
-    {
-      bytes -= Self.size(of: entries[excess].set)
+    while excess < entries.count - 1, entries.count - excess > limit.sets || bytes > limit.bytes {
+      bytes -= size(of: entries[excess].set)
       excess += 1
     }
+    return excess
+  }
+
+  /// Forgets the oldest, but not the last one.
+  private mutating func trim() {
+    let excess = Self.excess(of: entries, &bytes)
     entries.removeFirst(excess)
     indexedCount = max(0, indexedCount - excess)
     let first = entries[0].sequence
@@ -87,6 +100,9 @@ package struct OwnWrites {
   private static func size(of set: ChangeSet) -> Int {
     set.fragments.reduce(0) { $0 + $1.roughSize }
   }
+
+  /// How many sets are kept; for tests.
+  package var count: Int { entries.count + unplaced.count }
 
   /// What another process has to know.
   var remaining: [Entry] {
@@ -104,6 +120,7 @@ package struct OwnWrites {
     self.entries = entries.filter { $0.sequence > 0 }
     bytes = self.entries.reduce(0) { $0 + Self.size(of: $1.set) }
     unplaced = entries.filter { $0.sequence == 0 }
+    unplacedBytes = unplaced.reduce(0) { $0 + Self.size(of: $1.set) }
   }
 
   /// Somebody else has written properties, having seen everything up to a place of the order; all of it if
@@ -111,7 +128,7 @@ package struct OwnWrites {
   mutating func overwrite(
     by fragments: [SyncFragment], seen: Int?
   ) -> [(name: PropertyKey, mine: Write, theirs: JSONValue)] {
-    unplaced = []
+    (unplaced, unplacedBytes) = ([], 0)
     if entries.isEmpty { return [] }
     indexAll()
     var lost: [(name: PropertyKey, mine: Write, theirs: JSONValue)] = []

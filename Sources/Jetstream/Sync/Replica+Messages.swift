@@ -4,8 +4,8 @@ import Foundation
 extension Replica {
   /// Takes message number `index` into the batch; while the scope is paused, it waits.
   func receive(_ message: Incoming, index: Int) {
-    guard !scope.isIncomingPaused, !isHolding, held.isEmpty else {
-      held.append((index, message))
+    guard !scope.isIncomingPaused, !isHolding, held.isEmpty, !dropsHeld else {
+      hold(message, index: index)
       // What the server says of our own is known, although its place is not taken in.
       if case .reply(let messageIndex, let replies, _, _) = message {
         noteDecision(of: messageIndex, replies)
@@ -14,6 +14,30 @@ extension Replica {
     }
     handle(message)
   }
+
+  /// Keeps a message until the scope goes on.
+  ///
+  /// Until then a server of version 2 is not told that it was received, so that it does not forget what the
+  /// client may have to be told again; but the other scopes of the session depend on that, too. So beyond a
+  /// limit others' changes are dropped, here and when they come, and the server is asked not to send any more
+  /// (``nextTell``). When the scope goes on it is asked for everything since ``position``, and nothing that comes
+  /// before its answer is taken in. Answers to own change sets are kept: the client knows of these decisions.
+  /// A server of version 1 cannot be asked for less: it keeps what is not acknowledged.
+  private func hold(_ message: Incoming, index: Int) {
+    if dropsHeld, message.comesAgain { return }
+    held.append((index, message))
+    heldBytes += message.roughSize
+    guard version > 1, !dropsHeld, hasBase, position != nil,
+      held.count > heldLimit.messages || heldBytes > heldLimit.bytes
+    else { return }
+    dropsHeld = true
+    held.removeAll { $0.message.comesAgain }
+    heldBytes = held.reduce(0) { $0 + $1.message.roughSize }
+    hasMissed = true
+  }
+
+  /// The session is gone, or what was held is taken in.
+  func forgetHeld() { (held, heldBytes, dropsHeld) = ([], 0, false) }
 
   /// Whether a message of this index carried a set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
@@ -24,10 +48,11 @@ extension Replica {
     guard !scope.isIncomingPaused, !isHolding else { return }
     // What was changed until now was changed without knowing what is taken in next.
     scope.sealChanges()
-    let messages = held
-    held = []
+    let (messages, hasDropped) = (held, dropsHeld)
+    forgetHeld()
     for (_, message) in messages { handle(message) }
     finishBatch()
+    if hasDropped { (isTaking, hasMissed) = (false, true) }
     onPending?()
   }
 
@@ -229,6 +254,27 @@ extension Replica {
     } else {
       touch(name, className: className)
       overlay.decide(set: number, key: name, isAccepted: isAccepted)
+    }
+  }
+}
+
+extension Replica.Incoming {
+  /// Whether the server tells it again when it is asked for what was missed.
+  fileprivate var comesAgain: Bool {
+    switch self {
+    case .sync, .repair: true
+    case .reply, .standing, .state: false
+    }
+  }
+
+  /// About how many bytes it takes.
+  fileprivate var roughSize: Int {
+    switch self {
+    case .sync(let fragments, _, _, _), .repair(let fragments, _), .state(let fragments, _, _, _):
+      fragments.reduce(0) { $0 + $1.roughSize }
+    case .reply(_, let replies, _, let effective):
+      replies.count * 16 + (effective ?? []).reduce(0) { $0 + $1.roughSize }
+    case .standing: 0
     }
   }
 }

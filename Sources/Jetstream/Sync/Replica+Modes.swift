@@ -18,7 +18,7 @@ extension Replica {
   ///
   /// The exchange asks behind the sets that it has sent, so that they are in what it is told.
   var nextTell: ScopeFetch.Tell? {
-    let isLive = mode == .realtime
+    let isLive = mode == .realtime && !dropsHeld
     if needsState { return isLive ? .everything : .missed }
     guard hasState else { return nil }
     if round?.isAsked == false, hasSentRound {

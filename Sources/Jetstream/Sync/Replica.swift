@@ -116,6 +116,12 @@ package final class Replica {
   var unsafeDecisions: [(record: Int, decided: Int)] = []
   /// What has come while the scope is paused.
   var held: [(index: Int, message: Incoming)] = []
+  /// About how many bytes it takes, and how much of it is kept.
+  var heldBytes = 0
+  var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
+  /// True from when too much has come while the scope is paused until it goes on: others' changes are dropped,
+  /// and asked for again then.
+  var dropsHeld = false
   /// What the scope comes to, once the server has said what it should.
   var digest: ScopeDigest?
   /// How often the server has sent what was wrong without that all was right then.
@@ -287,7 +293,7 @@ package final class Replica {
   func sessionEnded() {
     scopeIndex = nil
     hasState = false
-    held = []
+    forgetHeld()
     stateStanding = nil
     stateParts = []
     asked = nil

@@ -58,7 +58,7 @@ extension Replica {
       mode: mode, connection: connection, pendingCount: pending.count, decidedCount: decidedCount,
       unsentCount: pending.count - sentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
-      isUpToDate: connection == .online && hasState && held.isEmpty
+      isUpToDate: connection == .online && hasState && held.isEmpty && !dropsHeld
         && stateStanding == nil && reached >= target,
       stall: storageProblem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))

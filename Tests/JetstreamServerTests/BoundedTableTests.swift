@@ -1,0 +1,113 @@
+import Foundation
+@testable import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Tables that have a bound", .paced)
+struct BoundedTableTests {
+  @Test(
+    "A scope keeps so many bytes of its last sets; a client that has missed more gets the state")
+  func streamBytes() throws {
+    var configuration = ServerEngine.Configuration()
+    configuration.streamBytes = 10_000
+    let world = InMemoryWorld(configuration: configuration)
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    let link = try #require(client.link)
+    world.cut(link)
+    client.wantsOnline = false
+    world.server.advance(to: world.now + .seconds(3600))
+    for number in 0..<100 {
+      world.canvas.name = String(repeating: "x", count: 1000) + "\(number)"
+      world.scope.flush()
+    }
+    #expect(world.server.streamBytes(of: world.scope).map { $0 <= 20_000 } == true)
+    client.wantsOnline = true
+    world.settle()
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(client.scope.conflicts.isEmpty)
+  }
+
+  @Test("A paused scope keeps so many messages, holds up no other scope, and misses nothing")
+  func paused() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.pausedLimit = .init(messages: 20, bytes: 1 << 20)
+    let world = InMemoryWorld()
+    let otherCanvas = Canvas()
+    let other = Scope(name: "Other", root: otherCanvas, ticker: world.serverTicker)
+    world.moreScopes["Other"] = other
+    world.server.host(other)
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    let second = Scope(name: "Other", root: Canvas(), ticker: client.ticker)
+    client.engine.fetch(second, params: [:], now: world.now) { _ in }
+    world.settle()
+    client.scope.pauseIncoming()
+    client.canvas.likes += 1
+    client.canvas.shapes.append(Shape())
+    for number in 0..<200 {
+      world.canvas.likes += 1
+      world.canvas.name = "\(number)"
+      otherCanvas.likes += 1
+      other.flush()
+      world.exchange()
+      if number.isMultiple(of: 50) { world.pass(1) }
+    }
+    client.canvas.likes += 1
+    world.pass(30)
+    #expect(client.engine.heldCount <= 30)
+    #expect((second.root as? Canvas)?.likes == 200, "the other scope goes on")
+    #expect(client.canvas.likes == 2)
+    client.scope.resumeIncoming()
+    world.settle()
+    #expect(client.canvas.likes == 202 && client.canvas.shapes.count == 1)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(client.engine.state(of: client.scope)?.isSynced == true)
+    // It goes on being told.
+    world.canvas.name = "after"
+    world.settle()
+    #expect(client.canvas.name == "after" && client.scope.conflicts.isEmpty)
+  }
+
+  @Test("A session that ends while too much is held begins the next one as any other")
+  func pausedSessionLoss() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.pausedLimit = .init(messages: 5, bytes: 1 << 20)
+    let world = InMemoryWorld()
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.settle()
+    client.scope.pauseIncoming()
+    for _ in 0..<20 {
+      world.canvas.likes += 1
+      world.exchange()
+    }
+    world.cut(try #require(client.link))
+    world.server.advance(to: world.now + .seconds(3600))
+    for _ in 0..<20 {
+      world.canvas.likes += 1
+      world.pass(1)
+    }
+    client.scope.resumeIncoming()
+    world.settle()
+    #expect(client.canvas.likes == 40)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("Own sets that count somewhere unknown are kept within the limit, the last ones")
+  func unplaced() {
+    var writes = OwnWrites()
+    let uuid = UUID()
+    for number in 0..<2000 {
+      let fragment = SyncFragment(
+        .change, uuid: uuid, className: "Canvas",
+        properties: ["name": .integer(Int64(number)), "likes": .integer(Int64(number))])
+      writes.accept(ChangeSet(fragments: [fragment], undo: []), except: [], at: nil)
+    }
+    #expect(writes.count <= 512)
+    let last = writes.takeUnplaced()
+    #expect(last.count == 2)
+    #expect(last.allSatisfy { $0.1.fragment.properties[$0.key] == .integer(1999) })
+  }
+}
