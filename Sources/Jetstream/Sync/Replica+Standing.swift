@@ -30,7 +30,8 @@ extension Replica {
     }
     guard standing.resumes else { return stateStanding = standing }
     beginBatch()
-    for (at, decision) in decided(by: standing) {
+    for decision in decided(by: standing) {
+      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
       // A frame of a process that is gone may have brought the set when this one had its session: then it was
       // told as if it was another one's, and its place is taken in.
       if decision.sequence ?? 0 <= position?.sequence ?? 0 {
@@ -62,21 +63,20 @@ extension Replica {
     stateStanding = nil
     beginBatch()
     // Whatever was accepted is part of the state.
-    for (at, decision) in decided(by: standing) {
+    for decision in decided(by: standing) {
+      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
       conclude(at, decision.fragmentReplies, effective: [])
     }
     noteHistory(of: standing)
     position = standing.position
   }
 
-  /// The pending sets that the server has decided, the last one first, so that places stay right.
-  private func decided(
-    by standing: ScopeStanding
-  ) -> [(at: Int, decision: ScopeStanding.Decision)] {
+  /// Returns the decisions about the pending sets that the server has decided, in the order of the sets' numbers: of
+  /// two sets that write the same property, the later one is the last write.
+  private func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
-    return pending.indices.reversed().compactMap { at in
-      let entry = pending[at]
+    return pending.compactMap { entry in
       guard entry.number <= standing.decided else { return nil }
       let accepted = entry.set.fragments.map { _ in FragmentReply() }
       var decision =
@@ -86,7 +86,7 @@ extension Replica {
       if decision.fragmentReplies.isEmpty, decision.sequence != nil {
         decision.fragmentReplies = accepted
       }
-      return (at, decision)
+      return decision
     }
   }
 
@@ -109,7 +109,8 @@ extension Replica {
   private func discardPending() {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
-    for at in pending.indices.reversed() where pending[at].decision == nil {
+    for number in pending.filter({ $0.decision == nil }).map(\.number) {
+      guard let at = pending.firstIndex(where: { $0.number == number }) else { continue }
       let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
       conclude(at, replies, effective: nil)
     }

@@ -1,0 +1,51 @@
+import Foundation
+import Jetstream
+import Testing
+
+/// After a restart a server tells at once how it has decided all sets of a client, with its full state.
+@Suite("Decisions that come with a full state")
+struct DecisionOrderTests {
+  private let server = ScriptedServer()
+  private let first = ScopePosition(epoch: "one", sequence: 1)
+
+  /// Two sets write the name; the server has taken both, and answers with a full state in which it is `name`.
+  private func decideBoth(name: JSONValue) {
+    server.joinAtPosition(first)
+    for name in ["older", "newer"] {
+      server.canvas.name = name
+      server.scope.flush()
+    }
+    server.loseSession()
+    let fetch = server.takeSent().last { if case .scopeFetch = $0 { true } else { false } }
+    var standing = ScopeStanding(
+      position: ScopePosition(epoch: "one", sequence: 40), decided: 2,
+      decisions: [
+        .init(number: 1, fragmentReplies: [FragmentReply()], sequence: 2),
+        .init(number: 2, fragmentReplies: [FragmentReply()], sequence: 3),
+      ])
+    standing.resumes = false
+    let root = server.scope.root!.uuid
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 1, replyTo: fetch?.index ?? 0, scopeIndex: 0, standing: standing)),
+      .scopeState(
+        ScopeState(
+          index: 2, scopeIndex: 0, rootUUID: root,
+          fragments: [
+            SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": name])
+          ])))
+  }
+
+  @Test("The last of two writes is the one that others have overwritten")
+  func overwritten() {
+    decideBoth(name: "theirs")
+    #expect(server.scope.conflicts.items.map(\.mine) == [.value("newer")])
+    #expect(server.scope.conflicts.items.first?.theirs == "theirs")
+  }
+
+  @Test("A state that shows the last of two writes has overwritten neither")
+  func kept() {
+    decideBoth(name: "newer")
+    #expect(server.scope.conflicts.isEmpty && server.engine.pendingCount == 0)
+  }
+}
