@@ -149,6 +149,10 @@ public final class Client {
   /// Syncs `scope`, whose name the server knows, from now on: its content becomes the server's, and
   /// its changes go to the server, when `mode` says so. Returns when the server's state was applied.
   ///
+  /// If the server refuses the scope with a retry time, the client asks again, and this goes on waiting:
+  /// ``SyncState/Stall/refused(_:)`` tells why. So it is when a server refuses a scope later that it has granted
+  /// before; what is changed meanwhile is pending.
+  ///
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
   /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
   /// if the session ends meanwhile, and ``SyncError/invalidReply(_:)`` if the state does not fit the

@@ -92,7 +92,7 @@ extension ClientEngine {
       for replica in replicas { replica.version = version }
       becomeOnline()
       report(.sessionCreated(token: token))
-      for replica in replicas { send(fetch: replica) }
+      fetchMissing()
     }
   }
 
@@ -121,9 +121,7 @@ extension ClientEngine {
     }
     if state == .resuming, ping.resendMissing {
       becomeOnline()
-      for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
-        send(fetch: replica)
-      }
+      fetchMissing()
     }
   }
 
@@ -135,13 +133,11 @@ extension ClientEngine {
     switch reply.result {
     case .success(let index):
       replica.scopeIndex = index
+      replica.refusal = nil
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }
-    case .failure(let error):
-      leave(replica, "\(error)")
-      replicas.removeAll { $0 === replica }
-      complete(replica, .failure(.scopeDenied(replica.scope.name, error)))
+    case .failure(let error): handle(error, refusing: replica)
     }
   }
 

@@ -266,7 +266,7 @@ package final class ClientEngine {
 
   /// When ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
-    ([pingDue, silenceDue, retryDue, handshakeDue, deferral?.until]
+    ([pingDue, silenceDue, retryDue, handshakeDue, deferral?.until, refetchDue]
       + replicas.map { $0.pollDue }).lazy.compactMap { $0 }.min()
   }
 
@@ -284,6 +284,7 @@ package final class ClientEngine {
       transmit([acknowledgement(of: knowledge)])
       schedulePing()
     }
+    if let due = refetchDue, due <= now { fetchMissing() }
     if let until = deferral?.until, until <= now { reconsider(now: now) }
     poll()
   }

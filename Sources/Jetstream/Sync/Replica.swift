@@ -50,6 +50,8 @@ package final class Replica {
   var position: ScopePosition?
   /// When what happens is sent and taken in.
   var mode = SyncMode.realtime
+  /// The server's refusal of the scope, while it has said "not now" to the last fetch.
+  var refusal: ClientEngine.Refusal?
   /// What the server was asked for last in this session.
   var asked: ScopeFetch.Tell?
   /// Whether the server tells everything behind ``position``. What it tells otherwise is left out: it is asked

@@ -10,6 +10,9 @@ public struct SyncState: Sendable, Hashable {
     case incomingPaused
     /// The app has said that the network is not to be used now; see ``Client/permission``.
     case deferred
+    /// The server has refused the scope for now, for this reason. The client asks again by itself; until the server
+    /// grants the scope, changes stay pending.
+    case refused(String)
     /// What was changed cannot be written to the log, for this reason; another attempt follows, and nothing
     /// is sent before.
     case storage(String)
@@ -105,7 +108,12 @@ extension ClientEngine {
       result.stall = result.stall ?? .deferred
     case .connecting, .waiting:
       if let problem { result.stall = result.stall ?? .connectionLost(problem) }
-    case .online: if isDeferred(replica) { result.stall = result.stall ?? .deferred }
+    case .online:
+      if let refusal = replica.refusal {
+        result.stall = result.stall ?? .refused(refusal.error.message)
+      } else if isDeferred(replica) {
+        result.stall = result.stall ?? .deferred
+      }
     case .resting: break
     }
     return result

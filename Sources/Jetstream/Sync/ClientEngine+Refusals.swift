@@ -1,0 +1,57 @@
+/// Scopes that a server refuses.
+///
+/// A refusal with a retry time is "not now": the client waits and asks again, and keeps the scope with everything that
+/// is pending. So is any refusal of a scope of which this replica has had a state: a server that has just been started
+/// may not know the scope yet, and ending the subscription would lose what is changed from then on. Any other refusal
+/// ends the subscription, and ``Client/fetch(_:params:mode:isolation:)`` throws it.
+extension ClientEngine {
+  /// A server's "not now".
+  struct Refusal {
+    let error: WireError
+    /// The number of refusals in a row before this one.
+    var repetitions = 0
+    /// When the client asks again.
+    var retryDue: Duration
+  }
+
+  /// The server has refused a scope.
+  func handle(_ error: WireError, refusing replica: Replica) {
+    let name = replica.scope.name
+    guard error.retryAfter != nil || replica.hasBase else {
+      leave(replica, "\(error)")
+      replicas.removeAll { $0 === replica }
+      return complete(replica, .failure(.scopeDenied(name, error)))
+    }
+    let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
+    // Clients that were all refused at one time do not all come back at one time.
+    let asked = (error.retryAfter ?? .zero) * (1 + 0.1 * random())
+    let delay = max(configuration.backoff.delay(failure: repetitions, random: random()), asked)
+    replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
+    // What was sent under an earlier grant of this session is sent again under the next one.
+    if replica.scopeIndex != nil { replica.sessionEnded() }
+    let round = replica.round
+    replica.round = nil
+    schedulePoll(of: replica)
+    report(.skipped("scope \(name) is refused for now: \(error); asking again in \(delay)"))
+    reportStates()
+    round?.finish(.failure(.scopeDenied(name, error)))
+  }
+
+  /// Asks again for the scopes whose retry time has come. In a session that does not have them yet, those that were
+  /// never refused are asked for at once.
+  func fetchMissing() {
+    guard state == .online else { return }
+    for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
+      if let due = replica.refusal?.retryDue, due > now { continue }
+      send(fetch: replica)
+    }
+  }
+
+  /// When ``fetchMissing()`` has something to do next; nil if there is nothing to wait for.
+  var refetchDue: Duration? {
+    guard state == .online else { return nil }
+    return replicas.compactMap { replica in
+      isFetching(replica) || replica.scopeIndex != nil ? nil : replica.refusal?.retryDue
+    }.min()
+  }
+}
