@@ -20,8 +20,17 @@ extension ScopeHost {
       guard let entry = check.accepted[at] else { continue }
       var applied = fragment
       applied.properties = entry.properties
-      if submitter.usesOperations, fragment.kind == .add, scope.sharedModel(fragment.uuid) != nil {
-        applied = addedAgain(applied, entry.schema)
+      applied.bases = fragment.kind == .add ? [:] : fragment.bases
+      if submitter.usesOperations, fragment.kind == .add,
+        let model = scope.sharedModel(fragment.uuid)
+      {
+        applied = addedAgain(applied, model, known: fragment.bases)
+      } else if submitter.usesOperations, fragment.kind == .add,
+        let model = departed(fragment.uuid)
+      {
+        for (key, value) in entry.properties {
+          applied.properties[key] = putBack(value, key, of: model, known: fragment.bases)
+        }
       } else if let model = scope.sharedModel(fragment.uuid) {
         for (key, value) in entry.properties {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
@@ -128,15 +137,33 @@ extension ScopeHost {
     }
   }
 
-  /// An addition of a model that is there sets its values, and takes nothing out of its collections.
-  private func addedAgain(_ fragment: SyncFragment, _ schema: ModelSchema?) -> SyncFragment {
+  /// Returns what an addition of a model that is there changes. Of a model that was put back, that is what its maker
+  /// has changed since it knew it. Otherwise the values are set, and nothing is taken out of collections.
+  private func addedAgain(
+    _ fragment: SyncFragment, _ model: ModelObject, known: JSONObject
+  ) -> SyncFragment {
     var result = fragment
     result.kind = .change
-    for (key, value) in fragment.properties where schema?[wireName: key]?.isCollection == true {
-      result.properties[key] = nil
-      result.operations[key] = FragmentValidator.uuids(in: value).map { .insert($0, .end) }
+    for (key, value) in fragment.properties {
+      guard let property = model.schema[wireName: key] else { continue }
+      if known[key] != nil {
+        let current = model.currentJSON(of: property)
+        let merged = putBack(value, key, of: model, known: known)
+        result.properties[key] = property.areSame(merged, current) ? nil : merged
+      } else if property.isCollection {
+        result.properties[key] = nil
+        result.operations[key] = FragmentValidator.uuids(in: value).map { .insert($0, .end) }
+      }
     }
     return result
+  }
+
+  /// Returns the value of a property of a model that a client has put back, which knew the values `known` of it.
+  private func putBack(
+    _ value: JSONValue, _ key: String, of model: ModelObject, known: JSONObject
+  ) -> JSONValue {
+    guard let property = model.schema[wireName: key], let base = known[key] else { return value }
+    return property.putBack(value, onto: model.currentJSON(of: property), base: base)
   }
 
   /// Rejects an atomic set of which a part cannot be done: nothing is applied, and it gets no number.

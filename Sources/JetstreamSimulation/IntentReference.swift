@@ -65,6 +65,10 @@ struct IntentReference {
       guard isNamed || intent.isAddition else { continue }
       touched.insert(key)
       authors[key] = "\(set)"
+      if let known = intent.known[property] {
+        putBack(intent.values[property] ?? .null, known: known, key, kind, of: set, name: name)
+        continue
+      }
       switch kind {
       case .collection:
         if intent.isAddition || steps.isEmpty {
@@ -102,6 +106,24 @@ struct IntentReference {
         let value = sent[property]
         values[key] = intent.isAddition && (value ?? .null) == .null ? nil : value
       }
+    }
+  }
+
+  /// A model is put back by a client that knew the value `known` of a property. What the client has not changed is as
+  /// others have left it, which is not looked for here: the server may have forgotten the model.
+  private mutating func putBack(
+    _ value: PlainJSON, known: PlainJSON, _ key: Key, _ kind: PropertyKind, of set: SubmittedSet,
+    name: (String) -> String
+  ) {
+    switch kind {
+    case .collection:
+      members[key] = nil
+      for element in Set(value.texts).subtracting(known.texts) {
+        put(name(element), into: key, of: set)
+      }
+    case .counter where countersAddUp: sums[key] = nil
+    case .merged: values[key] = nil
+    case .plain, .counter, .reference: values[key] = value == known ? nil : value
     }
   }
 

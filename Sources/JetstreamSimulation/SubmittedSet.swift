@@ -12,6 +12,8 @@ final class SubmittedSet: CustomStringConvertible {
     let isAddition: Bool
     /// Values by property.
     let values: [String: PlainJSON]
+    /// In the addition of a model that is put back, the values that its maker knew, by property.
+    let known: [String: PlainJSON]
     /// Steps of collections and counters by property.
     var operations: [String: PlainJSON]
 
@@ -89,7 +91,9 @@ final class SubmittedSet: CustomStringConvertible {
   /// What has to be said of it to a server, in whose history `epoch` its client is: what it had seen when it was
   /// made, if it overwrites something.
   func seen(in epoch: String?) -> Int? {
-    guard intents.contains(where: { !$0.isAddition && !$0.values.isEmpty }) else { return nil }
+    guard intents.contains(where: { $0.isAddition ? !$0.known.isEmpty : !$0.values.isEmpty }) else {
+      return nil
+    }
     guard let basis else { return 0 }
     return basis.epoch == epoch ? basis.sequence : nil
   }
@@ -116,6 +120,7 @@ final class SubmittedSet: CustomStringConvertible {
         uuid: json["uuid"]?.text ?? "", model: fragment.uuid,
         className: json["clsName"]?.text ?? "",
         isAddition: json["type"]?.text == "add", values: json["properties"]?.members ?? [:],
+        known: json["known"]?.members ?? [:],
         operations: json["operations"]?.members ?? [:])
     }
     additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))

@@ -49,7 +49,7 @@ extension JSONParser {
     }
   }
 
-  /// Reads a fragment that has the four fields, and operations and bases perhaps, in any order and nothing
+  /// Reads a fragment that has the four fields, and operations, bases or known perhaps, in any order and nothing
   /// else, as everybody writes them. Nil for all others, with the position somewhere in them.
   ///
   /// What it throws is what reading the value would throw: everything before that place is in order.
@@ -62,6 +62,7 @@ extension JSONParser {
     var properties: JSONObject?
     var operations: PropertyOperations?
     var bases: JSONObject?
+    var known: JSONObject?
     repeat {
       position += 1
       skipWhiteSpace()
@@ -88,9 +89,12 @@ extension JSONParser {
         let read = try object(depth: depth + 1)
         guard let known = try? PropertyOperations(json: .object(read)) else { return nil }
         operations = known
-      } else if bases == nil, take(#""bases""#) {
+      } else if bases == nil, known == nil, take(#""bases""#) {
         guard takeColon(), next == UInt8(ascii: "{") else { return nil }
         bases = try object(depth: depth + 1)
+      } else if bases == nil, known == nil, take(#""known""#) {
+        guard takeColon(), next == UInt8(ascii: "{") else { return nil }
+        known = try object(depth: depth + 1)
       } else {
         return nil
       }
@@ -99,11 +103,11 @@ extension JSONParser {
     guard next == UInt8(ascii: "}"), let kind, let uuid, let className, let properties else {
       return nil
     }
-    if operations != nil || bases != nil, kind == .add { return nil }
+    if kind == .add ? operations != nil || bases != nil : known != nil { return nil }
     position += 1
     return SyncFragment(
       kind, uuid: uuid, className: className, properties: properties,
-      operations: operations ?? [:], bases: bases ?? [:])
+      operations: operations ?? [:], bases: bases ?? known ?? [:])
   }
 
   /// Goes past a fixed text if it comes next.

@@ -32,8 +32,9 @@ public struct SyncFragment: Sendable, Hashable {
   /// change. Peers of the first version of the protocol do not know operations; they are sent values.
   public var operations: PropertyOperations
 
-  /// What some of the properties of a change were before, for a server that has to merge them with what
-  /// others have set; see ``MergeRule``.
+  /// The values that some of the properties had before, for a server that has to merge the new ones with what
+  /// other replicas have written: in a change those of properties with a ``MergeRule``, in an addition those
+  /// that the maker last knew of a model that other replicas have had before.
   public var bases: JSONObject
 
   /// Makes a fragment.
@@ -49,7 +50,7 @@ public struct SyncFragment: Sendable, Hashable {
     self.bases = bases
   }
 
-  /// Reads a fragment. All four fields are required, for changes too, `operations` and `bases` are not;
+  /// Reads a fragment. All four fields are required, for changes too; `operations`, `bases` and `known` are not;
   /// other keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
@@ -80,17 +81,23 @@ public struct SyncFragment: Sendable, Hashable {
       }
       self.bases = bases
     }
+    if kind == .add, let known = object["known"] {
+      guard case .object(let known) = known else {
+        throw .invalid(field: "known", problem: "should be an object")
+      }
+      bases = known
+    }
   }
 
   /// The fragment as JSON, with its keys in the order `type`, `uuid`, `clsName`, `properties`,
-  /// `operations`, `bases`.
+  /// `operations`, `bases`; the latter is called `known` in an addition.
   public var json: JSONValue {
     var object: JSONObject = [
       "type": .string(kind.rawValue), "uuid": .string(uuid.wireText),
       "clsName": .string(className), "properties": .object(properties),
     ]
     if !operations.isEmpty { object.append(newKey: "operations", operations.json) }
-    if !bases.isEmpty { object.append(newKey: "bases", .object(bases)) }
+    if !bases.isEmpty { object.append(newKey: kind == .add ? "known" : "bases", .object(bases)) }
     return .object(object)
   }
 
@@ -115,7 +122,7 @@ public struct SyncFragment: Sendable, Hashable {
       operations.write(to: &output)
     }
     if !bases.isEmpty {
-      output.append(fixed: ",\"bases\":")
+      output.append(fixed: kind == .add ? ",\"known\":" : ",\"bases\":")
       JSONWriter.write(bases, sorted: false, to: &output)
     }
     output.append("}")

@@ -182,6 +182,12 @@ extension UndoHistory {
 extension UndoHistory: MembershipObserver {
   package func modelEntered(_ model: ModelObject) { departed[model.uuid] = nil }
 
+  /// The sets name the root as it is called from now on.
+  package func modelRenamed(_ model: ModelObject, from old: UUID) {
+    let renaming = RootRenaming(from: old, to: model.uuid, in: scope)
+    (done, undone) = (done.map { renaming($0) }, undone.map { renaming($0) })
+  }
+
   package func modelLeft(_ model: ModelObject) {
     if departed.count >= pruneAt {
       departed = departed.filter { $0.value.model != nil }

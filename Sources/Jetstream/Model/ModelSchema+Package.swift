@@ -23,6 +23,12 @@ extension ModelSchema.Property {
   /// Whether the property is a reference to one model.
   package var isReference: Bool { kind == .reference }
 
+  /// True for a property whose value names models: a reference, a weak reference or a collection.
+  package var namesModels: Bool { kind != .plain || isWeakReference }
+
+  /// True for a ``WeakReference``.
+  package var isWeakReference: Bool { if case .weakReference = type { true } else { false } }
+
   /// The class of the models that a reference or a collection is declared to hold.
   package var modelClass: ModelObject.Type? {
     isCollection || isReference ? access.valueType._modelClass : nil

@@ -35,7 +35,7 @@ final class ScopeSource: MembershipObserver {
 
   func modelEntered(_ model: ModelObject) { touch(model) }
   func modelLeft(_ model: ModelObject) { touch(model) }
-  func modelRenamed(_ model: ModelObject) { touch(model) }
+  func modelRenamed(_ model: ModelObject, from old: UUID) { touch(model) }
 
   private func touch(_ model: ModelObject) {
     guard includes(model), let evaluation, let scope else { return }

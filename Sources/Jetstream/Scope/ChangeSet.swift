@@ -84,17 +84,6 @@ public struct ChangeSet: Sendable, Hashable {
       id: id, fragments: fragments, undo: undo, author: author, message: message, date: date,
       isAtomic: isAtomic, procedure: procedure)
   }
-
-  /// The set with a model called `new` instead of `old`.
-  func renaming(_ old: UUID, to new: UUID) -> ChangeSet {
-    func renamed(_ fragment: SyncFragment) -> SyncFragment {
-      var fragment = fragment
-      if fragment.uuid == old { fragment.uuid = new }
-      fragment.operations = fragment.operations.renaming(old, to: new)
-      return fragment
-    }
-    return with(fragments.map(renamed), undo: undo.map(renamed))
-  }
 }
 
 extension ChangeSet {

@@ -64,6 +64,22 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// The conflict itself, and its consequences.
   package var parts: [Conflict] { consequences.isEmpty ? [self] : [self] + consequences }
 
+  /// The conflict with the root's new name.
+  func renaming(_ renaming: RootRenaming) -> Conflict {
+    let fragment = renaming(fragment)
+    let change: Change =
+      switch mine {
+      case .value: .value(property.flatMap { fragment.properties[$0] } ?? .null)
+      case .operations: .operations(property.map { fragment.operations[$0] } ?? [])
+      case .addition: .addition(fragment.properties)
+      }
+    return Conflict(
+      id: id, model: fragment.uuid, className: className, property: property,
+      base: base.map { renaming($0) }, mine: change, theirs: theirs.map { renaming($0) },
+      reason: reason, theirAuthor: theirAuthor, changeSet: changeSet, author: author,
+      message: message)
+  }
+
   /// What would do it again.
   var fragment: SyncFragment {
     switch mine {

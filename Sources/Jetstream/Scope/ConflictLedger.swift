@@ -86,6 +86,9 @@ public final class ConflictLedger {
     remove { content.contains($0.property, of: $0.model) }
   }
 
+  /// The root has got another UUID.
+  func rename(_ renaming: RootRenaming) { items = items.map { $0.renaming(renaming) } }
+
   private func dropOldest() {
     let excess = items.count - max(0, capacity)
     if excess <= 0 { return }

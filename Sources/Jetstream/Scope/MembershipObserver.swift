@@ -1,9 +1,11 @@
+import Foundation
+
 /// Is told when models come into a scope and leave it, while the tree is being changed.
 package protocol MembershipObserver: AnyObject {
   func modelEntered(_ model: ModelObject)
   func modelLeft(_ model: ModelObject)
-  /// The root has another UUID from now on.
-  func modelRenamed(_ model: ModelObject)
+  /// The root, which was called `old`, has another UUID from now on.
+  func modelRenamed(_ model: ModelObject, from old: UUID)
   /// A model of the scope that others know is held only by local properties from now on: for them it is gone.
   func modelWithdrawn(_ model: ModelObject)
   /// A model of the scope that only local properties held is held by a synced one again.
@@ -11,7 +13,7 @@ package protocol MembershipObserver: AnyObject {
 }
 
 extension MembershipObserver {
-  package func modelRenamed(_ model: ModelObject) {}
+  package func modelRenamed(_ model: ModelObject, from old: UUID) {}
   package func modelWithdrawn(_ model: ModelObject) {}
   package func modelShared(_ model: ModelObject) {}
 }

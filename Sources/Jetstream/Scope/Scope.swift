@@ -331,10 +331,15 @@ public final class Scope: TickClient {
   /// Gives the root another UUID, the server's.
   func renameRoot(to uuid: UUID) {
     guard let record = rootRecord, record.uuid != uuid else { return }
-    records.remove(record.uuid)
+    let old = record.uuid
+    records.remove(old)
     record.uuidIfMade = uuid
     _ = records.insert(record)
-    if let root { membershipObservers.forEach { $0.modelRenamed(root) } }
+    let renaming = RootRenaming(from: old, to: uuid, in: self)
+    remembered = remembered.mapValues { renaming($0) }
+    conflicts.rename(renaming)
+    renameWeakReferences(renaming)
+    if let root { membershipObservers.forEach { $0.modelRenamed(root, from: old) } }
   }
 
   /// Whether anybody is told about models that come and go.

@@ -17,9 +17,11 @@ struct Graveyard {
 
   func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
-  mutating func insert(_ model: ModelObject) {
+  /// Keeps a model that has left, with the values that other replicas have of it: those that the last change set
+  /// has left, unless others are given.
+  mutating func insert(_ model: ModelObject, values: JSONObject? = nil) {
     let record = model.ensureRecord()
-    entries[record.uuid] = Entry(model: model, values: record.confirmedProperties())
+    entries[record.uuid] = Entry(model: model, values: values ?? record.confirmedProperties())
   }
 
   /// Others have changed the model.
@@ -43,6 +45,13 @@ struct Graveyard {
   @discardableResult
   mutating func remove(_ uuid: UUID) -> JSONObject? {
     entries.removeValue(forKey: uuid)?.values
+  }
+
+  /// The root has got another UUID.
+  mutating func rename(_ renaming: RootRenaming) {
+    entries = entries.mapValues { entry in
+      Entry(model: entry.model, values: renaming(entry.values, of: entry.model.schema))
+    }
   }
 
   mutating func removeAll() {

@@ -123,6 +123,20 @@ package struct OwnWrites {
     unplacedBytes = unplaced.reduce(0) { $0 + Self.size(of: $1.set) }
   }
 
+  /// The root has got another UUID.
+  mutating func rename(_ renaming: RootRenaming) {
+    func renamed(_ entry: Entry) -> Entry {
+      Entry(
+        renaming(entry.set), at: entry.sequence,
+        properties: entry.properties.map { names in
+          Set(names.map { PropertyKey(uuid: renaming($0.uuid), name: $0.name) })
+        })
+    }
+    entries = entries.map(renamed)
+    unplaced = unplaced.map(renamed)
+    (writes, indexedCount) = ([:], 0)
+  }
+
   /// Somebody else has written properties, having seen everything up to a place of the order; all of it if
   /// that is nil. Gives what they had not seen of it, with what they have written.
   mutating func overwrite(

@@ -93,7 +93,7 @@ struct PendingOverlay {
     mutating func acceptFirst() {
       author = nil
       switch entries.removeFirst().change {
-      case .assign(let value), .merge(let value, _, _):
+      case .assign(let value), .merge(let value, _, _), .putBack(let value, _, _):
         (base, late.operations) = (.known(value), [])
       case .operations(let operations, _, let range):
         late.operations += operations
@@ -102,11 +102,21 @@ struct PendingOverlay {
     }
 
     mutating func forgetShown() { shown = nil }
+
+    /// The root has got another UUID.
+    mutating func rename(_ renaming: RootRenaming) {
+      base = .known(renaming(confirmed()))
+      for at in entries.indices {
+        entries[at].change = entries[at].change.renaming(renaming)
+        entries[at].submitted = entries[at].submitted.map { renaming($0) }
+      }
+      shown = nil
+    }
   }
 
   private struct Entry {
     let set: Int
-    let change: PendingChange
+    var change: PendingChange
     /// The value that was sent, which is what counts if the set is accepted.
     var submitted: PropertyContent?
   }
@@ -178,8 +188,10 @@ struct PendingOverlay {
   /// confirmed value and what it does.
   func isFirst(_ set: Int, of key: PropertyKey) -> Bool {
     guard let first = columns[key]?.entries.first else { return false }
-    if case .merge = first.change { return false }
-    return first.set == set && first.submitted == nil
+    switch first.change {
+    case .merge, .putBack: return false
+    case .assign, .operations: return first.set == set && first.submitted == nil
+    }
   }
 
   /// Set number `set`, which is the first, is accepted as it is. Forgets the property if no other set
@@ -204,11 +216,12 @@ struct PendingOverlay {
     if isSettled(key) { columns[key] = nil }
   }
 
-  /// A model is called `new` from now on.
-  mutating func rename(_ old: UUID, to new: UUID) {
-    for (key, column) in columns where key.uuid == old {
+  /// The root has got another UUID. `isPlain` tells properties whose values name no models.
+  mutating func rename(_ renaming: RootRenaming, isPlain: (PropertyKey) -> Bool) {
+    for (key, var column) in columns {
+      if !isPlain(key) { column.rename(renaming) }
       columns[key] = nil
-      columns[PropertyKey(uuid: new, name: key.name)] = column
+      columns[PropertyKey(uuid: renaming(key.uuid), name: key.name)] = column
     }
   }
 

@@ -62,6 +62,9 @@ enum PendingChange {
   case operations([PropertyOperation], value: JSONValue?, range: CounterRange)
   /// A value for a property that a rule merges, if it is not what it was when the value was set.
   case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
+  /// A value of a model that is put back, which had the value `base` when it was; see
+  /// ``ModelSchema/Property/putBack(_:onto:base:)``.
+  case putBack(PropertyContent, base: PropertyContent, ModelSchema.Property)
 
   func applied(to base: PropertyContent, asValue: Bool) -> PropertyContent {
     switch self {
@@ -70,6 +73,10 @@ enum PendingChange {
     case .operations(let operations, _, let range): base.applying(operations, within: range)
     case .merge(let mine, let before, let property):
       Self.merge(mine, base, before: before, property)
+    case .putBack(let mine, let before, let property):
+      base == before
+        ? mine
+        : PropertyContent(property.putBack(mine.json, onto: base.json, base: before.json))
     }
   }
 
@@ -85,14 +92,43 @@ enum PendingChange {
 
   /// What a server makes of it that says that it has done what it was sent.
   func accepted(on base: PropertyContent) -> PropertyContent {
-    if case .merge(let value, _, _) = self { value } else { applied(to: base, asValue: false) }
+    switch self {
+    case .merge(let value, _, _), .putBack(let value, _, _): value
+    case .assign, .operations: applied(to: base, asValue: false)
+    }
   }
 
   func collect(into result: inout Set<UUID>) {
     switch self {
-    case .assign(let value), .merge(let value, _, _): value.collect(into: &result)
+    case .assign(let value), .merge(let value, _, _), .putBack(let value, _, _):
+      value.collect(into: &result)
     case .operations(let operations, _, _):
       for operation in operations { if let uuid = operation.model { result.insert(uuid) } }
+    }
+  }
+}
+
+extension RootRenaming {
+  func callAsFunction(_ content: PropertyContent) -> PropertyContent {
+    switch content {
+    case .json(let value): .json(self(value))
+    case .list(let list): .list(list.map { self($0) })
+    }
+  }
+}
+
+extension PendingChange {
+  /// The change with the root's new name.
+  func renaming(_ renaming: RootRenaming) -> PendingChange {
+    switch self {
+    case .assign(let value): .assign(renaming(value))
+    case .operations(let operations, let value, let range):
+      .operations(
+        operations.map { $0.renaming(renaming.old, to: renaming.new) }, value: value, range: range)
+    case .merge(let mine, let base, let property):
+      .merge(renaming(mine), base: renaming(base), property)
+    case .putBack(let mine, let base, let property):
+      .putBack(renaming(mine), base: renaming(base), property)
     }
   }
 }

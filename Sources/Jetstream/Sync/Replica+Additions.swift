@@ -1,30 +1,66 @@
 import Foundation
 
-/// Models that pending sets add. Nobody else knows a new one; but one that was removed here and put back
-/// is added again while others may go on changing it. Then what the addition says of its properties covers
-/// them as an assignment would.
+/// Models that pending change sets add. Other replicas do not know a new model; but one that was removed here and
+/// put back in a later set is added again while other replicas, who do not know of either, go on changing it.
+///
+/// Putting a model back says no more than what was changed here: the addition carries, as its bases, the values that
+/// this replica knew (``SyncFragment/bases``), and both the server and the overlay merge what it says with what
+/// other replicas have written (``ModelSchema/Property/putBack(_:onto:base:)``).
 extension Replica {
-  /// An addition by a set that the server has not decided.
+  /// An addition by a change set that the server has not decided.
   struct Addition {
     /// The set's number.
     let set: Int
     let properties: JSONObject
+    /// The values that this replica knew of a model that it puts back; empty for a new one.
+    let bases: JSONObject
+
+    /// The addition with the root's new name in the values of its class.
+    func renaming(_ renaming: RootRenaming, of schema: ModelSchema?) -> Addition {
+      Addition(
+        set: set, properties: renaming(properties, of: schema), bases: renaming(bases, of: schema))
+    }
   }
 
   func noteAdditions(_ fragments: [SyncFragment], of number: Int) {
     for fragment in fragments where fragment.kind == .add {
-      additions[fragment.uuid] = Addition(set: number, properties: fragment.properties)
+      additions[fragment.uuid] = Addition(
+        set: number, properties: fragment.properties, bases: fragment.bases)
     }
   }
 
-  /// Others are about to change a property: what a pending set says of it, by adding the model, covers it.
+  /// Returns the change set with the values that were known of the models that it puts back.
+  func notingKnownValues(in set: ChangeSet) -> ChangeSet {
+    if putBack.isEmpty { return set }
+    let fragments = set.fragments.map { fragment in
+      guard fragment.kind == .add, let known = putBack.removeValue(forKey: fragment.uuid) else {
+        return fragment
+      }
+      var fragment = fragment
+      fragment.bases = JSONObject(
+        known.filter { fragment.properties[$0.key] != nil }.map { ($0.key, $0.value) })
+      return fragment
+    }
+    // A model that only local properties hold is added by a later set, one that has left again by none.
+    putBack = putBack.filter { scope.record(of: $0.key)?.isNew == true }
+    return set.with(fragments, undo: set.undo)
+  }
+
+  /// Covers a property that other replicas are about to change with what a pending set says of it by adding the
+  /// model.
   func coverIfAdded(_ name: PropertyKey) {
     guard !additions.isEmpty, let addition = additions[name.uuid],
       let value = addition.properties[name.name], !overlay.covers(name, by: addition.set)
     else { return }
-    let isCollection = scope.model(name.uuid)?.schema[wireName: name.name]?.isCollection == true
-    // What is added again takes nothing out of a collection.
-    if isCollection, case .list(let list) = PropertyContent(value) {
+    let property = (scope.model(name.uuid) ?? graveyard.find(name.uuid))?.schema[
+      wireName: name.name]
+    if let property, let base = addition.bases[name.name] {
+      overlay.add(
+        set: addition.set, key: name,
+        .putBack(PropertyContent(value), base: PropertyContent(base), property),
+        base: .known(PropertyContent(base)))
+    } else if property?.isCollection == true, case .list(let list) = PropertyContent(value) {
+      // An addition of a model that the server has takes nothing out of a collection.
       let insertions = list.map { PropertyOperation.insert($0, .end) }
       overlay.add(
         set: addition.set, key: name, .operations(insertions, value: nil, range: .unknown),
@@ -35,18 +71,16 @@ extension Replica {
     }
   }
 
-  /// The server has decided about an addition.
+  /// The server has decided about an addition. If it has accepted the addition as it is, the model has just the
+  /// values that were sent: what the server merges with them, it says.
   func decide(addition fragment: SyncFragment, of number: Int, isAccepted: Bool) {
     if additions[fragment.uuid]?.set == number { additions[fragment.uuid] = nil }
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
       guard overlay.covers(name) else { continue }
       touch(name, className: fragment.className)
-      if overlay.covers(name, by: number) {
-        overlay.decide(set: number, key: name, isAccepted: isAccepted)
-      } else if isAccepted {
-        overlay.confirm(name, value: value)
-      }
+      overlay.decide(set: number, key: name, isAccepted: false)
+      if isAccepted { overlay.confirm(name, value: value) }
     }
   }
 }

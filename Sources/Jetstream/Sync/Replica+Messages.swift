@@ -154,14 +154,24 @@ extension Replica {
     overlay.confirm(name, noted)
   }
 
-  /// The root takes the server's UUID; what was changed of it before the first state came is meant
-  /// for it.
+  /// The root takes the server's UUID; what was changed of it before the first state came, and whatever refers to it,
+  /// is meant for the root with this name.
   func renameRoot(from old: UUID, to new: UUID) {
+    let renaming = RootRenaming(from: old, to: new, in: scope)
     for at in pending.indices {
-      pending[at].set = pending[at].set.renaming(old, to: new)
-      if let handle = pending[at].handle { handle.set = handle.set.renaming(old, to: new) }
+      pending[at].set = renaming(pending[at].set)
+      if let handle = pending[at].handle { handle.set = renaming(handle.set) }
     }
-    overlay.rename(old, to: new)
+    for (uuid, addition) in additions {
+      let model = scope.model(uuid) ?? graveyard.find(uuid)
+      additions[uuid] = addition.renaming(renaming, of: model?.schema)
+    }
+    overlay.rename(renaming) { name in
+      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
+      return model?.schema[wireName: name.name]?.namesModels == false
+    }
+    graveyard.rename(renaming)
+    ownWrites.rename(renaming)
   }
 
   /// The server's decision about one of our sets.

@@ -11,7 +11,9 @@ extension Replica {
   func origin(of entry: Pending) -> ChangeOrigin {
     var origin = ChangeOrigin(authorOf: entry.set)
     // Nobody asks unless it overwrites something.
-    let assigns = entry.set.fragments.contains { $0.kind == .change && !$0.properties.isEmpty }
+    let assigns = entry.set.fragments.contains {
+      $0.kind == .change ? !$0.properties.isEmpty : !$0.bases.isEmpty
+    }
     guard assigns, let basis = entry.basis else { return origin }
     if basis.epoch.isEmpty || basis.epoch == position?.epoch { origin.seen = basis.sequence }
     return origin

@@ -94,6 +94,8 @@ package final class Replica {
   var additions: [UUID: Addition] = [:]
   var nextNumber = 1
   var graveyard = Graveyard()
+  /// The values that other replicas have of models that the app has put back, until a change set adds them.
+  var putBack: [UUID: JSONObject] = [:]
   /// Models that left the graveyard because of what others did, with the values that count.
   var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
@@ -198,7 +200,7 @@ package final class Replica {
   func localChange(_ sealed: SealedChanges) {
     let number = nextNumber
     nextNumber += 1
-    let set = sealed.set
+    let set = notingKnownValues(in: sealed.set)
     let bases = set.bases
     for fragment in set.fragments where fragment.kind == .change {
       let before = bases[fragment.uuid] ?? [:]
@@ -224,6 +226,7 @@ package final class Replica {
     scope.conflicts.settle(by: set)
     settleLost(by: set)
     let handle = scope.claimDelivered()
+    handle?.set = set
     keep(.made(number: number, set), isNew: true)
     pending.append(
       Pending(
@@ -319,16 +322,23 @@ package final class Replica {
 }
 
 extension Replica: MembershipObserver {
-  /// A model that the app puts back itself is new to the others, as it is.
+  /// A model has come back. If other replicas have brought it back, it takes their values; if the app has, their
+  /// values are what it departs from.
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
-    // Nor does one that is back because a call of `modify` has thrown bring anything of others.
-    if scope.modification?.isRollingBack == true { return }
-    if let values, scope.isWritingRemotely { revived[model.uuid] = values }
+    // One that is back because a call of `modify` has thrown is as it was.
+    guard let values, scope.modification?.isRollingBack != true else { return }
+    if scope.isWritingRemotely {
+      revived[model.uuid] = values
+    } else {
+      putBack[model.uuid] = values
+    }
   }
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected.
-  package func modelLeft(_ model: ModelObject) { graveyard.insert(model) }
+  package func modelLeft(_ model: ModelObject) {
+    graveyard.insert(model, values: putBack.removeValue(forKey: model.uuid))
+  }
 
   /// What a local property still holds counts as gone, and as back, like what is in no tree.
   package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }

@@ -140,7 +140,7 @@ extension ScopeDigest: MembershipObserver {
   package func modelShared(_ model: ModelObject) { stale.insert(model.uuid) }
 
   /// Whatever refers to it says another name, too.
-  package func modelRenamed(_ model: ModelObject) {
+  package func modelRenamed(_ model: ModelObject, from old: UUID) {
     stale.formUnion(entries.keys)
     stale.insert(model.uuid)
   }
