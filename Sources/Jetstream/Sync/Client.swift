@@ -77,18 +77,21 @@ public final class Client {
   /// It does nothing until ``connect(params:)`` is called.
   ///
   /// A client must be made on an actor.
+  ///
+  /// - Parameter dateForm: the form in which dates are sent, for servers that need a certain one; nil for the form
+  ///   that fits the version of the protocol that the server speaks, see ``DateForm``.
   public convenience init(
     url: String, headers: [(String, String)] = [], backoff: Backoff = Backoff(),
-    dateForm: DateForm = .seconds, isolation: (any Actor)? = #isolation
+    dateForm: DateForm? = nil, isolation: (any Actor)? = #isolation
   ) {
     self.init(
       transport: WebSocketTransport(url: url, headers: headers), backoff: backoff,
       dateForm: dateForm, isolation: isolation)
   }
 
-  /// Makes a client that connects through `transport`.
+  /// Makes a client that connects through `transport`; `dateForm` as for the other initializer.
   public init(
-    transport: any Transport, backoff: Backoff = Backoff(), dateForm: DateForm = .seconds,
+    transport: any Transport, backoff: Backoff = Backoff(), dateForm: DateForm? = nil,
     isolation: (any Actor)? = #isolation
   ) {
     guard let isolation else {

@@ -55,7 +55,8 @@ extension ClientEngine {
     /// How much of what comes for a paused scope is kept until it goes on. What is beyond that is asked for
     /// again then, from a server of version 2.
     package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
-    package var dateForm = DateForm.seconds
+    /// The form in which dates are sent; nil for the one that the version of the session asks for.
+    package var dateForm: DateForm?
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
     /// Who the client is. Its change sets are numbered under this name, in all sessions.

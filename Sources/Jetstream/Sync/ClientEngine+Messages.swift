@@ -89,12 +89,15 @@ extension ClientEngine {
     case .success(let token):
       self.token = token
       version = min(reply.protocol ?? 1, configuration.highestVersion)
-      for replica in replicas { replica.version = version }
+      for replica in replicas { (replica.version, replica.dateForm) = (version, dateForm) }
       becomeOnline()
       report(.sessionCreated(token: token))
       fetchMissing()
     }
   }
+
+  /// The form in which dates are sent in the session.
+  var dateForm: DateForm { configuration.dateForm ?? DateForm(version: version) }
 
   func becomeOnline() {
     failures = 0
@@ -233,9 +236,7 @@ extension ClientEngine {
     return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in
       let set = entry.set
-      let fragments = fragments.map {
-        configuration.dateForm.applied(to: $0, in: replica.scope)
-      }
+      let fragments = fragments.map { replica.dateForm.applied(to: $0, in: replica.scope) }
       // Whole collections have to be read in the light of what we had seen.
       var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
       var sync = ScopeSync(

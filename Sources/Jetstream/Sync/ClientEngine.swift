@@ -147,6 +147,7 @@ package final class ClientEngine {
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
     replica.version = version
     replica.heldLimit = configuration.pausedLimit
+    replica.dateForm = dateForm
     return replica
   }
 

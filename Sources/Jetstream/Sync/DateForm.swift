@@ -1,23 +1,44 @@
 import Foundation
 
-/// How a client writes dates in the changes that it sends. Dates are read in either form.
+/// The form in which a client writes dates in the changes that it sends. Clients read either form.
+///
+/// A client chooses by itself: nothing that a server of version 1 says tells the old Node server from others before
+/// a date has been sent. It writes dates as seconds in a state, as the other servers do, but takes a number for
+/// milliseconds. Text is read by all of them, so this is what version 1 is sent; later versions get seconds.
 public enum DateForm: Sendable, Hashable {
-  /// Seconds since 1970, as a number: the normal form.
+  /// Seconds since 1970, as a number.
   case seconds
-  /// ISO 8601 text with milliseconds. The old Node server takes numbers for milliseconds, so this is
-  /// the form in which it understands a date.
+  /// ISO 8601 text with milliseconds. What is smaller than that is lost, also at the client that has sent it.
   case iso8601
+
+  /// The form that every server of a version of the protocol reads.
+  init(version: Int) { self = version == 1 ? .iso8601 : .seconds }
 
   /// The fragment with its dates in this form.
   func applied(to fragment: SyncFragment, in scope: Scope) -> SyncFragment {
-    guard self == .iso8601, let schema = scope.schema(of: fragment) else {
-      return fragment
-    }
     var result = fragment
-    for (key, value) in fragment.properties where schema[wireName: key]?.type.holdsDates == true {
+    for (key, value) in dates(of: fragment, in: scope) {
       result.properties[key] = Self.text(value)
     }
     return result
+  }
+
+  /// The dates of a fragment that are others after they were sent in this form, as they are then.
+  func rounded(_ fragment: SyncFragment, in scope: Scope) -> JSONObject {
+    var result = JSONObject()
+    for (key, value) in dates(of: fragment, in: scope) {
+      let rounded = Self.seconds(Self.text(value))
+      if rounded != Self.seconds(value) { result[key] = rounded }
+    }
+    return result
+  }
+
+  /// The properties of a fragment that hold dates, unless they are sent as they are.
+  private func dates(of fragment: SyncFragment, in scope: Scope) -> [(String, JSONValue)] {
+    guard self == .iso8601, let schema = scope.schema(of: fragment) else { return [] }
+    return fragment.properties.compactMap { key, value in
+      schema[wireName: key]?.type.holdsDates == true ? (key, value) : nil
+    }
   }
 
   private static func text(_ value: JSONValue) -> JSONValue {
@@ -25,10 +46,23 @@ public enum DateForm: Sendable, Hashable {
     case .array(let elements): return .array(elements.map(text))
     case .object(let object): return .object(JSONObject(object.map { ($0, text($1)) }))
     default:
-      guard let date = Date.decode(value) else { return value }
+      // Years beyond these four digits are read by none of the old peers.
+      guard let date = Date.decode(value),
+        (-62_135_596_800...253_402_300_799)
+          .contains(date.timeIntervalSince1970)
+      else { return value }
       // The formatter cuts off what is below a millisecond; half of one makes that rounding.
       let rounded = date.addingTimeInterval(0.0005)
       return .string(rounded.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+    }
+  }
+
+  /// The same dates as numbers.
+  private static func seconds(_ value: JSONValue) -> JSONValue {
+    switch value {
+    case .array(let elements): .array(elements.map(seconds))
+    case .object(let object): .object(JSONObject(object.map { ($0, seconds($1)) }))
+    default: Date.decode(value)?.jsonValue ?? value
     }
   }
 }

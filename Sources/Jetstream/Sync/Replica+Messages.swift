@@ -226,6 +226,7 @@ extension Replica {
       }
     }
     for fragment in effective ?? [] { note(fragment) }
+    noteSentDates(of: fragments, outcomes)
     // A server that tells no order says of no set what its maker had seen.
     if sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }

@@ -82,6 +82,8 @@ package final class Replica {
   var version = 1 {
     didSet { overlay.isOfValues = version == 1 }
   }
+  /// The form in which dates are sent in the session.
+  var dateForm = DateForm.seconds
   /// What becomes of pending sets when the server has lost the history that they belong to.
   var historyLoss: () -> HistoryLoss = { .recover }
   var pending = PendingQueue()

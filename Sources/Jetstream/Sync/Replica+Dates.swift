@@ -1,0 +1,18 @@
+import Foundation
+
+/// Dates that were sent as text. The server has them to the millisecond, as all other clients do, so the replica
+/// takes that over once they are accepted.
+extension Replica {
+  /// Takes in the dates of a decided set as the server has read them, as a change that follows the set.
+  func noteSentDates(of fragments: [SyncFragment], _ outcomes: [ChangeSetHandle.Outcome]) {
+    guard dateForm == .iso8601, !isRestoring else { return }
+    for (fragment, outcome) in zip(fragments, outcomes) where outcome == .accepted {
+      let rounded = dateForm.rounded(fragment, in: scope)
+      guard !rounded.isEmpty else { continue }
+      let change = SyncFragment(
+        .change, uuid: fragment.uuid, className: fragment.className, properties: rounded)
+      keep(.confirmed([change], sequence: nil))
+      note(change)
+    }
+  }
+}
