@@ -125,7 +125,11 @@ extension ServerEngine {
     switch name {
     case "ScopeSync":
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
-      post(session, .scopeSyncReply(reply))
+      // Clients of version 1 take an answer for the proof that what was sent before it has its answer. Which
+      // scope the set is of cannot be read.
+      whenStored(session.subscriptions.map(\.host)[...], for: session) {
+        $0.queue(.scopeSyncReply(reply))
+      }
     case "ScopeFetch":
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: index, error: problem)))
     default: closeInvalid(session, error)

@@ -95,6 +95,20 @@ extension ServerEngine {
     }
   }
 
+  /// The same for all that was made of several scopes.
+  func whenStored(
+    _ hosts: ArraySlice<ScopeHost>, for session: ServerSession,
+    _ action: @escaping (ServerSession) -> Void
+  ) {
+    guard let host = hosts.first else {
+      action(session)
+      return waiting.append(session)
+    }
+    whenStored(host, for: session) { [weak self] session in
+      self?.whenStored(hosts.dropFirst(), for: session, action)
+    }
+  }
+
   /// A scope that is fetched again keeps its number.
   private func subscribe(
     _ session: ServerSession, to host: ScopeHost, as client: UUID?

@@ -60,7 +60,7 @@ struct OldServerDateTests {
     server.scope.flush()
     let sent = server.takeSyncs().first?.fragments.first?.properties
     #expect(sent?["start"] == Date(timeIntervalSince1970: .infinity).jsonValue)
-    #expect(sent?["end"] == Date(timeIntervalSince1970: 1e13).jsonValue)
+    #expect(sent?["end"].flatMap(Double.decode) == 1e13)
   }
 
   @Test("What is smaller than a millisecond is lost for all, also for the client that wrote it")

@@ -59,7 +59,7 @@ final class PendingModel {
       for _ in 0..<2 { group.children.append(Branch()) }
       root.children.append(group)
     }
-    server = ScriptedServer(root: root)
+    server = ScriptedServer(root: root, configuration: .anyOrder)
     server.join()
     confirmed = picture()
     for model in [root] + Array(root.children) {

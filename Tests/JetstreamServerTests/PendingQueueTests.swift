@@ -137,7 +137,7 @@ struct PendingQueueTests {
     private var undecided: Set<Int>
 
     init(_ sets: [Fields]) {
-      server = ScriptedServer(root: reading)
+      server = ScriptedServer(root: reading, configuration: .anyOrder)
       server.join()
       self.sets = sets
       fates = sets.enumerated().map { [server, reading] place, fields in

@@ -15,6 +15,7 @@ final class ScriptedServer {
   private(set) var counts: [Int] = []
   private(set) var denials: [SyncError] = []
   private(set) var fetched: [Result<Void, SyncError>] = []
+  private(set) var frames: [[UInt8]] = []
   private var sent: [Message] = []
   private var number = 0
   private(set) var now: Duration = .zero
@@ -34,6 +35,7 @@ final class ScriptedServer {
           self.number = number
           attempts.append(token)
         case .send(let frame):
+          frames.append(frame)
           for case .success(let message) in (try? Message.decodeFrame(frame)) ?? [] {
             sent.append(message)
           }
@@ -201,6 +203,15 @@ final class ScriptedServer {
 
   /// Lets go of the engine, as an app does that forgets its client.
   func release() { engine = nil }
+}
+
+extension ClientEngine.Configuration {
+  /// For servers that decide sets in any order, to see what pending sets do to each other.
+  static var anyOrder: ClientEngine.Configuration {
+    var result = ClientEngine.Configuration()
+    result.answersAreOrdered = false
+    return result
+  }
 }
 
 /// What a handle has told, and how often.

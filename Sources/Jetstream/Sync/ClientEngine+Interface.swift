@@ -59,6 +59,9 @@ extension ClientEngine {
     package var dateForm: DateForm?
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
+    /// True if a server of version 1 answers the sets of a scope in the order in which it has got them, as all known
+    /// ones do. Then a set that it has passed over is rejected.
+    package var answersAreOrdered = true
     /// Who the client is. Its change sets are numbered under this name, in all sessions.
     package var clientID = UUID()
     /// Gives another name, for when the server takes the client for somebody else.

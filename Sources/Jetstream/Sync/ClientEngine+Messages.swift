@@ -112,15 +112,19 @@ extension ClientEngine {
       return retry(reason: "messages up to \(sent) are missing")
     }
     checks += ping.checks
+    var frame: [Message] = []
     for message in channel.receive(ping) {
       // Each set is repeated with what we had seen when it was made.
       if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
         seen > lastAckSent
       {
-        transmit([acknowledgement(of: seen), message])
-      } else {
-        transmit([message])
+        frame.append(acknowledgement(of: seen))
       }
+      frame.append(message)
+      // The set of a procedure stays with its marker.
+      if replicas.contains(where: { $0.procedures.isMarker(message.index) }) { continue }
+      transmit(frame)
+      frame = []
     }
     if state == .resuming, ping.resendMissing {
       becomeOnline()
@@ -246,7 +250,14 @@ extension ClientEngine {
         (sync.number, sync.decided) = (entry.number, replica.decided)
         sync.origin = replica.origin(of: entry)
       }
+      let marker =
+        version == 1 && set.procedure != nil
+        ? channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
       let message = channel.stamp(.scopeSync(sync))
+      if let marker {
+        replica.procedures.note(marker: marker.index, of: message.index)
+        frame.append(marker)
+      }
       frame.append(message)
       transmit(frame)
       return message.index

@@ -8,6 +8,7 @@ extension Replica {
       hold(message, index: index)
       // What the server says of our own is known, although its place is not taken in.
       if case .reply(let messageIndex, let replies, _, _) = message {
+        noteUnanswered(before: messageIndex)
         noteDecision(of: messageIndex, replies)
       }
       return
@@ -42,6 +43,7 @@ extension Replica {
   /// Whether a message of this index carried a set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
     pending.place(sentIn: messageIndex, among: sentCount) != nil
+      || procedures.isMarker(messageIndex)
   }
 
   func resume() {
@@ -60,6 +62,7 @@ extension Replica {
     switch message {
     case .sync(let fragments, let sequence, let number, let origin):
       guard hasState else { return }
+      if procedures.hold(message) { return }
       if let sequence {
         guard isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
       }
@@ -77,9 +80,12 @@ extension Replica {
       if let sequence, let position, sequence > position.sequence + 1 {
         return noteDecision(of: messageIndex, replies)
       }
+      if procedures.begin(at: messageIndex) { return }
       beginBatch()
       if let sequence { position?.sequence = sequence }
+      concludeUnanswered(before: messageIndex)
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
+      for message in procedures.end(at: messageIndex) { handle(message) }
     case .standing(let standing, let tell): receive(standing, tell)
     case .state(let fragments, let rootUUID, let more, let completion):
       stateParts += fragments
@@ -99,6 +105,7 @@ extension Replica {
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
+    procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()
     // What was decided of the root is decided of the one with this name.

@@ -52,7 +52,7 @@ extension Replica {
     noteDecision(at, replies)
   }
 
-  private func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
+  func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
     if pending[at].decision == nil { decidedCount += 1 }
     pending[at].decision = replies
   }

@@ -91,6 +91,10 @@ package final class Replica {
   var sentCount = 0
   /// How many of these the server has decided, whose place in the order has not come.
   var decidedCount = 0
+  /// Whether a server of version 1 answers the sets in their order.
+  var answersAreOrdered = true
+  /// The procedures that a server of version 1 was sent sets for.
+  var procedures = OldProcedures()
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.
   var additions: [UUID: Addition] = [:]
@@ -308,6 +312,7 @@ package final class Replica {
     hasMissed = false
     needsState = false
     vainRepairs = 0
+    procedures = OldProcedures()
     round?.isAsked = false
     sentCount = 0
     decidedCount = 0
