@@ -54,6 +54,11 @@ struct CollectionHistory {
     return event.sequence > proven && event.origin != session
   }
 
+  /// Whether other sessions have removed elements after a sequence number.
+  private func hasRemoval(after sequence: Int, by session: Int) -> Bool {
+    removed.values.contains { $0.sequence > sequence && $0.origin != session }
+  }
+
   /// Forgets what every session has seen.
   mutating func forget(upTo horizon: Int) {
     inserted = inserted.filter { $0.value.sequence > horizon }
@@ -64,7 +69,13 @@ struct CollectionHistory {
   ///
   /// An element that is missing from it counts as removed only if the session knew it; one that was
   /// removed by somebody else, without the session's knowledge, stays removed.
-  func merge(current: [UUID], submitted: [UUID], session: Int, proven: Int) -> [UUID] {
+  ///
+  /// - Parameters:
+  ///   - proven: the sequence number up to which the session knew everything.
+  ///   - received: the one up to which its WebSocket has received everything; see ``ScriptProbe``.
+  func merge(
+    current: [UUID], submitted: [UUID], session: Int, proven: Int, received: Int = 0
+  ) -> [UUID] {
     if isEmpty { return submitted }
     let currentSet = Set(current)
     let retained = Set(
@@ -73,6 +84,18 @@ struct CollectionHistory {
       })
     let known = current.filter { knowsInsertion(of: $0, session: session, proven: proven) }
     if retained.isEmpty, known.count == current.count { return submitted }
+    if received > proven, retained.isEmpty, !hasRemoval(after: proven, by: session) {
+      // What the submission names the session had. If that is all, the rest makes the change: without it the
+      // session would have submitted what it had already, and clients submit changes.
+      let named = submitted.compactMap { inserted[$0] }
+        .filter { $0.origin != session && $0.sequence <= received }.map(\.sequence).max()
+      let had = current.filter {
+        knowsInsertion(of: $0, session: session, proven: max(proven, named ?? 0))
+      }
+      if submitted == had {
+        return merge(current: current, submitted: submitted, session: session, proven: received)
+      }
+    }
     var before: [UUID] = []
     var rest = known[...]
     // What the session took over from before: the known elements in the server's order, with the

@@ -238,7 +238,7 @@ extension ScopeHost {
     guard let history = histories[name] else { return value }
     let uuids = history.merge(
       current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
-      session: submitter.session, proven: submitter.proven)
+      session: submitter.session, proven: submitter.proven, received: submitter.received)
     return .array(uuids.map { .string($0.wireText) })
   }
 }

@@ -18,6 +18,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     /// seen when it submitted.
     let missed: Set<PropertyKey>
 
+    /// The sequence number up to which its WebSocket has received everything, if that is more.
+    var received = 0
     /// Whether it speaks of operations: version 2 of the protocol.
     var usesOperations = false
     /// Who it is, and which of its sets it submits, if it numbers them.

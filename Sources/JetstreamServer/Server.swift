@@ -187,6 +187,7 @@ public final class Server {
     case .close(let id, let code, let reason):
       connections.removeValue(forKey: id)?
         .beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+    case .probe(let id): connections[id]?.probe()
     }
   }
 
@@ -217,6 +218,8 @@ public final class Server {
     engine.received(id, frame, isArray: isArray, size: size, now: ticker.now)
   }
 
+  private func probed(_ id: Int) { engine.probed(id, now: ticker.now) }
+
   private func closed(_ id: Int) {
     connections[id] = nil
     engine.closed(id, now: ticker.now)
@@ -237,7 +240,11 @@ public final class Server {
       return connection.abort()
     }
     do throws(WebSocketError) {
-      while let message = try await connection.receive() {
+      while let message = try await connection.receiveOrPong() {
+        if message.isPong {
+          guard await server.perform({ $0.probed(id) }) != nil else { return connection.abort() }
+          continue
+        }
         let isArray = Message.isArrayFrame(message.bytes)
         let frame = Message.frame(message.bytes)
         let received: Void? = await server.perform {

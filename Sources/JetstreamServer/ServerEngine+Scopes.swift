@@ -161,6 +161,7 @@ extension ServerEngine {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
       result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
     } else {
+      session.takeProbed(at: now)
       result = host.submit(
         sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
     }

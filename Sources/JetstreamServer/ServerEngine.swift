@@ -8,11 +8,16 @@ package final class ServerEngine {
   package enum Action {
     case send(connection: Int, [UInt8])
     case close(connection: Int, code: Int, reason: String)
+    /// Send a WebSocket ping behind what was sent, and call ``ServerEngine/probed(_:now:)`` when it is answered.
+    case probe(connection: Int)
   }
 
   /// Times and bounds.
   package struct Configuration {
     package var pingInterval: Duration = .seconds(10)
+    /// The time after which the script of an old client is taken to have read what its WebSocket has received;
+    /// see ``ScriptProbe``.
+    package var readingTime: Duration = .seconds(1)
     package var handshakeTimeout: Duration = .seconds(10)
     /// A session whose client says nothing for this long is ended.
     package var expiry: Duration = .seconds(600)
@@ -128,6 +133,7 @@ package final class ServerEngine {
     session.connection = id
     session.isHeld = true
     session.outbox = []
+    session.probe.stop()
     touch(session)
     schedulePing(session)
     connections[id] = .session(session)
@@ -141,6 +147,21 @@ package final class ServerEngine {
     session.connection = nil
     session.pingAt = nil
     session.outbox = []
+    session.probe.stop()
+  }
+
+  /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
+  /// given to ``received(_:_:isArray:size:now:)`` before.
+  package func probed(_ id: Int, now: Duration) {
+    self.now = now
+    guard case .session(let session)? = connections[id], session.connection == id else { return }
+    session.probe.answered(at: now + configuration.readingTime)
+    sendProbe(session, on: id)
+  }
+
+  private func sendProbe(_ session: ServerSession, on id: Int) {
+    guard session.probe.begin(behind: session.transmitted) else { return }
+    perform(.probe(connection: id))
   }
 
   /// A frame has come, of `size` bytes.
@@ -295,6 +316,7 @@ package final class ServerEngine {
       for frame in frames(of: messages) {
         perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
       }
+      sendProbe(session, on: id)
     }
   }
 

@@ -113,6 +113,8 @@ final class ServerSession {
   var isHeld = false
   /// What had been received when the client was asked to send again what is missing.
   var askedAt: Int?
+  /// Finds out what a client of version 1 has received.
+  var probe = ScriptProbe()
   /// What had been sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration
@@ -128,6 +130,7 @@ final class ServerSession {
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     // Old clients never fill a gap.
     self.channel = ReliableChannel(side: .server, acceptsGaps: version == 1, limit: limit)
+    probe.isPermitted = !rebases
     self.expiresAt = expiresAt
   }
 
@@ -156,7 +159,13 @@ final class ServerSession {
     } else if resumedAt.map({ rebases || ping.ack > $0 }) ?? true {
       resumedAt = nil
       acknowledged(ping.ack)
+      probe.isPermitted = !rebases
     }
+  }
+
+  /// Takes what a probe proves by now.
+  func takeProbed(at now: Duration) {
+    if let index = probe.takeRead(by: now) { acknowledged(index) }
   }
 
   /// The client has seen our messages up to `index`.
@@ -279,10 +288,18 @@ final class ServerSession {
     let index = queue(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
     subscriptions[scopeIndex].sent.append((index, sequence))
     guard !rebases else { return }
+    if fragments.contains(where: Self.inserts) { probe.isWanted = true }
     for fragment in fragments where !newcomers.contains(fragment.uuid) || fragment.kind == .change {
       for (key, _) in fragment.properties {
         subscriptions[scopeIndex].touched[PropertyKey(uuid: fragment.uuid, name: key)] = index
       }
+    }
+  }
+
+  /// Whether a fragment may bring elements to a collection.
+  private static func inserts(_ fragment: SyncFragment) -> Bool {
+    fragment.properties.contains {
+      if case .array(let elements) = $0.value { !elements.isEmpty } else { false }
     }
   }
 
@@ -291,6 +308,8 @@ final class ServerSession {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
       missed: Set(subscription.touched.keys))
+    result.received =
+      subscription.sent.last { $0.index <= probe.received }?.sequence ?? subscription.proven
     result.usesOperations = version > 1
     if let client = subscription.client, let number = sync.number {
       result.author = StreamItem.Author(client: client, number: number)

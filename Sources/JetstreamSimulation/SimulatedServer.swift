@@ -47,6 +47,7 @@ final class SimulatedServer {
       switch action {
       case .send(let id, let frame): send(id, frame)
       case .close(let id, let code, let reason): close(id, code, reason)
+      case .probe: break
       }
     }
     self.journal = journal

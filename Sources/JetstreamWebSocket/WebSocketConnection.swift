@@ -66,6 +66,14 @@ public final class WebSocketConnection: WebSocketChannel {
   /// ``WebSocketError/protocolViolation(_:)`` after the peer broke the protocol, and
   /// ``WebSocketError/cancelled``, losing no message, when the waiting task is cancelled.
   public func receive() async throws(WebSocketError) -> WebSocketMessage? {
+    while let message = try await receiveOrPong() {
+      if !message.isPong { return message }
+    }
+    return nil
+  }
+
+  /// The same, but also gives the answer to a ``probe()`` where it stands among the messages.
+  package func receiveOrPong() async throws(WebSocketError) -> WebSocketMessage? {
     let (delivery, id) = state.withLock { state in
       (takeDelivery(&state), state.inbox.makeID())
     }
@@ -134,6 +142,15 @@ public final class WebSocketConnection: WebSocketChannel {
     }
     wakeups.run()
     if let error { throw error }
+  }
+
+  /// Sends a ping behind the messages that are queued, unless another one is not answered. The peer's WebSocket
+  /// answers it when it has received them. ``receiveOrPong()`` gives the answer.
+  package func probe() {
+    state.withLock { state in
+      guard hasRoom(for: 64), let frame = state.machine.probe() else { return }
+      transport.enqueue(frame)
+    }
   }
 
   private func hasRoom(for count: Int) -> Bool {

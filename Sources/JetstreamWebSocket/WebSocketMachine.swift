@@ -42,6 +42,8 @@ struct WebSocketMachine: Sendable {
   private var decoder: FrameDecoder
   private var encoder: FrameEncoder
   private var phase = Phase.open
+  /// How many probes were sent, and whether the last one is not answered.
+  private var probes: (count: UInt64, isOpen: Bool) = (0, false)
 
   init(
     role: WebSocketRole, limits: WebSocketLimits = WebSocketLimits(),
@@ -61,6 +63,15 @@ struct WebSocketMachine: Sendable {
   mutating func frame(for message: WebSocketMessage) -> EncodedFrame? {
     isOpen ? encoder.message(message) : nil
   }
+
+  /// The ping to send as a probe, or nil while another one is not answered or when the connection is no longer open.
+  mutating func probe() -> EncodedFrame? {
+    guard isOpen, !probes.isOpen else { return nil }
+    probes = (probes.count + 1, true)
+    return encoder.control(.ping, payload: probePayload)
+  }
+
+  private var probePayload: [UInt8] { Array("probe \(probes.count)".utf8) }
 
   /// Bytes came from the peer.
   mutating func receive(_ bytes: ArraySlice<UInt8>) -> [Action] {
@@ -110,6 +121,9 @@ struct WebSocketMachine: Sendable {
       actions.append(.deliver(message))
     case (.ping(let payload), .open):
       actions.append(.send(encoder.control(.pong, payload: payload)))
+    case (.pong(let payload), .open) where probes.isOpen && payload == probePayload:
+      probes.isOpen = false
+      actions.append(.deliver(.pong))
     case (.close(let status), .open):
       let outcome = status ?? WebSocketCloseStatus(code: .noStatus, byPeer: true)
       phase = .draining
@@ -123,7 +137,7 @@ struct WebSocketMachine: Sendable {
       actions.append(.end(.closed(status)))
       if role == .server { actions.append(.finishWriting) }
     default:
-      // Pongs need no answer, and after our close frame nothing else of the peer's matters.
+      // Other pongs need no answer, and after our close frame nothing else of the peer's matters.
       break
     }
   }

@@ -16,6 +16,16 @@ public struct WebSocketMessage: Sendable, Hashable {
   /// The payload, unmasked and put together from its fragments.
   public var bytes: [UInt8]
 
+  /// True for the answer to a ``WebSocketConnection/probe()``, which stands in the order of the messages.
+  package private(set) var isPong = false
+
+  /// The answer to a probe.
+  static var pong: WebSocketMessage {
+    var result = WebSocketMessage(kind: .binary, bytes: [])
+    result.isPong = true
+    return result
+  }
+
   /// Makes a message of bytes that are already there; nothing is copied.
   ///
   /// Bytes of kind `.text` must be well-formed UTF-8. This is not checked here, so as not to read

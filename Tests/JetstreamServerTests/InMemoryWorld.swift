@@ -64,6 +64,10 @@ final class InMemoryWorld {
   /// Session, name and params of each fetch.
   var fetches: [(session: SessionInfo, name: String, params: JSONValue)] = []
   var endedSessions: [SessionInfo] = []
+  /// The connections on which the server has sent a WebSocket ping.
+  var probes: [Int] = []
+  /// Whether the peers' WebSockets answer pings.
+  var answersProbes = true
   /// Called before and after anything happens on a link.
   var onDeliver: ((Link, Bool) -> Void)?
   var onDelivered: (() -> Void)?
@@ -96,11 +100,17 @@ final class InMemoryWorld {
     server.host(scope, unknown: unknown)
   }
 
+  /// Stands for a WebSocket ping, and for its pong.
+  private static let probe = Array("a WebSocket ping".utf8)
+
   private func perform(_ action: ServerEngine.Action) {
     switch action {
     case .send(let id, let frame): links.first { $0.id == id }?.toClient.append(frame)
     case .close(let id, let code, let reason):
       links.first { $0.id == id }?.serverClose = (code, reason)
+    case .probe(let id):
+      probes.append(id)
+      links.first { $0.id == id }?.toClient.append(Self.probe)
     }
   }
 
@@ -138,10 +148,16 @@ final class InMemoryWorld {
       link.peer.opened(link)
     } else if toServer, !link.toServer.isEmpty {
       let bytes = link.toServer.removeFirst()
+      if bytes == Self.probe { return server.probed(link.id, now: now) }
       server.received(
         link.id, Self.decode(bytes), isArray: Message.isArrayFrame(bytes), now: now)
     } else if !link.toClient.isEmpty {
-      link.peer.received(link.toClient.removeFirst(), on: link)
+      let bytes = link.toClient.removeFirst()
+      if bytes == Self.probe {
+        if answersProbes { link.toServer.append(bytes) }
+      } else {
+        link.peer.received(bytes, on: link)
+      }
     } else if let close = link.serverClose {
       links.removeAll { $0 === link }
       link.peer.closed(link, code: close.code, reason: close.reason)

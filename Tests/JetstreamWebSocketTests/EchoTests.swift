@@ -39,6 +39,23 @@ import Testing
     }
   }
 
+  @Test func theAnswerToAProbeStandsAmongTheMessages() async throws {
+    try await withListener { listener in
+      let connection = try await connect(to: listener)
+      for _ in 0..<3 {
+        try connection.send(text: "a")
+        connection.probe()
+        let first = try await connection.receiveOrPong()
+        let second = try await connection.receiveOrPong()
+        #expect([first, second].count { $0?.isPong == true } == 1)
+        #expect([first, second].count { $0?.text == "a" } == 1)
+        connection.probe()
+        try connection.send(text: "b")
+        #expect(try await connection.receive()?.text == "b")
+      }
+    }
+  }
+
   @Test func ipv6() async throws {
     try await withListener(host: "::1") { listener in
       let connection = try await WebSocketClient.connect(to: "ws://[::1]:\(listener.port)")

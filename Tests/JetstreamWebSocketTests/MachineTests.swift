@@ -24,6 +24,20 @@ import Testing
     #expect(client.receive([0x8A, 0]).isEmpty)
   }
 
+  @Test mutating func aProbeIsAnsweredOnceAndOneIsUnderWayAtATime() {
+    let ping = server.probe()!.bytes
+    #expect(server.probe() == nil)
+    let answer = wire(client.receive(ping[...]))
+    #expect(server.receive(answer[...]) == [.deliver(.pong)])
+    #expect(server.receive(answer[...]).isEmpty)
+    let next = server.probe()!.bytes
+    #expect(server.receive(answer[...]).isEmpty)
+    let nextAnswer = wire(client.receive(next[...]))
+    #expect(server.receive(nextAnswer[...]) == [.deliver(.pong)])
+    _ = server.close(WebSocketCloseStatus(code: .normal))
+    #expect(server.probe() == nil)
+  }
+
   @Test mutating func theClientCloses() {
     let status = WebSocketCloseStatus(code: 4096, reason: "{}")
     let begun = client.close(status)
