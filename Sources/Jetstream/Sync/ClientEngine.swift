@@ -148,6 +148,7 @@ package final class ClientEngine {
     replica.version = version
     replica.heldLimit = configuration.pausedLimit
     replica.dateForm = dateForm
+    replica.fragmentLimit = configuration.maximumFragments
     replica.answersAreOrdered = configuration.answersAreOrdered
     return replica
   }

@@ -79,6 +79,12 @@ struct PendingOverlay {
       return value
     }
 
+    mutating func value(before set: Int) -> PropertyContent {
+      entries.prefix { $0.set < set }.reduce(confirmed()) {
+        $1.change.applied(to: $0, asValue: true)
+      }
+    }
+
     mutating func decide(set: Int, isAccepted: Bool) {
       guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
       let entry = entries.remove(at: at)
@@ -206,6 +212,11 @@ struct PendingOverlay {
   /// contains whatever is known at this moment, however long the set has waited.
   mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
     columns[key]?.submit(set: set)?.json
+  }
+
+  /// What is visible of a property that a pending set touches without set number `set` and those after it.
+  mutating func value(before set: Int, of key: PropertyKey) -> PropertyContent? {
+    columns[key]?.value(before: set)
   }
 
   /// Whether the property is still here although no pending set touches it any more.

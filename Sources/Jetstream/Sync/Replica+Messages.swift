@@ -43,7 +43,7 @@ extension Replica {
   /// Whether a message of this index carried a set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
     pending.place(sentIn: messageIndex, among: sentCount) != nil
-      || procedures.isMarker(messageIndex)
+      || procedures.isMarker(messageIndex) || partMessages[messageIndex] != nil
   }
 
   func resume() {
@@ -83,6 +83,7 @@ extension Replica {
       if procedures.begin(at: messageIndex) { return }
       beginBatch()
       if let sequence { position?.sequence = sequence }
+      if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
       for message in procedures.end(at: messageIndex) { handle(message) }
@@ -198,6 +199,7 @@ extension Replica {
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
   ) {
     let entry = pending.remove(at: at)
+    let split = splits.removeValue(forKey: entry.number)
     if at < sentCount { sentCount -= 1 }
     if entry.decision != nil { decidedCount -= 1 }
     keep(
@@ -217,6 +219,7 @@ extension Replica {
       let reply = replies[position]
       outcomes.append(ChangeSetHandle.Outcome(reply))
       noteLost(at: position, of: entry.set, by: reply, cause: replies.cause(of: position))
+      if split?.decided.contains(position) == true { continue }
       let counts = reply.error == nil && effective == nil
       if fragment.kind == .change {
         for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
@@ -233,7 +236,7 @@ extension Replica {
       }
     }
     for fragment in effective ?? [] { note(fragment) }
-    noteSentDates(of: fragments, outcomes)
+    if split == nil { noteSentDates(of: fragments, outcomes) }
     // A server that tells no order says of no set what its maker had seen.
     if sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
@@ -262,7 +265,7 @@ extension Replica {
   }
 
   /// The server has decided what a set does to one property.
-  private func decide(
+  func decide(
     _ name: PropertyKey, className: String, by number: Int, _ isAccepted: Bool
   ) {
     // What a model is added with in this batch comes out of the overlay at its end.

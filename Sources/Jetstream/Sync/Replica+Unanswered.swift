@@ -11,8 +11,15 @@ extension Replica {
     guard version == 1, answersAreOrdered,
       let count = pending.place(sentIn: messageIndex, among: sentCount)
     else { return }
+    rejectUnanswered(count)
+  }
+
+  /// Rejects so many sets, the first ones.
+  func rejectUnanswered(_ count: Int) {
     for _ in 0..<count {
-      conclude(0, pending[0].decision ?? unansweredReplies(to: pending[0]), effective: nil)
+      let entry = pending[0]
+      let replies = splits[entry.number]?.replies(missing: Self.notAnswered)
+      conclude(0, replies ?? entry.decision ?? unansweredReplies(to: entry), effective: nil)
     }
   }
 
@@ -29,10 +36,11 @@ extension Replica {
   }
 
   private func unansweredReplies(to entry: Pending) -> [FragmentReply] {
-    let error = WireError(
-      message:
-        "The server has not answered the change set, but one that was sent after it: it has dropped it",
-      type: "not-answered")
-    return entry.set.fragments.map { _ in FragmentReply(error: error) }
+    entry.set.fragments.map { _ in FragmentReply(error: Self.notAnswered) }
   }
+
+  private static let notAnswered = WireError(
+    message:
+      "The server has not answered the change set, but one that was sent after it: it has dropped it",
+    type: "not-answered")
 }

@@ -95,6 +95,11 @@ package final class Replica {
   var answersAreOrdered = true
   /// The procedures that a server of version 1 was sent sets for.
   var procedures = OldProcedures()
+  /// The sets that such a server is sent in several messages, by number, and those messages that it has not answered.
+  var splits: [Int: SplitSet] = [:]
+  var partMessages: [Int: (number: Int, part: Int)] = [:]
+  /// How many fragments such a server is sent in one message, unless they have to stay together.
+  var fragmentLimit = 100
   var overlay = PendingOverlay()
   /// What pending sets add, by UUID.
   var additions: [UUID: Addition] = [:]
@@ -287,7 +292,7 @@ package final class Replica {
         return fragment
       }
       pending[at].seen = seen
-      pending[at].messageIndex = send(pending[at], fragments)
+      sendParts(at, fragments, send)
     }
     return nil
   }
@@ -313,6 +318,9 @@ package final class Replica {
     needsState = false
     vainRepairs = 0
     procedures = OldProcedures()
+    partMessages = [:]
+    splits = splits.filter { !$0.value.decided.isEmpty }
+    for number in splits.keys { splits[number]!.sessionEnded() }
     round?.isAsked = false
     sentCount = 0
     decidedCount = 0

@@ -1,0 +1,82 @@
+import Foundation
+
+/// Change sets that are sent in several messages. What the server says of one counts at the place of its reply, as
+/// for a set of its own: others may change the same before the next one. The app is told when the last one is
+/// answered.
+extension Replica {
+  /// Sends the next set through `send`, in as many messages as it takes; its last index is that of the set.
+  func sendParts(_ at: Int, _ fragments: [SyncFragment], _ send: (Pending, [SyncFragment]) -> Int) {
+    let entry = pending[at]
+    let isWhole = entry.set.isAtomic || entry.set.procedure != nil
+    guard splits[entry.number] != nil || !isWhole && fragments.count > fragmentLimit else {
+      pending[at].messageIndex = send(entry, fragments)
+      return
+    }
+    let parts = splits[entry.number, default: SplitSet()].begin(
+      fragments, limit: fragmentLimit, isStructural: { mayHoldModels($1, of: $0) },
+      before: {
+        overlay.value(before: entry.number, of: PropertyKey(uuid: $0.uuid, name: $1))?.json
+      })
+    for (part, fragments) in parts.enumerated() {
+      let index = send(entry, fragments)
+      partMessages[index] = (entry.number, part)
+      pending[at].messageIndex = index
+    }
+  }
+
+  private func mayHoldModels(_ key: String, of fragment: SyncFragment) -> Bool {
+    guard let property = scope.schema(of: fragment)?[wireName: key] else { return true }
+    return property.isCollection || property.isReference
+  }
+
+  /// Takes the reply to a message that has carried a part of a set.
+  ///
+  /// - Returns: false, having done nothing, if it has carried no part.
+  func receivePart(_ messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
+    guard let (number, part) = partMessages.removeValue(forKey: messageIndex),
+      let found = pending.firstIndex(where: { $0.number == number })
+    else { return false }
+    rejectUnanswered(found)
+    let entry = pending[0]
+    let pieces = splits[number]?.take(part, replies) ?? []
+    for piece in pieces { decide(piece, of: entry) }
+    if messageIndex == entry.messageIndex {
+      conclude(0, splits[number]?.replies() ?? replies, effective: nil)
+    }
+    return true
+  }
+
+  private func decide(_ piece: SetSplitter.Piece, of entry: Pending) {
+    guard let split = splits[entry.number] else { return }
+    let fragment = entry.set.fragments[piece.origin]
+    let reply = split.reply(to: piece.origin)
+    var values: JSONObject?
+    if piece.fragment.kind == .add {
+      decide(addition: fragment, of: entry.number, isAccepted: reply.error == nil)
+      values = split.correction(of: piece.origin)
+    } else if fragment.kind == .add {
+      // What was pending of the addition counts already. Others may have changed it since.
+      guard let have = split.values(of: piece.origin) else { return }
+      var complete = JSONObject()
+      for (key, value) in piece.fragment.properties
+      where piece.isLast || have[key] == value && value == fragment.properties[key] {
+        complete[key] = have[key]
+      }
+      values = complete
+    } else if piece.isLast {
+      for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        decide(name, className: fragment.className, by: entry.number, reply.error == nil)
+      }
+      values = reply.modifications
+    }
+    if let values, !values.isEmpty, reply.error == nil {
+      note(
+        SyncFragment(
+          .change, uuid: fragment.uuid, className: fragment.className, properties: values))
+    }
+    if piece.isLast, reply.error == nil, reply.modifications == nil {
+      noteSentDates(of: [fragment], [.accepted])
+    }
+  }
+}
