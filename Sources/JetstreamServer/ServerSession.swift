@@ -308,8 +308,10 @@ final class ServerSession {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
       missed: Set(subscription.touched.keys))
-    result.received =
-      subscription.sent.last { $0.index <= probe.received }?.sequence ?? subscription.proven
+    if probe.received > 0 {
+      let last = subscription.sent.last { $0.index <= probe.received }
+      result.received = last?.sequence ?? subscription.proven
+    }
     result.usesOperations = version > 1
     if let client = subscription.client, let number = sync.number {
       result.author = StreamItem.Author(client: client, number: number)

@@ -26,7 +26,9 @@ struct OldProcedures {
   ///
   /// - Returns: false, having done nothing, if the message was no marker.
   mutating func begin(at messageIndex: Int) -> Bool {
-    guard let set = markers.removeValue(forKey: messageIndex) else { return false }
+    guard !markers.isEmpty, let set = markers.removeValue(forKey: messageIndex) else {
+      return false
+    }
     running = set
     return true
   }

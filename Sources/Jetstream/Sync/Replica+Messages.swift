@@ -199,7 +199,7 @@ extension Replica {
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
   ) {
     let entry = pending.remove(at: at)
-    let split = splits.removeValue(forKey: entry.number)
+    let split = splits.isEmpty ? nil : splits.removeValue(forKey: entry.number)
     if at < sentCount { sentCount -= 1 }
     if entry.decision != nil { decidedCount -= 1 }
     keep(

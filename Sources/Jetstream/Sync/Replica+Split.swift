@@ -33,7 +33,8 @@ extension Replica {
   ///
   /// - Returns: false, having done nothing, if it has carried no part.
   func receivePart(_ messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
-    guard let (number, part) = partMessages.removeValue(forKey: messageIndex),
+    guard !partMessages.isEmpty,
+      let (number, part) = partMessages.removeValue(forKey: messageIndex),
       let found = pending.firstIndex(where: { $0.number == number })
     else { return false }
     rejectUnanswered(found)
