@@ -75,6 +75,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private var leaving: Set<UUID> = []
   /// Models whose addition was rejected: what refers to them was sent before that was known.
   private var rejectedAdditions: [UUID: Int] = [:]
+  /// Up to where everything was forgotten last.
+  private var lastHorizon: Int?
   /// Models that came back since the last set: some session may have them.
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
@@ -147,6 +149,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   /// Forgets what every session has seen.
   func forget(upTo horizon: Int) {
+    // What has come since the last call is behind its horizon.
+    guard horizon != lastHorizon else { return }
+    lastHorizon = horizon
     if !rejectedAdditions.isEmpty {
       rejectedAdditions = rejectedAdditions.filter { $0.value > horizon }
     }
