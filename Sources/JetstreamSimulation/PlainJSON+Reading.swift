@@ -54,9 +54,10 @@ struct PlainJSONReader {
   /// Reads an object; nil if one of its keys is there twice.
   private mutating func object() -> PlainJSON? {
     at += 1
-    var members: [String: PlainJSON] = [:]
     skipSpace()
-    if take(UInt8(ascii: "}")) { return .object(members) }
+    if take(UInt8(ascii: "}")) { return .object([:]) }
+    // As many as most objects have: growing costs more than reading.
+    var members = [String: PlainJSON](minimumCapacity: 6)
     while true {
       skipSpace()
       guard next == UInt8(ascii: "\""), let key = string() else { return nil }

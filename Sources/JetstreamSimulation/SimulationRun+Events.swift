@@ -144,8 +144,9 @@ extension SimulationRun {
   }
 
   private func compare() {
-    let (state, bytes) = (server.scope.canonicalJSON, server.scope.fullState().bytes)
-    let plain = PlainJSON(state.utf8) ?? .null
+    let state = server.scope.fullState()
+    let bytes = state.bytes
+    let plain = PlainJSON(state: state)
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
       for problem in wrongOrigins(of: client) { report(.messages, problem) }
@@ -162,7 +163,7 @@ extension SimulationRun {
       // What has the same bytes unsorted has the same canonical form.
       if models.bytes == bytes { continue }
       let own = client.scope.canonicalJSON
-      guard own != state else { continue }
+      guard own != server.scope.canonicalJSON else { continue }
       let differences = StreamReference(canonical: plain)
         .differences(from: PlainJSON(own.utf8) ?? .null, kinds(of:), "the server", "the client")
       report(.divergence, "Client \(client.number) differs from the server:")
@@ -206,6 +207,20 @@ extension SimulationRun {
     outboxes[client.number]?.overwritten(
       root: client.root, client.setsByID, kinds: kinds(of:),
       defaultValue: { [server] in server?.defaultValue(of: $1, in: $0) })
+  }
+}
+
+extension PlainJSON {
+  /// A full state in the form of a scope's canonical JSON.
+  init(state: [SyncFragment]) {
+    var models: [String: PlainJSON] = [:]
+    for fragment in state.map(PlainJSON.init) {
+      models[fragment["uuid"]?.text ?? ""] = .object([
+        "clsName": fragment["clsName"] ?? .null, "properties": fragment["properties"] ?? .null,
+      ])
+    }
+    let root = state.first.map { PlainJSON($0)["uuid"] ?? .null } ?? .null
+    self = .object(["models": .object(models), "root": root])
   }
 }
 

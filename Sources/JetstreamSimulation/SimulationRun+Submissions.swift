@@ -29,6 +29,7 @@ extension SimulationRun {
               + "when it made \(set), which was \(seen.map(String.init) ?? "nothing special")")
         }
       }
+      set.sent = sent
       submissions[key] = (set, client, sent)
     }
   }
@@ -134,9 +135,8 @@ extension SimulationRun {
     guard let client = clientsByID[decision.client],
       let (set, _) = client.allSets.first(where: { $0.set.place + 1 == decision.number })
     else { return report(.messages, "The server has decided what nobody has sent: \(decision)") }
-    let sent = submissions.values.first { $0.set === set }?.sent ?? []
     accept(
-      set, of: client, sent, decision.fragmentReplies.map { $0.error == nil },
+      set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),
       effective.map { PlainJSON($0) })
   }

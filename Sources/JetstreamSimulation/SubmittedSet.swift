@@ -55,6 +55,8 @@ final class SubmittedSet: CustomStringConvertible {
   var madeAt: Duration = .zero
   /// The session that it was sent in last.
   var session: String?
+  /// The fragments that were sent then.
+  var sent: [PlainJSON] = []
   /// Which part of the server's order its client had taken in when it was made; nil if none.
   var basis: ScopePosition?
   /// What the server was told of that.
