@@ -122,6 +122,30 @@ struct RevivalTests {
     expectEqual(x: 97)
   }
 
+  @Test("Changed and removed here, brought back and taken away by others in one frame, and brought back again")
+  func broughtBackForAMoment() throws {
+    let holder = Shape()
+    world.canvas.shapes.append(holder)
+    world.settle()
+    mine.parts.append(Shape())
+    client.canvas.shapes.remove(mine)
+    client.scope.flush()
+    let shape = theirs
+    holder.parts.append(shape)
+    world.scope.flush()
+    world.canvas.shapes.remove(holder)
+    world.scope.flush()
+    let link = try #require(client.link)
+    let frames = try link.toClient.flatMap { try Message.decodeFrame($0).map { try $0.get() } }
+    link.toClient = [Message.encodeFrame(frames, asArray: true)]
+    world.deliver(link, toServer: false)
+    world.canvas.hidden.append(shape)
+    crossServerFirst()
+    world.settle()
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    #expect(client.canvas.hidden.first?.parts.isEmpty == true && client.repaired.isEmpty)
+  }
+
   @Test(
     "Changed, removed, brought back and changed by others while it is removed here: the last counts"
   )

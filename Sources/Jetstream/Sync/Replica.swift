@@ -350,9 +350,11 @@ extension Replica: MembershipObserver {
     }
   }
 
-  /// A set that is pending, or about to be made, may put the model back when it is rejected.
+  /// A set that is pending, or about to be made, may put the model back when it is rejected. A model that has come
+  /// back only for a moment leaves with the values that it had when it came: those are what other replicas have.
   package func modelLeft(_ model: ModelObject) {
-    graveyard.insert(model, values: putBack.removeValue(forKey: model.uuid))
+    let known = putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
+    graveyard.insert(model, values: known)
   }
 
   /// What a local property still holds counts as gone, and as back, like what is in no tree.
