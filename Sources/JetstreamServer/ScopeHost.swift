@@ -117,6 +117,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     rejectedAdditions[uuid] = isRejected ? sequence + 1 : nil
   }
 
+  /// How many rejected additions are remembered.
+  var rejectedAdditionCount: Int { rejectedAdditions.count }
+
   func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
 
   func end() {

@@ -189,6 +189,10 @@ final class ServerSession {
     subscriptions[scopeIndex].untoldState = told.state
     subscriptions[scopeIndex].limit = told.isLimited ? told.upTo : nil
     subscriptions[scopeIndex].told = told.since ?? told.upTo
+    // It names what it has taken in, also of what it was told in answers that prove nothing.
+    if let since = told.since {
+      subscriptions[scopeIndex].proven = max(subscriptions[scopeIndex].proven, since)
+    }
     subscriptions[scopeIndex].ownUpTo = told.upTo
     subscriptions[scopeIndex].isBehind = told.since != nil || told.state != nil
   }

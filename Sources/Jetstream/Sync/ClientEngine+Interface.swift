@@ -60,6 +60,8 @@ extension ClientEngine {
     package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
     /// The form in which dates are sent; nil for the one that the version of the session asks for.
     package var dateForm: DateForm?
+    /// How many of its own change sets each scope remembers, to notice that others have overwritten them.
+    package var ownWrites = 256
     /// The highest version of the protocol that is spoken.
     package var highestVersion = 2
     /// True if a server of version 1 answers the sets of a scope in the order in which it has got them, as all known

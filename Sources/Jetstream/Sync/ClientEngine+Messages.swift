@@ -112,6 +112,8 @@ extension ClientEngine {
       return retry(reason: "messages up to \(sent) are missing")
     }
     checks += ping.checks
+    // Changes that came to nothing were in no set, so that no message has come since.
+    for replica in replicas { replica.clearGraveyard() }
     var frame: [Message] = []
     for message in channel.receive(ping) {
       // Each set is repeated with what we had seen when it was made.

@@ -136,7 +136,9 @@ package final class ClientEngine {
   }
 
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
-    let replica = Replica(scope: scope, params: params, clientID: configuration.clientID)
+    let replica = Replica(
+      scope: scope, params: params, clientID: configuration.clientID,
+      ownWrites: configuration.ownWrites)
     replica.mode = mode
     replica.onPending = { [weak self] in self?.sendWaiting() }
     replica.onRejected = { [weak self, unowned scope] in

@@ -15,6 +15,8 @@ struct Graveyard {
   private var entries: [UUID: Entry] = [:]
   private var pruneAt = 1024
 
+  var count: Int { entries.count }
+
   func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
   /// Keeps a model that has left, with the values that other replicas have of it: those that the last change set

@@ -28,7 +28,7 @@ package struct OwnWrites {
 
   /// How many sets are kept at least, unless they take more bytes than this on the wire. What is overwritten
   /// later, without its maker having seen so much, is not noticed.
-  private static let limit = (sets: 256, bytes: 4 << 20)
+  private let limit: (sets: Int, bytes: Int)
 
   /// The sets in their order.
   private var entries: [Entry] = []
@@ -42,6 +42,9 @@ package struct OwnWrites {
   /// within the same limit.
   private var unplaced: [Entry] = []
   private var unplacedBytes = 0
+
+  /// - Parameter limit: how many sets are kept at least.
+  init(limit: Int = 256) { self.limit = (sets: limit, bytes: 4 << 20) }
 
   /// A set counts.
   ///
@@ -62,19 +65,21 @@ package struct OwnWrites {
     guard let sequence else {
       unplaced.append(Entry(set, at: 0, properties: properties))
       unplacedBytes += Self.size(of: set)
-      if unplaced.count > 2 * Self.limit.sets || unplacedBytes > 2 * Self.limit.bytes {
-        unplaced.removeFirst(Self.excess(of: unplaced, &unplacedBytes))
+      if unplaced.count > 2 * limit.sets || unplacedBytes > 2 * limit.bytes {
+        unplaced.removeFirst(Self.excess(of: unplaced, &unplacedBytes, over: limit))
       }
       return
     }
     entries.append(Entry(set, at: sequence, properties: properties))
     bytes += Self.size(of: set)
     // By halves, so that it costs nothing worth mentioning for each.
-    if entries.count > 2 * Self.limit.sets || bytes > 2 * Self.limit.bytes { trim() }
+    if entries.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
   }
 
   /// How many entries, the oldest ones, are beyond the limit; never the last one.
-  private static func excess(of entries: [Entry], _ bytes: inout Int) -> Int {
+  private static func excess(
+    of entries: [Entry], _ bytes: inout Int, over limit: (sets: Int, bytes: Int)
+  ) -> Int {
     var excess = 0
     while excess < entries.count - 1, entries.count - excess > limit.sets || bytes > limit.bytes {
       bytes -= size(of: entries[excess].set)
@@ -85,7 +90,7 @@ package struct OwnWrites {
 
   /// Forgets the oldest, but not the last one.
   private mutating func trim() {
-    let excess = Self.excess(of: entries, &bytes)
+    let excess = Self.excess(of: entries, &bytes, over: limit)
     entries.removeFirst(excess)
     indexedCount = max(0, indexedCount - excess)
     let first = entries[0].sequence
@@ -116,7 +121,7 @@ package struct OwnWrites {
 
   /// Begins with what another process has left; those without a place have sequence 0.
   mutating func restore(_ entries: [Entry]) {
-    self = OwnWrites()
+    self = OwnWrites(limit: limit.sets)
     self.entries = entries.filter { $0.sequence > 0 }
     bytes = self.entries.reduce(0) { $0 + Self.size(of: $1.set) }
     unplaced = entries.filter { $0.sequence == 0 }
@@ -165,7 +170,7 @@ package struct OwnWrites {
   /// Everything is as the server says from here on. Gives our own last writes of properties that were known
   /// to count, but not where.
   mutating func takeUnplaced() -> [(key: String, Write)] {
-    defer { self = OwnWrites() }
+    defer { self = OwnWrites(limit: limit.sets) }
     var last: [PropertyKey: Write] = [:]
     for entry in unplaced { Self.index(entry, into: &last) }
     var result: [(key: String, Write)] = []

@@ -114,12 +114,7 @@ extension Replica {
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
     }
-    // What observers have taken out meanwhile is not in a set yet, and comes back if that is rejected.
-    if pending.isEmpty, !scope.hasCollectedChanges {
-      graveyard.removeAll()
-    } else {
-      graveyard.prune { overlay.references }
-    }
+    clearGraveyard()
     let conflicts = conflicts(unnoted.removeLast())
     if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
     for (handle, outcomes, causes) in done.decided {
@@ -127,6 +122,16 @@ extension Replica {
     }
     for rejected in done.rejected { onRejected?(rejected) }
     if let models = done.repaired { onRepaired?(models) }
+  }
+
+  /// Forgets models that left, unless a set may be rejected that has taken them out. Observers may have taken
+  /// out some that are in no set yet.
+  func clearGraveyard() {
+    if pending.isEmpty, !scope.hasCollectedChanges {
+      graveyard.removeAll()
+    } else {
+      graveyard.prune { overlay.references }
+    }
   }
 
   /// An observer may have taken models out while they were written.

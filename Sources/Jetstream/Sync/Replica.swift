@@ -113,7 +113,7 @@ package final class Replica {
   /// Changes that do not count, of which the ledger will know when what counts is visible.
   var unnoted: [[Lost]] = []
   /// What counts of our own sets, as long as others may not have seen it.
-  var ownWrites = OwnWrites()
+  var ownWrites: OwnWrites
   var token: ObservationToken?
   private var discardToken: ObservationToken?
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
@@ -163,10 +163,11 @@ package final class Replica {
       [SyncFragment], rootUUID: UUID, more: Bool, then: (Result<Void, ScopeError>) -> Void)
   }
 
-  init(scope: Scope, params: JSONValue, clientID: UUID) {
+  init(scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int) {
     self.scope = scope
     self.params = params
     self.clientID = clientID
+    ownWrites = OwnWrites(limit: limit)
     scope.sealChanges()
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
     discardToken = scope.conflicts.onDiscard.listen { [weak self] conflicts in

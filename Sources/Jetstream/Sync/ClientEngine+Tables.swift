@@ -1,0 +1,26 @@
+extension ClientEngine {
+  /// The sizes of the tables that are empty when nothing is pending and everything is taken in, by name; for
+  /// tests.
+  package var restingTables: [String: Int] {
+    var sizes: [String: Int] = [:]
+    for replica in replicas {
+      for (name, size) in replica.restingTables { sizes[name, default: 0] += size }
+    }
+    return sizes
+  }
+
+  /// How many of its own change sets each scope remembers; for tests.
+  package var rememberedWrites: [Int] { replicas.map(\.ownWrites.count) }
+}
+
+extension Replica {
+  fileprivate var restingTables: [String: Int] {
+    [
+      "pending": pending.count, "additions": additions.count, "overlay": overlay.keys.count,
+      "graveyard": graveyard.count, "revived": revived.count, "unnoted": unnoted.count,
+      "held": held.count, "unsafeDecisions": unsafeDecisions.count,
+      "stateParts": stateParts.count,
+      "batch": batch.isEmpty ? 0 : 1,
+    ]
+  }
+}

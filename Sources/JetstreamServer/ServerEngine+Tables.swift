@@ -1,0 +1,34 @@
+import Jetstream
+
+extension ServerEngine {
+  /// The sizes of the tables that are empty when every session has acknowledged everything, by name; for tests.
+  package var restingTables: [String: Int] {
+    var sizes: [String: Int] = [:]
+    func add(_ name: String, _ size: Int) { sizes[name, default: 0] += size }
+    for host in hosts.values {
+      for (name, size) in host.restingTables { add(name, size) }
+    }
+    for session in sessions.values {
+      add("outbox", session.outbox.count)
+      for subscription in session.subscriptions {
+        add("sent", subscription.sent.count)
+        add("touched", subscription.touched.count)
+        add("later", subscription.later.count)
+        add("untoldState", subscription.untoldState?.fragments.count ?? 0)
+      }
+    }
+    return sizes
+  }
+
+  /// How many change sets each scope can tell clients that were away; for tests.
+  package var streamLengths: [Int] { hosts.values.map { $0.stream.all.count } }
+}
+
+extension ScopeHost {
+  fileprivate var restingTables: [String: Int] {
+    [
+      "departed": departed.count, "histories": histories.count, "untold": untold.count,
+      "rejectedAdditions": rejectedAdditionCount,
+    ]
+  }
+}

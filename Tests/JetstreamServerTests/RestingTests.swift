@@ -1,0 +1,61 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// What observers are told and what the engines keep once nothing happens any more.
+@Suite("At rest", .paced)
+struct RestingTests {
+  private let world = InMemoryWorld()
+  private let client: WorldClient
+
+  init() {
+    world.canvas.shapes.append(Shape())
+    client = world.addClient()
+    client.join()
+    world.settle()
+  }
+
+  @Test("A model that comes and goes in one batch notifies no observer of its collection")
+  func comesAndGoes() {
+    var told = 0
+    client.canvas.observeChange(\.shapes) { told += 1 }
+    client.canvas.observeCollectionAdd(client.canvas, \.shapes) { _, _ in told += 1 }
+    client.scope.pauseIncoming()
+    let shape = Shape()
+    world.canvas.shapes.append(shape)
+    world.settle()
+    world.canvas.shapes.remove(shape)
+    world.settle()
+    client.scope.resumeIncoming()
+    world.settle()
+    #expect(told == 0)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test(
+    "A client forgets a removed model although an observer has changed something and changed it back"
+  )
+  func changedBack() {
+    client.canvas.observeCollectionRemove(client.canvas, \.shapes) { canvas, _ in
+      canvas.name = "changed"
+      canvas.name = nil
+    }
+    world.canvas.shapes.removeAll()
+    world.settle()
+    world.pass(21)
+    #expect(client.engine.restingTables["graveyard"] == 0)
+  }
+
+  @Test("A server forgets a removed model when its only client has named a later resume point")
+  func resumePoint() {
+    client.engine.setMode(.pushOnly, of: client.scope, now: world.now)
+    world.settle()
+    client.canvas.shapes.removeAll()
+    world.settle()
+    client.engine.setMode(.realtime, of: client.scope, now: world.now)
+    world.settle()
+    world.pass(21)
+    #expect(world.server.departedCount(of: world.scope) == 0)
+  }
+}
