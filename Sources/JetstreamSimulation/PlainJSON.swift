@@ -37,6 +37,10 @@ enum PlainJSON: Hashable {
     switch (rule, theirs, mine) {
     case ("max", .number(let a), .number(let b)): Double(a)! > Double(b)! ? theirs : mine
     case ("min", .number(let a), .number(let b)): Double(a)! < Double(b)! ? theirs : mine
+    case ("sum", .number(let a), .number(let b)):
+      base.whole.flatMap { base in
+        Int(a).flatMap { a in Int(b).map { .number(String(a + $0 - base)) } }
+      }
     case ("union", .array(let theirs), .array(let mine)):
       .array(
         mine.reduce(theirs.filter { mine.contains($0) || !base.elements.contains($0) }) {

@@ -104,6 +104,9 @@ extension SimulatedClient {
         wrong.append("client \(number) has a conflict that is none: \(key)")
       }
     }
+    for known in overwritten ?? [] where mayHaveForgotten(known.set) {
+      missing[words("overwritten", known.set.id, known.loss.uuid, known.loss.property)] = nil
+    }
     for (key, count) in missing where count > 0 {
       wrong.append("client \(number) has no conflict of what was \(key)")
     }
@@ -135,5 +138,12 @@ extension SimulatedClient {
       }
     }
     return wrong
+  }
+
+  /// A Boolean value that indicates whether so many own sets were accepted since that the client need not remember
+  /// what this one has written.
+  private func mayHaveForgotten(_ set: SubmittedSet) -> Bool {
+    let later = setsByID.values.count { $0.place > set.place && $0.acceptances > 0 }
+    return later >= rememberedWrites
   }
 }

@@ -7,7 +7,12 @@ final class SimulatedClient {
   /// What it calls itself towards the server.
   private(set) var id: UUID
   let ticker = Ticker.manual()
+  let app: SimulatedApp
   let scope: Scope
+  /// Compares what observers are told with what they show, if it is watched.
+  let watch: NotificationWatch?
+  /// How many of its own change sets it has to remember, to notice that they were overwritten.
+  let rememberedWrites: Int
   /// The root's name before the server has given it its own.
   let ownRoot: String
   private(set) var engine: ClientEngine!
@@ -55,12 +60,16 @@ final class SimulatedClient {
   ///   - disconnect: the connection is left.
   init(
     number: Int, handshake: Int, outbox: SimulatedOutbox?, predecessor: SimulatedClient?,
-    scope: (Ticker) -> Scope, policy: HistoryLoss, random: SimulationRandom,
+    app: (Ticker) -> SimulatedApp, policy: HistoryLoss, limits: SimulationConfiguration.Limits,
+    isWatched: Bool, random: SimulationRandom,
     connect: @escaping (_ connection: Int, _ token: String?) -> Void,
     send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
   ) {
     self.number = number
-    self.scope = scope(ticker)
+    self.app = app(ticker)
+    scope = self.app.scope
+    rememberedWrites = limits.ownWrites
+    watch = isWatched ? NotificationWatch(scope) : nil
     self.outbox = outbox
     ownRoot = outbox?.ownRoot ?? self.scope.root?.uuid.uuidString.lowercased() ?? ""
     madeSets = outbox?.lastNumber ?? 0
@@ -69,8 +78,9 @@ final class SimulatedClient {
     learned = outbox == nil ? [:] : predecessor?.learned ?? [:]
     var configuration = ClientEngine.Configuration()
     configuration.onHistoryLoss = policy
-    configuration.acknowledgeAfter.messages = 16
-    configuration.sendWindow.messages = 8
+    configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
+    configuration.sendWindow.messages = limits.sendWindow
+    configuration.ownWrites = limits.ownWrites
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
@@ -103,6 +113,8 @@ final class SimulatedClient {
         let set = known ?? made(handle.set)
         set.madeAt = ticker.now
         if known == nil { set.basis = position }
+        // An observer that writes while the log is read has seen what was read until then.
+        set.isMadeInRestart = known == nil && replica == nil && self.outbox != nil
         // What is written anew is settled.
         if known == nil { losses.settle(by: set, root: root) }
         sets.append(set)
@@ -165,7 +177,7 @@ final class SimulatedClient {
           scope, params: .object([:]), mode: mode.mode, history: history, now: now,
           store: { [unowned self] in outbox.write($0, now: self.now) }, completion: done)
         losses = outbox.losses(root: root) { name in
-          inherited[name].map { ($0, learned[name] ?? []) }
+          setsByID[name].map { ($0, learned[name] ?? []) }
         }
       } catch {
         preconditionFailure("What was on a client's disk does not fit its scope: \(error)")
@@ -188,7 +200,12 @@ final class SimulatedClient {
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
 
   func received(_ connection: Int, _ frame: [UInt8], now: Duration) {
-    engine.received(connection, Message.frame(frame), size: frame.count, now: now)
+    takeIn { engine.received(connection, Message.frame(frame), size: frame.count, now: now) }
+  }
+
+  /// Has the engine do something that the server's messages may bring.
+  private func takeIn(_ body: () -> Void) {
+    if let watch { watch.takeIn(body) } else { body() }
   }
 
   func closed(_ connection: Int, code: Int, reason: String, now: Duration) {

@@ -7,6 +7,7 @@ import JetstreamServer
 /// This and ``SimulatedClient`` are all that touches the engines.
 final class SimulatedServer {
   let ticker = Ticker.manual()
+  let app: SimulatedApp
   let scope: Scope
   private(set) var engine: ServerEngine!
   private var token: ObservationToken?
@@ -18,14 +19,16 @@ final class SimulatedServer {
   ///   - close: a connection is closed from here.
   ///   - changed: the server's own changes, before anybody is told.
   init(
-    handshake: Int, scope: (Ticker) -> Scope, journal: SimulatedJournal?,
+    handshake: Int, limits: SimulationConfiguration.Limits, app: (Ticker) -> SimulatedApp,
+    journal: SimulatedJournal?,
     now: @escaping () -> Duration, makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
     changed: @escaping (ChangeSet) -> Void
   ) {
-    self.scope = scope(ticker)
-    let scope = self.scope
+    self.app = app(ticker)
+    let scope = self.app.scope
+    self.scope = scope
     scope.flush()
     token = scope.onChanges.listen { changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
@@ -35,11 +38,13 @@ final class SimulatedServer {
       },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
-    configuration.acknowledgeAfter.messages = 16
-    configuration.keptLimit.messages = 48
+    configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
+    configuration.keptLimit.messages = limits.keptMessages
     // A few models in each message, so that states come in many parts.
-    configuration.stateBytes = 1_000
-    configuration.frameBytes = 3_000
+    configuration.stateBytes = limits.stateBytes
+    configuration.frameBytes = limits.frameBytes
+    configuration.streamLimit = limits.streamLength
+    configuration.rememberedClients = limits.rememberedClients
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)

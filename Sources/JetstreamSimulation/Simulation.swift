@@ -73,10 +73,12 @@ public struct Simulation: Sendable {
       if !run.problems.isEmpty { break }
       steps += 1
     }
+    if configuration.checksTables { run.checkTables() }
     var failure: SimulationFailure?
     if !run.problems.isEmpty {
       failure = SimulationFailure(
-        seed: seed, configuration: configuration, step: steps, kind: run.problems[0].kind,
+        seed: seed, world: world.name, configuration: configuration, step: steps,
+        kind: run.problems[0].kind,
         problems: run.problems.map(\.text),
         events: events, trace: run.trace)
     }
@@ -143,6 +145,12 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
     case mode
     /// A client relies on something that a crash may take from its disk.
     case durability
+    /// What an app shows is not what is in its scope.
+    case app
+    /// An observer was told of a change that nobody can see, or not told of one.
+    case notification
+    /// What is kept for what is over is still there, or more is kept than the limits allow.
+    case tables
   }
 
   struct Problem {
@@ -152,6 +160,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
 
   /// The seed of the run.
   public let seed: UInt64
+  /// The name of the world that it was run in.
+  public let world: String
   /// What it was run with. After shrinking there may be fewer clients.
   public let configuration: SimulationConfiguration
   /// The place in ``events`` of the event after which it was noticed; their number stands for the rest at
@@ -173,7 +183,8 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
   public func report(lines: Int) -> String {
     let last = step < events.count ? "\(events[step])" : "the rest at the end"
     var text = [
-      "seed \(seed), \(configuration.name), \(configuration.clients - configuration.absent.count) clients"
+      "seed \(seed), \(configuration.name), \(world), "
+        + "\(configuration.clients - configuration.absent.count) clients"
     ]
     text.append("wrong after event \(step + 1) of \(events.count), \(last):")
     text += problems.map { "  " + $0 }

@@ -134,6 +134,16 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of clients that take back what is pending when the server has lost its history. The others send
   /// it again.
   public var discarding = 0.0
+  /// How often edits use what not every app uses.
+  public var features = Features()
+  /// The share of the clients whose notifications are counted.
+  public var watched = 0.34
+  /// The share of the rests that wait for throttled properties, instead of having them sent at once.
+  public var patience = 0.5
+  /// Whether the sizes of the engines' tables are compared with their limits at the end.
+  public var checksTables = true
+  /// The limits of the engines.
+  public var limits = Limits()
   /// What goes wrong.
   public var faults = Faults()
   /// What has to hold.

@@ -22,7 +22,7 @@ extension SimulationRun {
     switch event {
     case .serverEdit(let seed):
       var random = SimulationRandom(seed: seed, branch: 8)
-      let words = world.edit(server.scope, &random)
+      let words = server.app.edit(&random)
       note("the server \(words)")
     case .pass(let milliseconds): pass(.milliseconds(milliseconds))
     case .rest: rest()
@@ -39,14 +39,11 @@ extension SimulationRun {
     switch event {
     case .edit(let number, let seed):
       var random = SimulationRandom(seed: seed, branch: 6)
-      let words = world.edit(client.scope, &random)
+      let words = client.app.edit(&random)
       note("client \(number) \(words)")
     case .script(let number, let name, let seed):
       var random = SimulationRandom(seed: seed, branch: 7)
-      guard let script = world.scripts[name] else {
-        preconditionFailure("The world \(world.name) has no script \(name).")
-      }
-      let words = script(client.scope, &random)
+      let words = client.app.run(name, &random)
       note("client \(number) \(words)")
     case .flush: client.scope.flush()
     case .cut(let number): _ = network.cut(number)
@@ -100,6 +97,9 @@ extension SimulationRun {
       for problem in client.takeModeProblems() {
         report(.mode, "Client \(client.number) does not sync as it should: \(problem)")
       }
+      for problem in client.watch?.takeProblems(atRest: false) ?? [] {
+        report(.notification, "Client \(client.number) notifies wrongly: \(problem)")
+      }
       if client.differences > 0 {
         report(.divergence, "Client \(client.number) has found itself not equal")
       }
@@ -120,10 +120,13 @@ extension SimulationRun {
     }
     // That the last frame of a connection is lost, only the next ping tells.
     var isSure = configuration.faults.loss == 0
+    let scopes = [server.scope] + present.map(\.scope)
+    let waits = isPatient()
     for _ in 0..<6_000 where problems.isEmpty {
-      server.scope.flush()
-      for client in present { client.scope.flush() }
-      let isSafe = server.nextDeadline == nil
+      if !waits { for scope in scopes { scope.flush() } }
+      // An observer that is still to be called may change something.
+      let isSafe =
+        server.nextDeadline == nil && scopes.allSatisfy { $0.isSettled && $0.ticker.isIdle }
       if isSafe, network.isIdle, present.allSatisfy(\.isAtRest) {
         if isSure { return compare() }
         isSure = true
@@ -143,12 +146,25 @@ extension SimulationRun {
         + (why.isEmpty ? "something is always on its way" : why.joined(separator: ", ")))
   }
 
+  /// Returns whether this rest waits for what throttled properties hold back.
+  private func isPatient() -> Bool {
+    rests += 1
+    var random = SimulationRandom(seed: seed, branch: 14, rests)
+    return random.chance(configuration.patience)
+  }
+
   private func compare() {
     let state = server.scope.fullState()
     let bytes = state.bytes
     let plain = PlainJSON(state: state)
     for client in present {
       for problem in client.wrongHandles() { report(.handle, problem) }
+      for problem in client.app.problems() {
+        report(.app, "The app of client \(client.number) is wrong: \(problem)")
+      }
+      for problem in client.watch?.takeProblems(atRest: true) ?? [] {
+        report(.notification, "Client \(client.number) notifies wrongly: \(problem)")
+      }
       for problem in wrongOrigins(of: client) { report(.messages, problem) }
       for problem in client.wrongConflicts(overwritten: overwritten(of: client)) {
         report(.conflict, problem)
@@ -169,6 +185,9 @@ extension SimulationRun {
       report(.divergence, "Client \(client.number) differs from the server:")
       for difference in differences.prefix(8) { report(.divergence, "  \(difference)") }
       if differences.isEmpty { report(.divergence, "  only in the bytes") }
+    }
+    for problem in server.app.problems() {
+      report(.app, "The app of the server is wrong: \(problem)")
     }
     let told = observer.stream.differences(from: plain, kinds(of:), "the stream", "the server")
     for difference in told.prefix(8) {

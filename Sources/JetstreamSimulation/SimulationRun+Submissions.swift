@@ -22,7 +22,7 @@ extension SimulationRun {
       if message["number"] != nil {
         set.toldSeen = message["seen"]?.whole
         let seen = set.seen(in: client.position?.epoch)
-        if set.toldSeen != seen {
+        if set.toldSeen != seen, !set.isMadeInRestart {
           report(
             .messages,
             "Client \(client.number) says that it had seen \(set.toldSeen.map(String.init) ?? "nothing special") "

@@ -37,6 +37,8 @@ final class SimulationRun {
   /// How often a client or the server was started.
   private(set) var starts = 0
   private var serverSets = 0
+  /// How often everything was to come to rest.
+  var rests = 0
   private var serverHasEdited = false
   private var observerPing: Duration = .zero
   /// What the server's histories were called, in order: each but the last one is lost.
@@ -96,15 +98,16 @@ final class SimulationRun {
 
   /// - Parameter isRestored: whether it goes on from an old copy, which is all that is promised then.
   func startServer(isRestored: Bool = false) {
-    let scope = { [unowned self] (ticker: Ticker) -> Scope in
+    let app = { [unowned self] (ticker: Ticker) -> SimulatedApp in
       var random = SimulationRandom(seed: seed, branch: 3)
       let scope = Scope(
         name: world.name, root: world.makeRoot(&random), models: world.models, ticker: ticker)
       if starts == 0 || journal == nil { world.fill(scope, &random) }
-      return scope
+      return SimulatedApp(world, scope, SimulationProcess(client: nil, configuration, seed: seed))
     }
     server = SimulatedServer(
-      handshake: configuration.handshakeTimeout, scope: scope, journal: journal,
+      handshake: configuration.handshakeTimeout, limits: configuration.limits, app: app,
+      journal: journal,
       now: { [unowned self] in now },
       makeToken: { [unowned self] in
         tokens += 1
@@ -139,14 +142,15 @@ final class SimulationRun {
     let client = SimulatedClient(
       number: number, handshake: configuration.handshakeTimeout, outbox: outboxes[number],
       predecessor: predecessor,
-      scope: { ticker in
+      app: { ticker in
         var random = SimulationRandom(seed: seed, branch: 4, number, starts)
         let scope = Scope(
           name: world.name, root: world.makeRoot(&random),
           models: world.models + world.clientModels, ticker: ticker)
         scope.flush()
-        return scope
-      }, policy: policy(of: number),
+        return SimulatedApp(
+          world, scope, SimulationProcess(client: number, configuration, seed: seed))
+      }, policy: policy(of: number), limits: configuration.limits, isWatched: isWatched(number),
       random: SimulationRandom(seed: seed, branch: 5, number, starts),
       connect: { [unowned self] connection, token in
         note("client \(number) connects" + (token.map { " to go on with \($0)" } ?? ""))
@@ -162,6 +166,11 @@ final class SimulationRun {
   private func policy(of number: Int) -> HistoryLoss {
     var random = SimulationRandom(seed: seed, branch: 9, number)
     return random.chance(configuration.discarding) ? .discard : .recover
+  }
+
+  private func isWatched(_ number: Int) -> Bool {
+    var random = SimulationRandom(seed: seed, branch: 11, number)
+    return random.chance(configuration.watched)
   }
 
   func kinds(of className: String) -> [String: PropertyKind] {

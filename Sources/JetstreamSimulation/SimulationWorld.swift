@@ -22,19 +22,26 @@ public struct SimulationWorld: Sendable {
   /// Changes a tree and says in words what it did.
   public typealias Edit<Root> = @Sendable (Root, Scope, inout SimulationRandom) -> String
 
+  /// Changes a tree with what the app has in memory, and says in words what it did.
+  public typealias AppEdit<Root, App> = @Sendable (Root, App, inout SimulationRandom) -> String
+
   /// What the scope is called, and the world in reports.
   public let name: String
   /// The names of the scripted edits.
   public var scriptNames: [String] { scripts.keys.sorted() }
 
+  typealias ErasedEdit = @Sendable (Scope, Any, inout SimulationRandom) -> String
+
   let makeRoot: @Sendable (inout SimulationRandom) -> ModelObject
   let fill: @Sendable (Scope, inout SimulationRandom) -> Void
-  let edit: @Sendable (Scope, inout SimulationRandom) -> String
-  let scripts: [String: @Sendable (Scope, inout SimulationRandom) -> String]
+  let makeMemory: @Sendable (Scope, SimulationProcess) -> Any
+  let edit: ErasedEdit
+  let scripts: [String: ErasedEdit]
+  let problems: @Sendable (Any) -> [String]
   let models: [ModelObject.Type]
   let clientModels: [ModelObject.Type]
 
-  /// Makes a world.
+  /// Makes a world whose edits need nothing but the tree.
   ///
   /// - Parameters:
   ///   - root: makes an empty root; the server and each client have one of their own.
@@ -51,15 +58,51 @@ public struct SimulationWorld: Sendable {
     edit: @escaping Edit<Root>, scripts: [String: Edit<Root>] = [:],
     models: [ModelObject.Type] = [], clientModels: [ModelObject.Type] = []
   ) {
+    self.init(
+      name, root: root, fill: fill, app: { _, scope, _ in scope }, edit: edit, scripts: scripts,
+      models: models, clientModels: clientModels)
+  }
+
+  /// Makes a world whose processes have something in memory beside the tree, such as observers or an
+  /// `UndoHistory`, which a crash takes with it.
+  ///
+  /// - Parameters:
+  ///   - root: makes an empty root; the server and each client have one of their own.
+  ///   - fill: what the server's tree has at first.
+  ///   - app: makes what a process has in memory. Called when the process starts.
+  ///   - edit: one random edit, on a client or on the server.
+  ///   - scripts: edits by name.
+  ///   - problems: what is wrong in the memory of a process when everything has come to rest.
+  ///   - models: classes that can occur besides those that property types lead to.
+  ///   - clientModels: classes that the server does not know.
+  public init<Root: ModelObject, App>(
+    _ name: String, root: @escaping @Sendable (UUID) -> Root,
+    fill: @escaping @Sendable (Root, inout SimulationRandom) -> Void = { _, _ in },
+    app: @escaping @Sendable (Root, Scope, SimulationProcess) -> App,
+    edit: @escaping AppEdit<Root, App>, scripts: [String: AppEdit<Root, App>] = [:],
+    problems: @escaping @Sendable (App) -> [String] = { _ in [] },
+    models: [ModelObject.Type] = [], clientModels: [ModelObject.Type] = []
+  ) {
+    func erased(_ edit: @escaping AppEdit<Root, App>) -> ErasedEdit {
+      { scope, memory, random in edit(Self.root(of: scope), Self.app(memory), &random) }
+    }
     self.name = name
     makeRoot = { random in random.make(root) }
     self.fill = { scope, random in fill(Self.root(of: scope), &random) }
-    self.edit = { scope, random in edit(Self.root(of: scope), scope, &random) }
-    self.scripts = scripts.mapValues { script in
-      { scope, random in script(Self.root(of: scope), scope, &random) }
-    }
+    makeMemory = { scope, process in app(Self.root(of: scope), scope, process) }
+    self.edit = erased(edit)
+    self.scripts = scripts.mapValues(erased)
+    self.problems = { memory in problems(Self.app(memory)) }
     self.models = models
     self.clientModels = clientModels
+  }
+
+  /// The worlds that come with the simulation.
+  public static let all = [workshop, garden]
+
+  private static func app<App>(_ memory: Any) -> App {
+    guard let app = memory as? App else { preconditionFailure("The app is no \(App.self).") }
+    return app
   }
 
   private static func root<Root: ModelObject>(of scope: Scope) -> Root {

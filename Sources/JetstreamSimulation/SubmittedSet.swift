@@ -59,6 +59,9 @@ final class SubmittedSet: CustomStringConvertible {
   var sent: [PlainJSON] = []
   /// Which part of the server's order its client had taken in when it was made; nil if none.
   var basis: ScopePosition?
+  /// True if an observer has made it while its client's log was read: only the client knows how much was read by
+  /// then.
+  var isMadeInRestart = false
   /// What the server was told of that.
   var toldSeen: Int?
   /// What the server has said of each fragment; nil before it has said anything.

@@ -35,7 +35,7 @@ struct Simulate {
     var virtual: Duration = .zero
     for offset in 0..<UInt64(options.seeds) {
       let seed = options.first + offset
-      let simulation = Simulation(seed: seed, configuration: options.configuration)
+      let simulation = options.simulation(seed: seed)
       let outcome = simulation.run(traced: options.isTraced)
       count += 1
       events += outcome.events
@@ -59,7 +59,7 @@ struct Simulate {
     let seconds = (clock.now - start) / .seconds(1)
     say(
       "\(options.configuration.name): \(count) seeds from \(options.first), "
-        + "\(options.configuration.steps) events with \(options.configuration.clients) clients each, "
+        + "\(events) events, "
         + "\(Int(virtual / .seconds(1))) s of virtual time; \(failed.count) failures")
     if !failed.isEmpty {
       say("failing seeds: " + failed.map(String.init).joined(separator: " "))

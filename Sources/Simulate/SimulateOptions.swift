@@ -15,12 +15,15 @@ struct SimulateOptions {
       --seeds COUNT    how many seeds to run; 1000 unless given
       --first SEED     the first of them; 1 unless given
       --seed SEED      this seed alone
-      --faults PRESET  calm, rough or everything; rough unless given
-      --steps COUNT    how many events a run has; 200 unless given
-      --clients COUNT  how many clients; 3 unless given
+      --faults PRESET  calm, rough, everything, or drawn: all of it follows from the seed; rough unless
+                       given
+      --world NAME     workshop or garden; workshop, or what follows from the seed, unless given
+      --steps COUNT    how many events a run has; 200 unless given, or drawn
+      --clients COUNT  how many clients; 3 unless given, or drawn
       --rate NAME=SHARE  how often a fault happens, in a share of all steps; once for each of cut,
                        partition, expiry, loss, duplication, reordering, clientCrash, serverCrash,
-                       historyLoss and disk
+                       historyLoss and disk. Or, in a share of all edits, how often the garden uses
+                       \(SimulationConfiguration.Features.names.joined(separator: ", "))
       --promise NAME   what has to hold besides that all end equal; once for each of counters, once,
                        collections, durable (the server) and outbox (the clients), or all
       --trace          print what happens, with --seed
@@ -38,7 +41,12 @@ struct SimulateOptions {
   var stops = false
   var shrinks = true
   var isHelp = false
+  /// The world that was asked for.
+  var world: SimulationWorld?
+  /// The preset with what was asked for; of one that is drawn, without what follows from the seed.
   var configuration = SimulationConfiguration.rough
+  /// Does to a configuration what was asked for.
+  private(set) var adjust: (inout SimulationConfiguration) -> Void = { _ in }
 
   init(_ arguments: [String]) throws(Problem) {
     var steps: Int?
@@ -71,12 +79,22 @@ struct SimulateOptions {
         isOne = true
       case "--steps": steps = try Self.number(option, rest.popFirst(), least: 0)
       case "--clients": clients = try Self.number(option, rest.popFirst(), least: 1)
+      case "--world":
+        let name = rest.popFirst()
+        guard let found = SimulationWorld.all.first(where: { $0.name.lowercased() == name }) else {
+          throw Problem(
+            text: "--world needs one of "
+              + SimulationWorld.all.map { $0.name.lowercased() }.joined(separator: ", ") + ".")
+        }
+        world = found
       case "--faults":
         let name = rest.popFirst()
-        guard let preset = SimulationConfiguration.presets.first(where: { $0.name == name }) else {
+        let presets =
+          SimulationConfiguration.presets
+          + [SimulationConfiguration(name: SimulationConfiguration.drawnName)]
+        guard let preset = presets.first(where: { $0.name == name }) else {
           throw Problem(
-            text: "--faults needs one of "
-              + SimulationConfiguration.presets.map(\.name).joined(separator: ", ") + ".")
+            text: "--faults needs one of " + presets.map(\.name).joined(separator: ", ") + ".")
         }
         configuration = preset
       default:
@@ -84,10 +102,16 @@ struct SimulateOptions {
         throw Problem(text: "there is no \(what) \(option).")
       }
     }
-    configuration.promises.formUnion(promises)
-    for (name, share) in rates { configuration.faults[name] = share }
-    if let steps { configuration.steps = steps }
-    if let clients { configuration.clients = clients }
+    adjust = { configuration in
+      configuration.promises.formUnion(promises)
+      for (name, share) in rates {
+        configuration.faults[name] = share
+        configuration.features[name] = share
+      }
+      if let steps { configuration.steps = steps }
+      if let clients { configuration.clients = clients }
+    }
+    adjust(&configuration)
     if isTraced, !isOne { throw Problem(text: "--trace needs --seed.") }
     if isOne { seeds = 1 }
     guard first <= UInt64.max - UInt64(seeds) else {
@@ -95,14 +119,26 @@ struct SimulateOptions {
     }
   }
 
+  /// The simulation of a seed.
+  func simulation(seed: UInt64) -> Simulation {
+    guard configuration.name == SimulationConfiguration.drawnName else {
+      return Simulation(seed: seed, world: world ?? .workshop, configuration: configuration)
+    }
+    let drawn = Simulation.drawn(seed: seed, world: world)
+    var configuration = drawn.configuration
+    adjust(&configuration)
+    return Simulation(seed: seed, world: drawn.world, configuration: configuration)
+  }
+
   private static func rate(_ text: String?) throws(Problem) -> (name: String, share: Double) {
     let parts = (text ?? "").split(separator: "=", omittingEmptySubsequences: false)
-    let names = SimulationConfiguration.Faults.names
+    let names = SimulationConfiguration.Faults.names + SimulationConfiguration.Features.names
     guard parts.count == 2, names.contains(String(parts[0])), let share = Double(parts[1]),
       (0...1).contains(share)
     else {
       throw Problem(
-        text: "--rate needs a fault and a share from 0 to 1, such as cut=0.05; there are "
+        text:
+          "--rate needs a fault or a feature and a share from 0 to 1, such as cut=0.05; there are "
           + names.joined(separator: ", ") + ".")
     }
     return (String(parts[0]), share)

@@ -166,7 +166,7 @@ struct SabotageTests {
       // Whoever has lost a frame may wait for its answer for ever, in version 1 of the protocol.
       if let failure = outcome.failure {
         #expect(failure.kind == .unrest, "\(failure)")
-        #expect(failure.description.contains("seed \(seed), calm, 3 clients"))
+        #expect(failure.description.contains("seed \(seed), calm, Workshop, 3 clients"))
       }
     }
   }

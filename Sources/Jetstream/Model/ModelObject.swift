@@ -118,7 +118,8 @@ open class ModelObject: Hashable {
 
   // MARK: Access by property
 
-  final func json(of property: ModelSchema.Property) -> JSONValue {
+  /// The value of a property as JSON, as the app sees it.
+  package final func json(of property: ModelSchema.Property) -> JSONValue {
     contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
   }
 

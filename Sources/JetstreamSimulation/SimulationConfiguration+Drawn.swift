@@ -1,0 +1,89 @@
+extension SimulationConfiguration {
+  /// The name of configurations that follow from a seed.
+  public static let drawnName = "drawn"
+
+  /// A configuration that follows from the seed: the number of clients, how often each fault and each edit happens,
+  /// how slow disks and the network are, and limits that are often reached. All promises are made that hold
+  /// under such limits.
+  public static func drawn(seed: UInt64) -> SimulationConfiguration {
+    var random = SimulationRandom(seed: seed, branch: 12)
+    var configuration = SimulationConfiguration(name: drawnName)
+    configuration.clients = random.number(in: 1...6)
+    configuration.steps = random.pick(from: [60, 120, 200])!
+    configuration.delay = random.pick(from: [0...5, 1...40, 1...120, 50...350])!
+    configuration.diskDelay = random.pick(from: [0...0, 0...40, 0...400, 100...2_500])!
+    configuration.pause = random.pick(from: [1...20, 1...300, 50...1_500])!
+    configuration.edits = random.pick(from: [0.3, 0.45, 0.7])!
+    configuration.serverEdits = random.pick(from: [0, 0.04, 0.15])!
+    configuration.rests = random.pick(from: [0.005, 0.01, 0.04])!
+    configuration.modes = random.pick(from: [0, 0.02, 0.06])!
+    configuration.syncs = configuration.modes
+    configuration.permissions = random.pick(from: [0, 0.006])!
+    configuration.conflicts = random.pick(from: [0, 0.01, 0.05])!
+    configuration.discarding = random.pick(from: [0, 0.3, 1])!
+    configuration.watched = random.pick(from: [0, 0.3, 1])!
+    configuration.promises = .all
+    if random.chance(0.15) { configuration.promises.remove(.clientsAreDurable) }
+    configuration.handshakeTimeout =
+      random.chance(0.5) || !configuration.promises.contains(.clientsAreDurable) ? 12_000 : 2_000
+    configuration.faults = Faults.drawn(&random)
+    configuration.features = Features.drawn(&random)
+    configuration.limits = Limits.drawn(&random)
+    // While the disk is slow much waits, and is told at once.
+    if configuration.diskDelay.upperBound > 40 {
+      configuration.limits.keptMessages = max(configuration.limits.keptMessages, 48)
+    }
+    return configuration
+  }
+}
+
+extension SimulationConfiguration.Faults {
+  /// Each fault does not happen, or as often as anywhere, or up to five times as often.
+  fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
+    var faults = Self()
+    let usual = SimulationConfiguration.everything.faults
+    for name in names {
+      let share = random.unit()
+      let factor = random.chance(0.4) ? 0 : random.chance(0.7) ? 2 * share : 5 * share
+      faults[name] = (usual[name] ?? 0) * factor
+    }
+    return faults
+  }
+}
+
+extension SimulationConfiguration.Features {
+  /// Each feature is not used, as often as usual, or more.
+  fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
+    var features = Self()
+    let usual = Self()
+    for name in names {
+      features[name] = (usual[name] ?? 0) * random.pick(from: [0, 1, 1, 2])!
+    }
+    return features
+  }
+}
+
+extension SimulationConfiguration.Limits {
+  /// Each limit is as in the other presets, or so small that it is reached all the time.
+  fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
+    var limits = Self()
+    if random.chance(0.5) { limits.sendWindow = random.number(in: 1...8) }
+    if random.chance(0.5) { limits.acknowledgeAfter = random.number(in: 1...8) }
+    if random.chance(0.3) { limits.keptMessages = random.number(in: 2...16) }
+    if random.chance(0.5) { limits.stateBytes = random.number(in: 1...600) }
+    if random.chance(0.5) { limits.frameBytes = random.number(in: 1...600) }
+    if random.chance(0.4) { limits.streamLength = random.number(in: 1...8) }
+    if random.chance(0.4) { limits.rememberedClients = random.number(in: 1...8) }
+    if random.chance(0.4) { limits.ownWrites = random.number(in: 1...8) }
+    return limits
+  }
+}
+
+extension Simulation {
+  /// Makes a simulation whose configuration follows from the seed, and so does its world unless one is given.
+  public static func drawn(seed: UInt64, world: SimulationWorld? = nil) -> Simulation {
+    var random = SimulationRandom(seed: seed, branch: 13)
+    let drawn = random.pick(from: SimulationWorld.all)!
+    return Simulation(seed: seed, world: world ?? drawn, configuration: .drawn(seed: seed))
+  }
+}

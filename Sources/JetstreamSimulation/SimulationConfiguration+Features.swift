@@ -1,0 +1,46 @@
+extension SimulationConfiguration {
+  /// How often the edits of ``SimulationWorld/garden`` use what not every app uses: the share of all edits, from
+  /// 0 to 1. Other worlds may follow them as well.
+  public struct Features: Sendable, Hashable, Codable {
+    /// A process undoes a change set of its own, or does it again.
+    public var undo = 0.0
+    /// A counter is changed whose type has few values.
+    public var boundedCounters = 0.0
+    /// A model is removed in one change set and put back in a later one.
+    public var cutAndPaste = 0.0
+    /// A model refers to the root, strongly or weakly.
+    public var rootReferences = 0.0
+    /// Local properties of a client hold a model.
+    public var localHolders = 0.0
+    /// Local properties of the server hold a model.
+    public var serverLocalHolders = 0.0
+    /// A modification throws, so that nothing of it is left.
+    public var throwing = 0.05
+    /// A throttled property is changed.
+    public var throttling = 0.1
+    /// The share of the clients, not of the edits, whose observers write.
+    public var rules = 0.5
+
+    /// What holds today.
+    public init() {}
+
+    /// The rate of a feature by its name, such as `undo`; nil if there is no such feature. Setting one that there
+    /// is not does nothing.
+    public subscript(name: String) -> Double? {
+      get { Self.rates[name].map { self[keyPath: $0] } }
+      set { if let rate = Self.rates[name], let newValue { self[keyPath: rate] = newValue } }
+    }
+
+    /// The names of all features.
+    public static var names: [String] { rates.keys.sorted() }
+
+    private static var rates: [String: WritableKeyPath<Features, Double>] {
+      [
+        "undo": \.undo, "boundedCounters": \.boundedCounters, "cutAndPaste": \.cutAndPaste,
+        "rootReferences": \.rootReferences, "localHolders": \.localHolders,
+        "serverLocalHolders": \.serverLocalHolders, "throwing": \.throwing,
+        "throttling": \.throttling, "rules": \.rules,
+      ]
+    }
+  }
+}

@@ -1,0 +1,45 @@
+import Jetstream
+import JetstreamServer
+
+/// The sizes of what the engines keep.
+extension SimulationRun {
+  /// Lets the sessions of clients that are gone end, and everything be acknowledged. What is kept for the sake of
+  /// those must be gone then, and the rest must be within its limits.
+  func checkTables() {
+    guard problems.isEmpty else { return }
+    pass(.milliseconds(Simulation.Times.expiry + 2 * Simulation.Times.ping) + longestWay * 2)
+    guard problems.isEmpty else { return }
+    let limits = configuration.limits
+    report(
+      server.engine.restingTables.merging(server.scope.restingTables) { $0 + $1 }, of: "the server")
+    for length in server.engine.streamLengths where length > 2 * limits.streamLength {
+      report(
+        .tables,
+        "The server keeps \(length) change sets to tell, twice \(limits.streamLength) at most")
+    }
+    let clients = server.engine.rememberedClients(of: server.scope) ?? 0
+    let most = limits.rememberedClients + max(limits.rememberedClients / 4, 1) + present.count
+    if clients > most {
+      report(.tables, "The server remembers \(clients) clients, \(most) at most")
+    }
+    for client in present {
+      report(
+        client.engine.restingTables.merging(client.scope.restingTables) { $0 + $1 },
+        of: "client \(client.number)")
+      for count in client.engine.rememberedWrites where count > 2 * limits.ownWrites {
+        report(
+          .tables,
+          "Client \(client.number) remembers \(count) own writes, twice \(limits.ownWrites) at most"
+        )
+      }
+    }
+  }
+
+  private var longestWay: Duration { .milliseconds(configuration.delay.upperBound) }
+
+  private func report(_ tables: [String: Int], of owner: String) {
+    for (name, size) in tables.sorted(by: { $0.key < $1.key }) where size > 0 {
+      report(.tables, "At rest, \(owner) has \(size) entries in \(name)")
+    }
+  }
+}
