@@ -117,7 +117,9 @@ final class SimulatedClient {
         set.isMadeInRestart = known == nil && replica == nil && self.outbox != nil
         // What is written anew is settled.
         if known == nil { losses.settle(by: set, root: root) }
+        // An observer may make one while those of before a crash come back.
         sets.append(set)
+        sets.sort { $0.place < $1.place }
         allSets.append((set, handle))
       })
     tokens.append(
@@ -246,15 +248,17 @@ final class SimulatedClient {
   /// Where it has not noticed that the server has another history than the one that it knew, or has seen
   /// losses where there were none; at a time when it is in step with the server.
   ///
-  /// - Parameter epochs: what the server's histories were called, the present one last.
-  func wrongHistory(_ epochs: [String]) -> [String] {
+  /// - Parameters:
+  ///   - epochs: what the server's histories were called, the present one last.
+  ///   - mayBeForgotten: whether the server may have forgotten the client, which counts as a loss.
+  func wrongHistory(_ epochs: [String], mayBeForgotten: Bool) -> [String] {
     defer { (known, noticedLosses) = ((epochs.count - 1, true), 0) }
     var found: [String] = []
     let lost = epochs.count - 1 - known.place
     if known.isSure, lost > 0, noticedLosses == 0 {
       found.append("Client \(number) has not noticed that the server has lost its history")
     }
-    if noticedLosses > lost {
+    if noticedLosses > lost, !mayBeForgotten {
       found.append("Client \(number) has found \(noticedLosses) histories lost, but \(lost) were")
     }
     if let outbox, outbox.epoch != epochs.last {

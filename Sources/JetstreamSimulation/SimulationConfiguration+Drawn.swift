@@ -22,6 +22,7 @@ extension SimulationConfiguration {
     configuration.conflicts = random.pick(from: [0, 0.01, 0.05])!
     configuration.discarding = random.pick(from: [0, 0.3, 1])!
     configuration.watched = random.pick(from: [0, 0.3, 1])!
+    configuration.checksTables = true
     configuration.promises = .all
     if random.chance(0.15) { configuration.promises.remove(.clientsAreDurable) }
     configuration.handshakeTimeout =
@@ -29,9 +30,9 @@ extension SimulationConfiguration {
     configuration.faults = Faults.drawn(&random)
     configuration.features = Features.drawn(&random)
     configuration.limits = Limits.drawn(&random)
-    // While the disk is slow much waits, and is told at once.
-    if configuration.diskDelay.upperBound > 40 {
-      configuration.limits.keptMessages = max(configuration.limits.keptMessages, 48)
+    if configuration.limits.rememberedClients < 100 {
+      // A client that is forgotten sends again what may be decided already.
+      configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     }
     return configuration
   }
@@ -69,7 +70,6 @@ extension SimulationConfiguration.Limits {
     var limits = Self()
     if random.chance(0.5) { limits.sendWindow = random.number(in: 1...8) }
     if random.chance(0.5) { limits.acknowledgeAfter = random.number(in: 1...8) }
-    if random.chance(0.3) { limits.keptMessages = random.number(in: 2...16) }
     if random.chance(0.5) { limits.stateBytes = random.number(in: 1...600) }
     if random.chance(0.5) { limits.frameBytes = random.number(in: 1...600) }
     if random.chance(0.4) { limits.streamLength = random.number(in: 1...8) }

@@ -141,7 +141,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of the rests that wait for throttled properties, instead of having them sent at once.
   public var patience = 0.5
   /// Whether the sizes of the engines' tables are compared with their limits at the end.
-  public var checksTables = true
+  public var checksTables = false
   /// The limits of the engines.
   public var limits = Limits()
   /// What goes wrong.

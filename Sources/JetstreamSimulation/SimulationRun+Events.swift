@@ -197,7 +197,10 @@ extension SimulationRun {
       in: observer.stream, reachable: observer.reachable(kinds(of:)))
     for problem in lost.prefix(8) { report(.intent, problem) }
     for client in present {
-      for problem in client.wrongHistory(epochs) { report(.history, problem) }
+      let mayBeForgotten = configuration.limits.rememberedClients < configuration.clients * 4
+      for problem in client.wrongHistory(epochs, mayBeForgotten: mayBeForgotten) {
+        report(.history, problem)
+      }
     }
   }
 }

@@ -79,10 +79,11 @@ struct DrawnTests {
 /// What the engines would do wrongly has to be found.
 @Suite("Wrong notifications and tables are found", .serialized, .paced)
 struct NotificationTests {
-  private func failure(_ sabotage: Sabotage, steps: Int = 60) -> SimulationFailure? {
+  private func find(_ sabotage: Sabotage, steps: Int = 60) -> SimulationFailure? {
     var configuration = SimulationConfiguration.calm
     configuration.steps = steps
     configuration.watched = 1
+    configuration.checksTables = true
     var simulation = Simulation(seed: 3, configuration: configuration)
     #expect(simulation.run().failure == nil)
     simulation.sabotage = sabotage
@@ -96,7 +97,7 @@ struct NotificationTests {
   @Test("An immediate observer that is told of a change that is none")
   func immediate() throws {
     let failure = try #require(
-      failure(
+      find(
         Sabotage(afterEvent: { event, scope in
           guard Self.isChosen(event), let root = scope.root as? WorkshopBoard else { return }
           root.signals.onPropertyChange.fire(
@@ -108,7 +109,7 @@ struct NotificationTests {
   @Test("A coalesced observer that fires although nothing was written")
   func coalesced() throws {
     let failure = try #require(
-      failure(
+      find(
         Sabotage(afterEvent: { event, scope in
           guard Self.isChosen(event), let root = scope.root else { return }
           root.ensureRecord().noteChange(root.schema["isOpen"]!.index)
@@ -118,12 +119,14 @@ struct NotificationTests {
 
   @Test("A table that keeps an entry for ever")
   func table() throws {
-    let failure = try #require(
-      failure(
-        Sabotage(afterEvent: { event, scope in
-          guard Self.isChosen(event), let root = scope.root else { return }
-          scope.suspects.append(root)
-        }), steps: 20))
-    #expect(failure.kind == .tables)
+    var configuration = SimulationConfiguration.calm
+    configuration.checksTables = true
+    var simulation = Simulation(seed: 3, configuration: configuration)
+    let events: [SimulationEvent] = [.pass(milliseconds: 1_000), .edit(client: 1, seed: 1)]
+    #expect(simulation.run(events).failure == nil)
+    simulation.sabotage = Sabotage(afterEvent: { _, scope in
+      if let root = scope.root { scope.suspects.append(root) }
+    })
+    #expect(simulation.run(events).failure?.kind == .tables)
   }
 }
