@@ -26,10 +26,10 @@ extension SimulationRun {
       report(
         client.engine.restingTables.merging(client.scope.restingTables) { $0 + $1 },
         of: "client \(client.number)")
-      for count in client.engine.rememberedWrites where count > 2 * limits.ownWrites {
+      for count in client.engine.rememberedWrites where count > 4 * limits.ownWrites {
         report(
           .tables,
-          "Client \(client.number) remembers \(count) own writes, twice \(limits.ownWrites) at most"
+          "Client \(client.number) remembers \(count) own writes, four times \(limits.ownWrites) at most"
         )
       }
     }
