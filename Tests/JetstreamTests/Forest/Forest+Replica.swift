@@ -62,8 +62,9 @@ extension Forest {
       }
       for (key, operations) in fragment.operations.map({ ($0.key, $0.operations) }) {
         let old = model.schema[wireName: key].map(model.json(of:))
-        let new = PropertyOperation.apply(operations, to: old)
-        let back = PropertyOperation.apply(undo?.operations[key] ?? [], to: new)
+        let range = model.schema.counterRange(of: key)
+        let new = PropertyOperation.apply(operations, to: old, within: range)
+        let back = PropertyOperation.apply(undo?.operations[key] ?? [], to: new, within: range)
         expect(new != old, "\(operations) leave \(key) as it was")
         expect(back == old, "taking back \(operations) leaves \(text(back)) of \(text(old))")
       }
