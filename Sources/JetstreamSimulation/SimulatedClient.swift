@@ -150,7 +150,8 @@ final class SimulatedClient {
   private func made(_ set: ChangeSet) -> SubmittedSet {
     madeSets += 1
     return SubmittedSet(
-      client: number, place: madeSets - 1, id: set.id, fragments: set.fragments)
+      client: number, place: madeSets - 1, id: set.id, isAtomic: set.isAtomic,
+      fragments: set.fragments)
   }
 
   /// Every set that was made here, also before a crash.

@@ -148,6 +148,9 @@ extension SimulationRun {
     set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
     note("\(set) is decided: " + verdicts.map { $0 ? "yes" : "no" }.joined(separator: " "))
     guard verdicts.contains(true) else { return }
+    if set.isAtomic, !set.losses.isEmpty {
+      report(.intent, "The server has done a part of the atomic \(set)")
+    }
     if set.acceptances > 1, configuration.promises.contains(.exactlyOnce) {
       report(.decidedTwice, "The server has accepted \(set) \(set.acceptances) times")
     }

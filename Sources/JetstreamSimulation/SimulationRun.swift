@@ -211,7 +211,8 @@ final class SimulationRun {
 
   private func serverChanged(_ set: ChangeSet) {
     let made = SubmittedSet(
-      client: nil, place: serverSets, id: set.id, fragments: set.fragments)
+      client: nil, place: serverSets, id: set.id, isAtomic: set.isAtomic,
+      fragments: set.fragments)
     serverSets += 1
     if journal == nil { acceptOwn(made) } else { server.noteOwn(made) }
   }

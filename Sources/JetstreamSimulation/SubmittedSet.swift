@@ -48,6 +48,8 @@ final class SubmittedSet: CustomStringConvertible {
   let place: Int
   /// What the change set calls itself.
   let id: UUID
+  /// True if the server has to do all of it or nothing.
+  let isAtomic: Bool
   let intents: [Intent]
   /// The models that it adds.
   let additions: Set<String>
@@ -115,7 +117,8 @@ final class SubmittedSet: CustomStringConvertible {
   /// The server has lost the history in which it was decided. Its client may know of it all the same.
   func forget() { (acceptances, isForgotten) = (0, true) }
 
-  init(client: Int?, place: Int, id: UUID, fragments: [SyncFragment]) {
+  init(client: Int?, place: Int, id: UUID, isAtomic: Bool, fragments: [SyncFragment]) {
+    self.isAtomic = isAtomic
     self.client = client
     self.place = place
     self.id = id
