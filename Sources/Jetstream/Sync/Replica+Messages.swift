@@ -114,6 +114,8 @@ extension Replica {
     finishStanding()
     noteOverwritten(inState: fragments)
     if version == 1, !isRestoring { position = nil }
+    // Until the state is applied, the scope is not what the record says.
+    if !isRestoring { beginBatch() }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
     hasState = true

@@ -239,11 +239,12 @@ package final class Replica {
     settleLost(by: set)
     let handle = scope.claimDelivered()
     handle?.set = set
-    keep(.made(number: number, set), isNew: true)
+    // Pending before it is handed over: whoever takes a snapshot then must not take the set for confirmed.
     pending.append(
       Pending(
         number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
-        record: madeRecords, madeAt: scope.ticker.now))
+        record: madeRecords + 1, madeAt: scope.ticker.now))
+    keep(.made(number: number, set), isNew: true)
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }
