@@ -122,7 +122,7 @@ struct RevivalTests {
     expectEqual(x: 97)
   }
 
-  @Test("Changed and removed here, brought back and taken away by others in one frame, and brought back again")
+  @Test("Changed and removed here, brought back for a moment by others, and then for good")
   func broughtBackForAMoment() throws {
     let holder = Shape()
     world.canvas.shapes.append(holder)
