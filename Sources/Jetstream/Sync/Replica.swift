@@ -243,7 +243,7 @@ package final class Replica {
     pending.append(
       Pending(
         number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
-        record: madeRecords + 1, madeAt: scope.ticker.now))
+        record: store == nil ? 0 : madeRecords + 1, madeAt: scope.ticker.now))
     keep(.made(number: number, set), isNew: true)
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
