@@ -74,6 +74,8 @@ struct IntentReference {
         if intent.isAddition || steps.isEmpty {
           // What others have put in stays; who that is, is not known here any more.
           members[key] = nil
+          // Of what was put in just before, version 1 says in the same way that it was taken out.
+          if !collectionsKeepIntents { inserted[key] = nil }
           for element in (intent.values[property] ?? .null).texts {
             put(name(element), into: key, of: set)
           }

@@ -4,6 +4,8 @@ import Jetstream
 /// A real client engine with its scope, between one crash and the next.
 final class SimulatedClient {
   let number: Int
+  /// The version of the protocol that it speaks.
+  let version: Int
   /// What it calls itself towards the server.
   private(set) var id: UUID
   let ticker = Ticker.manual()
@@ -59,13 +61,15 @@ final class SimulatedClient {
   ///   - send: a frame for the connection.
   ///   - disconnect: the connection is left.
   init(
-    number: Int, handshake: Int, outbox: SimulatedOutbox?, predecessor: SimulatedClient?,
+    number: Int, version: Int, handshake: Int, outbox: SimulatedOutbox?,
+    predecessor: SimulatedClient?,
     app: (Ticker) -> SimulatedApp, policy: HistoryLoss, limits: SimulationConfiguration.Limits,
     isWatched: Bool, random: SimulationRandom,
     connect: @escaping (_ connection: Int, _ token: String?) -> Void,
     send: @escaping (SimulatedClient, [UInt8]) -> Void, disconnect: @escaping () -> Void
   ) {
     self.number = number
+    self.version = version
     self.app = app(ticker)
     scope = self.app.scope
     rememberedWrites = limits.ownWrites
@@ -78,6 +82,7 @@ final class SimulatedClient {
     learned = outbox == nil ? [:] : predecessor?.learned ?? [:]
     var configuration = ClientEngine.Configuration()
     configuration.onHistoryLoss = policy
+    configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.sendWindow.messages = limits.sendWindow
     configuration.ownWrites = limits.ownWrites
@@ -254,6 +259,8 @@ final class SimulatedClient {
   ///   - mayBeForgotten: whether the server may have forgotten the client, which counts as a loss.
   func wrongHistory(_ epochs: [String], mayBeForgotten: Bool) -> [String] {
     defer { (known, noticedLosses) = ((epochs.count - 1, true), 0) }
+    // Version 1 knows no histories.
+    if version == 1 { return [] }
     var found: [String] = []
     let lost = epochs.count - 1 - known.place
     if known.isSure, lost > 0, noticedLosses == 0 {

@@ -19,10 +19,10 @@ final class SimulatedServer {
   ///   - close: a connection is closed from here.
   ///   - changed: the server's own changes, before anybody is told.
   init(
-    handshake: Int, limits: SimulationConfiguration.Limits, app: (Ticker) -> SimulatedApp,
-    journal: SimulatedJournal?,
+    version: Int, handshake: Int, limits: SimulationConfiguration.Limits,
+    app: (Ticker) -> SimulatedApp, journal: SimulatedJournal?,
     now: @escaping () -> Duration, makeToken: @escaping () -> String,
-    send: @escaping (Int, [UInt8]) -> Void,
+    send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
     changed: @escaping (ChangeSet) -> Void
   ) {
@@ -38,6 +38,7 @@ final class SimulatedServer {
       },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
+    configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.keptLimit.messages = limits.keptMessages
     // A few models in each message, so that states come in many parts.
@@ -52,7 +53,7 @@ final class SimulatedServer {
       switch action {
       case .send(let id, let frame): send(id, frame)
       case .close(let id, let code, let reason): close(id, code, reason)
-      case .probe: break
+      case .probe(let id): probe(id)
       }
     }
     self.journal = journal
@@ -101,6 +102,8 @@ final class SimulatedServer {
     engine.received(
       id, Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count, now: now)
   }
+
+  func probed(_ id: Int, now: Duration) { engine.probed(id, now: now) }
 
   func closed(_ id: Int, now: Duration) { engine.closed(id, now: now) }
 

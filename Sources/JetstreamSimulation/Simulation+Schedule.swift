@@ -34,6 +34,9 @@ extension Simulation {
     if happens(faults.serverCrash) { return .crashServer }
     if happens(faults.historyLoss) { return .loseHistory(pick: pick) }
     if happens(configuration.rests) { return .rest }
+    if happens(configuration.browserEdits) {
+      return pick % 20 == 0 ? .reload(browser: client) : .browserEdit(browser: client, seed: seed)
+    }
     if happens(configuration.serverEdits) { return .serverEdit(seed: seed) }
     if happens(configuration.scripts), let name = random.pick(from: world.scriptNames) {
       return .script(client: client, name: name, seed: seed)

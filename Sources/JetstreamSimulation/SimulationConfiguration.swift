@@ -144,6 +144,14 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var checksTables = false
   /// The limits of the engines.
   public var limits = Limits()
+  /// The share of clients that speak version 1 of the protocol.
+  public var oldClients = 0.0
+  /// The share of runs in which the server does, and with it all clients.
+  public var oldServers = 0.0
+  /// The largest number of old browser clients besides the others. How many there are follows from the seed.
+  public var browsers = 0
+  /// The share of steps that are edits of an old browser client, if there is one.
+  public var browserEdits = 0.0
   /// What goes wrong.
   public var faults = Faults()
   /// What has to hold.
@@ -189,6 +197,18 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     return configuration
   }()
 
+  /// All faults, with peers of version 1 among the others: clients that have this version's engine, servers, and
+  /// old browser clients. In such runs, what version 1 cannot promise is not looked for.
+  public static let old: SimulationConfiguration = {
+    var configuration = everything
+    configuration.name = "old"
+    configuration.oldClients = 0.4
+    configuration.oldServers = 0.2
+    configuration.browsers = 2
+    configuration.browserEdits = 0.12
+    return configuration
+  }()
+
   /// The presets by name.
-  public static let presets = [calm, rough, everything]
+  public static let presets = [calm, rough, everything, old]
 }

@@ -12,6 +12,10 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case script(client: Int, name: String, seed: UInt64)
   /// The server makes a random edit.
   case serverEdit(seed: UInt64)
+  /// An old browser client makes a random edit.
+  case browserEdit(browser: Int, seed: UInt64)
+  /// An old browser client loses its connection, and loads its page anew.
+  case reload(browser: Int)
   /// A client makes a change set of what it has changed.
   case flush(client: Int)
   /// Time passes, and what is due by then arrives.
@@ -71,7 +75,7 @@ extension SimulationEvent {
       .sync(let client), .permission(let client, _), .conflict(let client, _):
       client
     case .failDisk(let client, _): client
-    case .serverEdit, .pass, .rest, .crashServer, .loseHistory: nil
+    case .serverEdit, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory: nil
     }
   }
 }
@@ -83,6 +87,8 @@ extension SimulationEvent: CustomStringConvertible {
     case .edit(let client, let seed): "client \(client) edits (\(seed))"
     case .script(let client, let name, let seed): "client \(client) runs \(name) (\(seed))"
     case .serverEdit(let seed): "the server edits (\(seed))"
+    case .browserEdit(let browser, let seed): "browser \(browser) edits (\(seed))"
+    case .reload(let browser): "browser \(browser) loses its connection"
     case .flush(let client): "client \(client) makes a change set"
     case .pass(let milliseconds): "\(milliseconds) ms pass"
     case .rest: "everything comes to rest"

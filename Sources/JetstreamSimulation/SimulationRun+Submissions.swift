@@ -77,6 +77,7 @@ extension SimulationRun {
     for message in messages {
       switch message["type"]?.text {
       case "SessionCreateReply": link.token = message["sessionToken"]?.text
+      case "ScopeSyncReply" where isBrowser(link): break
       case "ScopeSyncReply":
         decide(
           Self.key(link.token ?? "", message["replyTo"]?.whole), by: message["index"]?.whole ?? -1,
@@ -115,6 +116,10 @@ extension SimulationRun {
       report(.messages, "The server answers \(set) with the cause \(cause), which is none")
     }
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
+    // It has no number, so the journal tells what of it counts, but not whose it is.
+    if client.version == 1 {
+      return set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
+    }
     // What a process has sent that is gone arrives when the next one has made the server forget the decision.
     let isTooLate = answers.allSatisfy { $0["error"]?["type"]?.text == "set-number-reused" }
     if !isHeard, isTooLate, set.isDecided { return }

@@ -6,6 +6,8 @@ final class SimulationRun {
   let seed: UInt64
   let world: SimulationWorld
   let configuration: SimulationConfiguration
+  /// Which versions of the protocol the peers speak.
+  let versions: SimulatedVersions
   let sabotage: Sabotage
   let network: SimulatedNetwork
   /// The server's disk, if it promises to be durable.
@@ -21,6 +23,8 @@ final class SimulationRun {
   /// Also those that are gone.
   var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
+  /// The old browser clients, whose connections are never in the way of those of the clients.
+  var browsers: [OldBrowser] = []
   var intents: IntentReference
   /// Sets by the session and the number of the message that carries them.
   var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
@@ -56,7 +60,9 @@ final class SimulationRun {
   ) {
     self.seed = seed
     self.world = world
-    self.configuration = configuration
+    let versions = SimulatedVersions(seed: seed, configuration)
+    self.versions = versions
+    self.configuration = configuration.keeping(versions)
     self.sabotage = sabotage
     self.isTracing = isTracing
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
@@ -74,6 +80,7 @@ final class SimulationRun {
       start(makeClient(number))
     }
     for client in present { join(client) }
+    startBrowsers()
   }
 
   /// Puts a client in the place of the one with the same number, if there was one.
@@ -106,7 +113,8 @@ final class SimulationRun {
       return SimulatedApp(world, scope, SimulationProcess(client: nil, configuration, seed: seed))
     }
     server = SimulatedServer(
-      handshake: configuration.handshakeTimeout, limits: configuration.limits, app: app,
+      version: versions.server, handshake: configuration.handshakeTimeout,
+      limits: configuration.limits, app: app,
       journal: journal,
       now: { [unowned self] in now },
       makeToken: { [unowned self] in
@@ -114,6 +122,7 @@ final class SimulationRun {
         return "session\(tokens)"
       },
       send: { [unowned self] id, frame in serverSends(frame, on: id) },
+      probe: { [unowned self] id in network.send(OldBrowser.probe, on: id) },
       close: { [unowned self] id, code, reason in
         note("server closes connection \(id): \(code) \(reason)")
         network.close(id, code: code, reason: reason)
@@ -140,7 +149,8 @@ final class SimulationRun {
         random: SimulationRandom(seed: seed, branch: 7, number), delay: configuration.diskDelay)
     }
     let client = SimulatedClient(
-      number: number, handshake: configuration.handshakeTimeout, outbox: outboxes[number],
+      number: number, version: versions.client(number),
+      handshake: configuration.handshakeTimeout, outbox: outboxes[number],
       predecessor: predecessor,
       app: { ticker in
         var random = SimulationRandom(seed: seed, branch: 4, number, starts)
@@ -221,6 +231,7 @@ final class SimulationRun {
   func take(_ content: SimulatedJournal.Content) {
     if let set = content.own { acceptOwn(set) }
     if let decision = content.decision { accept(decision, effective: content.fragments) }
+    if content.own == nil, content.decision == nil { acceptUnnumbered(content.fragments) }
   }
 
   /// A set of the server's own counts.
@@ -253,6 +264,7 @@ final class SimulationRun {
     server.settleJournal(now: now) { take($0) }
     server.advance(by: step, to: now)
     for client in present { client.advance(by: step, to: now) }
+    for browser in browsers { browser.advance(to: now) }
     if now >= observerPing {
       observer.ping()
       observerPing = now + .milliseconds(Simulation.Times.ping)
@@ -263,6 +275,7 @@ final class SimulationRun {
   private func deliver() {
     while problems.isEmpty, let (link, toServer, packet) = network.next() {
       if isTracing { noteArrival(link, toServer, packet) }
+      if deliver(packet, toServer, link) { continue }
       guard let client = clients[link.client] else { continue }
       switch (packet, toServer) {
       case (.open, true):

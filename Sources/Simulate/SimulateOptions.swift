@@ -15,8 +15,8 @@ struct SimulateOptions {
       --seeds COUNT    how many seeds to run; 1000 unless given
       --first SEED     the first of them; 1 unless given
       --seed SEED      this seed alone
-      --faults PRESET  calm, rough, everything, or drawn: all of it follows from the seed; rough unless
-                       given
+      --faults PRESET  calm, rough, everything, old (peers of version 1 among the others), or drawn: all of
+                       it follows from the seed; rough unless given
       --world NAME     workshop or garden; workshop, or what follows from the seed, unless given
       --steps COUNT    how many events a run has; 200 unless given, or drawn
       --clients COUNT  how many clients; 3 unless given, or drawn
