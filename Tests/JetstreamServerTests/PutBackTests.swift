@@ -130,4 +130,37 @@ struct PutBackTests {
     }
     #expect(sync.fragments == [fragment])
   }
+
+  @Test(
+    "A rejected insertion below a model that is put back behind it leaves what the server accepts then"
+  )
+  func rejectedBefore() throws {
+    let server = ScriptedServer()
+    let shape = Shape()
+    server.canvas.shapes.append(shape)
+    server.scope.flush()
+    server.joinAtPosition(ScopePosition(epoch: "one", sequence: 1))
+    server.canvas.shapes.append(shape)
+    server.scope.flush()
+    let part = Shape()
+    shape.parts.append(part)
+    server.scope.flush()
+    server.canvas.shapes.remove(shape)
+    server.scope.flush()
+    server.canvas.hidden.append(shape)
+    server.scope.flush()
+    let sent = server.takeSyncs()
+    #expect(sent.count == 4)
+    let no = FragmentReply(error: .rejected("no"))
+    for (sync, reply) in zip(sent, [FragmentReply(), no, FragmentReply(), FragmentReply()]) {
+      let replies = sync.fragments.map { _ in reply }
+      server.deliver([
+        .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies))
+      ])
+    }
+    // The server has forgotten the model, and taken it as it was sent.
+    #expect(server.engine.pendingCount == 0 && server.engine.brokenInvariants() == [])
+    #expect(
+      server.canvas.hidden.map(\.uuid) == [shape.uuid] && shape.parts.map(\.uuid) == [part.uuid])
+  }
 }
