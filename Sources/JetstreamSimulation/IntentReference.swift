@@ -88,9 +88,13 @@ struct IntentReference {
             inserted[key]?.remove(name(element))
           }
         }
-      case .counter where countersAddUp:
+      case .counter(let range) where countersAddUp:
         // Of a model that was gone, nobody here knows what it came back with.
-        if let sum = sums[key] { sums[key] = steps.reduce(sum) { $0 + ($1["add"]?.whole ?? 0) } }
+        if let sum = sums[key] {
+          sums[key] = steps.reduce(sum) { sum, step in
+            min(max(sum + (step["add"]?.whole ?? 0), range.lowerBound), range.upperBound)
+          }
+        }
         if steps.isEmpty { sums[key] = sent[property]?.whole }
       case .merged(let rule):
         guard let mine = sent[property], let base = bases[property] else {

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 
 /// Observes every property of every model of a scope, and compares what its observers were told with what the
@@ -49,10 +50,10 @@ final class NotificationWatch: MembershipObserver {
   func modelLeft(_ model: ModelObject) {}
 
   /// References to the root are written with another UUID, and hold what they held.
-  func modelRenamed(_ model: ModelObject) {
+  func modelRenamed(_ model: ModelObject, from old: UUID) {
     for told in models.values {
       guard let model = told.model else { continue }
-      for property in model.schema.properties where property.isCollection || property.isReference {
+      for property in model.schema.properties where property.namesModels {
         let isTicked = told.now[property.name] == told.ticked[property.name]
         told.now[property.name] = model.json(of: property)
         if isTicked { told.ticked[property.name] = told.now[property.name] }

@@ -131,7 +131,8 @@ final class SimulatedServer {
 /// What a property is, as far as those have to know that only see JSON.
 enum PropertyKind: Hashable {
   case plain
-  case counter
+  /// Adds up, each step within the range of its type.
+  case counter(ClosedRange<Int>)
   /// What several have set at the same time is merged by the rule of this name.
   case merged(String)
   /// Holds one model.
@@ -146,7 +147,12 @@ enum PropertyKind: Hashable {
     default:
       self =
         property.options.mergeRule.map { .merged($0.name) }
-        ?? (property.options.isCounter ? .counter : .plain)
+        ?? (property.options.isCounter ? .counter(Self.range(of: property)) : .plain)
     }
+  }
+
+  private static func range(of property: ModelSchema.Property) -> ClosedRange<Int> {
+    guard let range = property.counterRange else { return .min ... .max }
+    return Int(range.lowest)...Int(clamping: range.highest)
   }
 }

@@ -12,8 +12,8 @@
 /// Only the property's type has the range. Where no class is known, as in a server that keeps unknown content,
 /// a counter can be any number of 64 bits, signed or unsigned.
 package struct CounterRange: Sendable, Hashable {
-  private let lowest: Int64
-  private let highest: UInt64
+  package let lowest: Int64
+  package let highest: UInt64
 
   /// The range of a counter whose type is not known.
   static let unknown = CounterRange(lowest: .min, highest: .max)
