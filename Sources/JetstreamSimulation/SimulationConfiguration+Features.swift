@@ -3,15 +3,15 @@ extension SimulationConfiguration {
   /// 0 to 1. Other worlds may follow them as well.
   public struct Features: Sendable, Hashable, Codable {
     /// A process undoes a change set of its own, or does it again.
-    public var undo = 0.0
+    public var undo = 0.05
     /// A counter is changed whose type has few values.
-    public var boundedCounters = 0.0
+    public var boundedCounters = 0.06
     /// A model is removed in one change set and put back in a later one.
     public var cutAndPaste = 0.0
     /// A model refers to the root, strongly or weakly.
-    public var rootReferences = 0.0
+    public var rootReferences = 0.04
     /// Local properties of a client hold a model.
-    public var localHolders = 0.0
+    public var localHolders = 0.04
     /// Local properties of the server hold a model.
     public var serverLocalHolders = 0.0
     /// A modification throws, so that nothing of it is left.
