@@ -66,7 +66,13 @@ extension ScopeHost {
     if !rejected.isEmpty, !edits.isEmpty {
       for fragment in rejected {
         let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
-        let named = fragment.properties.flatMap { FragmentValidator.uuids(in: $0.value) }
+        let schema = scope.schema(of: fragment)
+        // A weak reference holds nothing: what it was to name is not moved there.
+        let named = fragment.properties.flatMap { key, value in
+          let property = schema?[wireName: key]
+          return property?.isReference == true || property?.isCollection == true
+            ? FragmentValidator.uuids(in: value) : []
+        }
         for uuid in inserted + named { edits[uuid]?.isTargetRejected = true }
       }
     }
