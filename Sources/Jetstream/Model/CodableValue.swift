@@ -40,7 +40,7 @@ extension CodableValue {
   /// Reads what the type's `Codable` conformance accepts.
   public static func decode(_ json: JSONValue) -> Self? { try? read(json) }
 
-  /// What `init(from:)` says in the error that it throws.
+  /// Returns the message of the error that `init(from:)` throws; nil if it accepts the JSON.
   public static func problem(with json: JSONValue) -> String? {
     do {
       _ = try read(json)

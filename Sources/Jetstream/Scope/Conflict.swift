@@ -57,14 +57,14 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   public let author: String?
   /// What it was made for, if anybody has said so.
   public let message: String?
-  /// What else of the change set was rejected only because this was: the insertion of a model that was added
-  /// in vain, or the rest of an atomic set. They have no consequences themselves.
+  /// The other parts of the change set that were rejected only because this was: the insertion of a
+  /// model that was added in vain, or the rest of an atomic set. They have no consequences themselves.
   public internal(set) var consequences: [Conflict] = []
 
   /// The conflict itself, and its consequences.
   package var parts: [Conflict] { consequences.isEmpty ? [self] : [self] + consequences }
 
-  /// The conflict with the root's new name.
+  /// The conflict with the root's new name, in its consequences too.
   func renaming(_ renaming: RootRenaming) -> Conflict {
     let fragment = renaming(fragment)
     let change: Change =
@@ -73,11 +73,13 @@ public struct Conflict: Sendable, Hashable, Identifiable {
       case .operations: .operations(property.map { fragment.operations[$0] } ?? [])
       case .addition: .addition(fragment.properties)
       }
-    return Conflict(
+    var result = Conflict(
       id: id, model: fragment.uuid, className: className, property: property,
       base: base.map { renaming($0) }, mine: change, theirs: theirs.map { renaming($0) },
       reason: reason, theirAuthor: theirAuthor, changeSet: changeSet, author: author,
       message: message)
+    result.consequences = consequences.map { $0.renaming(renaming) }
+    return result
   }
 
   /// What would do it again.
