@@ -34,8 +34,8 @@ extension SimulationRun {
     }
   }
 
-  /// The set that a message carries: the one of its number, or, from a client that tells none, the first that
-  /// looks like it.
+  /// The set that a message carries: the one of its number. A client that tells none sends in each session what is
+  /// undecided for it, each set once and in their order, also those that the server has decided in a session before.
   private func carried(
     by message: PlainJSON, _ sent: [PlainJSON], of client: SimulatedClient
   ) -> SubmittedSet? {
@@ -45,12 +45,7 @@ extension SimulationRun {
     if let number = message["number"]?.whole {
       return client.allSets.lazy.map(\.set).first { $0.place + 1 == number && isCarried($0) }
     }
-    // One that is decided may wait for its place, which is still to come.
-    let waiting = client.sets.first { $0.session != client.session && !$0.isDecided }
-    // So may one whose decision the server has lost since it has told it.
-    let open = client.sets.first { $0.session != client.session && $0.verdicts == nil }
-    let decided = client.sets.filter(\.isDecided)
-    return ([waiting, open].compactMap(\.self) + decided).first(where: isCarried)
+    return client.sets.first { $0.session != client.session }.flatMap { isCarried($0) ? $0 : nil }
   }
 
   /// A client sends messages: what it may forget in a crash must not be known elsewhere, and what it says to

@@ -146,8 +146,13 @@ final class SubmittedSet: CustomStringConvertible {
   func isCarried(by fragments: [PlainJSON], ownRoot: String) -> Bool {
     guard fragments.count == intents.count else { return false }
     return zip(fragments, intents).allSatisfy { fragment, intent in
-      let isSame = fragment["uuid"]?.text == intent.uuid || intent.uuid == ownRoot
-      return isSame && (fragment["type"]?.text == "add") == intent.isAddition
+      guard fragment["uuid"]?.text == intent.uuid || intent.uuid == ownRoot,
+        (fragment["type"]?.text == "add") == intent.isAddition
+      else { return false }
+      let written = [fragment["properties"], fragment["operations"]].flatMap {
+        $0?.members.keys.map(\.self) ?? []
+      }
+      return Set(written) == Set(intent.values.keys).union(intent.operations.keys)
     }
   }
 
