@@ -188,6 +188,7 @@ extension ServerEngine {
       reply.effective = result.effective
     }
     let limit = configuration.keptLimit.messages
+    session.announce(result.correction, newcomers: [], at: sync.scopeIndex)
     whenStored(host, for: session) { [weak self] session in
       session.answer(reply, after: sequence, at: sync.scopeIndex)
       if session.subscriptions[sync.scopeIndex].later.count > limit {
@@ -212,6 +213,7 @@ extension ServerEngine {
     for session in sessions.values where session !== origin {
       for (scopeIndex, subscription) in session.subscriptions.enumerated()
       where subscription.host === host {
+        session.announce(item.whole ?? [], newcomers: item.newcomers, at: scopeIndex)
         whenStored(host, for: session) { $0.offer(item, at: scopeIndex) }
       }
     }

@@ -12,7 +12,7 @@ extension ServerEngine {
       add("outbox", session.outbox.count)
       for subscription in session.subscriptions {
         add("sent", subscription.sent.count)
-        add("touched", subscription.touched.count)
+        add("touched", subscription.unacknowledgedWrites.count)
         add("later", subscription.later.count)
         add("untoldState", subscription.untoldState?.fragments.count ?? 0)
       }

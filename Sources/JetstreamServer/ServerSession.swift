@@ -27,9 +27,8 @@ final class ServerSession {
     var proven: Int
     /// Messages that are not acknowledged: their index, and the number that they bring.
     var sent: [(index: Int, sequence: Int)] = []
-    /// Where a property of a model that the client may have was last told, while that is not
-    /// acknowledged. Only for clients that do not rebase.
-    var touched: [PropertyKey: Int] = [:]
+    /// Writes of models that the client may have.
+    var unacknowledgedWrites = UnacknowledgedWrites()
     /// Up to which number of the order everything was queued.
     var told: Int
     /// Up to where the client wants to be told; nil for one that wants to be told everything.
@@ -176,7 +175,7 @@ final class ServerSession {
       if count > 0 {
         proven = subscriptions[at].sent[count - 1].sequence
         subscriptions[at].sent.removeFirst(count)
-        subscriptions[at].touched = subscriptions[at].touched.filter { $0.value > index }
+        subscriptions[at].unacknowledgedWrites.acknowledge(upTo: index)
       }
       subscriptions[at].proven = proven
     }
@@ -284,8 +283,26 @@ final class ServerSession {
     subscriptions[scopeIndex].told = item.sequence
   }
 
-  /// Tells a session that knows no operations of changes. `newcomers` are models that it cannot have had
-  /// before: it proves that it was told by naming them.
+  /// Notes changes that a session is going to be told of with ``tell(_:upTo:newcomers:at:)``, if it knows no
+  /// operations.
+  func announce(_ fragments: [SyncFragment], newcomers: Set<UUID>, at scopeIndex: Int) {
+    if rebases { return }
+    subscriptions[scopeIndex].unacknowledgedWrites.wait(
+      for: Self.writes(in: fragments, newcomers: newcomers))
+  }
+
+  /// The properties that changes write, without those that come with a model which the client cannot have had
+  /// before: it proves that it was told by naming the model.
+  private static func writes(
+    in fragments: [SyncFragment], newcomers: Set<UUID>
+  ) -> [PropertyKey] {
+    fragments.lazy.filter { $0.kind == .change || !newcomers.contains($0.uuid) }.flatMap {
+      fragment in
+      fragment.properties.map { PropertyKey(uuid: fragment.uuid, name: $0.key) }
+    }
+  }
+
+  /// Tells a session that knows no operations of changes that were announced to it.
   func tell(
     _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>, at scopeIndex: Int
   ) {
@@ -293,11 +310,8 @@ final class ServerSession {
     subscriptions[scopeIndex].sent.append((index, sequence))
     guard !rebases else { return }
     if fragments.contains(where: Self.inserts) { probe.isWanted = true }
-    for fragment in fragments where !newcomers.contains(fragment.uuid) || fragment.kind == .change {
-      for (key, _) in fragment.properties {
-        subscriptions[scopeIndex].touched[PropertyKey(uuid: fragment.uuid, name: key)] = index
-      }
-    }
+    subscriptions[scopeIndex].unacknowledgedWrites.send(
+      Self.writes(in: fragments, newcomers: newcomers), in: index)
   }
 
   /// Whether a fragment may bring elements to a collection.
@@ -311,7 +325,7 @@ final class ServerSession {
     let subscription = subscriptions[sync.scopeIndex]
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
-      missed: Set(subscription.touched.keys))
+      missed: subscription.unacknowledgedWrites.keys)
     if probe.received > 0 {
       let last = subscription.sent.last { $0.index <= probe.received }
       result.received = last?.sequence ?? subscription.proven
