@@ -18,6 +18,7 @@ extension ScopeHost {
     var before: [PropertyKey: JSONValue] = [:]
     for (at, fragment) in fragments.enumerated() where check.errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
+      if fragment.kind == .add, has(fragment.uuid, check) { noteAddedAgain(fragment.uuid) }
       var applied = fragment
       applied.properties = entry.properties
       applied.bases = fragment.kind == .add ? [:] : fragment.bases
@@ -119,6 +120,11 @@ extension ScopeHost {
       correct(&result, Submission(fragments, effective, check.errors, before), submitter)
     }
     return result
+  }
+
+  /// Returns whether the scope has a model, also one that no object stands for.
+  private func has(_ uuid: UUID, _ check: FragmentValidator) -> Bool {
+    scope.sharedModel(uuid) != nil || check.unknownModels.contains(uuid)
   }
 
   /// Whether what was done is what was submitted, to the letter. A value that is the same only as the

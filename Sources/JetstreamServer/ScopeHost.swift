@@ -77,7 +77,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   private var rejectedAdditions: [UUID: Int] = [:]
   /// Up to where everything was forgotten last.
   private var lastHorizon: Int?
-  /// Models that came back since the last set: some session may have them.
+  /// Models that some session may have although the next set adds them: those that have come back since the last set,
+  /// and those that are added once more.
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
@@ -116,6 +117,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   func note(addition uuid: UUID, isRejected: Bool) {
     rejectedAdditions[uuid] = isRejected ? sequence + 1 : nil
   }
+
+  /// A submission adds a model that the scope has.
+  func noteAddedAgain(_ uuid: UUID) { revived.insert(uuid) }
 
   /// How many rejected additions are remembered.
   var rejectedAdditionCount: Int { rejectedAdditions.count }
