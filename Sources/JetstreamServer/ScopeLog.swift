@@ -46,6 +46,8 @@ public struct ScopeLog: Sendable {
   public func append(
     _ record: ScopeRecord, date: Date? = nil
   ) throws(LogError) -> LogReceipt {
+    // What clients have submitted is not shown before it is durable. What the app of the server has changed is.
+    defer { if record.decision == nil { records.writeNow() } }
     guard record.sequence != nil else {
       return try records.append(Self.decision, Array(record.json.text.utf8))
     }

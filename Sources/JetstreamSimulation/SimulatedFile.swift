@@ -50,11 +50,10 @@ final class SimulatedFile: LogFile {
         state.faults.removeFirst()
         count = min(count, max(limit, 1))
       }
-      if state.isFull, offset + count > inode.bytes.count {
-        count = min(count, 512 - inode.bytes.count % 512 + inode.bytes.count - offset)
-        if offset + count <= inode.bytes.count || offset == inode.bytes.count && offset % 512 == 0 {
-          throw LogFileError(.write, name, code: ENOSPC)
-        }
+      if state.isFull {
+        let end = (inode.bytes.count + 511) / 512 * 512
+        count = min(count, end - offset)
+        if count <= 0 { throw LogFileError(.write, name, code: ENOSPC) }
       }
       if inode.bytes.count < offset + count {
         inode.bytes += [UInt8](repeating: 0, count: offset + count - inode.bytes.count)

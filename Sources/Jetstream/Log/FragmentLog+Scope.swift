@@ -114,6 +114,7 @@ extension FragmentLog {
         try self.append(set).whenDurable { result in
           if case .failure(let error) = result { onFailure(error) }
         }
+        self.records.writeNow()
       } catch {
         onFailure(error)
       }

@@ -3,10 +3,10 @@ public enum LogDurability: Sendable, Hashable {
   /// Each append is durable once it is written and synced. What is appended while the disk is busy
   /// shares the next sync, so many appenders cost hardly more than one.
   case everyChangeSet
-  /// Each append is written at once, which survives a killed process, and synced with all others after
+  /// Each append is written within moments, which survives a killed process, and synced with all others after
   /// this time at the latest, which survives a power failure.
   case interval(Duration)
-  /// Each append is written at once and synced when the system likes, or by ``RecordLog/sync()``. An
+  /// Each append is written within moments and synced when the system likes, or by ``RecordLog/sync()``. An
   /// append counts as durable once it is written.
   case none
 }

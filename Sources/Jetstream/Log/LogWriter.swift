@@ -2,6 +2,11 @@ import Foundation
 
 /// Writes the segments of a log. Everything that is not on stable storage yet is in memory as well, so
 /// that it can be written again.
+///
+/// Three states. Usually lines are written behind those on stable storage, and a sync moves the border between
+/// the two; it works on bytes that no one changes any more, so lines can be written while it is under way.
+/// Then `isRolling`, from when a segment is due until it is there: lines still go to the old one. And
+/// `isUncertain` after a failure: nothing is written but all of it, to a segment of its own.
 struct LogWriter {
   private let directory: any LogDirectory
   private let segmentBytes: Int
@@ -14,16 +19,18 @@ struct LogWriter {
   private var unsynced: [UInt8] = []
   /// How many bytes of those have been written.
   private var writtenBytes = 0
+  /// How many bytes of lines were handed over, in all.
+  private var takenBytes = 0
   /// The last record that is on stable storage.
   private(set) var synced: Int
   /// The last record that has been written.
   private(set) var written: Int
   /// The last record that was handed over.
   private(set) var last: Int
-  /// True after a sync has failed: nobody knows what became of what was written since the last one.
-  private var isUncertain = false
-  /// True while another segment has to begin before anything is written: an attempt to make it may have
-  /// got as far as its name.
+  /// True after a sync, or giving a segment its name, has failed: it is not known what of all that was written
+  /// since the last sync is on stable storage.
+  private(set) var isUncertain = false
+  /// True while another segment is due, and after it could not be made.
   private var isRolling = false
 
   /// Goes on in a segment of which `bytes` bytes, up to record `last`, are on stable storage.
@@ -54,13 +61,17 @@ struct LogWriter {
   /// How many bytes wait to be written, or to be written again.
   var waitingBytes: Int { isUncertain ? unsynced.count : unsynced.count - writtenBytes }
 
-  /// The most that is written without a sync, whoever asks for one: it is held in memory until then.
+  /// Whether so much was written that it has to be synced, although no one asks for that.
+  var needsSync: Bool { writtenBytes >= Self.maxUnsynced }
+
+  /// The most that is written without a sync: it is held in memory until then.
   private static let maxUnsynced = 16 << 20
 
   /// Takes over lines that end with record `last`, and leaves room for others behind.
   mutating func take(_ lines: inout [UInt8], last: Int) {
     self.last = max(last, self.last)
     if lines.isEmpty { return }
+    takenBytes += lines.count
     if unsynced.isEmpty {
       swap(&unsynced, &lines)
     } else {
@@ -69,57 +80,125 @@ struct LogWriter {
     lines.removeAll(keepingCapacity: lines.capacity <= 1 << 20)
   }
 
-  /// Takes over lines that end with record `last`, unless it has.
-  mutating func take(_ lines: [UInt8], last: Int) {
-    guard last > self.last else { return }
-    var lines = lines
-    take(&lines, last: last)
-  }
+  /// Whether what waits can be written by a plain write: nothing has to be synced, or begun anew, before.
+  var canWrite: Bool { !isUncertain && !needsSync }
+
+  /// Whether another segment is due.
+  var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
 
   /// Writes what has not been written. A part that an earlier call has written is written over: it is
   /// the same.
   mutating func write() throws(LogFileError) {
     if isUncertain { return try writeAgain() }
     guard writtenBytes < unsynced.count else { return }
-    if isRolling || syncedBytes + writtenBytes >= segmentBytes { try roll() }
-    if writtenBytes >= Self.maxUnsynced { try sync() }
-    let written = writtenBytes
-    let offset = syncedBytes + written
-    try unsynced.withUnsafeBufferPointer { [file] lines throws(LogFileError) in
-      try file.writeAll(
-        UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: lines[written...])), at: offset)
-    }
+    try write(to: file, at: syncedBytes, from: writtenBytes)
     writtenBytes = unsynced.count
-    self.written = last
+    written = last
   }
 
-  /// Brings what was written to stable storage.
-  mutating func sync() throws(LogFileError) {
-    if isUncertain { return try writeAgain() }
-    guard writtenBytes > 0 else { return }
-    do throws(LogFileError) {
-      try file.syncFully()
-    } catch {
-      isUncertain = true
-      throw error
+  /// Writes the lines behind `start` of those that are not on stable storage; the first one has its place at
+  /// `offset`.
+  private func write(
+    to file: any LogFile, at offset: Int, from start: Int = 0
+  ) throws(LogFileError) {
+    guard start < unsynced.count else { return }
+    try unsynced.withUnsafeBufferPointer { lines throws(LogFileError) in
+      try file.writeAll(
+        UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: lines[start...])), at: offset + start)
     }
-    if writtenBytes == unsynced.count {
+  }
+
+  // MARK: Syncing
+
+  /// Bytes that are being brought to stable storage. More can be written meanwhile.
+  struct Sync {
+    fileprivate let file: any LogFile
+    fileprivate let bytes: Int
+    fileprivate let last: Int
+
+    /// Takes as long as the disk does.
+    func perform() throws(LogFileError) { try file.syncFully() }
+  }
+
+  /// A place behind a record, by how many bytes of lines were handed over until then.
+  struct Mark {
+    let bytes: Int
+    let last: Int
+  }
+
+  /// What has to be synced for everything that was written, or what stands in front of `mark`, to be on stable
+  /// storage; nil if it is.
+  func beginSync(upTo mark: Mark? = nil) -> Sync? {
+    if isUncertain || writtenBytes == 0 { return nil }
+    guard let mark, mark.last < written else {
+      return Sync(file: file, bytes: writtenBytes, last: written)
+    }
+    let bytes = mark.bytes - (takenBytes - unsynced.count)
+    return bytes > 0 ? Sync(file: file, bytes: bytes, last: mark.last) : nil
+  }
+
+  mutating func endSync(_ sync: Sync) {
+    if sync.bytes == unsynced.count {
       unsynced.removeAll(keepingCapacity: unsynced.capacity <= 1 << 20)
     } else {
-      unsynced.removeFirst(writtenBytes)
+      unsynced.removeFirst(sync.bytes)
     }
-    syncedBytes += writtenBytes
-    writtenBytes = 0
-    synced = written
+    syncedBytes += sync.bytes
+    writtenBytes -= sync.bytes
+    synced = sync.last
   }
 
-  /// Begins another segment, unless this one is empty.
-  mutating func roll() throws(LogFileError) {
-    try sync()
-    guard synced >= header.first else { return }
+  /// A sync has failed, or a segment may have its name or not: what was written since the last sync is written
+  /// again, also what was written meanwhile.
+  mutating func fail() { isUncertain = true }
+
+  // MARK: Segments
+
+  /// A segment that is made to follow the one that is written to.
+  struct Segment {
+    fileprivate let header: SegmentHeader
+    fileprivate let file: any LogFile
+    fileprivate let size: Int
+  }
+
+  /// The header of the segment that follows behind what is on stable storage; nil if this one has nothing
+  /// there yet.
+  mutating func beginRoll() -> SegmentHeader? {
+    guard synced >= header.first else {
+      isRolling = false
+      return nil
+    }
     isRolling = true
     let after = SegmentHeader.Predecessor(first: header.first, bytes: syncedBytes)
-    try use(SegmentHeader(log: header.log, first: synced + 1, after: after), [])
+    return SegmentHeader(log: header.log, first: synced + 1, after: after)
+  }
+
+  /// Makes a segment without lines, which has no name of one yet. Takes as long as the disk does.
+  static func prepare(
+    _ header: SegmentHeader, in directory: any LogDirectory
+  ) throws(LogFileError) -> Segment {
+    let (file, size) = try make(header, [], in: directory)
+    return Segment(header: header, file: file, size: size)
+  }
+
+  /// Goes on in a segment that was prepared: what is not on stable storage stands in it as well before it has
+  /// its name. So a process that is killed at any moment leaves it in the one or in the other.
+  ///
+  /// - Returns: the segment before, of which what is behind its end counts no more as soon as the name is on
+  ///   stable storage.
+  mutating func follow(with next: Segment) throws(LogFileError) -> (file: any LogFile, end: Int) {
+    try write(to: next.file, at: next.size)
+    let name = try Self.giveName(next.header, in: directory)
+    defer {
+      header = next.header
+      // Under its name, which errors tell.
+      file = (try? directory.open(name, for: .writing)) ?? next.file
+      syncedBytes = next.size
+      writtenBytes = unsynced.count
+      written = last
+      isRolling = false
+    }
+    return (file, syncedBytes)
   }
 
   /// Writes all that is not known to be on stable storage to a segment of its own, which says how much
@@ -152,16 +231,30 @@ struct LogWriter {
   private static func makeSegment(
     _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
   ) throws(LogFileError) -> (any LogFile, size: Int) {
+    let size = try make(header, lines, in: directory).size
+    let name = try giveName(header, in: directory)
+    try again { () throws(LogFileError) in try directory.sync() }
+    // Under its name, which errors tell.
+    return (try directory.open(name, for: .writing), size)
+  }
+
+  private static func make(
+    _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
+  ) throws(LogFileError) -> (any LogFile, size: Int) {
     let bytes = header.line + lines
     let file = try directory.open(LogNames.newSegment, for: .creating)
     try file.writeAll(bytes, at: 0)
     try file.syncFully()
+    return (file, bytes.count)
+  }
+
+  private static func giveName(
+    _ header: SegmentHeader, in directory: any LogDirectory
+  ) throws(LogFileError) -> String {
     let name = LogNames.segment(header.first)
     try again { () throws(LogFileError) in
       try directory.rename(LogNames.newSegment, to: name)
     }
-    try again { () throws(LogFileError) in try directory.sync() }
-    // Under its name, which errors tell.
-    return (try directory.open(name, for: .writing), bytes.count)
+    return name
   }
 }

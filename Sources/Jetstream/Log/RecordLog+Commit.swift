@@ -1,53 +1,95 @@
-/// Writing what was appended. All of this runs on the queue.
+/// Writing what was appended.
+///
+/// Lines are handed to the system by ``commit()`` on the queue, and by ``writeNow()`` wherever a record has to
+/// outlive the process as soon as it is appended. Both do so under the lock of the writer, which is held for no
+/// longer than writing takes. Syncs and new segments are made on the queue alone, one after the other, and
+/// without the lock: what the disk does for milliseconds holds up none of those who append. Only after a failed
+/// sync the queue holds the lock while it writes all again; ``writeNow()`` leaves everything to it then.
 extension RecordLog {
-  /// One attempt: writes all that waits, syncs it if that is due, and tells who waits.
-  func commit() {
-    let result = writer.withLock { writer in
-      let work = state.withLock { state in
-        var work = Work(last: state.next - 1)
-        work.isSyncDue = state.wantsSync || configuration.durability == .everyChangeSet
-        state.isScheduled = false
-        state.wantsSync = false
-        if let point = state.rollPoint {
-          work.isRollDue = true
-          work.rest = Array(state.pending[point.bytes...])
-          state.pending.removeLast(work.rest.count)
-          state.rollPoint = nil
-          writer.take(&state.pending, last: point.last)
-        } else {
-          writer.take(&state.pending, last: work.last)
-        }
-        state.unwrittenBytes = writer.waitingBytes + work.rest.count
-        return work
-      }
-      var failure: LogError?
-      do throws(LogFileError) {
-        if work.isRollDue {
-          try writer.write()
-          try writer.roll()
-        }
-        writer.take(work.rest, last: work.last)
-        try writer.write()
-        if work.isSyncDue { try writer.sync() }
-      } catch {
-        writer.take(work.rest, last: work.last)
-        failure = .file(error)
-      }
-      return Attempt(
-        failure: failure, written: writer.written, synced: writer.synced,
-        unwrittenBytes: writer.waitingBytes, isSynced: writer.isSynced)
+  /// Hands what was appended to the system, so that it is there when the process is killed. It is not synced.
+  ///
+  /// Costs a write of the file. What the disk refuses waits for the queue, which tries again and tells.
+  package func writeNow() {
+    if state.withLock({ $0.failure != nil }) { return }
+    // Also where nothing waits any more: the queue may have taken it, and not have written it.
+    writer.withLock { writer in
+      guard writer.canWrite else { return }
+      take(into: &writer)
+      try? writer.write()
+      let waiting = writer.waitingBytes
+      state.withLock { $0.unwrittenBytes = waiting }
     }
-    settle(result)
   }
 
-  /// What one attempt has to do besides writing.
-  private struct Work {
-    /// The last record of all.
-    let last: Int
-    var isSyncDue = false
-    /// Whether a segment has to end before the `rest`.
-    var isRollDue = false
-    var rest: [UInt8] = []
+  /// Hands the lines over that no one has begun to write.
+  private func take(into writer: inout LogWriter) {
+    state.withLock { state in
+      writer.take(&state.pending, last: state.next - 1)
+      state.unwrittenBytes = writer.waitingBytes
+    }
+  }
+
+  /// One attempt: writes all that waits, syncs it if that is due, and tells who waits. Runs on the queue.
+  func commit() {
+    let (isSyncDue, rollMark) = state.withLock { state in
+      defer { (state.isScheduled, state.wantsSync, state.rollMark) = (false, false, nil) }
+      return (state.wantsSync || configuration.durability == .everyChangeSet, state.rollMark)
+    }
+    var failure: LogError?
+    do throws(LogFileError) {
+      // What is uncertain is written again before anything else.
+      if rollMark != nil || writer.withLock({ $0.isUncertain }) { try write() }
+      if rollMark != nil || writer.withLock({ $0.isFull }) { try roll(at: rollMark) }
+      try write()
+      if isSyncDue || writer.withLock({ $0.needsSync }) { try sync() }
+    } catch {
+      failure = .file(error)
+    }
+    settle(
+      writer.withLock { writer in
+        Attempt(
+          failure: failure, written: writer.written, synced: writer.synced,
+          unwrittenBytes: writer.waitingBytes, isSynced: writer.isSynced)
+      })
+  }
+
+  private func write() throws(LogFileError) {
+    try writer.withLock { writer throws(LogFileError) in
+      take(into: &writer)
+      try writer.write()
+    }
+  }
+
+  private func sync(upTo mark: LogWriter.Mark? = nil) throws(LogFileError) {
+    guard let sync = writer.withLock({ $0.beginSync(upTo: mark) }) else { return }
+    do throws(LogFileError) {
+      try sync.perform()
+    } catch {
+      writer.withLock { $0.fail() }
+      throw error
+    }
+    writer.withLock { $0.endSync(sync) }
+  }
+
+  /// Begins another segment behind `mark`, or behind what was written, unless this one has nothing on stable
+  /// storage.
+  private func roll(at mark: LogWriter.Mark?) throws(LogFileError) {
+    try sync(upTo: mark)
+    guard let header = writer.withLock({ $0.beginRoll() }) else { return }
+    let next = try LogWriter.prepare(header, in: directory)
+    let old: any LogFile
+    let end: Int
+    do throws(LogFileError) {
+      (old, end) = try writer.withLock { writer throws(LogFileError) in
+        try writer.follow(with: next)
+      }
+      try again { () throws(LogFileError) in try directory.sync() }
+    } catch {
+      writer.withLock { $0.fail() }
+      throw error
+    }
+    // What was written behind its end meanwhile stands in the next one. Only to save space.
+    if let size = try? old.size(), size > end { try? old.truncate(to: end) }
   }
 
   /// What came of an attempt.
@@ -120,7 +162,9 @@ extension RecordLog {
       if sequence <= reached, !andRoll, state.failure == nil { return (true, false) }
       state.waiters.append(Waiter(sequence: sequence, needsSync: needsSync, done: done))
       if needsSync { state.wantsSync = true }
-      if andRoll { state.rollPoint = (state.pending.count, state.next - 1) }
+      if andRoll {
+        state.rollMark = LogWriter.Mark(bytes: state.appendedBytes, last: state.next - 1)
+      }
       let isDue = needsSync || state.failure != nil
       return (false, isDue && schedule(&state))
     }

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// The log knows nothing of what the records mean; ``FragmentLog`` is the one for change sets. Records are
 /// numbered from 1 on without gaps. Appending costs no more than encoding a line: writing and syncing go on
-/// elsewhere, and a ``LogReceipt`` tells when a record is durable. Order is kept, and a batch is on disk
+/// elsewhere, within moments, and a ``LogReceipt`` tells when a record is durable. Order is kept, and a batch is on disk
 /// as a whole or not at all. See <doc:FragmentLog> for the format and for what is guaranteed.
 ///
 /// It can be used from any isolation domain. Nobody else can open it for writing meanwhile.
@@ -28,8 +28,9 @@ public final class RecordLog: Sendable {
   let log: UUID
   private let lockFile: any LogFile
 
-  // Two locks. `writer` is only ever taken on `queue`, and held while the disk works. `state` is taken by
-  // everybody, for as long as a line takes to encode, also while `writer` is held; never the other way.
+  // Two locks. `writer` is held for as long as the system takes to accept lines, but not while they are
+  // synced. `state` is held for as long as a line takes to encode, also while `writer` is held; never the
+  // other way.
   let writer: Mutex<LogWriter>
   let state: Mutex<State>
 
@@ -47,8 +48,10 @@ public final class RecordLog: Sendable {
     var isTimerSet = false
     /// What the next commit has to do besides writing.
     var wantsSync = false
-    /// Where in what is pending a segment has to end: the bytes before it, and their last record.
-    var rollPoint: (bytes: Int, last: Int)?
+    /// How many bytes of lines were appended, in all.
+    var appendedBytes = 0
+    /// Where a segment has to end.
+    var rollMark: LogWriter.Mark?
     /// Why the last commit failed.
     var failure: LogError?
     /// Whether nothing more is accepted.
@@ -162,12 +165,14 @@ public final class RecordLog: Sendable {
       guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
         throw .backlog(waiting)
       }
+      let start = state.pending.count
       for (place, (kind, payload)) in records.enumerated() {
         LogLine.append(
           sequence: state.next, kind: kind, rest: records.count - 1 - place, synced: state.synced,
           payload: payload, to: &state.pending)
         state.next += 1
       }
+      state.appendedBytes += state.pending.count - start
       return (state.next - 1, schedule(&state))
     }
     if isFirst { queue.run { self.commit() } }

@@ -51,6 +51,9 @@ private struct Run {
   /// Where batches end, among `appended`.
   var ends: Set<Int> = [0]
   var nextNumber = 1
+  /// How many of them the system has, as long as the disk has not failed since the log was opened.
+  var written = 0
+  var hasFailed = false
   var totals = Totals()
 
   init(seed: UInt64) throws {
@@ -99,6 +102,9 @@ private struct Run {
     nextNumber += count
     appended += numbers
     ends.insert(appended.count)
+    guard Bool.random(using: &random) else { return }
+    log?.log.writeNow()
+    if !hasFailed { written = appended.count }
   }
 
   private mutating func snapshot(_ log: SimulatedLog) {
@@ -111,6 +117,7 @@ private struct Run {
 
   private mutating func injectFault() {
     totals.faults += 1
+    hasFailed = true
     let faults: [SimulatedDisk.Fault] = [
       .write(EIO), .write(EINTR), .shortWrite(30), .sync(EIO), .sync(EIO), .rename(EIO),
       .syncDirectory(EIO), .open(EMFILE), .truncate(EIO),
@@ -131,12 +138,13 @@ private struct Run {
       ? log.log.state.withLock { $0.synced } : log.log.durableSequence
     self.log = nil
     if machine { disk.crash() } else { disk.kill() }
-    try reopen(atLeast: durable)
+    try reopen(atLeast: machine ? durable : max(durable, written))
   }
 
   private mutating func reopen(atLeast durable: Int) throws {
     let again = try SimulatedLog(disk, configuration)
     log = again
+    (written, hasFailed) = (0, false)
     if again.log.opening.tornBytes > 0 { totals.torn += 1 }
     #expect(again.log.opening.damagedSnapshots.isEmpty, "seed \(seed)")
     let last = again.log.lastSequence

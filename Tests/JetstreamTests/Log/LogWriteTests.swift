@@ -1,0 +1,209 @@
+import Foundation
+import JetstreamSimulation
+import Synchronization
+import Testing
+
+@testable import Jetstream
+
+/// A directory in which something happens while a file or the directory itself is being synced.
+private final class InterruptedDirectory: LogDirectory {
+  let disk: SimulatedDisk
+  private let state = Mutex<(count: Int, action: (@Sendable (Int) -> Void)?)>((0, nil))
+  private let isDead = Atomic(false)
+
+  init(_ disk: SimulatedDisk) { self.disk = disk }
+
+  /// How many syncs have begun.
+  var syncCount: Int { state.withLock { $0.count } }
+
+  /// Called in the middle of each sync with its number.
+  func onSync(_ action: @escaping @Sendable (Int) -> Void) { state.withLock { $0.action = action } }
+
+  func interrupt() {
+    let (number, action) = state.withLock { state in
+      state.count += 1
+      return (state.count, state.action)
+    }
+    action?(number)
+  }
+
+  /// Nothing that the process does from now on has an effect.
+  func end() { isDead.store(true, ordering: .relaxed) }
+
+  private func checkLife() throws(LogFileError) {
+    if isDead.load(ordering: .relaxed) { throw LogFileError(.open, "", code: EBADF) }
+  }
+
+  var name: String { disk.name }
+  func list() throws(LogFileError) -> [String] { try disk.list() }
+  func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
+    try checkLife()
+    return InterruptedFile(try disk.open(file, for: access), self)
+  }
+  func rename(_ file: String, to other: String) throws(LogFileError) {
+    try checkLife()
+    try disk.rename(file, to: other)
+  }
+  func remove(_ file: String) throws(LogFileError) {
+    try checkLife()
+    try disk.remove(file)
+  }
+  func sync() throws(LogFileError) {
+    interrupt()
+    try checkLife()
+    try disk.sync()
+  }
+  func lock(_ file: String) throws(LogFileError) -> (any LogFile)? { try disk.lock(file) }
+}
+
+private final class InterruptedFile: LogFile {
+  private let file: any LogFile
+  private let directory: InterruptedDirectory
+
+  init(_ file: any LogFile, _ directory: InterruptedDirectory) {
+    (self.file, self.directory) = (file, directory)
+  }
+
+  func size() throws(LogFileError) -> Int { try file.size() }
+  func read(
+    at offset: Int, into buffer: UnsafeMutableRawBufferPointer
+  ) throws(LogFileError) -> Int { try file.read(at: offset, into: buffer) }
+  func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) -> Int {
+    try file.write(bytes, at: offset)
+  }
+  func truncate(to size: Int) throws(LogFileError) { try file.truncate(to: size) }
+  func sync() throws(LogFileError) {
+    directory.interrupt()
+    try file.sync()
+  }
+  func close() { file.close() }
+}
+
+@Suite("Records that are written at once")
+struct LogWriteTests {
+  @Test("A killed process leaves every record, although nothing of it was synced")
+  func kill() throws {
+    for segmentBytes in [200, 1 << 20] {
+      let disk = SimulatedDisk(seed: 1)
+      let log = try SimulatedLog(disk, .init(segmentBytes: segmentBytes))
+      for number in 1...30 {
+        try log.log.append(.note, payload(number))
+        log.log.writeNow()
+        // The queue is behind, and comes to its work now and then.
+        if number.isMultiple(of: 7) { log.queue.step() }
+      }
+      #expect(log.log.durableSequence < 30)
+      disk.kill()
+      let again = try SimulatedLog(disk)
+      #expect(again.log.opening.tornBytes == 0)
+      #expect(numbers(try LogReader(disk).all()) == Array(1...30))
+      try again.write(31...32)
+      disk.crash()
+      #expect(numbers(try LogReader(disk).all()) == Array(1...32))
+    }
+  }
+
+  @Test("A record is in the file before the sync of an earlier one has ended")
+  func duringSync() throws {
+    let disk = SimulatedDisk()
+    let directory = InterruptedDirectory(disk)
+    let queue = ManualLogQueue()
+    let log = try RecordLog(
+      directory, configuration: .init(), queue: queue, snapshotQueue: ManualLogQueue())
+    try log.append(.note, payload(1))
+    let seen = Mutex<[Int]>([])
+    directory.onSync { _ in
+      directory.onSync { _ in }
+      try! log.append(.note, payload(2))
+      log.writeNow()
+      let found = numbers(try! LogReader(disk).all())
+      seen.withLock { $0 = found }
+    }
+    queue.step()
+    #expect(seen.withLock { $0 } == [1, 2])
+    // What came in the middle of the sync does not count as synced.
+    #expect(log.durableSequence == 1)
+    queue.drain()
+    #expect(log.durableSequence == 2)
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == [1, 2])
+  }
+
+  @Test(
+    "A process that is killed, and a machine that stops, in the middle of whatever is synced leave what they promise",
+    arguments: [false, true])
+  func duringRolls(isMachine: Bool) throws {
+    // Segments end in between, and with snapshots.
+    func work(on disk: SimulatedDisk, stopAt: Int?) throws -> (syncs: Int, written: Int, safe: Int)
+    {
+      let directory = InterruptedDirectory(disk)
+      let (queue, snapshots) = (ManualLogQueue(), ManualLogQueue())
+      let log = try RecordLog(
+        directory, configuration: .init(history: .nothing, segmentBytes: 400), queue: queue,
+        snapshotQueue: snapshots)
+      let isGone = Mutex(false)
+      let last = Mutex(0)
+      let append: @Sendable () -> Void = {
+        let number = last.withLock { last in
+          last += 1
+          return last
+        }
+        try! log.append(.note, payload(number))
+        log.writeNow()
+      }
+      let safe = Mutex(0)
+      let opened = directory.syncCount
+      directory.onSync { number in
+        if isGone.withLock({ $0 }) { return }
+        // Whatever is being synced, records can be appended.
+        append()
+        guard number - opened == stopAt else { return }
+        safe.withLock { $0 = log.durableSequence }
+        isGone.withLock { $0 = true }
+        directory.end()
+        if isMachine { disk.crash() } else { disk.kill() }
+      }
+      for round in 1...12 where !isGone.withLock({ $0 }) {
+        append()
+        queue.step()
+        guard round.isMultiple(of: 4), !isGone.withLock({ $0 }) else { continue }
+        let state = (1...log.lastSequence).map { (kind: LogKind.state, payload: payload($0)) }
+        log.snapshot(
+          at: log.lastSequence, standingFor: [.note], state: { state }, then: { _ in })
+        queue.step()
+        snapshots.step()
+      }
+      return (directory.syncCount - opened, last.withLock { $0 }, safe.withLock { $0 })
+    }
+    let syncs = try work(on: SimulatedDisk(), stopAt: nil).syncs
+    #expect(syncs > 20)
+    for stop in 1...syncs {
+      for seed in 1...(isMachine ? 6 : 1) as ClosedRange<UInt64> {
+        let disk = SimulatedDisk(seed: seed)
+        let (_, written, safe) = try work(on: disk, stopAt: stop)
+        let again = try SimulatedLog(disk)
+        let found = again.log.lastSequence
+        #expect(found >= (isMachine ? safe : written), "sync \(stop), seed \(seed)")
+        #expect(found <= written)
+        let base = try LogReader(disk).snapshot()?.sequence ?? 0
+        let records = numbers(try LogReader(disk).all(from: base + 1))
+        #expect(records == Array((base + 1)..<(found + 1)), "sync \(stop), seed \(seed)")
+        try again.write((found + 1)...(found + 3))
+        #expect(try LogReader(disk).verify().isWhole)
+      }
+    }
+  }
+
+  @Test("Closing leaves nothing for later, whatever was written at once")
+  func close() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, .init(durability: .none, segmentBytes: 300))
+    for number in 1...10 {
+      try log.log.append(.note, payload(number))
+      log.log.writeNow()
+    }
+    try log.close()
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == Array(1...10))
+  }
+}
