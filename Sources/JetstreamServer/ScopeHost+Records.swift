@@ -63,8 +63,17 @@ extension ScopeHost {
     forget(upTo: sequence)
   }
 
-  /// What the next process would have to begin with, if it began now.
-  var history: ScopeHistory {
+  /// The history that another process could go on from, if it began now. Seals the changes that were collected so
+  /// far. Nil in the middle of a step: as long as the state is not what the records until now amount to.
+  ///
+  /// A submission is applied before its record is handed over, and observers run meanwhile; a change set of the
+  /// server's own has its record while the scope delivers it, which `settle()` knows.
+  var history: ScopeHistory? {
+    openSteps == 0 && scope.settle() ? state : nil
+  }
+
+  /// The state and what goes with it, which is a history if no step is under way.
+  var state: ScopeHistory {
     var history = ScopeHistory(
       epoch: epoch, sequence: sequence, state: scope.sharedState(), clients: clients.history)
     history.forgottenUpTo = clients.forgottenUpTo

@@ -53,6 +53,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var clients = ClientTable()
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
   var store: ((ScopeRecord) -> Void)?
+  /// How many submissions are being decided whose records were not handed over.
+  var openSteps = 0
   /// How many records were made, and how many of them are kept.
   var madeRecords = 0
   var storedRecords = 0

@@ -42,15 +42,15 @@ extension Server {
     of scope: Scope, in log: ScopeLog, snapshotEvery: Int
   ) -> RecordKeeper<ScopeRecord> {
     RecordKeeper(
-      on: actor, ticker: ticker, tail: log.records.opening.tailCount,
-      snapshotEvery: snapshotEvery,
+      ticker: ticker, completions: ActorCompletions(on: actor),
+      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
       owner: .init(
         append: { record throws(LogError) in try log.append(record, date: Date()) },
         stored: { [weak self] in self?.engine.stored($0, of: scope) },
         snapshot: { [weak self] in
-          guard scope.isSettled, let history = self?.engine.history(of: scope) else { return nil }
+          guard let history = self?.engine.history(of: scope) else { return nil }
           let last = log.records.lastSequence
-          return { () throws(LogError) in try await log.snapshot(history, at: last) }
+          return RecordSnapshot { log.snapshot(history, at: last, then: $0) }
         }, note: { [weak self] in self?.onLog.fire("scope \(scope.name): \($0)") }))
   }
 }

@@ -25,7 +25,7 @@ extension ServerEngine {
     host.unknown = unknown
     if let history { try host.restore(history) }
     host.store = store
-    return host.history
+    return host.state
   }
 
   /// As many records of a scope as this, counted from when it was hosted, will not get lost.
@@ -39,7 +39,7 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)]?.store != nil
   }
 
-  /// What the history of a hosted scope has come to.
+  /// The history of a hosted scope until now; nil in the middle of a step.
   package func history(of scope: Scope) -> ScopeHistory? {
     hosts[ObjectIdentifier(scope)]?.history
   }

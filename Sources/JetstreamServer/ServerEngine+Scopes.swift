@@ -157,6 +157,7 @@ extension ServerEngine {
     as author: (client: UUID, number: Int, checksum: UInt32)? = nil
   ) {
     var result: ScopeHost.Result
+    host.openSteps += 1
     if let procedure = sync.procedure {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
       result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
@@ -172,6 +173,7 @@ extension ServerEngine {
           client: $0.client, number: $0.number, checksum: $0.checksum,
           fragmentReplies: result.replies)
       })
+    host.openSteps -= 1
     host.clients.trim(to: configuration.rememberedClients) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.compactMap(\.client) })
     }

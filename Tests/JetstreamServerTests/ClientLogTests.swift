@@ -51,6 +51,14 @@ struct ClientLogTests {
     #expect(try log.history() == later)
     later.conflicts = conflicts
     let keys: Set = [PropertyKey(uuid: root, name: "name"), PropertyKey(uuid: root, name: "likes")]
+    later.pending = [
+      .init(number: 5, set: set, basis: ScopePosition(epoch: "e", sequence: 4)),
+      .init(number: 6, set: set, basis: nil),
+    ]
+    later.departed = [
+      SyncFragment(.add, uuid: UUID(), className: "Shape", properties: ["label": "gone"])
+    ]
+    later.authors = [PropertyKey(uuid: root, name: "name"): "you"]
     later.writes = [
       OwnWrites.Entry(set, at: 4, properties: keys), OwnWrites.Entry(set, at: 5),
     ]
@@ -175,7 +183,7 @@ struct ClientRestartTests {
     }
   }
 
-  @Test("It shows what it showed, and sends once what was not decided", arguments: [2, 10_000])
+  @Test("It shows what it showed, and sends once what was not decided", arguments: [1, 2, 10_000])
   func restart(snapshotEvery: Int) async throws {
     let server = Server()
     let shared = Canvas()

@@ -1,7 +1,8 @@
 import Foundation
-import Jetstream
 import JetstreamServer
 import Testing
+
+@testable import Jetstream
 
 /// A client of an ``InMemoryWorld`` whose records are kept in memory.
 private final class RecordingClient {
@@ -35,22 +36,29 @@ private final class RecordingClient {
 /// What a process begins with that finds this on its disk.
 private struct Restarted: Equatable {
   let state: String
-  let pending: [UUID]
-  let nextNumber: Int?
+  let pending: [Int]
+  let bases: [ScopePosition?]
+  let conflicts: [ConflictName]
+  let decided: Int
+  let nextNumber: Int
 
   init(_ history: ReplicaHistory) throws {
     let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
-    let engine = ClientEngine(random: { 0.5 }, perform: { _ in }, report: { _ in })
-    let replica = try engine.fetch(
-      scope, params: [:], history: history, now: .zero, store: { _ in }, completion: { _ in })
+    let replica = Replica(scope: scope, params: [:], clientID: UUID(), ownWrites: 1000)
+    replica.version = 2
+    replica.store = { _ in }
+    try replica.restore(history)
     state = scope.canonicalJSON
-    pending = scope.pendingChangeSets.handles.map(\.set.id)
-    nextNumber = replica?.history?.nextNumber
-    #expect(engine.brokenInvariants() == [])
+    pending = replica.pending.map(\.number)
+    bases = replica.pending.map(\.basis)
+    conflicts = scope.conflicts.items.map(ConflictName.init)
+    decided = replica.decided
+    nextNumber = replica.nextNumber
+    #expect(replica.brokenInvariants() == [])
   }
 }
 
-@Suite("Snapshots of a client while a record is handed over")
+@Suite("Snapshots of a client at any moment")
 struct SnapshotMomentTests {
   /// What the records up to `count` come to, from the first one on.
   private func replayed(_ records: some Collection<ReplicaRecord>) throws -> Restarted {
@@ -62,38 +70,89 @@ struct SnapshotMomentTests {
     return try Restarted(history)
   }
 
-  @Test("A change set that is being handed over is not taken for confirmed", arguments: [1, 2])
+  @Test(
+    "A change set that is being handed over is not taken for confirmed by a snapshot",
+    arguments: [1, 2])
   func handingOver(version: Int) throws {
     let world = InMemoryWorld()
     var configuration = ClientEngine.Configuration()
     configuration.highestVersion = version
     let own = try RecordingClient(world, configuration: configuration)
+    own.settle(world)
     var taken: [(count: Int, ReplicaHistory)] = []
     own.onRecord = {
       if let history = own.replica?.history { taken.append((own.records.count, history)) }
     }
-    own.settle(world)
     own.client.canvas.name = "mine"
     own.client.scope.flush()
     own.settle(world)
     own.client.canvas.likes += 1
     own.client.canvas.shapes.append(Shape())
     own.client.scope.flush()
-    own.settle(world)
-    world.canvas.name = "theirs"
-    own.settle(world)
-    // The whole state comes again.
-    world.server.advance(to: world.now + .seconds(3600))
-    world.canvas.name = "later"
-    for _ in 0..<30 {
-      world.advance(by: .seconds(1))
-      own.settle(world)
-    }
-    own.client.canvas.name = "last"
-    own.client.scope.flush()
     for (count, history) in taken {
       #expect(try Restarted(history) == replayed(own.records.prefix(count)), "record \(count)")
     }
-    #expect(own.client.engine.pendingCount == 1 && own.records.count > 5)
+    #expect(own.client.engine.pendingCount == 1)
+  }
+
+  @Test("A snapshot carries pending change sets along, over what others have done since")
+  func pendingAlong() throws {
+    for seed in 1...15 as ClosedRange<UInt64> {
+      let world = InMemoryWorld(seed: seed)
+      for number in 0..<4 {
+        let shape = Shape()
+        shape.label = "\(number)"
+        shape.parts = [Shape(), Shape()]
+        world.canvas.shapes.append(shape)
+      }
+      world.scope.flush()
+      let own = try RecordingClient(world)
+      own.settle(world)
+      var taken: [(count: Int, ReplicaHistory)] = []
+      own.onRecord = {
+        if let history = own.replica?.history { taken.append((own.records.count, history)) }
+      }
+      var isWhole = 0
+      for step in 0..<24 {
+        // Nothing is sent before it is stored, so that more and more is pending.
+        if step % 8 == 7 { own.settle(world) }
+        edit(own.client.canvas, step, &world.generator)
+        own.client.scope.flush()
+        edit(world.canvas, 100 + step, &world.generator)
+        world.exchange()
+        guard let history = own.replica?.history else { continue }
+        isWhole += 1
+        #expect(history.pending.count == own.client.engine.pendingCount)
+        taken.append((own.records.count, history))
+      }
+      #expect(isWhole > 12, "seed \(seed)")
+      let all = try replayed(own.records)
+      #expect(all.state == own.client.scope.canonicalJSON, "seed \(seed)")
+      for (count, history) in taken {
+        let (here, known) = try (Restarted(history), replayed(own.records.prefix(count)))
+        #expect(here == known, "seed \(seed), record \(count)")
+        var longer = history
+        longer.records = Array(own.records.dropFirst(count))
+        #expect(try Restarted(longer) == all, "seed \(seed), from record \(count) on")
+      }
+    }
+  }
+
+  private func edit(_ canvas: Canvas, _ step: Int, _ generator: inout SeededGenerator) {
+    let shapes = canvas.shapes
+    switch Int.random(in: 0..<9, using: &generator) {
+    case 0: canvas.name = "\(step)"
+    case 1: canvas.likes += step
+    case 2:
+      let shape = Shape()
+      shape.label = "new \(step)"
+      canvas.shapes.append(shape)
+    case 3: if !shapes.isEmpty { canvas.shapes.remove(at: step % shapes.count) }
+    case 4: shapes.first?.label = "first \(step)"
+    case 5: shapes.last?.parts.append(Shape())
+    case 6: if let first = shapes.first, !first.parts.isEmpty { first.parts.remove(at: 0) }
+    case 7: canvas.selected = shapes.first
+    default: if shapes.count > 1 { canvas.shapes.move(from: 0, to: shapes.count - 1) }
+    }
   }
 }

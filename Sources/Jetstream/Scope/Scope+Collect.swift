@@ -53,6 +53,21 @@ extension Scope {
   /// Whether everything that was changed here has been delivered in change sets.
   package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }
 
+  /// Makes change sets of everything that was changed here and delivers them. What is held back for the sake
+  /// of a minimal sync interval stays collected.
+  ///
+  /// - Returns: false if that is not possible: within `modify`, while remote changes are applied or a change
+  ///   set is delivered, or when listeners go on changing something.
+  package func settle() -> Bool {
+    guard modification == nil, applying == 0, !isDelivering else { return false }
+    for _ in 0..<4 {
+      seal()
+      if sealed.isEmpty { return true }
+      tickDidDeliver()
+    }
+    return false
+  }
+
   func tickWillDeliver() { seal() }
 
   func seal(includingHeldBack: Bool = false) {

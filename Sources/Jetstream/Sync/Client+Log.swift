@@ -22,8 +22,9 @@ extension Client {
   ///   - params: what the application wants to tell the server, such as which document it means.
   ///   - mode: when what happens is sent and taken in.
   ///   - log: what there is on disk. No other scope, and no other process, may use it.
-  ///   - snapshotEvery: after how many records a snapshot is made, as soon as nothing is pending; 0 for
-  ///     never. The state is copied on the client's actor, in O(models); all else happens elsewhere.
+  ///   - snapshotEvery: after how many records a snapshot is made, in a turn of its own; 0 for never. It carries
+  ///     pending change sets along: while there are more of them, after as many. The state is copied on the
+  ///     client's actor, in O(models); all else happens elsewhere.
   /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError`` as
   ///   ``fetch(_:params:)`` does, except that the client need not be connected.
   public func fetch(
@@ -57,15 +58,17 @@ extension Client {
     of kept: Kept, named name: String, in log: ClientLog, snapshotEvery: Int
   ) -> RecordKeeper<ReplicaRecord> {
     RecordKeeper(
-      on: actor, ticker: ticker, tail: log.records.opening.tailCount,
-      snapshotEvery: snapshotEvery,
+      ticker: ticker, completions: ActorCompletions(on: actor),
+      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
       owner: .init(
         append: { record throws(LogError) in try log.append(record) },
         stored: { kept.replica?.stored($0) },
         snapshot: {
           guard let history = kept.replica?.history else { return nil }
           let last = log.records.lastSequence
-          return { () throws(LogError) in try await log.snapshot(history, at: last) }
+          return RecordSnapshot(carried: history.pending.count) {
+            log.snapshot(history, at: last, then: $0)
+          }
         }, note: { [weak self] in self?.onDiagnostic.fire("scope \(name): \($0)") },
         stalled: { [weak self] in
           kept.replica?.storageProblem = "\($0)"

@@ -8,12 +8,24 @@ import Foundation
 /// try await client.fetch(scope, log: log)
 /// ```
 ///
-/// Each change set is one record, written before it is sent; so an app that is killed at any moment shows
-/// after its next start what it has shown, and sends what the server has not decided, which the server
-/// applies once. The app's own change sets can be read as those of a ``FragmentLog``.
+/// Each change set is one record, which is written to the file before the tick that delivers it has ended, and
+/// on stable storage before it is sent. So an app that is killed (`SIGKILL`, a crash) shows after its next start
+/// what it has shown, but for changes that no tick has delivered yet; and sends what the server has not decided,
+/// which the server applies once. A power cut, or a crash of the system, also takes what was not synced: the
+/// change sets of the last moments, which the server has not seen. With a ``LogConfiguration/durability`` other
+/// than each change set, the server may have seen them.
+///
+/// The app's own change sets can be read as those of a ``FragmentLog``.
 public struct ClientLog: Sendable {
   /// In a snapshot, whose it is and which place in the server's order it has.
   private static let place = LogKind("place")
+  /// The same in a snapshot that has pending change sets. Versions that do not know those would lose them, and
+  /// refuse a snapshot without a place instead.
+  private static let placeAmongPending = LogKind("place-among-pending")
+  /// In a snapshot, a change set that is pending.
+  private static let pending = LogKind("pending")
+  /// In a snapshot, a model that pending change sets name and that the confirmed state does not have any more.
+  private static let departed = LogKind("departed")
   /// In a snapshot, what was changed here and does not count.
   private static let conflict = LogKind("conflict")
   /// In a snapshot, a set that was made here and counts.
@@ -34,10 +46,12 @@ public struct ClientLog: Sendable {
   /// Uses a log that is open.
   public init(_ records: RecordLog) { self.records = records }
 
-  /// Appends a record, which is encoded here and written elsewhere.
+  /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once.
   package func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
     let (kind, payload) = record.line
-    return try records.append(kind, payload)
+    let receipt = try records.append(kind, payload)
+    records.writeNow()
+    return receipt
   }
 
   /// Writes what the records up to `sequence` have come to, and removes what need not be kept.
@@ -68,10 +82,27 @@ public struct ClientLog: Sendable {
       "next": .integer(Int64(history.nextNumber)),
     ]
     if let position = history.base?.position { place["position"] = .object(position.json) }
-    result.append((Self.place, Array(JSONValue.object(place).text.utf8)))
+    if !history.authors.isEmpty {
+      place["authors"] = .array(history.authors.map(Self.author).sorted { $0.text < $1.text })
+    }
+    let kind = history.pending.isEmpty ? Self.place : Self.placeAmongPending
+    result.append((kind, Array(JSONValue.object(place).text.utf8)))
+    for fragment in history.departed {
+      var payload: [UInt8] = []
+      fragment.write(to: &payload)
+      result.append((departed, payload))
+    }
+    for entry in history.pending { result.append((pending, Array(entry.json.text.utf8))) }
     for item in history.conflicts { result.append((conflict, Array(item.json.text.utf8))) }
     for entry in history.writes { result.append((write, Array(entry.json.text.utf8))) }
     return result
+  }
+
+  /// Who has changed the confirmed value of a property.
+  private static func author(of name: PropertyKey, _ author: String) -> JSONValue {
+    [
+      "model": .string(name.uuid.wireText), "name": .string(name.name), "author": .string(author),
+    ]
   }
 
   /// Reads all of it: the newest snapshot, and the records after it. Nil if the log is new.
@@ -114,28 +145,18 @@ public struct ClientLog: Sendable {
     var fragments: [SyncFragment] = []
     var conflicts: [Conflict] = []
     var writes: [OwnWrites.Entry] = []
+    var pending: [ReplicaHistory.Undecided] = []
+    var departed: [SyncFragment] = []
     var history: ReplicaHistory?
     for line in snapshot.state {
       switch line.kind {
       case .fragment: fragments.append(try SyncFragment(line))
-      case Self.place:
-        do {
-          history = try ReplicaHistory(place: try JSONValue(parsing: line.payload))
-        } catch {
-          throw .unreadable(line.sequence, "\(error)")
-        }
-      case Self.conflict:
-        do {
-          conflicts.append(try Conflict(json: try JSONValue(parsing: line.payload)))
-        } catch {
-          throw .unreadable(line.sequence, "\(error)")
-        }
-      case Self.write:
-        do {
-          writes.append(try OwnWrites.Entry(json: try JSONValue(parsing: line.payload)))
-        } catch {
-          throw .unreadable(line.sequence, "\(error)")
-        }
+      case Self.place, Self.placeAmongPending:
+        history = try json(line, ReplicaHistory.init(place:))
+      case Self.conflict: conflicts.append(try json(line, Conflict.init(json:)))
+      case Self.write: writes.append(try json(line, OwnWrites.Entry.init(json:)))
+      case Self.departed: departed.append(try json(line, SyncFragment.init(json:)))
+      case Self.pending: pending.append(try json(line, ReplicaHistory.Undecided.init(json:)))
       default: break
       }
     }
@@ -144,8 +165,20 @@ public struct ClientLog: Sendable {
     }
     history.conflicts = conflicts
     history.writes = writes
+    history.pending = pending
+    history.departed = departed
     if fragments.isEmpty { history.base = nil } else { history.base?.fragments = fragments }
     return history
+  }
+
+  private static func json<Value>(
+    _ line: LogRecord, _ read: (JSONValue) throws(FragmentError) -> Value
+  ) throws(LogError) -> Value {
+    let json: JSONValue
+    do { json = try JSONValue(parsing: line.payload) } catch {
+      throw .unreadable(line.sequence, "\(error)")
+    }
+    do { return try read(json) } catch { throw .unreadable(line.sequence, "\(error)") }
   }
 }
 
@@ -162,5 +195,32 @@ extension ReplicaHistory {
       try ScopePosition(json: json)
     }
     base = ReplicaBase(position: position, root: root, fragments: [])
+    guard case .array(let elements)? = object["authors"] else { return }
+    for case .object(let element) in elements {
+      guard let name = try element.optionalString("name") else { throw .missing(field: "name") }
+      let key = PropertyKey(uuid: try element.uuid("model"), name: name)
+      authors[key] = try element.optionalString("author")
+    }
+  }
+}
+
+extension ReplicaHistory.Undecided {
+  /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
+  init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    guard let number = object["number"]?.wholeNumber else { throw .missing(field: "number") }
+    let basis = try object["basis"].map { json throws(FragmentError) in
+      try ScopePosition(json: json)
+    }
+    self.init(number: number, set: try ChangeSet(json: json), basis: basis)
+  }
+
+  var json: JSONValue {
+    guard case .object(var object) = set.json else {
+      preconditionFailure("A change set is a JSON object.")
+    }
+    object["number"] = .integer(Int64(number))
+    if let basis { object["basis"] = .object(basis.json) }
+    return .object(object)
   }
 }

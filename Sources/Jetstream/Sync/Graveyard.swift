@@ -19,6 +19,14 @@ struct Graveyard {
 
   func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
+  /// The model as the others know it, apart from what pending change sets do to it.
+  func fragment(_ uuid: UUID) -> SyncFragment? {
+    entries[uuid].map { entry in
+      SyncFragment(
+        .add, uuid: uuid, className: entry.model.wireClassName, properties: entry.values)
+    }
+  }
+
   /// Keeps a model that has left, with the values that other replicas have of it: those that the last change set
   /// has left, unless others are given.
   mutating func insert(_ model: ModelObject, values: JSONObject? = nil) {

@@ -30,7 +30,7 @@ struct PendingOverlay {
     /// What is visible, once it was asked for: merging takes a step for each pending change.
     private var shown: PropertyContent?
     /// Who has changed the base last while something is pending, if they have said so.
-    private(set) var author: String?
+    var author: String?
 
     init(base: Base) { self.base = base }
 
@@ -184,6 +184,12 @@ struct PendingOverlay {
 
   /// Who has changed the confirmed value last while a pending set touches the property.
   func author(of key: PropertyKey) -> String? { columns[key]?.author }
+
+  /// Who has changed the confirmed values, as far as they have said so.
+  var authors: [PropertyKey: String] {
+    get { columns.compactMapValues(\.author) }
+    set { for (key, author) in newValue { columns[key]?.author = author } }
+  }
 
   /// Set number `set` is decided: what it does counts at this place of the order, or is dropped.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {

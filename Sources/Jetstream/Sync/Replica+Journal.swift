@@ -29,16 +29,33 @@ extension Replica {
     }
   }
 
-  /// What the next process would have to begin with, if it began now. Nil as long as that is more than one
-  /// state: while sets are pending, or are about to be made.
+  /// The history that another process could go on from, if it began now. Seals the changes that were collected
+  /// so far. Nil before the first full state, and in the middle of a step: as long as the state is not what the
+  /// records until now amount to.
+  ///
+  /// A record is handed over before its step is complete, and observers run within steps. So the moments at
+  /// which nothing is half-done are found here, wherever the caller comes from:
+  /// - a full state is being taken in, or a local change set becomes pending (`openSteps`);
+  /// - messages of a frame were noted, but not written into the scope (`batch`), or written while the conflicts
+  ///   that follow from them are not in the ledger (`unnoted`);
+  /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`).
   package var history: ReplicaHistory? {
-    guard pending.isEmpty, batch.isEmpty, unnoted.isEmpty, hasBase, scope.isSettled,
-      let root = scope.root
+    guard !isInStep, hasBase, scope.settle(), !isInStep, let root = scope.root,
+      let confirmed = confirmed()
     else { return nil }
-    return ReplicaHistory(
+    var history = ReplicaHistory(
       client: clientID, root: root.uuid, nextNumber: nextNumber,
-      base: ReplicaBase(position: position, root: root.uuid, fragments: scope.sharedState()),
+      base: ReplicaBase(position: position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: ownWrites.remaining)
+    history.pending = pending.map { .init(number: $0.number, set: $0.set, basis: $0.basis) }
+    history.departed = confirmed.departed
+    history.authors = overlay.authors
+    return history
+  }
+
+  /// True while records were handed over whose effect is not complete.
+  private var isInStep: Bool {
+    openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty
   }
 
   /// Becomes what another process has left: does again what had happened to it, in the same order.
@@ -61,6 +78,13 @@ extension Replica {
     } else {
       take(history.client, root: history.root)
     }
+    if !history.departed.isEmpty {
+      let report = scope.apply(
+        history.departed, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+      for model in report.orphans { graveyard.insert(model) }
+    }
+    for entry in history.pending { redo(entry.set, number: entry.number, basis: entry.basis) }
+    overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
     ownWrites.restore(history.writes)
     for record in history.records { try redo(record) }
@@ -93,7 +117,7 @@ extension Replica {
     case .made(let number, let set):
       finishBatch()
       scope.conflicts.settle(by: set)
-      redo(set, number: number)
+      redo(set, number: number, basis: basis)
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
@@ -115,7 +139,7 @@ extension Replica {
   }
 
   /// A set that was made here: what it touches is covered, and what it does is visible.
-  private func redo(_ set: ChangeSet, number: Int) {
+  private func redo(_ set: ChangeSet, number: Int, basis: ScopePosition?) {
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)

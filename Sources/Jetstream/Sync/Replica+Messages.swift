@@ -106,6 +106,8 @@ extension Replica {
   /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
+    openSteps += 1
+    defer { openSteps -= 1 }
     procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()

@@ -119,6 +119,8 @@ package final class Replica {
   /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
   var store: ((ReplicaRecord) -> Void)?
   var isRestoring = false
+  /// How many steps are under way whose record was handed over before the state has become what it says.
+  var openSteps = 0
   /// Whether a set is taken back here that could not be sent.
   var isRejecting = false
   /// Whether a state was ever taken in.
@@ -210,6 +212,7 @@ package final class Replica {
   // MARK: Local changes
 
   func localChange(_ sealed: SealedChanges) {
+    openSteps += 1
     let number = nextNumber
     nextNumber += 1
     let set = notingKnownValues(in: sealed.set)
@@ -245,6 +248,7 @@ package final class Replica {
         number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
         record: store == nil ? 0 : madeRecords + 1, madeAt: scope.ticker.now))
     keep(.made(number: number, set), isNew: true)
+    openSteps -= 1
     if let handle { scope.pendingChangeSets.add(handle) }
     onPending?()
   }

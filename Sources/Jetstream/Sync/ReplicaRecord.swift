@@ -47,8 +47,22 @@ package struct ReplicaHistory: Sendable, Hashable {
   package var conflicts: [Conflict] = []
   /// What counts of the sets that were made here, the last ones.
   package var writes: [OwnWrites.Entry] = []
+  /// The change sets that were pending when the base was the confirmed state, in the order of their numbers.
+  package var pending: [Undecided] = []
+  /// Models that these name although the base does not have them any more, as additions.
+  package var departed: [SyncFragment] = []
+  /// Who has changed the confirmed value of properties that pending change sets touch.
+  package var authors: [PropertyKey: String] = [:]
   /// What came after that, in order.
   package var records: [ReplicaRecord] = []
+
+  /// A change set that the server has not decided.
+  package struct Undecided: Sendable, Hashable {
+    package var number: Int
+    package var set: ChangeSet
+    /// The part of the server's order that was taken in when the change set was made.
+    package var basis: ScopePosition?
+  }
 
   package init(
     client: UUID, root: UUID, nextNumber: Int = 1, base: ReplicaBase? = nil,

@@ -1,0 +1,31 @@
+/// Brings the results of a log's work, which end on its queues, back to the isolation domain that waits for
+/// them.
+package protocol LogCompletions: AnyObject {
+  typealias Outcome = Result<Void, LogError>
+
+  /// Starts `work`, and calls `then` with its outcome in the isolation domain of the caller.
+  func start(
+    _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void)
+}
+
+/// Completions that come to an actor, each as a turn of its own.
+package final class ActorCompletions: LogCompletions {
+  private let actor: WeakActor
+  private var waiting: [Int: (Outcome) -> Void] = [:]
+  private var last = 0
+
+  /// - Parameter actor: the one on which this object is used.
+  package init(on actor: WeakActor) { self.actor = actor }
+
+  package func start(
+    _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void
+  ) {
+    last += 1
+    let number = last
+    waiting[number] = then
+    let home = HomeReference(self, on: actor)
+    work { outcome in
+      Task { await home.perform { $0.waiting.removeValue(forKey: number)?(outcome) } }
+    }
+  }
+}
