@@ -181,9 +181,12 @@ final class SimulatedClient {
     if let outbox {
       do {
         let history = outbox.history()
+        outbox.setTime(now)
+        let keeper = outbox.begin(ticker: ticker) { [weak self] in self?.replica }
         replica = try engine.fetch(
           scope, params: .object([:]), mode: mode.mode, history: history, now: now,
-          store: { [unowned self] in outbox.write($0, now: self.now) }, completion: done)
+          store: { keeper.keep($0) }, completion: done)
+        keeper.begin()
         losses = outbox.losses(root: root) { name in
           setsByID[name].map { ($0, learned[name] ?? []) }
         }
@@ -196,13 +199,6 @@ final class SimulatedClient {
       engine.connect(params: .object([:]), now: now)
       engine.fetch(scope, params: .object([:]), mode: mode.mode, now: now, completion: done)
     }
-  }
-
-  /// Lets go on what waits for the disk.
-  private func settleOutbox() {
-    guard let outbox, let replica else { return }
-    while let count = outbox.nextSafe(now: now) { replica.stored(count) }
-    outbox.snapshotIfDue(replica.history, now: now)
   }
 
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
@@ -222,9 +218,9 @@ final class SimulatedClient {
 
   func advance(by duration: Duration, to now: Duration) {
     self.now = now
+    outbox?.settle(now: now)
     ticker.advance(by: duration)
     engine.advance(to: now)
-    settleOutbox()
   }
 
   /// When the engine, or the disk, has something to do next.

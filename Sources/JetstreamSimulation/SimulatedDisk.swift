@@ -61,6 +61,8 @@ package final class SimulatedDisk: LogDirectory {
 
   package func inject(_ faults: [Fault]) { state.withLock { $0.faults += faults } }
 
+  package var hasFaults: Bool { state.withLock { !$0.faults.isEmpty } }
+
   package func clearFaults() { state.withLock { $0.faults = [] } }
 
   /// While the disk is full, a write takes what is left of its sector.

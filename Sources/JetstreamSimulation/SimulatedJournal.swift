@@ -30,6 +30,13 @@ final class SimulatedJournal {
   }
 
   private let log: SimulatedLog
+  /// After how many records the keeper takes a snapshot.
+  private let snapshotEvery: Int
+  private var keeper: RecordKeeper<ScopeRecord>?
+  private var completions = SimulatedCompletions()
+  /// The server's own sets that records on their way are of; nil for those of clients.
+  private var owns: [SubmittedSet?] = []
+  private var isSafe: (Content) -> Void = { _ in }
   private var random: SimulationRandom
   private let forgets: Bool
   /// What was written, each at the place of its number less one.
@@ -37,8 +44,6 @@ final class SimulatedJournal {
   /// The last record that the server has begun with, and the last one that it was told to be safe.
   private var old = 0
   private var reported = 0
-  /// How many records there were when the last snapshot was asked for.
-  private var snapshotAt = 0
   /// Copies of the disk, from times when all that it held was told; the first is of the server's start.
   private var copies: [(count: Int, files: [String: [UInt8]])] = []
   /// Which history it is; nil as long as there is none.
@@ -47,6 +52,7 @@ final class SimulatedJournal {
   init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
     var random = random
     log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
+    snapshotEvery = random.chance(0.15) ? 1 : random.number(in: 2...40)
     self.random = random
     self.forgets = forgets
   }
@@ -71,46 +77,81 @@ final class SimulatedJournal {
     }
   }
 
-  /// The server has begun with `history`: now and then, everything until then becomes one state.
-  func begin(_ history: ScopeHistory, now: Duration) {
+  /// The keeper of a process that begins with ``history()``, as a server makes it.
+  func begin(
+    ticker: Ticker, isSafe: @escaping (Content) -> Void, stored: @escaping (Int) -> Void,
+    history: @escaping () -> ScopeHistory?
+  ) -> RecordKeeper<ScopeRecord> {
+    completions = SimulatedCompletions()
+    owns = []
+    self.isSafe = isSafe
+    let keeper = RecordKeeper<ScopeRecord>(
+      ticker: ticker, completions: completions, tail: log.records.opening.tailCount,
+      snapshotEvery: snapshotEvery,
+      owner: .init(
+        append: { [unowned self] record throws(LogError) in write(record) },
+        stored: { [unowned self] count in
+          tell(upTo: old + count)
+          stored(count)
+        },
+        snapshot: { [log] in
+          guard let history = history() else { return nil }
+          let last = log.records.lastSequence
+          return RecordSnapshot { [log] in
+            ScopeLog(log.records).snapshot(history, at: last, then: $0)
+          }
+        }, note: { _ in }))
+    self.keeper = keeper
+    return keeper
+  }
+
+  /// The server has begun with `history`, which a new one writes before anything else.
+  func begin(with history: ScopeHistory, now: Duration) {
+    log.setTime(now)
     if epoch == nil {
       epoch = history.epoch
-      snapshot(history, now: now)
+      log.begin(now: now) { ScopeLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
       log.settle()
-    } else if random.chance(0.3) {
-      snapshot(history, now: now)
     }
     (old, reported) = (entries.count, entries.count)
     copies.append((entries.count, log.files))
   }
 
-  /// After some records, and when nothing is being written, their state takes their place.
-  func snapshotIfDue(_ history: @autoclosure () -> ScopeHistory?, now: Duration) {
-    guard entries.count - snapshotAt > 25, reported == entries.count, let history = history() else {
-      return
+  /// The next record is of a set of the server's own, or not.
+  func note(own: SubmittedSet?) { owns.append(own) }
+
+  /// Lets the disk work until now, and tells the server what came of it.
+  func settle(now: Duration) {
+    _ = log.durable(now: now)
+    completions.deliver()
+  }
+
+  /// Records are safe: each counts before the server may tell of it.
+  private func tell(upTo count: Int) {
+    while reported < count {
+      reported += 1
+      isSafe(entries[reported - 1].content)
     }
-    snapshot(history, now: now)
+    if reported == entries.count, random.chance(0.2) { copies.append((reported, log.files)) }
   }
 
-  private func snapshot(_ history: ScopeHistory, now: Duration) {
-    snapshotAt = entries.count
-    log.begin(now: now) { ScopeLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
+  private func write(_ record: ScopeRecord) -> LogReceipt {
+    append(
+      .record(record, own: owns.removeFirst()), outlivesProcess: record.decision == nil
+    ) { records throws(LogError) in try ScopeLog(records).append(record) }
   }
 
-  func write(_ record: ScopeRecord, own: SubmittedSet?, now: Duration) {
-    append(.record(record, own: own), now: now) { records throws(LogError) in
-      try ScopeLog(records).append(record)
-    }
-  }
-
+  @discardableResult
   private func append(
-    _ entry: Entry, now: Duration, _ append: (RecordLog) throws(LogError) -> LogReceipt
-  ) {
+    _ entry: Entry, outlivesProcess: Bool,
+    _ append: (RecordLog) throws(LogError) -> LogReceipt
+  ) -> LogReceipt {
     entries.append(entry)
-    let number = log.append(now: now, append)
-    if number != entries.count {
-      log.note("The server's record \(entries.count) has got the number \(number)")
+    let receipt = log.append(outlivesProcess: outlivesProcess, append)
+    if receipt.sequence != entries.count {
+      log.note("The server's record \(entries.count) has got the number \(receipt.sequence)")
     }
+    return receipt
   }
 
   /// What is written of the maker of the set at each place of the order.
@@ -120,15 +161,6 @@ final class SimulatedJournal {
       if let sequence = record.sequence { origins[sequence] = record.origin }
     }
     return origins
-  }
-
-  /// The next record that is safe by now, and how many there are with it that this server has written;
-  /// nil if there is none.
-  func nextSafe(now: Duration) -> (count: Int, Content)? {
-    guard reported < min(log.durable(now: now), entries.count) else { return nil }
-    reported += 1
-    if reported == entries.count, random.chance(0.2) { copies.append((reported, log.files)) }
-    return (reported - old, entries[reported - 1].content)
   }
 
   /// When the disk has done something.
@@ -145,7 +177,7 @@ final class SimulatedJournal {
     log.restore(copy.files)
     let lost = entries[copy.count..<reported].compactMap(\.content.decision)
     truncate(to: copy.count)
-    append(.epoch, now: now) { records throws(LogError) in
+    append(.epoch, outlivesProcess: false) { records throws(LogError) in
       try ScopeLog(records).appendEpoch(epoch)
     }
     log.settle()
@@ -156,13 +188,14 @@ final class SimulatedJournal {
   /// The server's memory is gone, and with it what was not safe: all of that, or the end of it. Gives what
   /// is there although nobody was told.
   func crash(now: Duration) -> [Content] {
+    keeper = nil
     if forgets {
       let start = copies.last { $0.count == old }!
       log.restore(start.files)
       truncate(to: old)
       return []
     }
-    log.crash(now: now)
+    _ = log.crash(now: now)
     let untold = entries[reported..<max(reported, log.records.lastSequence)].map(\.content)
     truncate(to: log.records.lastSequence)
     return untold
@@ -171,6 +204,5 @@ final class SimulatedJournal {
   private func truncate(to count: Int) {
     entries.removeLast(entries.count - count)
     copies.removeAll { $0.count > count }
-    snapshotAt = min(snapshotAt, count)
   }
 }

@@ -15,8 +15,10 @@ final class SimulatedLog {
   private var queue: SimulatedLogQueue
   private var snapshots: SimulatedLogQueue
   private var now: Duration = .zero
-  /// When what has failed is tried again.
-  private var retryDue: Duration?
+  /// The last record that the end of the process does not take away.
+  private var written = 0
+  /// True from when the disk was made to fail until it has done everything that was asked for.
+  private var isFailing = false
 
   /// - Parameter delay: how long the disk takes for whatever it is asked, in milliseconds.
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
@@ -39,11 +41,16 @@ final class SimulatedLog {
     }
   }
 
-  /// Appends a record; tells its number.
-  func append(now: Duration, _ append: (RecordLog) throws(LogError) -> LogReceipt) -> Int {
-    setTime(now)
+  /// Appends a record.
+  ///
+  /// - Parameter outlivesProcess: whether it is promised to be there when the process is killed right after.
+  func append(
+    outlivesProcess: Bool, _ append: (RecordLog) throws(LogError) -> LogReceipt
+  ) -> LogReceipt {
     do {
-      return try append(records).sequence
+      let receipt = try append(records)
+      if outlivesProcess, !isFailing { written = receipt.sequence }
+      return receipt
     } catch {
       preconditionFailure("A log that waits for its disk takes no record: \(error)")
     }
@@ -58,13 +65,9 @@ final class SimulatedLog {
   /// The number of the last record that is safe.
   func durable(now: Duration) -> Int {
     setTime(now)
-    if let due = retryDue, due <= now {
-      retryDue = nil
-      records.whenSynced { _ in }
-    }
     while queue.step(until: now) || snapshots.step(until: now) {}
-    if records.failure != nil, retryDue == nil, queue.deadline == nil {
-      retryDue = now + .milliseconds(200)
+    if isFailing, records.failure == nil, records.durableSequence == records.lastSequence {
+      isFailing = disk.hasFaults
     }
     return records.durableSequence
   }
@@ -76,7 +79,7 @@ final class SimulatedLog {
 
   /// When the disk has done something.
   var deadline: Duration? {
-    [queue.deadline, snapshots.deadline, retryDue].lazy.compactMap { $0 }.min()
+    [queue.deadline, snapshots.deadline].lazy.compactMap { $0 }.min()
   }
 
   /// The next thing of a kind that the disk is asked for fails.
@@ -85,13 +88,17 @@ final class SimulatedLog {
       [.write(EIO)], [.sync(EIO)], [.shortWrite(pick), .write(ENOSPC)], [.shortWrite(pick)],
       [.sync(EINTR)], [.rename(EIO)], [.syncDirectory(EIO)],
     ]
+    isFailing = true
     disk.inject(faults[pick % faults.count])
   }
 
-  /// The process is gone, or the whole machine, in the midst of what it does. Then the log is opened again.
-  func crash(now: Duration) {
+  /// The process is killed, or the whole machine stops, in the midst of what it does. Then the log is opened
+  /// again.
+  ///
+  /// - Returns: whether everything has to be there that was promised to outlive the process.
+  func crash(now: Duration) -> Bool {
     setTime(now)
-    let safe = records.durableSequence
+    let (safe, written, wasFailing) = (records.durableSequence, written, isFailing)
     disk.clearFaults()
     if random.chance(0.5) {
       // What was being written is on the disk, or some of it is.
@@ -99,12 +106,19 @@ final class SimulatedLog {
       _ = queue.step()
       if random.chance(0.5) { _ = snapshots.step() }
     }
-    if random.chance(0.3) { disk.kill() } else { disk.crash() }
+    let isKilled = random.chance(0.5)
+    if isKilled { disk.kill() } else { disk.crash() }
     open()
     if records.lastSequence < safe {
       problems.append(
         "\(safe) records were safe, but \(records.lastSequence) are there after a crash")
     }
+    if isKilled, records.lastSequence < written {
+      problems.append(
+        "\(written) records were written, but \(records.lastSequence) are there after a process was killed"
+      )
+    }
+    return isKilled && !wasFailing
   }
 
   /// What is on the disk, for as long as somebody keeps a copy of it.
@@ -124,14 +138,15 @@ final class SimulatedLog {
     return problems
   }
 
-  private func setTime(_ now: Duration) {
+  /// What is asked for from now on is asked for at this time.
+  func setTime(_ now: Duration) {
     self.now = now
     queue.setTime(now)
     snapshots.setTime(now)
   }
 
   private func open() {
-    retryDue = nil
+    (written, isFailing) = (0, false)
     queue = SimulatedLogQueue(random: SimulationRandom(seed: random.next()), delay: delay, now: now)
     snapshots = SimulatedLogQueue(
       random: SimulationRandom(seed: random.next()), delay: delay, now: now)

@@ -18,7 +18,8 @@ final class SimulatedLogQueue: LogQueue {
   private let state: Mutex<State>
   private let delay: ClosedRange<Int>
 
-  /// - Parameter delay: how long a piece takes at least and at most, in milliseconds.
+  /// - Parameter delay: how long a piece takes at least and at most, in milliseconds; now and then it takes
+  ///   seconds.
   init(random: SimulationRandom, delay: ClosedRange<Int>, now: Duration) {
     state = Mutex(State(random: random, now: now))
     self.delay = delay
@@ -28,7 +29,9 @@ final class SimulatedLogQueue: LogQueue {
 
   func run(after pause: Duration, _ work: @escaping @Sendable () -> Void) {
     state.withLock { state in
-      let due = state.now + pause + .milliseconds(state.random.number(in: delay))
+      var due = state.now + pause + .milliseconds(state.random.number(in: delay))
+      // Now and then something else keeps the disk busy.
+      if state.random.chance(0.01) { due += .milliseconds(state.random.number(in: 200...3_000)) }
       let last = state.pieces.last?.due ?? .zero
       state.pieces.append(Piece(due: max(due, last), work: work))
     }

@@ -22,21 +22,23 @@ final class SimulatedOutbox {
   }
 
   private let log: SimulatedLog
-  private var random: SimulationRandom
+  /// After how many records the keeper takes a snapshot.
+  private let snapshotEvery: Int
+  private var keeper: RecordKeeper<ReplicaRecord>?
+  private var completions = SimulatedCompletions()
+  private var now: Duration = .zero
   /// What was written, each at the place of its number less one.
   private var entries: [Entry] = []
   /// The last record that this process has begun with, and the last one that it was told to be safe.
   private var old = 0
   private var reported = 0
-  /// How many records there were when the last snapshot was asked for.
-  private var snapshotAt = 0
   /// What the root was called before there was a server.
   private(set) var ownRoot: String?
 
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
     var random = random
     log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
-    self.random = random
+    snapshotEvery = random.chance(0.15) ? 1 : random.number(in: 2...40)
   }
 
   /// A client starts: what it begins with, if there was one before.
@@ -60,7 +62,45 @@ final class SimulatedOutbox {
     }
   }
 
-  func write(_ record: ReplicaRecord, now: Duration) {
+  /// The keeper of a process that begins with ``history()``, as a client makes it.
+  func begin(
+    ticker: Ticker, replica: @escaping () -> Replica?
+  ) -> RecordKeeper<ReplicaRecord> {
+    completions = SimulatedCompletions()
+    let keeper = RecordKeeper<ReplicaRecord>(
+      ticker: ticker, completions: completions, tail: log.records.opening.tailCount,
+      snapshotEvery: snapshotEvery,
+      owner: .init(
+        append: { [unowned self] record throws(LogError) in write(record) },
+        stored: { [unowned self] count in
+          reported = old + count
+          replica()?.stored(count)
+        },
+        snapshot: { [log] in
+          guard let history = replica()?.history else { return nil }
+          let last = log.records.lastSequence
+          return RecordSnapshot(carried: history.pending.count) { [log] in
+            ClientLog(log.records).snapshot(history, at: last, then: $0)
+          }
+        }, note: { _ in }))
+    self.keeper = keeper
+    return keeper
+  }
+
+  /// Lets the disk work until now, and tells the client what came of it.
+  func settle(now: Duration) {
+    setTime(now)
+    _ = log.durable(now: now)
+    completions.deliver()
+  }
+
+  /// What is written from now on is written at this time.
+  func setTime(_ now: Duration) {
+    self.now = now
+    log.setTime(now)
+  }
+
+  private func write(_ record: ReplicaRecord) -> LogReceipt {
     let line = record.line
     if case .named(_, let root) = record, ownRoot == nil { ownRoot = root.uuidString.lowercased() }
     let about: About? =
@@ -75,20 +115,13 @@ final class SimulatedOutbox {
       Entry(
         kind: line.kind, payload: line.payload, json: PlainJSON(line.payload) ?? .null,
         about: about))
-    let number = log.append(now: now) { records throws(LogError) in
+    let receipt = log.append(outlivesProcess: true) { records throws(LogError) in
       try ClientLog(records).append(record)
     }
-    if number != entries.count {
-      log.note("A client's record \(entries.count) has got the number \(number)")
+    if receipt.sequence != entries.count {
+      log.note("A client's record \(entries.count) has got the number \(receipt.sequence)")
     }
-  }
-
-  /// How many records of this process are safe by now; nil if no more than before.
-  func nextSafe(now: Duration) -> Int? {
-    let safe = min(log.durable(now: now), entries.count)
-    guard safe > reported else { return nil }
-    reported = safe
-    return safe - old
+    return receipt
   }
 
   /// When the disk has done something.
@@ -98,23 +131,18 @@ final class SimulatedOutbox {
 
   func takeProblems() -> [String] { log.takeProblems() }
 
-  /// Now and then everything until now becomes one state.
-  func snapshotIfDue(_ history: @autoclosure () -> ReplicaHistory?, now: Duration) {
-    guard reported == entries.count, entries.count - snapshotAt > 20, random.chance(0.1),
-      let history = history()
-    else { return }
-    snapshotAt = entries.count
-    log.begin(now: now) { ClientLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
-  }
-
-  /// The client's memory is gone, and with it what was not safe: all of that, or the end of it.
-  func crash(now: Duration) {
-    log.crash(now: now)
+  /// The client's memory is gone, and with it what was not safe: all of that, or the end of it. A process that
+  /// is killed leaves all that it has written.
+  ///
+  /// - Returns: whether everything has to be there that the client has shown.
+  func crash(now: Duration) -> Bool {
+    keeper = nil
+    let isKept = log.crash(now: now)
     let kept = min(log.records.lastSequence, entries.count)
     entries.removeLast(entries.count - kept)
-    snapshotAt = min(snapshotAt, kept)
     // Nobody has heard of the first name, either.
     if entries.isEmpty { ownRoot = nil }
+    return isKept
   }
 
   /// The change sets that the next process has to bring back, in their order.

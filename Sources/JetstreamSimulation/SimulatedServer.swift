@@ -11,20 +11,22 @@ final class SimulatedServer {
   let scope: Scope
   private(set) var engine: ServerEngine!
   private var token: ObservationToken?
-  private var journal: SimulatedJournal?
+  private let journal: SimulatedJournal?
   private var ownSets: [SubmittedSet] = []
 
   /// - Parameters:
   ///   - send: a frame for a connection.
   ///   - close: a connection is closed from here.
   ///   - changed: the server's own changes, before anybody is told.
+  ///   - isSafe: a record is safe, before anybody is told.
   init(
     version: Int, handshake: Int, limits: SimulationConfiguration.Limits,
     app: (Ticker) -> SimulatedApp, journal: SimulatedJournal?,
     now: @escaping () -> Duration, makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
-    changed: @escaping (ChangeSet) -> Void
+    changed: @escaping (ChangeSet) -> Void,
+    isSafe: @escaping (SimulatedJournal.Content) -> Void
   ) {
     self.app = app(ticker)
     let scope = self.app.scope
@@ -62,11 +64,18 @@ final class SimulatedServer {
       return
     }
     do {
-      let history = try engine.host(scope, history: journal.history()) { [unowned self] in
-        journal.write(
-          $0, own: ownSets.isEmpty || $0.decision != nil ? nil : ownSets.removeFirst(), now: now())
+      let history = journal.history()
+      let keeper = journal.begin(
+        ticker: ticker, isSafe: isSafe,
+        stored: { [unowned self] in engine.stored($0, of: self.scope) },
+        history: { [unowned self] in engine.history(of: self.scope) })
+      let begun = try engine.host(scope, history: history) { [unowned self] in
+        let isOwn = !ownSets.isEmpty && $0.decision == nil
+        journal.note(own: isOwn ? ownSets.removeFirst() : nil)
+        keeper.keep($0)
       }
-      journal.begin(history, now: now())
+      journal.begin(with: begun, now: now())
+      keeper.begin()
     } catch {
       preconditionFailure("The journal does not fit the scope: \(error)")
     }
@@ -78,15 +87,8 @@ final class SimulatedServer {
   /// The server has made a set of its own, of which a record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
 
-  /// Lets everything go on that waits for the disk. `tell` is called with each record that is safe, before
-  /// anybody else is told.
-  func settleJournal(now: Duration, _ tell: (SimulatedJournal.Content) -> Void) {
-    while let (count, content) = journal?.nextSafe(now: now) {
-      tell(content)
-      engine.stored(count, of: scope)
-    }
-    journal?.snapshotIfDue(scope.isSettled ? engine.history(of: scope) : nil, now: now)
-  }
+  /// Lets the disk work until now, and everything go on that waits for it.
+  func settleJournal(now: Duration) { journal?.settle(now: now) }
 
   /// Where the scope is.
   var position: ScopePosition? { engine.positions.first }

@@ -19,10 +19,18 @@ extension SimulationRun {
   func crashClient(_ number: Int) {
     network.abandon(number)
     let outbox = outboxes[number]
-    outbox?.crash(now: now)
+    // What was changed since the last tick is in no change set, and may be lost.
+    let shown = clients[number].flatMap { $0.scope.isSettled ? $0.scope.canonicalJSON : nil }
+    let isKept = outbox?.crash(now: now) ?? false
     let client = makeClient(number)
     start(client)
     join(client)
+    if isKept, let shown, client.scope.canonicalJSON != shown {
+      report(.durability, "Client \(number) was killed, and does not show what it has shown")
+      let differences = StreamReference(canonical: PlainJSON(shown.utf8) ?? .null).differences(
+        from: PlainJSON(client.scope.canonicalJSON.utf8) ?? .null, kinds(of:), "before", "after")
+      for difference in differences.prefix(8) { report(.durability, "  \(difference)") }
+    }
     if let outbox, outbox.undecided != client.sets.map(\.id) {
       report(
         .messages,

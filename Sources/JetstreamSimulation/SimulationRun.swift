@@ -127,7 +127,8 @@ final class SimulationRun {
         note("server closes connection \(id): \(code) \(reason)")
         network.close(id, code: code, reason: reason)
       },
-      changed: { [unowned self] in serverChanged($0) })
+      changed: { [unowned self] in serverChanged($0) },
+      isSafe: { [unowned self] in take($0) })
     if server.epoch != epochs.last { epochs.append(server.epoch) }
     server.opened(RawObserver.connection, token: nil, now: now)
     observer.join()
@@ -261,7 +262,7 @@ final class SimulationRun {
   private func advance(to time: Duration) {
     let step = time - now
     now = time
-    server.settleJournal(now: now) { take($0) }
+    server.settleJournal(now: now)
     server.advance(by: step, to: now)
     for client in present { client.advance(by: step, to: now) }
     for browser in browsers { browser.advance(to: now) }

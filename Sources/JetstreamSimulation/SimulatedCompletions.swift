@@ -1,0 +1,41 @@
+import Jetstream
+import Synchronization
+
+/// Brings what a simulated disk has done to the process that waits for it, when that has its turn.
+final class SimulatedCompletions: LogCompletions {
+  /// What has ended and was not brought home: the number of the work, and its outcome.
+  private final class Mailbox: Sendable {
+    private let outcomes = Mutex<[(Int, Outcome)]>([])
+
+    func put(_ number: Int, _ outcome: Outcome) {
+      outcomes.withLock { $0.append((number, outcome)) }
+    }
+
+    func take() -> [(Int, Outcome)] {
+      outcomes.withLock { outcomes in
+        defer { outcomes = [] }
+        return outcomes
+      }
+    }
+  }
+
+  private let mailbox = Mailbox()
+  private var waiting: [Int: (Outcome) -> Void] = [:]
+  private var last = 0
+
+  func start(
+    _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void
+  ) {
+    last += 1
+    let number = last
+    waiting[number] = then
+    work { [mailbox] in mailbox.put(number, $0) }
+  }
+
+  /// Tells of everything that has ended.
+  func deliver() {
+    while case let outcomes = mailbox.take(), !outcomes.isEmpty {
+      for (number, outcome) in outcomes { waiting.removeValue(forKey: number)?(outcome) }
+    }
+  }
+}
