@@ -16,7 +16,7 @@ enum Command: Equatable {
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
 
-    EDITING is [--edits COUNT] [--seed SEED] [--name NAME] [--pause MS] [--wait]
+    EDITING is [--edits COUNT] [--seed SEED] [--name NAME] [--pause MS] [--wait] [--tell]
 
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
@@ -27,6 +27,8 @@ enum Command: Equatable {
       --cut COUNT    how often to cut the own connection while editing; never unless given
       --name NAME    what to sign with; "server" or "client" with the seed unless given
       --pause MS     how many milliseconds to wait between edits; as few as possible unless given
+      --tell         print "shown NUMBER SECONDS" after each edit, with the time since 1970, and
+                     "sealed NUMBER" when the change set of all edits up to this one is pending
       --wait         begin to edit when told to, instead of once there is somebody to edit with
 
       --log FOLDER   the fragment log that record makes and replay reads; what serve and join keep, and
@@ -54,6 +56,7 @@ enum Command: Equatable {
       print [FILE]   prints "canonical BYTES HASH" of the catalogue's canonical JSON, which it
                      writes to FILE if given
       notes          prints "notes" and the numbers of the edits that added a note to the own journal
+      last NAME      prints "last NUMBER": the last edit of NAME that the catalogue has
       report         prints "report" and what else happened: cuts=N rejected=N models=N
       exit           ends; so does the end of the input
 
@@ -99,6 +102,7 @@ struct EditOptions: Equatable {
   var name: String?
   var pause: Duration?
   var waits = false
+  var tells = false
 }
 
 /// What is wrong with a command line.
@@ -193,6 +197,7 @@ extension EditOptions {
       name = value
     case "--pause": pause = .milliseconds(try rest.count(of: option))
     case "--wait": waits = true
+    case "--tell": tells = true
     default: throw UsageError(message: "there is no option '\(option)' here")
     }
   }

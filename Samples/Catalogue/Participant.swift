@@ -35,6 +35,10 @@ final class Participant {
       if status == .waiting { me.lostConnections += 1 }
     }
     client?.onRejection.listen(self) { me, _ in me.rejected += 1 }
+    if options.tells {
+      scope.pendingChangeSets.onAdd.listen(self) { me, _ in Console.say("sealed \(me.editor.count)")
+      }
+    }
   }
 
   // MARK: Editing
@@ -53,7 +57,10 @@ final class Participant {
     while editor.count < options.edits, !isStopped {
       let isCut = cutsMade < cuts && editor.count * (cuts + 1) >= options.edits * (cutsMade + 1)
       if isCut { await waitUntilOnline() }
-      for _ in 0..<min(editor.batch(), options.edits - editor.count) { editor.edit() }
+      for _ in 0..<min(editor.batch(), options.edits - editor.count) {
+        editor.edit()
+        if options.tells { Console.say("shown \(editor.count) \(Date().timeIntervalSince1970)") }
+      }
       if isCut {
         // What was just sent is on its way, or not even that.
         scope.flush()
@@ -106,6 +113,9 @@ final class Participant {
       case ("print", let path): print(to: path)
       case ("notes", nil):
         Console.say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
+      case ("last", let author?):
+        let journal = catalogue.journals.first { $0.author == author }
+        Console.say("last \(journal?.lastEdit ?? 0)")
       case ("report", nil):
         Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
       default: Console.say("error: '\(line)' is not understood; see --help")

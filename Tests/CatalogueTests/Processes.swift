@@ -37,6 +37,10 @@ final class CatalogueProcess {
   private let process = Process()
   private let input = Pipe()
   private var lines: AsyncStream<String>.Iterator
+  /// What lines begin with that come at any time; they are put into ``asides``.
+  var asideWords: Set<String> = []
+  /// The lines of that kind that have come and were not taken.
+  private var asides: [String] = []
 
   init(_ arguments: [String]) throws {
     guard let executable = Place.executable else {
@@ -82,13 +86,40 @@ final class CatalogueProcess {
   /// The rest of the next line, which has to begin with `word`. Ends with an error when the process
   /// does, or when the test is cancelled because its time is over.
   func expect(_ word: String) async throws -> String {
-    guard let line = await lines.next(isolation: #isolation) else {
+    var next = await lines.next(isolation: #isolation)
+    while let line = next, isAside(line) {
+      asides.append(line)
+      next = await lines.next(isolation: #isolation)
+    }
+    guard let line = next else {
       throw ProcessError(description: "There was no line to begin with '\(word)'.")
     }
     guard line == word || line.hasPrefix(word + " ") else {
       throw ProcessError(description: "A line should begin with '\(word)': \(line)")
     }
     return String(line.dropFirst(word.count + 1))
+  }
+
+  private func isAside(_ line: String) -> Bool {
+    asideWords.contains(String(line.prefix { $0 != " " }))
+  }
+
+  /// Waits until so many lines more have come that are put aside; fewer if the process ends.
+  func awaitAsides(_ count: Int) async throws {
+    for _ in 0..<count {
+      guard let line = await lines.next(isolation: #isolation) else { return }
+      guard isAside(line) else {
+        throw ProcessError(description: "A line should be one that is put aside: \(line)")
+      }
+      asides.append(line)
+    }
+  }
+
+  /// All that a process that has ended has put aside.
+  func takeAsides() async -> [String] {
+    while let line = await lines.next(isolation: #isolation) { asides.append(line) }
+    defer { asides = [] }
+    return asides
   }
 
   func ask(_ line: String, for word: String) async throws -> String {

@@ -163,7 +163,7 @@ private final class Storm {
 }
 
 /// What the final state says was done.
-private struct Tally {
+struct Tally {
   /// What everybody has counted together.
   var edits = 0
   /// What each process has noted of itself.
@@ -185,7 +185,7 @@ private struct Tally {
 }
 
 /// The same choices for the same seed.
-private struct SeededChoices {
+struct SeededChoices {
   var state: UInt64
 
   mutating func next(below count: Int) -> Int {
