@@ -142,11 +142,12 @@ extension RecordLog {
   }
 
   private func intervalEnded() {
-    state.withLock { state in
+    let isClosed = state.withLock { state in
       state.isTimerSet = false
       state.wantsSync = true
+      return state.isClosed
     }
-    commit()
+    if !isClosed { commit() }
   }
 
   // MARK: Waiting

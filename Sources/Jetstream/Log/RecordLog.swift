@@ -209,14 +209,16 @@ public final class RecordLog: Sendable {
         self.state.withLock { $0.isClosing = false }
         return done(result)
       }
-      // Behind every snapshot that is under way: nothing is touched once the lock is gone.
-      self.snapshotQueue.run {
-        self.state.withLock { $0.isClosed = true }
-        self.mark(isOpen: false, self.lastSequence)
-        self.lockFile.close()
-        self.wakeFollowers()
-        done(.success(()))
-      }
+      // Behind the segments and snapshots that were asked for: nothing is touched once the lock is gone.
+      self.queue.run { self.snapshotQueue.run { self.end(then: done) } }
     }
+  }
+
+  private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
+    state.withLock { $0.isClosed = true }
+    mark(isOpen: false, lastSequence)
+    lockFile.close()
+    wakeFollowers()
+    done(.success(()))
   }
 }

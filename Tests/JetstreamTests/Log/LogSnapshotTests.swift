@@ -56,6 +56,32 @@ struct LogSnapshotTests {
     #expect(try SimulatedLog(disk).log.lastSequence == 105)
   }
 
+  @Test(
+    "Closing waits for a snapshot that was asked for before, and nothing touches the files after it"
+  )
+  func closing() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(
+      disk, .init(durability: .interval(.seconds(1)), history: .nothing, segmentBytes: 500))
+    try log.write(1...10)
+    let (made, closed) = (ResultBox(), ResultBox())
+    log.log.whenSynced { _ in }
+    log.drain()
+    log.log.snapshot(at: 10, standingFor: [.note], state: { [] }, then: { made.put($0) })
+    log.log.close { closed.put($0) }
+    while closed.result == nil {
+      if !log.snapshots.step() { try #require(log.queue.step()) }
+    }
+    try closed.result?.get()
+    try #require(made.result).get()
+    // Another process may have the log open now.
+    let files = disk.files
+    log.queue.passTime()
+    log.drain()
+    #expect(disk.files == files)
+    #expect(try SimulatedLog(disk).log.opening.snapshot == 10)
+  }
+
   @Test("Records of kinds that the state does not stand for are carried along")
   func kept() throws {
     let disk = SimulatedDisk()
