@@ -250,6 +250,30 @@ struct ProtocolTwoTests {
     #expect(server.scope.conflicts.items.map(\.property) == ["likes"])
   }
 
+  @Test("What is taken back and written by another client in one frame shows what the client wrote")
+  func takenBackAndWritten() {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = .discard
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
+    server.canvas.name = "the same"
+    server.scope.flush()
+    server.loseSession()
+    let standing = ScopeStanding(position: ScopePosition(epoch: "new", sequence: 2))
+    let root = SyncFragment(
+      .change, uuid: server.scope.root!.uuid, className: "Canvas",
+      properties: ["name": .null, "shapes": [], "hidden": []])
+    let change = SyncFragment(
+      .change, uuid: root.uuid, className: "Canvas", properties: ["name": "the same"])
+    var told = ScopeSync(index: 3, scopeIndex: 0, fragments: [change])
+    told.sequence = 3
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: standing)),
+      .scopeState(ScopeState(index: 2, scopeIndex: 0, rootUUID: root.uuid, fragments: [root])),
+      .scopeSync(told))
+    #expect(server.engine.pendingCount == 0 && server.canvas.name == "the same")
+  }
+
   @Test("A server that has gone back is asked for its state, whatever else it has done since")
   func goneBack() throws {
     let server = ScriptedServer()

@@ -139,8 +139,18 @@ extension Replica {
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
     revived = [:]
+    noteSeen(visible)
     updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
+  }
+
+  /// Notes that a state is visible now: the messages that follow it in the batch are compared with what it shows.
+  private func noteSeen(_ state: [SyncFragment]) {
+    if batch.seen.isEmpty { return }
+    let models = Set(state.map(\.uuid))
+    for name in Array(batch.seen.keys) where models.contains(name.uuid) {
+      if let visible = overlay.visible(name) { batch.seen[name] = visible }
+    }
   }
 
   /// A state leaves properties out that have their default; what is pending stands in front of that, too.
