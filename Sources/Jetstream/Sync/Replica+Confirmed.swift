@@ -13,11 +13,13 @@ extension Replica {
   /// The confirmed state: what the models show, with the confirmed value of each property that a pending change
   /// set touches, as far as those values lead. Cost: O(models).
   ///
-  /// The scope has to be settled. Nil if that state is not known any more: a pending change set has put a model
-  /// back that the confirmed state has, so that the model shows the values it was put back with.
+  /// The scope has to be settled. Nil while a pending change set puts a model back: what the confirmed state has of
+  /// the model is not known any more.
   func confirmed() -> Confirmed? {
     if pending.isEmpty { return Confirmed(state: scope.sharedState()) }
-    guard let root = scope.root else { return nil }
+    guard let root = scope.root, additions.values.allSatisfy({ $0.bases.isEmpty }) else {
+      return nil
+    }
     var result = Confirmed()
     var visited: Set<UUID> = []
     var open = [root.uuid]

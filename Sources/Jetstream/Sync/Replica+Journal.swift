@@ -84,6 +84,7 @@ extension Replica {
       for model in report.orphans { graveyard.insert(model) }
     }
     for entry in history.pending { redo(entry.set, number: entry.number, basis: entry.basis) }
+    if !history.pending.isEmpty { showPending() }
     overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
     ownWrites.restore(history.writes)
@@ -118,6 +119,7 @@ extension Replica {
       finishBatch()
       scope.conflicts.settle(by: set)
       redo(set, number: number, basis: basis)
+      if pending.last?.number != number { showPending() }
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
@@ -169,7 +171,19 @@ extension Replica {
     restoreRevived()
   }
 
-  /// What a property is now, that no pending set touches.
+  /// Shows what the pending change sets amount to. That is not always what they say: those of a snapshot were made
+  /// on an earlier state, and observers may have made later ones while the log was read.
+  private func showPending() {
+    beginBatch()
+    for name in overlay.keys.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
+      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
+      appear(name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
+      batch.seen[name] = content(of: name)
+    }
+    finishBatch()
+  }
+
+  /// Returns the value that a property has now.
   private func content(of name: PropertyKey) -> PropertyContent {
     if let model = scope.model(name.uuid) ?? graveyard.find(name.uuid),
       let property = model.schema[wireName: name.name]
