@@ -11,8 +11,8 @@ enum Command: Equatable {
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
 
-    catalogue serve [--file FILE] [--log FOLDER] [--port PORT] [EDITING]
-    catalogue join --url URL [--log FOLDER] [--cut COUNT] [EDITING]
+    catalogue serve [--file FILE] [--log FOLDER] [--snapshot-every COUNT] [--port PORT] [EDITING]
+    catalogue join --url URL [--log FOLDER] [--snapshot-every COUNT] [--cut COUNT] [EDITING]
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
 
@@ -33,6 +33,9 @@ enum Command: Equatable {
 
       --log FOLDER   the fragment log that record makes and replay reads; what serve and join keep, and
                      go on from when they are started again
+      --snapshot-every COUNT
+                     after how many records of the log serve and join make a snapshot; 10,000 unless
+                     given, never if it is 0
       --at SEQUENCE  the change set up to which is replayed; the last one unless given
       --undo         take back one change set after the other, to the first
       --check STEP   open every STEPth sequence number by itself, and compare it with what replaying
@@ -67,6 +70,7 @@ enum Command: Equatable {
 struct ServeOptions: Equatable {
   var file: String?
   var log: String?
+  var snapshotEvery = 10_000
   var port: UInt16 = 0
   var editing = EditOptions()
 
@@ -80,6 +84,7 @@ struct ServeOptions: Equatable {
 struct JoinOptions: Equatable {
   var url = ""
   var log: String?
+  var snapshotEvery = 10_000
   var cuts = 0
   var editing = EditOptions()
 }
@@ -128,6 +133,7 @@ extension Command {
         switch option {
         case "--file": options.file = try rest.value(of: option)
         case "--log": options.log = try rest.value(of: option)
+        case "--snapshot-every": options.snapshotEvery = try rest.count(of: option)
         case "--port": options.port = try rest.number(of: option)
         default: try options.editing.take(option, from: &rest)
         }
@@ -139,6 +145,7 @@ extension Command {
         switch option {
         case "--url": options.url = try rest.value(of: option)
         case "--log": options.log = try rest.value(of: option)
+        case "--snapshot-every": options.snapshotEvery = try rest.count(of: option)
         case "--cut": options.cuts = try rest.count(of: option)
         default: try options.editing.take(option, from: &rest)
         }

@@ -35,7 +35,11 @@ enum CatalogueCommand {
       scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
     let server = Server()
     do {
-      if let log { try await server.host(scope, log: log) } else { server.host(scope) }
+      if let log {
+        try await server.host(scope, log: log, snapshotEvery: options.snapshotEvery)
+      } else {
+        server.host(scope)
+      }
     } catch {
       Console.fail("\(error)", status: 1)
     }
@@ -71,7 +75,7 @@ enum CatalogueCommand {
       if let log {
         // What is in the log can be edited before there is a connection. A refusal ends the process above.
         Task { try await client.connect() }
-        try await client.fetch(scope, log: log)
+        try await client.fetch(scope, log: log, snapshotEvery: options.snapshotEvery)
       } else {
         try await client.connect()
         try await client.fetch(scope)

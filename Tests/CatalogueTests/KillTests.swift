@@ -66,6 +66,7 @@ private final class Group {
   private var clients: [(name: String, process: CatalogueProcess)] = []
   private let folder: URL
   private let url: String
+  private let snapshotEvery = 100
   private var incarnations = 0
   private var random: SeededChoices
 
@@ -74,7 +75,7 @@ private final class Group {
     random = SeededChoices(state: seed)
     server = try CatalogueProcess([
       "serve", "--file", Place.data ?? "", "--log", folder.appendingPathComponent("server").path,
-      "--wait",
+      "--snapshot-every", "\(snapshotEvery)", "--wait",
     ])
     url = try await server.expect("listening on")
     _ = try await server.expect("ready")
@@ -89,7 +90,8 @@ private final class Group {
     let process = try CatalogueProcess([
       "join", "--url", url, "--log", folder.appendingPathComponent("client\(at)").path,
       "--name", name, "--seed", "\(random.next(below: 1 << 30))", "--edits", "1000000",
-      "--pause", "\(random.next(below: 12))", "--wait", "--tell",
+      "--snapshot-every", "\(snapshotEvery)", "--pause", "\(10 + random.next(below: 40))", "--wait",
+      "--tell",
     ])
     process.asideWords = ["shown", "sealed"]
     _ = try await process.expect("ready")
@@ -128,7 +130,8 @@ private final class Group {
     try await clients[random.next(below: clients.count)].process.awaitAsides(
       random.next(below: 40))
     server = try CatalogueProcess([
-      "serve", "--log", folder.appendingPathComponent("server").path, "--port", port, "--wait",
+      "serve", "--log", folder.appendingPathComponent("server").path, "--port", port,
+      "--snapshot-every", "\(snapshotEvery)", "--wait",
     ])
     _ = try await server.expect("listening on")
     _ = try await server.expect("ready")
