@@ -42,19 +42,26 @@ package struct CounterRange: Sendable, Hashable {
     return number
   }
 
-  /// The number as JSON after some operations; nil if the JSON is no whole number.
+  /// Returns the number as JSON after some operations; nil if the JSON is no whole number.
   func json(_ json: JSONValue, after operations: [PropertyOperation]) -> JSONValue? {
-    let before: Int128
-    switch json {
-    case .integer(let value): before = Int128(value)
-    case .unsigned(let value): before = Int128(value)
-    case .double(let value):
-      // Only where a whole number is expected is this one.
-      guard self != .unknown, let whole = Int128(exactly: value) else { return nil }
-      before = whole
-    default: return nil
-    }
+    guard let before = whole(json) else { return nil }
     let after = number(before, after: operations)
     return Int64(exactly: after).map { .integer($0) } ?? .unsigned(UInt64(after))
+  }
+
+  /// Returns what some operations together add to the number; nil if the JSON is no whole number, or if that is no
+  /// number of 64 bits.
+  func difference(of json: JSONValue, after operations: [PropertyOperation]) -> Int64? {
+    whole(json).flatMap { Int64(exactly: number($0, after: operations) - $0) }
+  }
+
+  private func whole(_ json: JSONValue) -> Int128? {
+    switch json {
+    case .integer(let value): Int128(value)
+    case .unsigned(let value): Int128(value)
+    // Only where a whole number is expected is this one.
+    case .double(let value): self == .unknown ? nil : Int128(exactly: value)
+    default: nil
+    }
   }
 }

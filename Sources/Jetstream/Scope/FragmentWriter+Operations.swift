@@ -151,28 +151,40 @@ extension FragmentWriter {
     _ operations: [PropertyOperation], to property: ModelSchema.Property, of model: ModelObject,
     at position: Int
   ) {
+    let additions = operations.filter { $0.model == nil }
+    if additions.count < operations.count { fail(position, invalid(property, model)) }
+    guard let range = property.counterRange else {
+      return fail(position, invalid(property, model))
+    }
     let record = model.ensureRecord()
-    for operation in operations {
-      guard case .add(let delta) = operation, let range = property.counterRange else {
-        fail(position, invalid(property, model))
-        continue
+    // A local change that is not in a change set yet keeps its own part of the sum.
+    if !isLocal, record.isChanged(property.index) {
+      record.changeKnown(property.index) {
+        PropertyOperation.apply(additions, to: $0, within: range)
       }
+    }
+    for delta in Self.deltas(of: additions, to: property, of: model, within: range) {
       var isNumber = false
       remotely {
         isNumber = property.access.add(delta, to: model, at: property.offset)
         return isNumber
       }
-      guard isNumber else {
-        fail(position, invalid(property, model))
-        continue
-      }
-      // A local change that is not in a change set yet keeps its own part of the sum.
-      if !isLocal, record.isChanged(property.index) {
-        record.changeKnown(property.index) {
-          PropertyOperation.apply([operation], to: $0, within: range)
-        }
-      }
+      if !isNumber { return fail(position, invalid(property, model)) }
     }
+  }
+
+  /// Returns what is added to a counter, as few steps as there can be: no observer hears of those that take each
+  /// other back.
+  private static func deltas(
+    of operations: [PropertyOperation], to property: ModelSchema.Property, of model: ModelObject,
+    within range: CounterRange
+  ) -> [Int64] {
+    if operations.count > 1,
+      let sum = range.difference(of: model.json(of: property), after: operations)
+    {
+      return sum == 0 ? [] : [sum]
+    }
+    return operations.compactMap { if case .add(let delta) = $0 { delta } else { nil } }
   }
 
   // MARK: What no class knows

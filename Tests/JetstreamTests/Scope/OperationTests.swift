@@ -118,6 +118,22 @@ import Testing
     #expect(mine.changeSets { tally.count += 0 }.isEmpty)
   }
 
+  @Test("additions that take each other back are told to no observer")
+  func takenBack() {
+    var told = 0
+    let tokens = [
+      root.observeChange(self.root, \.count) { _ in told += 1 },
+      root.signals.onPropertyChange.listen { _ in told += 1 },
+    ]
+    scope.apply([change(["count": [.add(5), .add(-5)], "small": [.add(100), .add(100)]])])
+    scope.ticker.tick()
+    #expect(told == 0 && root.count == 0 && root.small == 127)
+    scope.apply([change(["count": [.add(5), .add(-3)]])])
+    scope.ticker.tick()
+    #expect(told == 2 && root.count == 2)
+    for token in tokens { token.cancel() }
+  }
+
   @Test("a counter stays within its type")
   func saturated() {
     let tally = Tally()
