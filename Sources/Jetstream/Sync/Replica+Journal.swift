@@ -67,6 +67,7 @@ extension Replica {
     nextNumber = history.records.reduce(history.nextNumber) { next, record in
       if case .made(let number, _) = record { max(next, number + 1) } else { next }
     }
+    let firstNew = nextNumber
     hasState = true
     defer {
       hasState = false
@@ -91,6 +92,8 @@ extension Replica {
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
+    // What observers have written while the log was read stands behind all of it.
+    for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
     for at in pending.indices where pending[at].handle == nil {
       let handle = ChangeSetHandle(pending[at].set)
       handle.claims += 1
