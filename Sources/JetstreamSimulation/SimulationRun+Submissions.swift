@@ -160,7 +160,7 @@ extension SimulationRun {
       if let effective {
         intent.leaveOut(what: effective, root: root, ownRoot: client.ownRoot)
         for element in whole.elements.subtracting(intent.elements)
-        where !set.moves(element) {
+        where !set.moves(element, kinds(of:)) {
           let holder = whole.uuid == client.ownRoot ? root : whole.uuid
           intents.note(leftOut: element, of: holder, by: set)
         }
@@ -195,7 +195,7 @@ extension SimulationRun {
       done.leaveOut(what: effective, root: observer.stream.root, ownRoot: client.ownRoot)
       return whole.operations.keys.filter { property in
         whole.elements(of: property).subtracting(done.elements(of: property))
-          .contains { set.moves($0) }
+          .contains { set.moves($0, kinds(of:)) }
       }.map { loss($0) }
     }
   }

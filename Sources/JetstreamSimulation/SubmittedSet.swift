@@ -134,12 +134,21 @@ final class SubmittedSet: CustomStringConvertible {
     additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
   }
 
-  /// Whether the set takes a model out of one collection and puts it into another one. When somebody else
-  /// has moved it before, that has no effect.
-  func moves(_ element: String) -> Bool {
+  /// Whether the set takes a model out of one collection and puts it where another property holds it. That has no
+  /// effect when another client has moved the model before, or when the server rejects what was to hold it.
+  func moves(_ element: String, _ kinds: (String) -> [String: PropertyKind]) -> Bool {
     let steps = intents.flatMap { $0.operations.values.flatMap(\.elements) }
-    return steps.contains { $0["remove"]?.text == element }
-      && steps.contains { $0["insert"]?.text == element }
+    guard steps.contains(where: { $0["remove"]?.text == element }) else { return false }
+    return steps.contains { $0["insert"]?.text == element }
+      || intents.contains { intent in
+        intent.values.contains { name, value in
+          switch kinds(intent.className)[name] {
+          case .reference: value.text == element
+          case .collection: value.texts.contains(element)
+          default: false
+          }
+        }
+      }
   }
 
   /// Whether a message with these fragments carries the set. `root` may stand for `ownRoot`.
