@@ -9,11 +9,13 @@ private final class Board: ModelObject {
   @Property var text = ""
 }
 
-private final class Card: ModelObject {
+private class Card: ModelObject {
   @Property var text = ""
   @Property var home: Board?
   @WeakReference var board: Board?
 }
+
+private final class Pin: Card {}
 
 /// The root takes the server's UUID when the first full state comes. Whatever was changed before names it by the one
 /// that it had.
@@ -128,5 +130,24 @@ struct RootRenamingTests {
     client.scope.retry(client.scope.conflicts.items)
     world.settle()
     #expect(client.scope.conflicts.isEmpty && other.title == "mine")
+  }
+
+  @Test("What was rejected because of another rejection names the root by its new name, too")
+  func consequences() throws {
+    client.join()
+    world.settle()
+    // The server does not know the class.
+    board.cards.append(Pin())
+    world.settle()
+    let item = try #require(client.scope.conflicts.items.first)
+    #expect(item.consequences.map(\.model) == [shared.uuid])
+    let other = Board()
+    world.replaced = Scope(name: "Canvas", root: other, ticker: world.serverTicker)
+    world.server.advance(to: world.now + .seconds(3600))
+    world.settle()
+    #expect(board.uuid == other.uuid)
+    let parts = client.scope.conflicts.items.flatMap(\.parts)
+    #expect(parts.map(\.model) == [item.model, other.uuid])
+    #expect(parts.map(\.property) == [nil, "cards"])
   }
 }

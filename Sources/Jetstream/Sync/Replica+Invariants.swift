@@ -63,9 +63,6 @@ extension ClientEngine {
   /// How many messages wait until paused scopes go on; for tests.
   package var heldCount: Int { replicas.reduce(0) { $0 + $1.held.count } }
 
-  /// How many own sets are kept that others may overwrite unseen; for tests.
-  package var ownWriteCount: Int { replicas.reduce(0) { $0 + $1.ownWrites.count } }
-
   /// How far the replicas are; for tests.
   package var positions: [ScopePosition] { replicas.compactMap(\.position) }
 }
