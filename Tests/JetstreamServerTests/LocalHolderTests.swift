@@ -117,6 +117,23 @@ struct LocalHolderTests {
     expectEqual()
   }
 
+  @Test("What an observer writes at the moment in which others bring the model back is sent")
+  func observed() throws {
+    shelf(one).focus = shelf(one).items[0]
+    shelf(one).items.remove(at: 0)
+    let token = shelf(one).observeCollectionAdd(shelf(one), \.items) { _, thing in
+      thing.name = "observed"
+    }
+    let thing = shelf(two).items[0]
+    world.settle()
+    shelf(two).items.append(thing)
+    world.settle()
+    #expect(shelf(one).items[0] === shelf(one).focus && shelf(two).items[0] === thing)
+    #expect(shelf.items.map(\.name) == ["observed"])
+    expectEqual()
+    token.cancel()
+  }
+
   @Test("What others do while the removal is pending counts when they bring the model back")
   func pendingRemoval() throws {
     let link = try #require(one.link)

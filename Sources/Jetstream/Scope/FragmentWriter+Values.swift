@@ -81,6 +81,9 @@ extension FragmentWriter {
       return nil
     }
     if created[uuid] != nil { referenced.insert(uuid) }
+    if !isLocal, let record = model.record {
+      scope.willHold(child, at: property.index, of: record)
+    }
     return child
   }
 

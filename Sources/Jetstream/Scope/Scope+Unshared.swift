@@ -49,8 +49,22 @@ extension Scope {
   /// them: others know these, and what they hold. Cost: O(n) in the models that only local properties hold.
   func findShared() {
     if unshared.isEmpty { return }
-    var open = unshared.filter { $0.scope === self && $0.isNew && isHeldByOthers($0) }
-    if open.isEmpty { return }
+    share(unshared.filter { $0.scope === self && $0.isNew && isHeldByOthers($0) })
+  }
+
+  /// Others are about to put a model into a property. If only local properties hold it, it is shared before that:
+  /// observers are told when it is there, and what they write then has to be collected.
+  func willHold(_ model: ModelObject, at index: Int, of parent: ModelRecord) {
+    guard !unshared.isEmpty, modification == nil, let record = model.record, record.isNew,
+      record.scope === self, unshared.contains(where: { $0 === record }),
+      isKnownToOthers(index, of: parent), parent !== record
+    else { return }
+    share([record])
+  }
+
+  private func share(_ records: ContiguousArray<ModelRecord>) {
+    if records.isEmpty { return }
+    var open = records
     isWritingRemotely = true
     while let record = open.popLast() {
       guard record.isNew else { continue }
@@ -71,9 +85,14 @@ extension Scope {
   /// Whether a synced property holds the model that others know, and that was not changed here since.
   private func isHeldByOthers(_ record: ModelRecord) -> Bool {
     record.parents.all.contains {
-      $0.isSynced && $0.parent !== record && $0.parent.scope === self
-        && $0.parent.captureScope === self && !$0.parent.isNew && !$0.parent.isChanged($0.index)
+      $0.isSynced && $0.parent !== record && isKnownToOthers($0.index, of: $0.parent)
     }
+  }
+
+  /// Returns whether others know what a model has in a property.
+  private func isKnownToOthers(_ index: Int, of record: ModelRecord) -> Bool {
+    record.scope === self && record.captureScope === self && !record.isNew
+      && !record.isChanged(index)
   }
 
   /// Takes models that only local properties hold out of what was collected. They count as new for
