@@ -13,6 +13,28 @@ final class SimulatedServer {
   private var token: ObservationToken?
   private let journal: SimulatedJournal?
   private var ownSets: [SubmittedSet] = []
+  private let opening = Opening()
+
+  /// When the scope can be fetched.
+  private final class Opening {
+    var time: Duration = .zero
+    /// Whether clients that are refused are told when to ask again.
+    var saysWhen: () -> Bool = { true }
+
+    func fetch(_ scope: Scope, _ name: String, now: Duration) -> Result<Scope, WireError> {
+      guard name == scope.name else { return .failure(.rejected("There is no scope \(name)")) }
+      if now >= time { return .success(scope) }
+      return .failure(
+        WireError(
+          message: "The scope \(name) is not open yet", type: "not-open",
+          retryAfter: saysWhen() ? time - now : nil))
+    }
+  }
+
+  /// Refuses the scope to all who fetch it before this time.
+  func open(at time: Duration, saysWhen: @escaping () -> Bool) {
+    (opening.time, opening.saysWhen) = (time, saysWhen)
+  }
 
   /// - Parameters:
   ///   - send: a frame for a connection.
@@ -35,9 +57,7 @@ final class SimulatedServer {
     token = scope.onChanges.listen { changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
     let hooks = ServerEngine.Hooks(
-      fetch: { _, name, _ in
-        name == scope.name ? .success(scope) : .failure(.rejected("There is no scope \(name)"))
-      },
+      fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()) },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version

@@ -34,6 +34,7 @@ extension SimulationConfiguration {
       // A client that is forgotten sends again what may be decided already.
       configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     }
+    configuration.lateOpenings = random.pick(from: [0, 0.3, 0.8])!
     return configuration
   }
 }

@@ -152,6 +152,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var browsers = 0
   /// The share of steps that are edits of an old browser client, if there is one.
   public var browserEdits = 0.0
+  /// The share of the server's starts after which it takes up to three seconds until the scope can be fetched. A
+  /// server with old browser clients, which do not ask again, has its scope at once.
+  public var lateOpenings = 0.0
   /// What goes wrong.
   public var faults = Faults()
   /// What has to hold.
@@ -191,6 +194,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.serverCrash = 0.004
     configuration.faults.historyLoss = 0.003
     configuration.faults.disk = 0.01
+    configuration.lateOpenings = 0.3
     configuration.discarding = 0.3
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000

@@ -134,12 +134,24 @@ final class SimulationRun {
     observer.join()
     observer.fetch(world.name)
     observer.acknowledge()
+    openLate()
     // What is gone with a server that keeps nothing is not looked for.
     if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
       intents = IntentReference(configuration.promises)
       intents.begin(with: observer.stream, kinds(of:))
     }
     starts += 1
+  }
+
+  /// Some servers take a while until they have their scope. A client that has had it before asks again although it is
+  /// not told when.
+  private func openLate() {
+    var random = SimulationRandom(seed: seed, branch: 15, starts)
+    guard configuration.browsers == 0, random.chance(configuration.lateOpenings) else { return }
+    let time = now + .milliseconds(random.number(in: 1...3_000))
+    let saysWhen = random.chance(0.5)
+    server.open(at: time) { [unowned self] in saysWhen || !present.allSatisfy(\.hasFetched) }
+    note("the server has its scope in \(time - now)")
   }
 
   func makeClient(_ number: Int) -> SimulatedClient {
