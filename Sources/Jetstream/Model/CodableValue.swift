@@ -84,7 +84,7 @@ extension CodableValue where Self: RawRepresentable, RawValue: PropertyValue {
 }
 
 extension DecodingError {
-  /// What the error says of the value, behind the keys that lead to the part that it is about.
+  /// Returns the error's sentence about the value, behind the keys that lead to the part that is wrong.
   fileprivate var sentence: String {
     let context: Context
     switch self {

@@ -1,12 +1,12 @@
 extension ModelSchema {
-  /// What a counter can be: any number for a property that the class does not have.
+  /// Returns the range of a counter: any number for a property that the class does not have.
   package func counterRange(of wireName: String) -> CounterRange {
     self[wireName: wireName]?.counterRange ?? .unknown
   }
 }
 
 extension Scope {
-  /// What a counter of the model that a fragment is about can be; collections are not looked up.
+  /// Returns the range of a counter of the model that a fragment names; collections are not looked up.
   func counterRange(
     of entry: PropertyOperations.Entry, in fragment: SyncFragment
   ) -> CounterRange {
@@ -59,7 +59,7 @@ extension ModelSchema.Property {
 }
 
 extension JSONValue {
-  /// Whether two values have the same canonical text.
+  /// Returns whether two values have the same canonical text.
   package func isWritten(as other: JSONValue) -> Bool {
     switch (self, other) {
     case (.integer(let a), .integer(let b)): a == b

@@ -82,7 +82,8 @@ extension Scope {
     unshared.removeAll { !$0.isNew }
   }
 
-  /// Whether a synced property holds the model that others know, and that was not changed here since.
+  /// Returns whether a synced property holds the model for other replicas too: its parent is shared, and the property
+  /// was not changed here since the last change set.
   private func isHeldByOthers(_ record: ModelRecord) -> Bool {
     record.parents.all.contains {
       $0.isSynced && $0.parent !== record && isKnownToOthers($0.index, of: $0.parent)

@@ -49,7 +49,7 @@ extension ClientEngine {
     /// How many bytes a message may have: what servers take unless they are told otherwise. A change set that
     /// takes more is rejected here.
     package var maximumMessageBytes = 16 << 20
-    /// How many fragments a server of version 1 is sent in one message: the old Node server ends on some
+    /// The most fragments in one message to a server of version 1: the old Node server ends on some
     /// hundreds of additions. Larger sets are divided, except atomic ones and those for procedures.
     package var maximumFragments = 100
     /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
