@@ -242,6 +242,7 @@ final class SimulatedClient {
     if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
     if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
     if engine.status != .online { return "is \(engine.status)" }
+    if case .refused(let reason)? = engine.state(of: scope)?.stall { return "is refused: \(reason)" }
     return hasFetched ? nil : "has not got the scope"
   }
 

@@ -52,7 +52,7 @@ final class SimulatedJournal {
   init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
     var random = random
     log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
-    snapshotEvery = random.chance(0.15) ? 1 : random.number(in: 2...40)
+    snapshotEvery = random.chance(0.05) ? 1 : random.number(in: 4...60)
     self.random = random
     self.forgets = forgets
   }

@@ -38,7 +38,7 @@ final class SimulatedOutbox {
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
     var random = random
     log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
-    snapshotEvery = random.chance(0.15) ? 1 : random.number(in: 2...40)
+    snapshotEvery = random.chance(0.05) ? 1 : random.number(in: 4...60)
   }
 
   /// A client starts: what it begins with, if there was one before.
