@@ -22,6 +22,8 @@ final class SimulatedClient {
   private(set) var sets: [SubmittedSet] = []
   /// Every set that was made here.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
+  /// True after an observer has made a set while this process read its log.
+  private(set) var hasWrittenInRestart = false
   /// What does not count, and was neither settled nor discarded.
   var losses: [KnownLoss] = []
   /// What does not count of each set, as this client has learned, also before a crash.
@@ -117,9 +119,12 @@ final class SimulatedClient {
         let known = known(handle.set)
         let set = known ?? made(handle.set)
         set.madeAt = ticker.now
-        if known == nil { set.basis = position }
-        // An observer that writes while the log is read has seen what was read until then.
-        set.isMadeInRestart = known == nil && replica == nil && self.outbox != nil
+        if known == nil {
+          set.basis = position
+          // An observer that writes while the log is read has seen what was read until then.
+          set.isMadeInRestart = replica == nil && self.outbox != nil
+          if set.isMadeInRestart { hasWrittenInRestart = true }
+        }
         // What is written anew is settled.
         if known == nil { losses.settle(by: set, root: root) }
         // An observer may make one while those of before a crash come back.

@@ -26,8 +26,7 @@ extension SimulationRun {
     start(client)
     join(client)
     // Observers may have written while the log was read.
-    let isAsKept =
-      isKept && client.scope.isSettled && !client.sets.contains(where: \.isMadeInRestart)
+    let isAsKept = isKept && client.scope.isSettled && !client.hasWrittenInRestart
     if isAsKept, let shown, client.scope.canonicalJSON != shown {
       report(.durability, "Client \(number) was killed, and does not show what it has shown")
       let differences = StreamReference(canonical: PlainJSON(shown.utf8) ?? .null).differences(

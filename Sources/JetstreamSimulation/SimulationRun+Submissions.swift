@@ -113,6 +113,8 @@ extension SimulationRun {
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
     // It has no number, so the journal tells what of it counts, but not whose it is.
     if client.version == 1 {
+      // What a process has sent that is gone may arrive when the next one has been told of a decision.
+      if !isHeard, set.isDecided { return }
       return set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
     }
     // What a process has sent that is gone arrives when the next one has made the server forget the decision.
