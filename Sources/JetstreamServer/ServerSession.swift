@@ -205,8 +205,14 @@ final class ServerSession {
     while var state = subscriptions[scopeIndex].untoldState {
       let message = state.takeMessage(scopeIndex, bytes: bytes)
       guard channel.hasRoom, channel.keptBytes < window || !message.more else { return false }
-      queue(.scopeState(message))
-      subscriptions[scopeIndex].untoldState = state.fragments.isEmpty ? nil : state
+      let index = queue(.scopeState(message))
+      if message.more {
+        subscriptions[scopeIndex].untoldState = state
+      } else {
+        // A client that acknowledges the last part has seen all that the state contains.
+        subscriptions[scopeIndex].untoldState = nil
+        subscriptions[scopeIndex].sent.append((index, subscriptions[scopeIndex].told))
+      }
     }
     return true
   }

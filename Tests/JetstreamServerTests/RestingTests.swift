@@ -58,4 +58,29 @@ struct RestingTests {
     world.pass(21)
     #expect(world.server.departedCount(of: world.scope) == 0)
   }
+
+  @Test("A server forgets a removed model when its only client has taken in a later full state")
+  func fullState() {
+    var configuration = ServerEngine.Configuration()
+    configuration.streamLimit = 1
+    let world = InMemoryWorld(configuration: configuration)
+    let shape = Shape()
+    world.canvas.shapes.append(shape)
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    client.engine.setMode(.paused, of: client.scope, now: world.now)
+    world.settle()
+    for name in ["first", "second", "third"] {
+      world.canvas.name = name
+      world.settle()
+    }
+    world.canvas.shapes.remove(shape)
+    world.settle()
+    client.engine.setMode(.realtime, of: client.scope, now: world.now)
+    world.settle()
+    world.pass(21)
+    #expect(client.canvas.name == "third" && client.canvas.shapes.isEmpty)
+    #expect(world.server.departedCount(of: world.scope) == 0)
+  }
 }
