@@ -7,6 +7,9 @@ extension SimulatedClient {
   func wrongState() -> [String] {
     guard let state = engine.state(of: scope) else { return ["it does not sync its scope"] }
     var wrong: [String] = []
+    if scope.pendingChangeSets.handles.map(\.set.id) != sets.map(\.id) {
+      wrong.append("the pending sets are not those that were made, in their order")
+    }
     if state.pendingCount != sets.count {
       wrong.append("\(state.pendingCount) sets are pending, should be \(sets.count)")
     }
@@ -21,7 +24,8 @@ extension SimulatedClient {
     if state.decidedCount + state.unsentCount > state.pendingCount {
       wrong.append("\(state.decidedCount) sets are decided and \(state.unsentCount) unsent")
     }
-    if state.isUpToDate, state.connection != .online || ![nil, .deferred].contains(state.stall) {
+    let quiet: [SyncState.Stall?] = [nil, .deferred, .incomingPaused]
+    if state.isUpToDate, state.connection != .online || !quiet.contains(state.stall) {
       wrong.append("it is up to date, but \(state)")
     }
     if toldState?.told(at: state.oldestPendingAge) != state {

@@ -20,10 +20,12 @@ public final class PendingChangeSets {
   /// Where the queue begins: what is decided first has mostly come first.
   private var first = 0
 
-  func add(_ handle: ChangeSetHandle) {
+  /// Adds a set at the end, or in front of `next`, which was made later and is pending already.
+  func add(_ handle: ChangeSetHandle, before next: ChangeSetHandle? = nil) {
     if handle.isPending || handle.state.isFinal { return }
     handle.isPending = true
-    queue.append(handle)
+    let place = next.flatMap { next in queue[first...].firstIndex { $0 === next } }
+    queue.insert(handle, at: place ?? queue.endIndex)
     onAdd.fire(handle)
   }
 

@@ -94,11 +94,12 @@ extension Replica {
     noteDecided()
     // What observers have written while the log was read stands behind all of it.
     for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
+    let next = pending.lazy.compactMap(\.handle).first
     for at in pending.indices where pending[at].handle == nil {
       let handle = ChangeSetHandle(pending[at].set)
       handle.claims += 1
       pending[at].handle = handle
-      scope.pendingChangeSets.add(handle)
+      scope.pendingChangeSets.add(handle, before: next)
     }
   }
 

@@ -1,0 +1,54 @@
+import Foundation
+@testable import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Change sets that come back from a log")
+struct RestoredOrderTests {
+  private let canvas = Canvas()
+  private let scope: Scope
+  private let engine = ClientEngine(random: { 0.5 }, perform: { _ in }, report: { _ in })
+
+  init() { scope = Scope(name: "Canvas", root: canvas, ticker: .manual()) }
+
+  /// Reads a log: a state, a change set that an observer answers, something that makes a set of that, and `then`.
+  private func restore(_ set: ChangeSet, _ then: [ReplicaRecord] = []) throws {
+    var history = ReplicaHistory(client: UUID(), root: canvas.uuid)
+    let base = ReplicaBase(
+      position: ScopePosition(epoch: "e", sequence: 3), root: canvas.uuid, fragments: [change([:])])
+    history.records =
+      [.base(base), .made(number: 1, set), .confirmed([change(["selected": .null])], sequence: 4)]
+      + then
+    try engine.fetch(
+      scope, params: [:], history: history, now: .zero, store: { _ in }, completion: { _ in })
+    #expect(engine.brokenInvariants() == [])
+  }
+
+  private func change(_ values: JSONObject) -> SyncFragment {
+    SyncFragment(.change, uuid: canvas.uuid, className: "Canvas", properties: values)
+  }
+
+  private func set(_ values: JSONObject) -> ChangeSet {
+    ChangeSet(fragments: [change(values)], undo: [])
+  }
+
+  @Test("A change set that an observer makes while the log is read stands behind those of the log")
+  func order() throws {
+    canvas.observeChangeImmediately(canvas, \.name) { canvas, _, _ in canvas.likes += 1 }
+    let first = set(["name": "mine"])
+    try restore(first)
+    let pending = scope.pendingChangeSets.handles.map(\.set)
+    #expect(pending.map(\.id).first == first.id && pending.count == 2)
+    #expect(pending.last?.fragments.first?.operations.isEmpty == false)
+  }
+
+  @Test("What an observer writes while the log is read stays in front of a change set of the log")
+  func visible() throws {
+    canvas.observeChangeImmediately(canvas, \.likes) { canvas, _, _ in canvas.name = "observer" }
+    let second = set(["name": "log"])
+    try restore(set(["likes": 1]), [.made(number: 2, second)])
+    #expect(canvas.name == "observer")
+    #expect(scope.pendingChangeSets.handles.map(\.set.id)[1] == second.id)
+    #expect(engine.pendingCount == 3)
+  }
+}
