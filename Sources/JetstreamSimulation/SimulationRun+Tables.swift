@@ -35,14 +35,11 @@ extension SimulationRun {
     }
   }
 
-  /// Tables that may keep something until others write: after a modification that has thrown.
-  private static let staleTables: Set = ["loosened"]
-
   private var longestWay: Duration { .milliseconds(configuration.delay.upperBound) }
 
   private func report(_ tables: [String: Int], of owner: String) {
     for (name, size) in tables.sorted(by: { $0.key < $1.key })
-    where size > 0 && !Self.staleTables.contains(name) {
+    where size > 0 {
       report(.tables, "At rest, \(owner) has \(size) entries in \(name)")
     }
   }

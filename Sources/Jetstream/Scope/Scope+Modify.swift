@@ -160,8 +160,11 @@ extension Scope {
   func end(_ modification: Modification) {
     self.modification = nil
     forgetDeparted(modification)
-    // What was applied within the call has left that for later.
-    if othersWrote, applying == 0 { findUnshared() }
+    guard applying == 0 else { return }
+    // Left for now by what was applied within the call, and by a call that has thrown: the models that it has
+    // taken out are held again.
+    findUnshared()
+    if othersWrote { findShared() }
   }
 
   func forgetDeparted(_ modification: Modification) {

@@ -135,6 +135,52 @@ import Testing
     #expect(next.first?.bases == [m.uuid: ["text": ""]])
   }
 
+  @Test("A call that throws leaves no model that may be unshared", arguments: [false, true])
+  func possiblyUnshared(isNested: Bool) {
+    let m = Twig()
+    root.items = [m]
+    root.picks = [m]
+    scope.flush()
+    for _ in 0..<10 {
+      if isNested {
+        scope.modify { try? scope.modify { try emptyAndThrow() } }
+      } else {
+        undo { try emptyAndThrow() }
+      }
+      scope.ticker.advance(by: .seconds(1))
+    }
+    #expect(scope.loosened.isEmpty && scope.unshared.isEmpty && m.record?.isNew == false)
+  }
+
+  private func emptyAndThrow() throws {
+    root.items = []
+    throw Snap()
+  }
+
+  @Test("A model that others put back within a call that throws is shared after it")
+  func sharedWithin() {
+    let m = Twig()
+    root.items = [m]
+    root.picks = [m]
+    scope.flush()
+    root.items = []
+    scope.flush()
+    #expect(m.record?.isNew == true)
+    let sets = sets {
+      undo {
+        root.text = "x"
+        scope.apply([
+          SyncFragment(
+            .change, uuid: root.uuid, className: "Twig", properties: [:],
+            operations: ["parts": [.insert(m.uuid, .end)]])
+        ])
+      }
+      scope.flush()
+    }
+    #expect(root.parts.first === m && m.record?.isNew == false && scope.unshared.isEmpty)
+    #expect(sets.isEmpty)
+  }
+
   @Test("Changes come out in time after a tick within a call that was taken back")
   func tickWithin() {
     let sets = sets {
