@@ -25,8 +25,11 @@ extension Replica {
         let visible = overlay.shown(key)?.json
       else { continue }
       let record = model.ensureRecord()
-      // A local change that is not in a set yet stands in front.
-      if record.bases.contains(where: { $0.index == property.index }) { continue }
+      // A local change that is in no change set yet stands in front. All values of a model that is new are one:
+      // the app has put it back, or only local properties hold it since its removal.
+      if record.isNew || record.bases.contains(where: { $0.index == property.index }) { continue }
+      // What a pending addition says comes into the overlay only when others change the property.
+      if let addition = additions[key.uuid], !overlay.covers(key, by: addition.set) { continue }
       let current = model.json(of: property)
       if !property.areSame(current, visible) {
         broken.append("\(key.name) of \(key.uuid.wireText) is \(current), should be \(visible)")
