@@ -86,6 +86,8 @@ extension ClientEngine {
     guard replica.hasFinishedRound, let round = replica.round else { return }
     replica.round = nil
     schedulePoll(of: replica)
+    // Nothing of this scope waits for the app any more.
+    if deferral != nil { reportStates() }
     round.finish(.success(()))
   }
 
@@ -156,6 +158,8 @@ extension ClientEngine {
       guard isPermitted(.polling) else {
         // Until then, or until somebody says so.
         replica.pollDue = deferral?.until
+        // What is pending may wait for the app now, too.
+        reportStates()
         continue
       }
       schedulePoll(of: replica)
