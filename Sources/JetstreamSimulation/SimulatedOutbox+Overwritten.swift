@@ -42,8 +42,10 @@ extension SimulatedOutbox {
       {
         for (property, value) in intent.values {
           if case .merged? = kinds(intent.className)[property] { continue }
-          writes[key(intent.uuid, property)] = Write(
-            set: set, uuid: intent.uuid, value: value, place: place)
+          // The last write is the one of the last set, in whatever order the client has learned of the decisions.
+          let key = key(intent.uuid, property)
+          if let last = writes[key], last.set.place > set.place { continue }
+          writes[key] = Write(set: set, uuid: intent.uuid, value: value, place: place)
         }
       }
     }
