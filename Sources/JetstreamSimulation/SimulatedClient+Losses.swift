@@ -143,7 +143,10 @@ extension SimulatedClient {
   /// A Boolean value that indicates whether so many own sets were accepted since that the client need not remember
   /// what this one has written.
   private func mayHaveForgotten(_ set: SubmittedSet) -> Bool {
-    let later = setsByID.values.count { $0.place > set.place && $0.acceptances > 0 }
+    // A server that has lost its history takes nothing out of what the client remembers.
+    let later = setsByID.values.count {
+      $0.place > set.place && $0.verdicts?.contains(true) == true
+    }
     return later >= rememberedWrites
   }
 }

@@ -12,6 +12,17 @@ extension SimulatedClient {
     engine.reconsider(now: now)
   }
 
+  /// Pauses what the server sends, or lets it go on.
+  func pauseIncoming(_ isPaused: Bool) {
+    if isPaused == scope.isIncomingPaused { return }
+    if isPaused {
+      pausedAt = position
+      scope.pauseIncoming()
+    } else {
+      takeIn { scope.resumeIncoming() }
+    }
+  }
+
   /// Syncs. If that succeeds, all that was changed before has to be decided, and all that the server had has to
   /// be here.
   ///
@@ -42,6 +53,9 @@ extension SimulatedClient {
 
   func takeModeProblems() -> [String] {
     defer { modeProblems = [] }
+    if scope.isIncomingPaused, position != pausedAt {
+      modeProblems.append("it takes in what its app has paused")
+    }
     return modeProblems
   }
 }

@@ -37,6 +37,8 @@ final class SimulatedClient {
   private(set) var fetchError: SyncError?
   var mode = SimulatedMode.realtime
   var isPermitted = true
+  /// The part of the server's order that was taken in when the app paused what the server sends.
+  var pausedAt: ScopePosition?
   /// How many exchanges were asked for and are not over.
   var openSyncs = 0
   /// What the mode, or the app, does not let it do.
@@ -88,6 +90,7 @@ final class SimulatedClient {
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.sendWindow.messages = limits.sendWindow
     configuration.ownWrites = limits.ownWrites
+    configuration.pausedLimit.messages = limits.pausedMessages
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)
@@ -213,7 +216,7 @@ final class SimulatedClient {
   }
 
   /// Has the engine do something that the server's messages may bring.
-  private func takeIn(_ body: () -> Void) {
+  func takeIn(_ body: () -> Void) {
     if let watch { watch.takeIn(body) } else { body() }
   }
 
@@ -248,7 +251,10 @@ final class SimulatedClient {
     if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
     if engine.status != .online { return "is \(engine.status)" }
     if case .refused(let reason)? = engine.state(of: scope)?.stall { return "is refused: \(reason)" }
-    return hasFetched ? nil : "has not got the scope"
+    if !hasFetched { return "has not got the scope" }
+    // The server goes on telling when it knows that there is room.
+    return engine.state(of: scope)?.isUpToDate == true
+      ? nil : "has not taken in all that it has missed"
   }
 
   var brokenInvariants: [String] { engine.brokenInvariants() }

@@ -104,6 +104,21 @@ final class SimulatedNetwork {
     links.allSatisfy { $0.toServer.packets.isEmpty && $0.toClient.packets.isEmpty }
   }
 
+  /// True while nothing is on its way but pings that ask for nothing. Many clients far away always have one under way.
+  var carriesOnlyPings: Bool {
+    links.allSatisfy { link in
+      (link.toServer.packets + link.toClient.packets).allSatisfy { packet in
+        guard case .frame(let frame) = packet.packet, let json = PlainJSON(frame) else {
+          return false
+        }
+        return json.messages.allSatisfy {
+          $0["type"]?.text == "Ping" && $0["resendMissing"] != .bool(true)
+            && $0["differences"]?.elements.isEmpty ?? true
+        }
+      }
+    }
+  }
+
   // MARK: What clients do
 
   func connect(_ client: Int, connection: Int, token: String?) {

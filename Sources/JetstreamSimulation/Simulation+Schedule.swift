@@ -52,6 +52,9 @@ extension Simulation {
     if happens(configuration.edits) { return .edit(client: client, seed: seed) }
     if happens(faults.disk) { return .failDisk(client: pick % 4 == 0 ? nil : client, pick: pick) }
     if happens(configuration.conflicts) { return .conflict(client: client, pick: pick) }
+    if happens(configuration.incomingPauses) {
+      return .pauseIncoming(client: client, isPaused: seed.isMultiple(of: 2))
+    }
     if seed % 8 == 0 { return .flush(client: client) }
     return .pass(milliseconds: random.number(in: configuration.pause))
   }

@@ -30,6 +30,7 @@ extension SimulationConfiguration {
     configuration.faults = Faults.drawn(&random)
     configuration.features = Features.drawn(&random)
     configuration.limits = Limits.drawn(&random)
+    configuration.incomingPauses = random.pick(from: [0, 0.02, 0.08])!
     if configuration.limits.rememberedClients < 100 {
       // A client that is forgotten sends again what may be decided already.
       configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
@@ -76,6 +77,7 @@ extension SimulationConfiguration.Limits {
     if random.chance(0.4) { limits.streamLength = random.number(in: 1...8) }
     if random.chance(0.4) { limits.rememberedClients = random.number(in: 1...8) }
     if random.chance(0.4) { limits.ownWrites = random.number(in: 1...8) }
+    if random.chance(0.4) { limits.pausedMessages = random.number(in: 1...8) }
     return limits
   }
 }

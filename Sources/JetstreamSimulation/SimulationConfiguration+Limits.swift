@@ -17,6 +17,8 @@ extension SimulationConfiguration {
     public var rememberedClients = 100_000
     /// How many of its own change sets a client remembers, to notice that they were overwritten.
     public var ownWrites = 256
+    /// How many messages a client keeps while the app pauses what the server sends.
+    public var pausedMessages = 1_000
 
     /// Makes the limits of the presets.
     public init() {}

@@ -131,6 +131,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var permissions = 0.0
   /// The share of steps in which the app of a client lets go of a conflict, or does again what it is about.
   public var conflicts = 0.0
+  /// The share of steps in which the app of a client pauses what the server sends, or lets it go on.
+  public var incomingPauses = 0.0
   /// The share of clients that take back what is pending when the server has lost its history. The others send
   /// it again.
   public var discarding = 0.0
@@ -176,6 +178,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.syncs = 0.02
     configuration.permissions = 0.006
     configuration.conflicts = 0.01
+    configuration.incomingPauses = 0.02
     // What was decided is known from the journal, also where no answer tells it.
     configuration.promises = [
       .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,

@@ -48,6 +48,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case conflict(client: Int, pick: Int)
   /// The app of a client lets it use the network, or does not.
   case permission(client: Int, isGranted: Bool)
+  /// The app of a client pauses what the server sends, or lets it go on.
+  case pauseIncoming(client: Int, isPaused: Bool)
 }
 
 /// The modes in which the clients of a simulation sync.
@@ -72,7 +74,8 @@ extension SimulationEvent {
     case .edit(let client, _), .script(let client, _, _), .flush(let client), .cut(let client),
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
       .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
-      .sync(let client), .permission(let client, _), .conflict(let client, _):
+      .sync(let client), .permission(let client, _), .conflict(let client, _),
+      .pauseIncoming(let client, _):
       client
     case .failDisk(let client, _): client
     case .serverEdit, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory: nil
@@ -111,6 +114,8 @@ extension SimulationEvent: CustomStringConvertible {
     case .conflict(let client, let pick): "client \(client) looks at a conflict (\(pick))"
     case .permission(let client, let isGranted):
       "client \(client) may \(isGranted ? "" : "not ")use the network"
+    case .pauseIncoming(let client, let isPaused):
+      "client \(client) \(isPaused ? "pauses" : "resumes") what the server sends"
     }
   }
 
