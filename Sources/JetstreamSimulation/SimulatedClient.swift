@@ -250,7 +250,9 @@ final class SimulatedClient {
     if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
     if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
     if engine.status != .online { return "is \(engine.status)" }
-    if case .refused(let reason)? = engine.state(of: scope)?.stall { return "is refused: \(reason)" }
+    if case .refused(let reason)? = engine.state(of: scope)?.stall {
+      return "is refused: \(reason)"
+    }
     if !hasFetched { return "has not got the scope" }
     // The server goes on telling when it knows that there is room.
     return engine.state(of: scope)?.isUpToDate == true
