@@ -47,7 +47,12 @@ extension Replica {
   }
 
   func resume() {
-    guard !scope.isIncomingPaused, !isHolding else { return }
+    if scope.isIncomingPaused { return }
+    // The mode goes on holding back what comes, but not because the app has paused it.
+    if isHolding {
+      onPending?()
+      return
+    }
     // What was changed until now was changed without knowing what is taken in next.
     scope.sealChanges()
     let (messages, hasDropped) = (held, dropsHeld)
