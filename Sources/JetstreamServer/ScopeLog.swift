@@ -39,7 +39,8 @@ public struct ScopeLog: Sendable {
   /// Uses a log that is open.
   public init(_ records: RecordLog) { self.records = records }
 
-  /// Appends a record, which is encoded here and written elsewhere.
+  /// Appends a record, which is encoded here. A change of the server's own app is written here, too; what a client has
+  /// submitted is written elsewhere.
   ///
   /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing was
   ///   appended. What the disk has to say comes with the receipt.

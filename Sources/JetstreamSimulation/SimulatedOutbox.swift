@@ -26,7 +26,6 @@ final class SimulatedOutbox {
   private let snapshotEvery: Int
   private var keeper: RecordKeeper<ReplicaRecord>?
   private var completions = SimulatedCompletions()
-  private var now: Duration = .zero
   /// What was written, each at the place of its number less one.
   private var entries: [Entry] = []
   /// The last record that this process has begun with, and the last one that it was told to be safe.
@@ -95,10 +94,7 @@ final class SimulatedOutbox {
   }
 
   /// What is written from now on is written at this time.
-  func setTime(_ now: Duration) {
-    self.now = now
-    log.setTime(now)
-  }
+  func setTime(_ now: Duration) { log.setTime(now) }
 
   private func write(_ record: ReplicaRecord) -> LogReceipt {
     let line = record.line

@@ -4,6 +4,15 @@ import Testing
 
 @testable import Jetstream
 
+private final class Note: ModelObject {
+  @Property var text = ""
+}
+
+private final class Desk: ModelObject {
+  @Property var notes: ModelArray<Note> = []
+  @Property(.local) var drawer: ModelArray<Note> = []
+}
+
 /// A client of an ``InMemoryWorld`` whose records are kept in memory.
 private final class RecordingClient {
   let client: WorldClient
@@ -12,8 +21,11 @@ private final class RecordingClient {
   /// Called while a record is handed over.
   var onRecord: () -> Void = {}
 
-  init(_ world: InMemoryWorld, configuration: ClientEngine.Configuration = .init()) throws {
-    client = world.addClient(configuration: configuration)
+  init(
+    _ world: InMemoryWorld, configuration: ClientEngine.Configuration = .init(),
+    root: ModelObject = Canvas()
+  ) throws {
+    client = world.addClient(configuration: configuration, root: root)
     client.engine.connect(params: [:], now: world.now)
     replica = try client.engine.fetch(
       client.scope, params: [:], history: nil, now: world.now,
@@ -41,9 +53,14 @@ private struct Restarted: Equatable {
   let conflicts: [ConflictName]
   let decided: Int
   let nextNumber: Int
+  let authors: [PropertyKey: String]
+  let writes: [OwnWrites.Entry]
+  let errors: [String]
 
   init(_ history: ReplicaHistory) throws {
     let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
+    var errors: [String] = []
+    scope.onError.listen { errors.append("\($0)") }
     let replica = Replica(scope: scope, params: [:], clientID: UUID(), ownWrites: 1000)
     replica.version = 2
     replica.store = { _ in }
@@ -54,6 +71,9 @@ private struct Restarted: Equatable {
     conflicts = scope.conflicts.items.map(ConflictName.init)
     decided = replica.decided
     nextNumber = replica.nextNumber
+    authors = replica.overlay.authors
+    writes = replica.ownWrites.remaining
+    self.errors = errors
     #expect(replica.brokenInvariants() == [])
   }
 }
@@ -71,7 +91,7 @@ struct SnapshotMomentTests {
   }
 
   @Test(
-    "A change set that is being handed over is not taken for confirmed by a snapshot",
+    "No snapshot is taken while a record is handed over: the state is not what it says yet",
     arguments: [1, 2])
   func handingOver(version: Int) throws {
     let world = InMemoryWorld()
@@ -79,9 +99,9 @@ struct SnapshotMomentTests {
     configuration.highestVersion = version
     let own = try RecordingClient(world, configuration: configuration)
     own.settle(world)
-    var taken: [(count: Int, ReplicaHistory)] = []
+    var taken: [ReplicaHistory] = []
     own.onRecord = {
-      if let history = own.replica?.history { taken.append((own.records.count, history)) }
+      if let history = own.replica?.history { taken.append(history) }
     }
     own.client.canvas.name = "mine"
     own.client.scope.flush()
@@ -89,10 +109,30 @@ struct SnapshotMomentTests {
     own.client.canvas.likes += 1
     own.client.canvas.shapes.append(Shape())
     own.client.scope.flush()
-    for (count, history) in taken {
-      #expect(try Restarted(history) == replayed(own.records.prefix(count)), "record \(count)")
-    }
+    #expect(taken.isEmpty && own.records.count > 3)
     #expect(own.client.engine.pendingCount == 1)
+  }
+
+  @Test("What a local property holds is as the others know it, whatever was done to it since")
+  func localHolder() throws {
+    let world = InMemoryWorld()
+    let desk = Desk()
+    desk.notes.append(Note())
+    desk.notes[0].text = "shared"
+    world.replaced = Scope(name: "Canvas", root: desk, ticker: world.serverTicker)
+    let own = try RecordingClient(world, root: Desk())
+    own.settle(world)
+    let mine = own.client.scope.root as! Desk
+    let note = mine.notes[0]
+    mine.drawer.append(note)
+    mine.notes.remove(at: 0)
+    own.client.scope.flush()
+    note.text = "private"
+    own.client.scope.flush()
+    let history = try #require(own.replica?.history)
+    let models = (history.base?.fragments ?? []) + history.departed
+    #expect(history.pending.count == 1)
+    #expect(models.first { $0.uuid == note.uuid }?.properties["text"] == "shared")
   }
 
   @Test("A snapshot carries pending change sets along, over what others have done since")

@@ -8,6 +8,8 @@
 ///   to other bytes of the file takes it away;
 /// - names that were made, changed or removed survive once ``sync()`` has returned; a rename is one step
 ///   that is either done or not;
+/// - a file can be written while ``LogFile/sync()`` is under way on another thread, which covers at least what
+///   was written before it was called;
 /// - what was written beyond the end of a file and did not survive is missing or reads as zero bytes.
 public protocol LogDirectory: Sendable {
   /// What messages call the directory; its path, usually.

@@ -181,14 +181,21 @@ struct LogWriter {
     return Segment(header: header, file: file, size: size)
   }
 
-  /// Goes on in a segment that was prepared: what is not on stable storage stands in it as well before it has
+  /// Goes on in a segment that was prepared. If that fails, the one before goes on, unless it ends uncertain which
+  /// of them counts. What is not on stable storage stands in the new one as well before it has
   /// its name. So a process that is killed at any moment leaves it in the one or in the other.
   ///
   /// - Returns: the segment before, of which what is behind its end counts no more as soon as the name is on
   ///   stable storage.
   mutating func follow(with next: Segment) throws(LogFileError) -> (file: any LogFile, end: Int) {
     try write(to: next.file, at: next.size)
-    let name = try Self.giveName(next.header, in: directory)
+    let name: String
+    do throws(LogFileError) {
+      name = try Self.giveName(next.header, in: directory)
+    } catch {
+      isUncertain = true
+      throw error
+    }
     defer {
       header = next.header
       // Under its name, which errors tell.

@@ -3,22 +3,30 @@
 /// Lines are handed to the system by ``commit()`` on the queue, and by ``writeNow()`` wherever a record has to
 /// outlive the process as soon as it is appended. Both do so under the lock of the writer, which is held for no
 /// longer than writing takes. Syncs and new segments are made on the queue alone, one after the other, and
-/// without the lock: what the disk does for milliseconds holds up none of those who append. Only after a failed
+/// without the lock, so that none of those who append waits for a sync. Only after a failed
 /// sync the queue holds the lock while it writes all again; ``writeNow()`` leaves everything to it then.
 extension RecordLog {
   /// Hands what was appended to the system, so that it is there when the process is killed. It is not synced.
   ///
-  /// Costs a write of the file. What the disk refuses waits for the queue, which tries again and tells.
+  /// Costs a write of the file. What the disk refuses waits for the queue, which tries again and tells; so does
+  /// everything when there is more of it than a mebibyte.
   package func writeNow() {
-    if state.withLock({ $0.failure != nil }) { return }
     // Also where nothing waits any more: the queue may have taken it, and not have written it.
     writer.withLock { writer in
-      guard writer.canWrite else { return }
+      let waiting = state.withLock { $0.pending.count } + writer.waitingBytes
+      guard writer.canWrite, waiting <= Self.mostAtOnce else { return }
       take(into: &writer)
       try? writer.write()
-      let waiting = writer.waitingBytes
-      state.withLock { $0.unwrittenBytes = waiting }
+      noteWaiting(writer)
     }
+  }
+
+  /// The most bytes that ``writeNow()`` writes.
+  private static let mostAtOnce = 1 << 20
+
+  private func noteWaiting(_ writer: LogWriter) {
+    let waiting = writer.waitingBytes
+    state.withLock { $0.unwrittenBytes = waiting }
   }
 
   /// Hands the lines over that no one has begun to write.
@@ -31,10 +39,12 @@ extension RecordLog {
 
   /// One attempt: writes all that waits, syncs it if that is due, and tells who waits. Runs on the queue.
   func commit() {
-    let (isSyncDue, rollMark) = state.withLock { state in
+    let (hasStopped, isSyncDue, rollMark) = state.withLock { state in
       defer { (state.isScheduled, state.wantsSync, state.rollMark) = (false, false, nil) }
-      return (state.wantsSync || configuration.durability == .everyChangeSet, state.rollMark)
+      let isSyncDue = state.wantsSync || configuration.durability == .everyChangeSet
+      return (state.hasStopped, isSyncDue, state.rollMark)
     }
+    if hasStopped { return }
     var failure: LogError?
     do throws(LogFileError) {
       // What is uncertain is written again before anything else.
@@ -47,9 +57,10 @@ extension RecordLog {
     }
     settle(
       writer.withLock { writer in
-        Attempt(
+        noteWaiting(writer)
+        return Attempt(
           failure: failure, written: writer.written, synced: writer.synced,
-          unwrittenBytes: writer.waitingBytes, isSynced: writer.isSynced)
+          isSynced: writer.isSynced)
       })
   }
 
@@ -76,13 +87,19 @@ extension RecordLog {
   private func roll(at mark: LogWriter.Mark?) throws(LogFileError) {
     try sync(upTo: mark)
     guard let header = writer.withLock({ $0.beginRoll() }) else { return }
-    let next = try LogWriter.prepare(header, in: directory)
     let old: any LogFile
     let end: Int
     do throws(LogFileError) {
+      let next = try LogWriter.prepare(header, in: directory)
       (old, end) = try writer.withLock { writer throws(LogFileError) in
         try writer.follow(with: next)
       }
+    } catch {
+      // The one before goes on, unless it is not known which of them counts.
+      if !writer.withLock({ $0.isUncertain }) { try write() }
+      throw error
+    }
+    do throws(LogFileError) {
       try again { () throws(LogFileError) in try directory.sync() }
     } catch {
       writer.withLock { $0.fail() }
@@ -97,7 +114,6 @@ extension RecordLog {
     let failure: LogError?
     let written: Int
     let synced: Int
-    let unwrittenBytes: Int
     let isSynced: Bool
   }
 
@@ -107,7 +123,6 @@ extension RecordLog {
       let before = self.durable(state)
       state.written = attempt.written
       state.synced = attempt.synced
-      state.unwrittenBytes = attempt.unwrittenBytes
       state.failure = attempt.failure
       let durable = self.durable(state)
       let (synced, hasFailed) = (attempt.synced, attempt.failure != nil)
@@ -142,12 +157,11 @@ extension RecordLog {
   }
 
   private func intervalEnded() {
-    let isClosed = state.withLock { state in
+    state.withLock { state in
       state.isTimerSet = false
       state.wantsSync = true
-      return state.isClosed
     }
-    if !isClosed { commit() }
+    commit()
   }
 
   // MARK: Waiting
@@ -158,18 +172,19 @@ extension RecordLog {
     _ sequence: Int, needsSync: Bool = false, andRoll: Bool = false,
     _ done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
-    let (isOver, isFirst) = state.withLock { state in
+    let (outcome, isFirst): (Result<Void, LogError>?, Bool) = state.withLock { state in
+      if andRoll, state.isClosing { return (.failure(.closed), false) }
       let reached = needsSync ? state.synced : durable(state)
-      if sequence <= reached, !andRoll, state.failure == nil { return (true, false) }
+      if sequence <= reached, !andRoll, state.failure == nil { return (.success(()), false) }
       state.waiters.append(Waiter(sequence: sequence, needsSync: needsSync, done: done))
       if needsSync { state.wantsSync = true }
       if andRoll {
         state.rollMark = LogWriter.Mark(bytes: state.appendedBytes, last: state.next - 1)
       }
       let isDue = needsSync || state.failure != nil
-      return (false, isDue && schedule(&state))
+      return (nil, isDue && schedule(&state))
     }
-    if isOver { return done(.success(())) }
+    if let outcome { return done(outcome) }
     if isFirst { queue.run { self.commit() } }
   }
 

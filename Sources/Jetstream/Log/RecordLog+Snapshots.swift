@@ -33,7 +33,6 @@ extension RecordLog {
   ) {
     precondition(
       sequence <= lastSequence, "A snapshot stands for records that have not been appended.")
-    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
     // What the snapshot stands for has to be durable before it is, and ends a segment.
     whenDurable(sequence, needsSync: true, andRoll: true) { result in
       if case .failure = result { return done(result) }
@@ -60,7 +59,11 @@ extension RecordLog {
   ) {
     if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
     snapshotQueue.run {
-      done(Result { () throws(LogError) in try self.removeHistory(history) })
+      done(
+        Result { () throws(LogError) in
+          if self.state.withLock({ $0.isClosed }) { throw .closed }
+          try self.removeHistory(history)
+        })
     }
   }
 

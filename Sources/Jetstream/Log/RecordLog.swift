@@ -56,6 +56,8 @@ public final class RecordLog: Sendable {
     var failure: LogError?
     /// Whether nothing more is accepted.
     var isClosing = false
+    /// Whether nothing is written any more.
+    var hasStopped = false
     var isClosed = false
     var waiters: [Waiter] = []
     var followers: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -210,7 +212,10 @@ public final class RecordLog: Sendable {
         return done(result)
       }
       // Behind the segments and snapshots that were asked for: nothing is touched once the lock is gone.
-      self.queue.run { self.snapshotQueue.run { self.end(then: done) } }
+      self.queue.run {
+        self.state.withLock { $0.hasStopped = true }
+        self.snapshotQueue.run { self.end(then: done) }
+      }
     }
   }
 

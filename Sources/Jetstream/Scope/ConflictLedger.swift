@@ -136,7 +136,7 @@ public final class ConflictLedger {
 
 /// What a change set writes.
 struct WrittenContent {
-  private var properties: Set<PropertyKey> = []
+  private(set) var properties: Set<PropertyKey> = []
   private var additions: Set<UUID> = []
 
   init(of set: ChangeSet) {

@@ -48,6 +48,19 @@ extension Scope {
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
+  /// Makes models of additions that nothing in the scope refers to. No listener is told.
+  func makeDeparted(
+    _ additions: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
+  ) -> [ModelObject] {
+    applying += 1
+    var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
+    writer.writeAll(additions)
+    finishApplying()
+    writer.forgetOrphans(among: additions)
+    unknown?.pruneIfDue()
+    return writer.report.orphans + writer.kept
+  }
+
   /// Replaces the content by a full state: `fragments` describe every model, the root first.
   ///
   /// The root takes the UUID `rootUUID`. Models that are there keep their identity, properties that

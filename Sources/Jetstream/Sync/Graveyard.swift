@@ -19,7 +19,7 @@ struct Graveyard {
 
   func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
-  /// The model as the others know it, apart from what pending change sets do to it.
+  /// Returns the model as an addition, with what pending change sets have done to it.
   func fragment(_ uuid: UUID) -> SyncFragment? {
     entries[uuid].map { entry in
       SyncFragment(

@@ -13,20 +13,21 @@ extension Replica {
   /// The confirmed state: what the models show, with the confirmed value of each property that a pending change
   /// set touches, as far as those values lead. Cost: O(models).
   ///
-  /// The scope has to be settled. Nil while a pending change set puts a model back: what the confirmed state has of
-  /// the model is not known any more.
+  /// The scope has to be settled. Nil while a model is put back, in a pending change set or before there is one: what
+  /// the confirmed state has of the model is not known any more.
   func confirmed() -> Confirmed? {
     if pending.isEmpty { return Confirmed(state: scope.sharedState()) }
-    guard let root = scope.root, additions.values.allSatisfy({ $0.bases.isEmpty }) else {
-      return nil
-    }
+    guard let root = scope.root, putBack.isEmpty,
+      additions.values.allSatisfy({ $0.bases.isEmpty })
+    else { return nil }
+    let covered = Dictionary(grouping: overlay.keys, by: \.uuid)
     var result = Confirmed()
     var visited: Set<UUID> = []
     var open = [root.uuid]
     while let uuid = open.popLast() {
-      guard visited.insert(uuid).inserted, let fragment = confirmedFragment(of: uuid) else {
-        continue
-      }
+      guard visited.insert(uuid).inserted,
+        let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
+      else { continue }
       if additions[uuid] != nil { return nil }
       result.state.append(fragment)
       scope.forEachModel(namedBy: fragment) { open.append($0) }
@@ -40,7 +41,7 @@ extension Replica {
     }
     while let uuid = open.popLast() {
       guard additions[uuid] == nil, visited.insert(uuid).inserted,
-        let fragment = confirmedFragment(of: uuid)
+        let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
       else { continue }
       result.departed.append(fragment)
       scope.forEachModel(namedBy: fragment) { open.append($0) }
@@ -48,19 +49,19 @@ extension Replica {
     return result
   }
 
-  /// A model as an addition with its confirmed values; nil if neither the scope nor the graveyard has it.
-  private func confirmedFragment(of uuid: UUID) -> SyncFragment? {
+  /// Returns a model as an addition with its confirmed values; nil if neither the scope nor the graveyard has it. What
+  /// the scope shows of a model that only local properties hold is not shared.
+  private func confirmedFragment(of uuid: UUID, _ covered: [PropertyKey]) -> SyncFragment? {
     let shown =
-      scope.model(uuid)?.ensureRecord().addFragment(withHeldBack: false)
+      scope.sharedModel(uuid)?.ensureRecord().addFragment(withHeldBack: false)
       ?? graveyard.fragment(uuid) ?? scope.unknownModel(uuid)
     guard var fragment = shown else { return nil }
     let schema = scope.schema(of: fragment)
-    for (key, _) in fragment.properties {
-      let confirmed = overlay.confirmed(PropertyKey(uuid: uuid, name: key))
-      guard let value = confirmed?.json else { continue }
+    for name in covered where fragment.properties[name.name] != nil {
+      guard let value = overlay.confirmed(name)?.json else { continue }
       // What no class knows is not there before it has a value.
-      let isMissing = value == .null && schema?[wireName: key] == nil
-      fragment.properties[key] = isMissing ? nil : value
+      let isMissing = value == .null && schema?[wireName: name.name] == nil
+      fragment.properties[name.name] = isMissing ? nil : value
     }
     return fragment
   }

@@ -38,7 +38,9 @@ extension Replica {
   /// - a full state is being taken in, or a local change set becomes pending (`openSteps`);
   /// - messages of a frame were noted, but not written into the scope (`batch`), or written while the conflicts
   ///   that follow from them are not in the ledger (`unnoted`);
-  /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`).
+  /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
+  /// - a server of version 1 has answered a part of a change set that was sent in several messages: that part counts
+  ///   already, and no record says so.
   package var history: ReplicaHistory? {
     guard !isInStep, hasBase, scope.settle(), !isInStep, let root = scope.root,
       let confirmed = confirmed()
@@ -53,9 +55,10 @@ extension Replica {
     return history
   }
 
-  /// True while records were handed over whose effect is not complete.
+  /// True while records were handed over whose effect is not complete, and once the scope is not followed any more.
   private var isInStep: Bool {
-    openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty
+    openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty || token == nil
+      || splits.values.contains { !$0.decided.isEmpty }
   }
 
   /// Becomes what another process has left: does again what had happened to it, in the same order.
@@ -80,12 +83,11 @@ extension Replica {
       take(history.client, root: history.root)
     }
     if !history.departed.isEmpty {
-      let report = scope.apply(
-        history.departed, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
-      for model in report.orphans { graveyard.insert(model) }
+      let models = scope.makeDeparted(history.departed) { [self] in graveyard.find($0) }
+      for model in models { graveyard.insert(model) }
     }
     for entry in history.pending { redo(entry.set, number: entry.number, basis: entry.basis) }
-    if !history.pending.isEmpty { showPending() }
+    if !history.pending.isEmpty { showPending(Set(overlay.keys)) }
     overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
     ownWrites.restore(history.writes)
@@ -123,7 +125,7 @@ extension Replica {
       finishBatch()
       scope.conflicts.settle(by: set)
       redo(set, number: number, basis: basis)
-      if pending.last?.number != number { showPending() }
+      if pending.last?.number != number { showPending(WrittenContent(of: set).properties) }
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
@@ -175,11 +177,12 @@ extension Replica {
     restoreRevived()
   }
 
-  /// Shows what the pending change sets amount to. That is not always what they say: those of a snapshot were made
-  /// on an earlier state, and observers may have made later ones while the log was read.
-  private func showPending() {
+  /// Shows what the pending change sets make of some properties. That is not always what they say: those of a
+  /// snapshot were made on an earlier state, and observers may have made later ones while the log was read.
+  private func showPending(_ names: Set<PropertyKey>) {
     beginBatch()
-    for name in overlay.keys.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
+    for name in names.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) })
+    where overlay.covers(name) {
       let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
       appear(name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
       batch.seen[name] = content(of: name)

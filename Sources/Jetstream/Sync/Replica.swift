@@ -186,6 +186,7 @@ package final class Replica {
     // What the server has decided already counts.
     finishBatch()
     token?.cancel()
+    token = nil
     discardToken?.cancel()
     scope.removeMembershipObserver(self)
     digest = nil
