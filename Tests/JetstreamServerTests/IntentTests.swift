@@ -7,7 +7,7 @@ import Testing
 struct IntentTests {
   @Test(
     "Whatever is cut, paused or late: what nobody removed is there, what was removed is gone",
-    arguments: 0..<60)
+    arguments: 0..<30)
   func insertsAndOwnRemovals(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
     let clients = (0..<3).map { _ in world.addClient() }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Clients of protocol 1, which do not rebase, converge with the others", .serialized, .paced)
 struct OldClientConvergenceTests {
-  @Test("Old and new clients edit at random, through cuts, and end equal", arguments: 0..<50)
+  @Test("Old and new clients edit at random, through cuts, and end equal", arguments: 0..<25)
   func randomEdits(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
     for _ in 0..<8 { world.canvas.shapes.append(Shape()) }

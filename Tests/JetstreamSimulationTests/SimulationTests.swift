@@ -11,19 +11,19 @@ struct SimulationTests {
     return simulation.run().failure.map { simulation.shrink($0, runs: 200) }
   }
 
-  @Test("With nothing but delays", arguments: 1...10 as ClosedRange<UInt64>)
+  @Test("With nothing but delays", arguments: 1...3 as ClosedRange<UInt64>)
   func calm(seed: UInt64) async {
     await Task.yield()
     if let failure = run(seed, .calm) { Issue.record("\(failure)") }
   }
 
-  @Test("Through cuts, partitions and lost sessions", arguments: 1...10 as ClosedRange<UInt64>)
+  @Test("Through cuts, partitions and lost sessions", arguments: 1...3 as ClosedRange<UInt64>)
   func rough(seed: UInt64) async {
     await Task.yield()
     if let failure = run(seed, .rough) { Issue.record("\(failure)") }
   }
 
-  @Test("Whatever goes wrong", arguments: 1...10 as ClosedRange<UInt64>)
+  @Test("Whatever goes wrong", arguments: 1...3 as ClosedRange<UInt64>)
   func everything(seed: UInt64) async {
     await Task.yield()
     if let failure = run(seed, .everything) { Issue.record("\(failure)") }
