@@ -19,7 +19,7 @@ struct LogWriter {
   private var unsynced: [UInt8] = []
   /// How many bytes of those have been written.
   private var writtenBytes = 0
-  /// How many bytes of lines were handed over, in all.
+  /// The number of bytes of all lines that were handed over.
   private var takenBytes = 0
   /// The last record that is on stable storage.
   private(set) var synced: Int
@@ -61,7 +61,7 @@ struct LogWriter {
   /// How many bytes wait to be written, or to be written again.
   var waitingBytes: Int { isUncertain ? unsynced.count : unsynced.count - writtenBytes }
 
-  /// Whether so much was written that it has to be synced, although no one asks for that.
+  /// True when so much was written that the log has to sync it, although its owner has not asked for that.
   var needsSync: Bool { writtenBytes >= Self.maxUnsynced }
 
   /// The most that is written without a sync: it is held in memory until then.
@@ -80,10 +80,11 @@ struct LogWriter {
     lines.removeAll(keepingCapacity: lines.capacity <= 1 << 20)
   }
 
-  /// Whether what waits can be written by a plain write: nothing has to be synced, or begun anew, before.
+  /// True when a plain write is enough for the lines that wait: the log need not sync anything or begin a segment
+  /// before.
   var canWrite: Bool { !isUncertain && !needsSync }
 
-  /// Whether another segment is due.
+  /// True when another segment is due.
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
 
   /// Writes what has not been written. A part that an earlier call has written is written over: it is
@@ -126,8 +127,8 @@ struct LogWriter {
     let last: Int
   }
 
-  /// What has to be synced for everything that was written, or what stands in front of `mark`, to be on stable
-  /// storage; nil if it is.
+  /// Returns the sync after which everything that was written, or everything up to `mark`, is on stable storage; nil
+  /// if that is so already.
   func beginSync(upTo mark: Mark? = nil) -> Sync? {
     if isUncertain || writtenBytes == 0 { return nil }
     guard let mark, mark.last < written else {

@@ -41,7 +41,7 @@ package final class RecordKeeper<Record> {
   private let snapshotEvery: Int
   /// The records that the log has not taken yet.
   private var waiting: [Record] = []
-  /// How many records it has taken.
+  /// The number of records that the log has taken.
   private var appended = 0
   /// The receipt of the last one.
   private var lastReceipt: LogReceipt?
@@ -51,9 +51,9 @@ package final class RecordKeeper<Record> {
   /// True while the last receipt waits to be followed again after a failure.
   private var isFollowingAgain = false
 
-  /// How many records stand behind the last snapshot that was begun.
+  /// The number of records since the last snapshot that was begun.
   private var sinceSnapshot: Int
-  /// How many there have to be for the next one.
+  /// The number of records at which the next snapshot is due.
   private var dueAt: Int
   private var isTurnRequested = false
   private var isWritingSnapshot = false

@@ -10,7 +10,8 @@ import Foundation
 ///
 /// Each change set is one record, which is written to the file before the tick that delivers it has ended, and
 /// on stable storage before it is sent. So an app that is killed (`SIGKILL`, a crash) shows after its next start
-/// what it has shown, but for changes that no tick has delivered yet; and sends what the server has not decided,
+/// what it has shown, but for changes that no tick has delivered yet, and for what was waiting because the disk failed
+/// or because there was more than a mebibyte of it; and sends what the server has not decided,
 /// which the server applies once. A power cut, or a crash of the system, also takes what was not synced: the
 /// change sets of the last moments, which the server has not seen. With a ``LogConfiguration/durability`` other
 /// than each change set, the server may have seen them.
@@ -46,7 +47,8 @@ public struct ClientLog: Sendable {
   /// Uses a log that is open.
   public init(_ records: RecordLog) { self.records = records }
 
-  /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once.
+  /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once, as
+  /// ``RecordLog/writeNow()`` says.
   package func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
     let (kind, payload) = record.line
     let receipt = try records.append(kind, payload)
