@@ -3,9 +3,9 @@ import Jetstream
 
 /// What sessions submit.
 extension ScopeHost {
-  /// Judges a submission, applies what is accepted, and says whom to tell what.
+  /// Judges a submission, applies what is accepted, and says whom to tell what. The scope's own changes must be
+  /// sealed before the submitter is described.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
-    scope.sealChanges()
     let check = FragmentValidator(
       scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)

@@ -163,6 +163,9 @@ extension ServerEngine {
       result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
     } else {
       session.takeProbed(at: now)
+      // The server's own changes come first in the order, and the session is told of them: seal them before
+      // asking what the session may have missed.
+      host.scope.sealChanges()
       result = host.submit(
         sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
     }

@@ -5,6 +5,23 @@ import Testing
 
 @Suite("Clients of protocol 1, which do not rebase, converge with the others", .serialized, .paced)
 struct OldClientConvergenceTests {
+  @Test(
+    "A value set by an old client counts over one that the server has written but not sealed yet")
+  func unsealedWrite() throws {
+    let world = InMemoryWorld()
+    let shape = Shape()
+    world.canvas.shapes = [shape]
+    let old = OldClient(world)
+    world.settle()
+    old.canvas.shapes[0].x = 7
+    old.flush()
+    shape.x = 5
+    let link = try #require(world.links.first)
+    world.deliver(link, toServer: true)
+    world.exchange()
+    #expect(shape.x == 7 && old.canvas.shapes[0].x == 7)
+  }
+
   @Test("Old and new clients edit at random, through cuts, and end equal", arguments: 0..<25)
   func randomEdits(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
