@@ -150,4 +150,22 @@ struct LocalHolderTests {
     world.settle()
     expectEqual()
   }
+
+  @Test("A model that a local property has held and let go comes back as others have it")
+  func letGo() throws {
+    let link = try #require(one.link)
+    shelf(one).focus = shelf(one).items[0]
+    shelf(one).items.remove(at: 0)
+    one.flush()
+    shelf(one).focus?.name = "mine alone"
+    one.flush()
+    shelf(one).focus = nil
+    shelf(two).best = shelf(two).items[0]
+    two.flush()
+    world.deliver(try #require(two.link), toServer: true)
+    while !link.toClient.isEmpty { world.deliver(link, toServer: false) }
+    #expect(shelf(one).best?.name == "thing")
+    world.settle()
+    expectEqual()
+  }
 }

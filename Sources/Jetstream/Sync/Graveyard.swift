@@ -27,6 +27,9 @@ struct Graveyard {
     }
   }
 
+  /// Returns the values that other replicas have of a model that has left.
+  func values(of uuid: UUID) -> JSONObject? { entries[uuid]?.values }
+
   /// Keeps a model that has left, with the values that other replicas have of it: those that the last change set
   /// has left, unless others are given.
   mutating func insert(_ model: ModelObject, values: JSONObject? = nil) {

@@ -358,9 +358,12 @@ extension Replica: MembershipObserver {
   }
 
   /// A set that is pending, or about to be made, may put the model back when it is rejected. A model that has come
-  /// back only for a moment leaves with the values that it had when it came: those are what other replicas have.
+  /// back only for a moment leaves with the values that it had when it came: those are what other replicas have. The
+  /// same goes for a model that only local properties have held until now, and that was changed meanwhile.
   package func modelLeft(_ model: ModelObject) {
-    let known = putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
+    let known =
+      putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
+      ?? graveyard.values(of: model.uuid)
     graveyard.insert(model, values: known)
   }
 
