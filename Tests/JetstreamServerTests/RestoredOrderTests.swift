@@ -11,11 +11,15 @@ struct RestoredOrderTests {
 
   init() { scope = Scope(name: "Canvas", root: canvas, ticker: .manual()) }
 
-  /// Reads a log: a state, a change set that an observer answers, something that makes a set of that, and `then`.
-  private func restore(_ set: ChangeSet, _ then: [ReplicaRecord] = []) throws {
+  /// Reads a log: a state with some values, a change set that an observer answers, something that makes a set of that,
+  /// and `then`.
+  private func restore(
+    from state: JSONObject = [:], _ set: ChangeSet, _ then: [ReplicaRecord] = []
+  ) throws {
     var history = ReplicaHistory(client: UUID(), root: canvas.uuid)
     let base = ReplicaBase(
-      position: ScopePosition(epoch: "e", sequence: 3), root: canvas.uuid, fragments: [change([:])])
+      position: ScopePosition(epoch: "e", sequence: 3), root: canvas.uuid,
+      fragments: [change(state)])
     history.records =
       [.base(base), .made(number: 1, set), .confirmed([change(["selected": .null])], sequence: 4)]
       + then
@@ -50,5 +54,17 @@ struct RestoredOrderTests {
     #expect(canvas.name == "observer")
     #expect(scope.pendingChangeSets.handles.map(\.set.id)[1] == second.id)
     #expect(engine.pendingCount == 3)
+  }
+
+  @Test(
+    "What an observer writes while the log is read is sent although a rejected change set has written the same"
+  )
+  func same() throws {
+    canvas.observeChangeImmediately(canvas, \.likes) { canvas, _, _ in canvas.name = "mine" }
+    let rejection = FragmentReply(error: .rejected("no"))
+    try restore(
+      from: ["likes": 1], set(["name": "mine"]),
+      [.decided(.init(number: 1, replies: [rejection], effective: nil, sequence: nil))])
+    #expect(canvas.name == "mine" && engine.pendingCount == 1)
   }
 }

@@ -148,6 +148,8 @@ extension Replica {
 
   /// A set that was made here: what it touches is covered, and what it does is visible.
   private func redo(_ set: ChangeSet, number: Int, basis: ScopePosition?) {
+    // What observers have written while the log was read becomes a set of its own: it is visible, but not confirmed.
+    scope.sealChanges()
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
