@@ -173,4 +173,28 @@ struct RevivalTests {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect((client.scope.model(shape) as? Shape)?.label == "last")
   }
+
+  @Test(
+    "A new state brings a model back with what was sent of the models that pending sets add below it"
+  )
+  func addedBelow() {
+    let server = ScriptedServer()
+    let (shape, part) = (Shape(), Shape())
+    server.canvas.shapes.append(shape)
+    server.join()
+    shape.parts.append(part)
+    server.scope.flush()
+    part.parts.append(Shape())
+    server.canvas.shapes.remove(shape)
+    server.scope.flush()
+    let shapes: JSONValue = [.string(shape.uuid.wireText)]
+    server.replaceSession([
+      SyncFragment(
+        .change, uuid: server.canvas.uuid, className: "Canvas",
+        properties: ["shapes": shapes, "hidden": shapes]),
+      SyncFragment(.add, uuid: shape.uuid, className: "Shape", properties: [:]),
+    ])
+    #expect(server.canvas.hidden.first === shape && shape.parts.first === part)
+    #expect(part.parts.isEmpty)
+  }
 }

@@ -143,10 +143,12 @@ extension Replica {
     let report = try scope.applyFullState(
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
-    revived = [:]
+    // What has come back with the state has its values; what pending change sets have added below that has not.
+    for fragment in visible { revived[fragment.uuid] = nil }
     noteSeen(visible)
     updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
+    restoreRevived()
   }
 
   /// Notes that a state is visible now: the messages that follow it in the batch are compared with what it shows.
