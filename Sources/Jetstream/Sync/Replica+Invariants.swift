@@ -21,15 +21,13 @@ extension Replica {
       if batch.isEmpty, overlay.isSettled(key) {
         broken.append("\(key.name) of \(key.uuid.wireText) is covered by no pending set")
       }
-      guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name],
-        let visible = overlay.shown(key)?.json
+      guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name]
       else { continue }
       let record = model.ensureRecord()
       // A local change that is in no change set yet stands in front. All values of a model that is new are one:
       // the app has put it back, or only local properties hold it since its removal.
       if record.isNew || record.bases.contains(where: { $0.index == property.index }) { continue }
-      // What a pending addition says comes into the overlay only when others change the property.
-      if let addition = additions[key.uuid], !overlay.covers(key, by: addition.set) { continue }
+      guard let visible = overlay.shown(key)?.json else { continue }
       let current = model.json(of: property)
       if !property.areSame(current, visible) {
         broken.append("\(key.name) of \(key.uuid.wireText) is \(current), should be \(visible)")

@@ -294,8 +294,6 @@ extension Replica {
     if isAccepted, !isAdded, overlay.isFirst(number, of: name) {
       overlay.acceptFirst(of: name, keeping: batch.seen[name] != nil)
     } else {
-      // A later set that puts the model back says of the property what it is after that.
-      if let addition = additions[name.uuid], addition.set > number { coverIfAdded(name) }
       touch(name, className: className)
       overlay.decide(set: number, key: name, isAccepted: isAccepted)
     }
