@@ -65,11 +65,9 @@ extension ModelObject {
     var operations = operations
     var events = StructureEvents()
     let (inserted, removed) = operations.net
-    if operations.count > 1, inserted.isEmpty, removed.isEmpty,
-      record.scope?.isWritingRemotely == true
-    {
-      // Others have led it back to where it began, as with a model that comes and goes in one frame: no
-      // observer has anything to show.
+    if operations.count > 1, inserted.isEmpty, removed.isEmpty {
+      // They may lead back to where it began, as with a model that comes and goes in one frame, or whose insertion
+      // and removal are undone together: no observer has anything to show.
       let now = list(of: property)
       if operations.undone(on: now).isSame(as: now) { return }
     }

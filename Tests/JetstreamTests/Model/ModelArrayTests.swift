@@ -26,6 +26,28 @@ extension ModelArray {
 }
 
 @Suite(.paced) struct ModelArrayTests {
+  @Test("Steps of one access that lead back to where it began are no change, to whichever observer")
+  func backToTheBeginning() {
+    let node = Node("root")
+    node.items = [Node("first"), Node("second")]
+    let scope = manualScope(node)
+    scope.flush()
+    var told: [String] = []
+    node.observeChange(node, \.items) { _ in told.append("in the tick") }
+    node.observeChangeImmediately(node, \.items) { _, _, _ in told.append("at once") }
+    node.signals.onCollectionChange.listen(node) { _, change in told.append("\(change)") }
+    func goRound(_ items: inout ModelArray<Node>) {
+      items.move(from: 0, to: 1)
+      items.move(from: 1, to: 0)
+    }
+    goRound(&node.items)
+    scope.ticker.tick()
+    #expect(told == [] && !scope.hasCollectedChanges)
+    node.items.move(from: 0, to: 1)
+    scope.ticker.tick()
+    #expect(told.count == 3)
+  }
+
   @Test(
     "R017: random edits behave as those of an array, and the events lead to the new content",
     arguments: [UInt64](1...12))
