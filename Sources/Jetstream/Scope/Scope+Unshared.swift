@@ -60,6 +60,8 @@ extension Scope {
       isKnownToOthers(index, of: parent), parent !== record
     else { return }
     share([record])
+    // The same message may take it out again.
+    loosen(record)
   }
 
   private func share(_ records: ContiguousArray<ModelRecord>) {
