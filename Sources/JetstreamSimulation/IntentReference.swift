@@ -12,7 +12,7 @@ struct IntentReference {
   private var touched: Set<Key> = []
   /// Who was put where since the last check, and not taken out again.
   private var inserted: [Key: Set<String>] = [:]
-  private var authors: [Key: String] = [:]
+  private var authors: [Key: SubmittedSet] = [:]
   /// What the server has not done, and whose property it would have changed: that has to be gone.
   private var leftOut: [(holder: String, words: String)] = []
   private let countersAddUp: Bool
@@ -64,7 +64,7 @@ struct IntentReference {
       let isNamed = sent[property] != nil || !steps.isEmpty
       guard isNamed || intent.isAddition else { continue }
       touched.insert(key)
-      authors[key] = "\(set)"
+      authors[key] = set
       if let known = intent.known[property] {
         putBack(intent.values[property] ?? .null, known: known, key, kind, of: set, name: name)
         continue
@@ -129,7 +129,9 @@ struct IntentReference {
       }
     case .counter where countersAddUp: sums[key] = nil
     case .merged: values[key] = nil
-    case .plain, .counter, .reference: values[key] = value == known ? nil : value
+    case .plain, .counter: values[key] = value == known ? nil : value
+    case .reference:
+      values[key] = value == known ? nil : value.text.map { .string(name($0)) } ?? value
     }
   }
 
@@ -185,7 +187,7 @@ struct IntentReference {
   ) -> [String] {
     var found: [String] = []
     for key in keys where reachable.contains(key.uuid) {
-      let author = authors[key] ?? "the beginning"
+      var author: String { authors[key]?.description ?? "the beginning" }
       let actual = stream.models[key.uuid]?.properties[key.name] ?? .null
       if let value = values[key], value != actual {
         found.append("\(key) is \(actual), but \(author) has set it to \(value)")

@@ -11,17 +11,21 @@ final class NotificationWatch: MembershipObserver {
   /// What was told of one model.
   private final class Told {
     weak var model: ModelObject?
-    /// What the immediate observers know, by property.
-    var now: [String: JSONValue] = [:]
+    /// What the immediate observers know of each property of the schema.
+    var now: [JSONValue]
     /// What the coalesced observers know.
-    var ticked: [String: JSONValue] = [:]
-    /// What was written since the coalesced observers were called.
-    var written: Set<String> = []
+    var ticked: [JSONValue]
+    /// The places of properties that were written since the coalesced observers were called.
+    var written: Set<Int> = []
     /// What was written here since the time before. An observer may have written it during a tick: others see it
     /// in this tick already, and are called in the next one.
-    var writtenHere: Set<String> = []
+    var writtenHere: Set<Int> = []
 
-    init(_ model: ModelObject) { self.model = model }
+    init(_ model: ModelObject) {
+      self.model = model
+      now = model.schema.properties.map { model.json(of: $0) }
+      ticked = now
+    }
   }
 
   private struct Write {
@@ -34,7 +38,7 @@ final class NotificationWatch: MembershipObserver {
   private unowned let scope: Scope
   private var models: [ObjectIdentifier: Told] = [:]
   /// What a message that is taken in has written, while one is.
-  private var writes: [ObjectIdentifier: [String: Write]]?
+  private var writes: [ObjectIdentifier: [Int: Write]]?
   private var problems: [String] = []
   /// How often any observer was called.
   private(set) var count = 0
@@ -54,9 +58,10 @@ final class NotificationWatch: MembershipObserver {
     for told in models.values {
       guard let model = told.model else { continue }
       for property in model.schema.properties where property.namesModels {
-        let isTicked = told.now[property.name] == told.ticked[property.name]
-        told.now[property.name] = model.json(of: property)
-        if isTicked { told.ticked[property.name] = told.now[property.name] }
+        let at = property.index
+        let isTicked = told.now[at] == told.ticked[at]
+        told.now[at] = model.json(of: property)
+        if isTicked { told.ticked[at] = told.now[at] }
       }
     }
   }
@@ -66,8 +71,6 @@ final class NotificationWatch: MembershipObserver {
     let told = Told(model)
     models[ObjectIdentifier(model)] = told
     for property in model.schema.properties {
-      told.now[property.name] = model.json(of: property)
-      told.ticked[property.name] = told.now[property.name]
       model.observeChange(self, keys: [property.name]) { $0.ticked(told, property) }
     }
     model.signals.onPropertyChange.listen(self) { $0.changed(told, $1) }
@@ -78,7 +81,8 @@ final class NotificationWatch: MembershipObserver {
   private func changed(_ told: Told, _ change: PropertyChange) {
     guard let model = told.model, let property = model.schema[change.key] else { return }
     count += 1
-    let known = told.now[change.key] ?? .null
+    let at = property.index
+    let known = told.now[at]
     var (old, new) = (Self.json(change.old), Self.json(change.new))
     if case .weakReference = property.type {
       // Observers are handed the target, which may not be there, while what is shown of it is its UUID.
@@ -91,13 +95,13 @@ final class NotificationWatch: MembershipObserver {
       note(
         told, property, "an immediate observer was told that \(old) has changed, but knew \(known)")
     }
-    told.now[change.key] = new
-    told.written.insert(change.key)
-    if !scope.isWritingRemotely { told.writtenHere.insert(change.key) }
+    told.now[at] = new
+    told.written.insert(at)
+    if !scope.isWritingRemotely { told.writtenHere.insert(at) }
     if writes == nil { return }
-    let write = writes?[ObjectIdentifier(model)]?[change.key]
+    let write = writes?[ObjectIdentifier(model)]?[at]
     let isRemoteOnly = (write?.isRemoteOnly ?? true) && scope.isWritingRemotely
-    writes?[ObjectIdentifier(model), default: [:]][change.key] = Write(
+    writes?[ObjectIdentifier(model), default: [:]][at] = Write(
       told: told, property: property, before: write?.before ?? known, isRemoteOnly: isRemoteOnly)
   }
 
@@ -105,12 +109,13 @@ final class NotificationWatch: MembershipObserver {
     guard let model = told.model else { return }
     count += 1
     let now = model.json(of: property)
-    if told.written.remove(property.name) == nil, told.writtenHere.remove(property.name) == nil,
-      property.areSame(now, told.ticked[property.name] ?? .null)
+    if told.written.remove(property.index) == nil,
+      told.writtenHere.remove(property.index) == nil,
+      property.areSame(now, told.ticked[property.index])
     {
       note(told, property, "a coalesced observer has fired, but shows \(now) as before")
     }
-    told.ticked[property.name] = now
+    told.ticked[property.index] = now
   }
 
   private static func json(_ value: Any) -> JSONValue {
@@ -126,7 +131,7 @@ final class NotificationWatch: MembershipObserver {
     let done = writes ?? [:]
     writes = nil
     for write in done.values.flatMap(\.values) where write.isRemoteOnly {
-      let now = write.told.now[write.property.name] ?? .null
+      let now = write.told.now[write.property.index]
       if write.property.areSame(write.before, now) {
         note(write.told, write.property, "a message has changed \(now) and changed it back")
       }
@@ -149,14 +154,14 @@ final class NotificationWatch: MembershipObserver {
     guard let model = told.model else { return }
     for property in model.schema.properties {
       let shown = model.json(of: property)
-      if !property.areSame(shown, told.now[property.name] ?? .null) {
+      if !property.areSame(shown, told.now[property.index]) {
         note(
           told, property,
-          "\(shown) is shown, but immediate observers know \(told.now[property.name] ?? .null)")
-      } else if !property.areSame(shown, told.ticked[property.name] ?? .null) {
+          "\(shown) is shown, but immediate observers know \(told.now[property.index])")
+      } else if !property.areSame(shown, told.ticked[property.index]) {
         note(
           told, property,
-          "\(shown) is shown, but coalesced observers know \(told.ticked[property.name] ?? .null)")
+          "\(shown) is shown, but coalesced observers know \(told.ticked[property.index])")
       }
     }
   }

@@ -140,7 +140,8 @@ extension SimulationRun {
     accept(
       set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),
-      effective.map { PlainJSON($0) })
+      // What else a set does is done as it was submitted.
+      set.hasSteps ? effective.map { PlainJSON($0) } : [])
   }
 
   private func accept(

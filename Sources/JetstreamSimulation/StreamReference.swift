@@ -49,12 +49,23 @@ struct StreamReference {
   func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
     var found: Set<String> = [root]
     var open = [root]
+    var holders: [String: [String]] = [:]
     while let uuid = open.popLast() {
       guard let model = models[uuid] else { continue }
-      for (name, kind) in kinds(model.className) where kind == .reference || kind == .collection {
-        let value = model.properties[name] ?? .null
-        for held in kind == .reference ? [value.text].compactMap(\.self) : value.texts
-        where found.insert(held).inserted { open.append(held) }
+      let names =
+        holders[model.className]
+        ?? kinds(model.className).filter { $0.value == .reference || $0.value == .collection }
+        .map(\.key)
+      holders[model.className] = names
+      for name in names {
+        switch model.properties[name] {
+        case .string(let held)?: if found.insert(held).inserted { open.append(held) }
+        case .array(let elements)?:
+          for case .string(let held) in elements where found.insert(held).inserted {
+            open.append(held)
+          }
+        default: break
+        }
       }
     }
     return found

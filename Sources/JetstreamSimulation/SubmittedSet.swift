@@ -61,6 +61,8 @@ final class SubmittedSet: CustomStringConvertible {
   var sent: [PlainJSON] = []
   /// Which part of the server's order its client had taken in when it was made; nil if none.
   var basis: ScopePosition?
+  /// Whether it has steps of collections or counters, of which the server may do a part.
+  var hasSteps: Bool { intents.contains { !$0.isAddition && !$0.operations.isEmpty } }
   /// True if an observer has made it while its client's log was read: only the client knows how much was read by
   /// then.
   var isMadeInRestart = false

@@ -159,7 +159,12 @@ extension ModelArray: PropertyValue {
   /// A collection of the element's class.
   public static var propertyType: PropertyType { .collection(Element.wireName) }
   /// The UUIDs of the models.
-  public var jsonValue: JSONValue { .array(map { .string($0.uuid.wireText) }) }
+  public var jsonValue: JSONValue {
+    var uuids: [JSONValue] = []
+    uuids.reserveCapacity(list.count)
+    list.forEach { uuids.append(.string($0.uuid.wireText)) }
+    return .array(uuids)
+  }
   /// A collection cannot be read without a scope to find the models in.
   public static func decode(_ json: JSONValue) -> ModelArray? { nil }
   /// A collection.

@@ -50,8 +50,11 @@ extension ClientEngine {
   /// When ``fetchMissing()`` has something to do next; nil if there is nothing to wait for.
   var refetchDue: Duration? {
     guard state == .online else { return nil }
-    return replicas.compactMap { replica in
-      isFetching(replica) || replica.scopeIndex != nil ? nil : replica.refusal?.retryDue
-    }.min()
+    var earliest: Duration?
+    for replica in replicas where replica.scopeIndex == nil {
+      guard let due = replica.refusal?.retryDue, !isFetching(replica) else { continue }
+      earliest = min(earliest ?? due, due)
+    }
+    return earliest
   }
 }

@@ -271,8 +271,18 @@ package final class ClientEngine {
 
   /// When ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
-    ([pingDue, silenceDue, retryDue, handshakeDue, deferral?.until, refetchDue]
-      + replicas.map { $0.pollDue }).lazy.compactMap { $0 }.min()
+    var earliest: Duration?
+    func consider(_ due: Duration?) {
+      if let due { earliest = min(earliest ?? due, due) }
+    }
+    consider(pingDue)
+    consider(silenceDue)
+    consider(retryDue)
+    consider(handshakeDue)
+    consider(deferral?.until)
+    consider(refetchDue)
+    for replica in replicas { consider(replica.pollDue) }
+    return earliest
   }
 
   package func advance(to now: Duration) {
