@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// A server and three clients with logs that are killed at random moments: `JETSTREAM_KILLS` times, a few unless
-/// given. `JETSTREAM_KILL_SEED` repeats the choices.
+/// A server and three clients with logs that are killed at random moments: `JETSTREAM_KILLS` times, a few
+/// and with an excerpt of the data unless given. `JETSTREAM_KILL_SEED` repeats the choices.
 @Suite(
   "Processes with logs that are killed while they edit", .serialized, .timeLimit(.minutes(15)),
   .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
 struct KillTests {
   private static let environment = ProcessInfo.processInfo.environment
-  private let kills = environment["JETSTREAM_KILLS"].flatMap(Int.init) ?? 6
+  private let kills = environment["JETSTREAM_KILLS"].flatMap(Int.init)
   private let seed =
     environment["JETSTREAM_KILL_SEED"].flatMap(UInt64.init) ?? .random(in: 1...1_000_000)
 
@@ -20,9 +20,10 @@ struct KillTests {
       .appendingPathComponent("kills-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let group = try await Group(folder: folder, seed: seed)
+    let data = try kills == nil ? Place.excerpt(in: folder) : #require(Place.data)
+    let group = try await Group(folder: folder, data: data, seed: seed)
     defer { group.end() }
-    for _ in 0..<kills { try await group.killOne() }
+    for _ in 0..<(kills ?? 6) { try await group.killOne() }
     let states = try await group.settle()
     for (name, state) in states.dropFirst() {
       #expect(state == states[0].state, "\(name) differs from the server, seed \(seed)")
@@ -70,11 +71,11 @@ private final class Group {
   private var incarnations = 0
   private var random: SeededChoices
 
-  init(folder: URL, seed: UInt64) async throws {
+  init(folder: URL, data: String, seed: UInt64) async throws {
     self.folder = folder
     random = SeededChoices(state: seed)
     server = try CatalogueProcess([
-      "serve", "--file", Place.data ?? "", "--log", folder.appendingPathComponent("server").path,
+      "serve", "--file", data, "--log", folder.appendingPathComponent("server").path,
       "--snapshot-every", "\(snapshotEvery)", "--wait",
     ])
     url = try await server.expect("listening on")

@@ -13,6 +13,19 @@ enum Place {
     return FileManager.default.isReadableFile(atPath: file) ? file : nil
   }()
 
+  /// Writes the data with its first performances alone into `folder`, for processes that start so often
+  /// that reading all of it would take most of their time. Returns the path of the file.
+  static func excerpt(in folder: URL) throws -> String {
+    guard let data else { throw ProcessError(description: "There is no data to import.") }
+    let whole = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: data)))
+    guard var catalogue = whole as? [String: Any], let all = catalogue["performances"] as? [Any]
+    else { throw ProcessError(description: "\(data) has no performances.") }
+    catalogue["performances"] = Array(all.prefix(24))
+    let file = folder.appendingPathComponent("excerpt.json")
+    try JSONSerialization.data(withJSONObject: catalogue).write(to: file)
+    return file.path
+  }
+
   /// The executable, which is built into the same folder as the tests.
   static let executable: URL? = {
     var places = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map(\.bundleURL)

@@ -11,18 +11,18 @@ struct RecordingTests {
       .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: folder) }
     let recorder = try CatalogueProcess([
-      "record", "--log", folder.path, "--file", try #require(Place.data), "--edits", "300",
+      "record", "--log", folder.path, "--file", try #require(Place.data), "--edits", "100",
       "--seed", "31",
     ])
     defer { recorder.kill() }
     let imported = try await recorder.expect("canonical")
-    #expect(try await recorder.expect("edited") == "300, 300 change sets")
+    #expect(try await recorder.expect("edited") == "100, 100 change sets")
     let edited = try await recorder.expect("canonical")
     #expect(edited != imported)
 
     let reader = try CatalogueProcess(["replay", "--log", folder.path, "--check", "25"])
     defer { reader.kill() }
-    #expect(try await reader.expect("checked") == "12")
+    #expect(try await reader.expect("checked") == "4")
     #expect(try await reader.expect("canonical") == edited)
 
     let undoer = try CatalogueProcess(["replay", "--log", folder.path, "--undo"])

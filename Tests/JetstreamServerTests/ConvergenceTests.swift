@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Replicas converge", .serialized, .paced)
 struct ConvergenceTests {
-  @Test("Clients that edit at random, through cuts and reconnects, end equal", arguments: 0..<40)
+  @Test("Clients that edit at random, through cuts and reconnects, end equal", arguments: 0..<12)
   func randomEdits(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
     for _ in 0..<8 { world.canvas.shapes.append(Shape()) }

@@ -5,7 +5,7 @@ import Testing
 struct PendingModelTests {
   @Test(
     "Whatever is decided in whatever order, what is visible is the confirmed values with what is pending",
-    arguments: 0..<40)
+    arguments: 0..<12)
   func random(seed: Int) async {
     let model = PendingModel(seed: UInt64(seed))
     for step in 0..<150 {

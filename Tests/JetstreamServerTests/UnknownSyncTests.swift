@@ -127,7 +127,7 @@ struct UnknownSyncTests {
 
   @Test(
     "M10: random edits of both versions, through cuts and reconnects, lose nothing",
-    arguments: 0..<30)
+    arguments: 0..<12)
   func randomEdits(seed: Int) async throws {
     let world = InMemoryWorld(seed: UInt64(seed), unknown: .keep)
     let old = world.addClient()
