@@ -25,11 +25,8 @@ extension SimulationRun {
     let client = makeClient(number)
     start(client)
     join(client)
-    // Observers may have written while the log was read. And what counts of a set for a server of version 1 follows
-    // from the values that it was sent, which the log does not have: until the state has come again, such a client
-    // may show something else.
-    let isAsKept =
-      isKept && client.version > 1 && client.scope.isSettled && !client.hasWrittenInRestart
+    // Observers may have written while the log was read.
+    let isAsKept = isKept && client.scope.isSettled && !client.hasWrittenInRestart
     if isAsKept, let shown, client.scope.canonicalJSON != shown {
       report(.durability, "Client \(number) was killed, and does not show what it has shown")
       let differences = StreamReference(canonical: PlainJSON(shown.utf8) ?? .null).differences(

@@ -53,7 +53,9 @@ struct ClientLogTests {
     let keys: Set = [PropertyKey(uuid: root, name: "name"), PropertyKey(uuid: root, name: "likes")]
     later.pending = [
       .init(number: 5, set: set, basis: ScopePosition(epoch: "e", sequence: 4)),
-      .init(number: 6, set: set, basis: nil),
+      .init(
+        number: 6, set: set, basis: nil,
+        counters: [PropertyKey(uuid: root, name: "likes"): .integer(9)]),
     ]
     later.departed = [
       SyncFragment(.add, uuid: UUID(), className: "Shape", properties: ["label": "gone"])

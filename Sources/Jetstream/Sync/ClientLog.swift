@@ -215,6 +215,11 @@ extension ReplicaHistory.Undecided {
       try ScopePosition(json: json)
     }
     self.init(number: number, set: try ChangeSet(json: json), basis: basis)
+    guard case .array(let elements)? = object["counters"] else { return }
+    for case .object(let element) in elements {
+      guard let name = try element.optionalString("name") else { throw .missing(field: "name") }
+      counters[PropertyKey(uuid: try element.uuid("model"), name: name)] = element["value"]
+    }
   }
 
   var json: JSONValue {
@@ -223,6 +228,12 @@ extension ReplicaHistory.Undecided {
     }
     object["number"] = .integer(Int64(number))
     if let basis { object["basis"] = .object(basis.json) }
+    if !counters.isEmpty {
+      let elements = counters.map { key, value -> JSONValue in
+        ["model": .string(key.uuid.wireText), "name": .string(key.name), "value": value]
+      }
+      object["counters"] = .array(elements.sorted { $0.text < $1.text })
+    }
     return .object(object)
   }
 }

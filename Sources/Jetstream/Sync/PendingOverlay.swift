@@ -79,6 +79,16 @@ struct PendingOverlay {
       return value
     }
 
+    func submitted(set: Int) -> PropertyContent? {
+      entries.first { $0.set == set }?.submitted
+    }
+
+    func counted(by set: Int) -> JSONValue? {
+      guard case .operations(_, let value, _)? = entries.first(where: { $0.set == set })?.change
+      else { return nil }
+      return value
+    }
+
     mutating func value(before set: Int) -> PropertyContent {
       entries.prefix { $0.set < set }.reduce(confirmed()) {
         $1.change.applied(to: $0, asValue: true)
@@ -219,6 +229,14 @@ struct PendingOverlay {
   mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
     columns[key]?.submit(set: set)?.json
   }
+
+  /// Returns the value that was sent last for set number `set` to a server that knows no operations.
+  func submitted(set: Int, key: PropertyKey) -> JSONValue? {
+    columns[key]?.submitted(set: set)?.json
+  }
+
+  /// Returns what a counter was after set number `set`: what a server is sent that knows no operations.
+  func counted(by set: Int, key: PropertyKey) -> JSONValue? { columns[key]?.counted(by: set) }
 
   /// What is visible of a property that a pending set touches without set number `set` and those after it.
   mutating func value(before set: Int, of key: PropertyKey) -> PropertyContent? {

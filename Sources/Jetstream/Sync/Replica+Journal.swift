@@ -49,10 +49,26 @@ extension Replica {
       client: clientID, root: root.uuid, nextNumber: nextNumber,
       base: ReplicaBase(position: position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: ownWrites.remaining)
-    history.pending = pending.map { .init(number: $0.number, set: $0.set, basis: $0.basis) }
+    history.pending = pending.map {
+      .init(number: $0.number, set: $0.set, basis: $0.basis, counters: counters(in: $0))
+    }
     history.departed = confirmed.departed
     history.authors = overlay.authors
     return history
+  }
+
+  /// Returns what the counters were that a pending change set steps, as far as that does not follow from the confirmed
+  /// state: a server of version 1 is sent values, so others do not move such a counter while the set is pending.
+  private func counters(in entry: Pending) -> [PropertyKey: JSONValue] {
+    guard position == nil else { return [:] }
+    var result: [PropertyKey: JSONValue] = [:]
+    for fragment in entry.set.fragments {
+      for step in fragment.operations {
+        let name = PropertyKey(uuid: fragment.uuid, name: step.key)
+        result[name] = overlay.counted(by: entry.number, key: name)
+      }
+    }
+    return result
   }
 
   /// True while records were handed over whose effect is not complete, and once the scope is not followed any more.
@@ -86,7 +102,9 @@ extension Replica {
       let models = scope.makeDeparted(history.departed) { [self] in graveyard.find($0) }
       for model in models { graveyard.insert(model) }
     }
-    for entry in history.pending { redo(entry.set, number: entry.number, basis: entry.basis) }
+    for entry in history.pending {
+      redo(entry.set, number: entry.number, basis: entry.basis, counters: entry.counters)
+    }
     if !history.pending.isEmpty { showPending(Set(overlay.keys)) }
     overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
@@ -143,11 +161,15 @@ extension Replica {
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {
     position = base.position
+    // Only a server of version 1 tells no position.
+    overlay.isOfValues = position == nil
     try receiveState(base.fragments, rootUUID: base.root)
   }
 
   /// A set that was made here: what it touches is covered, and what it does is visible.
-  private func redo(_ set: ChangeSet, number: Int, basis: ScopePosition?) {
+  private func redo(
+    _ set: ChangeSet, number: Int, basis: ScopePosition?, counters: [PropertyKey: JSONValue] = [:]
+  ) {
     // What observers have written while the log was read becomes a set of its own: it is visible, but not confirmed.
     scope.sealChanges()
     for fragment in set.fragments where fragment.kind == .change {
@@ -159,11 +181,14 @@ extension Replica {
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
+        let (range, now) = (scope.counterRange(of: entry, in: fragment), content(of: name))
+        let isOfCounter = entry.operations.contains { $0.model == nil }
+        let value =
+          isOfCounter
+          ? counters[name] ?? now.applying(entry.operations, within: range).json : nil
         overlay.add(
-          set: number, key: name,
-          .operations(
-            entry.operations, value: nil, range: scope.counterRange(of: entry, in: fragment)),
-          base: .known(content(of: name)))
+          set: number, key: name, .operations(entry.operations, value: value, range: range),
+          base: .known(now))
       }
     }
     noteAdditions(set.fragments, of: number)

@@ -225,7 +225,10 @@ extension Replica {
     if entry.decision != nil { decidedCount -= 1 }
     keep(
       .decided(
-        .init(number: entry.number, replies: replies, effective: effective, sequence: sequence)))
+        .init(
+          number: entry.number, replies: replies,
+          effective: effective ?? (split == nil ? submitted(entry, replies) : nil),
+          sequence: sequence)))
     noteDecided()
     let fragments = entry.set.fragments
     let isCountRight = replies.count == fragments.count
@@ -259,7 +262,7 @@ extension Replica {
     for fragment in effective ?? [] { note(fragment) }
     if split == nil { noteSentDates(of: fragments, outcomes) }
     // A server that tells no order says of no set what its maker had seen.
-    if sequence != nil || effective != nil {
+    if position != nil, sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
       if exceptions.count < fragments.count {
         ownWrites.accept(entry.set, except: exceptions, at: sequence)
@@ -268,6 +271,31 @@ extension Replica {
     if let handle = entry.handle {
       let causes = replies.indices.map { replies.cause(of: $0) }
       batch.decided.append((handle, outcomes, causes))
+    }
+  }
+
+  /// Returns what a server of version 1 has done where a set says operations, or values that a rule merges: the values
+  /// that it was sent instead, which follow from what was pending and confirmed then. Nil if the record of the set
+  /// says it as well.
+  private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
+    let fragments = entry.set.fragments
+    guard version == 1, !isRestoring, store != nil, replies.count == fragments.count,
+      fragments.contains(where: {
+        $0.kind == .change && !($0.operations.isEmpty && $0.bases.isEmpty)
+      })
+    else { return nil }
+    return zip(fragments, replies).compactMap { fragment, reply in
+      guard reply.error == nil else { return nil }
+      var result = fragment
+      for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        if fragment.kind == .change, let value = overlay.submitted(set: entry.number, key: name) {
+          result.properties[key] = value
+        }
+      }
+      result.operations = [:]
+      for (key, value) in reply.modifications ?? [:] { result.properties[key] = value }
+      return result
     }
   }
 
