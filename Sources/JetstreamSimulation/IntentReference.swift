@@ -129,8 +129,8 @@ struct IntentReference {
       }
     case .counter where countersAddUp: sums[key] = nil
     case .merged: values[key] = nil
-    case .plain, .counter: values[key] = value == known ? nil : value
-    case .reference:
+    case .plain, .counter, .reference:
+      // A weak reference to the root is a plain value here, and names it too.
       values[key] = value == known ? nil : value.text.map { .string(name($0)) } ?? value
     }
   }
