@@ -79,13 +79,18 @@ extension PlainJSON: CustomStringConvertible {
   }
 }
 
-/// Returns a Boolean value that indicates whether `word` occurs in `bytes`: a cheap look before a frame is read.
-func occurs(_ word: [UInt8], in bytes: [UInt8]) -> Bool {
-  guard word.count <= bytes.count else { return false }
-  // What all words begin with, a quotation mark, occurs more often than what follows.
-  let second = word[1]
-  for at in 0...bytes.count - word.count where bytes[at + 1] == second {
-    if bytes[at..<at + word.count].elementsEqual(word) { return true }
+/// Returns a Boolean value that indicates whether one of `words`, which all begin with a quotation mark and an S, occurs
+/// in `bytes`: a cheap look before a frame is read.
+func occurs(anyOf words: [[UInt8]], in bytes: [UInt8]) -> Bool {
+  var at = 1
+  while at < bytes.count {
+    // An S is rarer than a quotation mark.
+    if bytes[at] == UInt8(ascii: "S"), bytes[at - 1] == UInt8(ascii: "\""),
+      words.contains(where: { bytes[(at - 1)...].starts(with: $0) })
+    {
+      return true
+    }
+    at += 1
   }
   return false
 }

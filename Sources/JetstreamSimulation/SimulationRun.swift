@@ -223,7 +223,7 @@ final class SimulationRun {
 
   /// Returns the messages of a frame if one of `words` occurs in it; most frames are not worth reading.
   private func messages(in frame: [UInt8], thatName words: [[UInt8]]) -> [PlainJSON]? {
-    words.contains { occurs($0, in: frame) } ? PlainJSON(frame)?.messages : nil
+    occurs(anyOf: words, in: frame) ? PlainJSON(frame)?.messages : nil
   }
 
   /// The types of the messages that are worth reading, as they are written.
