@@ -65,11 +65,13 @@ extension ModelObject {
     var operations = operations
     var events = StructureEvents()
     let (inserted, removed) = operations.net
+    // They may lead back to where it began, as with a model that comes and goes in one frame, or whose insertion and
+    // removal are undone together: no observer of the value has anything to show.
+    var leadsBack = false
     if operations.count > 1, inserted.isEmpty, removed.isEmpty {
-      // They may lead back to where it began, as with a model that comes and goes in one frame, or whose insertion
-      // and removal are undone together: no observer has anything to show.
       let now = list(of: property)
-      if operations.undone(on: now).isSame(as: now) { return }
+      leadsBack = operations.undone(on: now).isSame(as: now)
+      if leadsBack, record.scope?.isWritingRemotely == true { return }
     }
     // Insertions first: a model that only changes its place in the tree is not detached meanwhile.
     var refused: [(model: ModelObject, error: ScopeError)] = []
@@ -83,7 +85,7 @@ extension ModelObject {
     }
     for child in removed { Structure.unlink(child, from: record, index: index, &events) }
     Structure.settle(&events, of: record.scope)
-    if !operations.isEmpty {
+    if !operations.isEmpty, !leadsBack {
       if let base, record.needsBase(index) {
         record.keepBase(index, .list(base))
       } else {
@@ -97,7 +99,7 @@ extension ModelObject {
     record.fire {
       for (_, error) in refused { record.scope?.refuse(error) }
       if operations.isEmpty { return }
-      record.observers?.bridge?.didChange(index)
+      if !leadsBack { record.observers?.bridge?.didChange(index) }
       if let change { record.observers?.propertyChange?.fire(change) }
       if let signal = record.observers?.collectionChange, signal.hasListeners {
         for operation in operations { signal.fire(CollectionChange(property.name, operation)) }

