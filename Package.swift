@@ -73,14 +73,15 @@ let package = Package(
       name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       path: "Samples/Shapes", resources: [.embedInCode("Page")], swiftSettings: settings),
     .testTarget(
-      name: "ShapesTests", dependencies: ["Jetstream", "JetstreamWebSocket", "shapes"],
+      name: "ShapesTests", dependencies: ["Jetstream", "JetstreamWebSocket", "Pacing", "shapes"],
       swiftSettings: settings),
     .executableTarget(
       name: "catalogue", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Catalogue",
       swiftSettings: settings),
-    .testTarget(name: "CatalogueTests", dependencies: ["catalogue"], swiftSettings: settings),
     .testTarget(
-      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket"],
+      name: "CatalogueTests", dependencies: ["Pacing", "catalogue"], swiftSettings: settings),
+    .testTarget(
+      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket", "Pacing"],
       swiftSettings: settings),
     .testTarget(
       name: "JetstreamServerTests",

@@ -4,7 +4,8 @@ import Testing
 /// A server and three clients with logs that are killed at random moments: `JETSTREAM_KILLS` times, a few
 /// and with an excerpt of the data unless given. `JETSTREAM_KILL_SEED` repeats the choices.
 @Suite(
-  "Processes with logs that are killed while they edit", .serialized, .timeLimit(.minutes(15)),
+  "Processes with logs that are killed while they edit", .live, .serialized,
+  .timeLimit(.minutes(15)),
   .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
 struct KillTests {
   private static let environment = ProcessInfo.processInfo.environment

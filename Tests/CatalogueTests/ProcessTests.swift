@@ -3,7 +3,7 @@ import Jetstream
 import Testing
 
 @Suite(
-  "A real catalogue in three processes", .serialized, .timeLimit(.minutes(5)),
+  "A real catalogue in three processes", .live, .serialized, .timeLimit(.minutes(5)),
   .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
 struct ProcessTests {
   @Test("The server and two clients end equal after 1,000 edits each")

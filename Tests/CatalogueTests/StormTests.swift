@@ -5,7 +5,7 @@ import Testing
 /// Real processes, real sockets, real files, and no mercy. `JETSTREAM_STORM_SECONDS` says how long, a few
 /// rounds with an excerpt of the data unless given; `JETSTREAM_STORM_SEED` repeats what was done to whom.
 @Suite(
-  "Eight clients and a server that are killed again and again", .serialized,
+  "Eight clients and a server that are killed again and again", .live, .serialized,
   .timeLimit(.minutes(10)),
   .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
 struct StormTests {

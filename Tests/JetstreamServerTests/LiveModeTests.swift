@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Sync modes over real sockets")
+@Suite("Sync modes over real sockets", .live)
 @MainActor
 struct LiveModeTests {
   private final class App {

@@ -2,7 +2,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("A server and clients over real sockets")
+@Suite("A server and clients over real sockets", .live)
 @MainActor
 struct LiveSyncTests {
   @Test("An edit in one client fires an observer in another")

@@ -41,7 +41,7 @@ struct QueueTransport: Transport {
   }
 }
 
-@Suite("Transports")
+@Suite("Transports", .live)
 @MainActor
 struct TransportTests {
   /// A server's engine that serves queues.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite struct EchoTests {
+@Suite(.live) struct EchoTests {
   @Test func everySizeComesBack() async throws {
     var generator = SeededGenerator()
     let seed = generator.seed

@@ -2,7 +2,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite struct LifetimeTests {
+@Suite(.live) struct LifetimeTests {
   /// A handler that reports how each connection ended.
   private func reporting() -> (Reports<WebSocketError?>, WebSocketListener.ConnectionHandler) {
     let errors = Reports(of: WebSocketError?.self)

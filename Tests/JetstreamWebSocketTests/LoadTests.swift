@@ -10,7 +10,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.serialized) struct LoadTests {
+@Suite(.live, .serialized) struct LoadTests {
   @Test func manyConnectionsEchoAtOnce() async throws {
     // Both ends live in this process, which may have to ask for that many descriptors.
     var limit = rlimit()

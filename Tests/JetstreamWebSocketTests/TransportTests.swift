@@ -10,7 +10,7 @@ private final class Listener: TransportHandler {
   func drained() {}
 }
 
-@Suite struct TransportTests {
+@Suite(.live) struct TransportTests {
   private func pair(
     _ closed: Reports<Bool>
   ) async throws -> (transport: SocketTransport, peer: RawSocket) {

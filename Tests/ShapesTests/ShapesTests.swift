@@ -9,7 +9,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@Suite("The program", .timeLimit(.minutes(1)))
+@Suite("The program", .live, .timeLimit(.minutes(1)))
 @MainActor
 struct ShapesTests {
   @Test("--help names the options")

@@ -1,7 +1,7 @@
 import Pacing
 import Testing
 
-/// Lets the suites that compute run one test at a time, in all targets together.
+/// Lets the suites that compute run one or two tests at a time, in all targets together.
 ///
 /// All tests of a run share a few threads, and each that only computes holds one of them to its end.
 /// Hundreds of these, started at once, would leave those that talk over real sockets beside them
