@@ -261,8 +261,8 @@ extension Replica {
     }
     for fragment in effective ?? [] { note(fragment) }
     if split == nil { noteSentDates(of: fragments, outcomes) }
-    // A server that tells no order says of no set what its maker had seen.
-    if position != nil, sequence != nil || effective != nil {
+    // A server that tells no order, and so no position with its state, says of no set what its maker had seen.
+    if position != nil || !hasBase, sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
       if exceptions.count < fragments.count {
         ownWrites.accept(entry.set, except: exceptions, at: sequence)
