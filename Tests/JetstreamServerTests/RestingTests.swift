@@ -3,6 +3,10 @@ import Jetstream
 import JetstreamServer
 import Testing
 
+private final class Desk: ModelObject {
+  @Property(.local) var held: Shape?
+}
+
 /// What observers are told and what the engines keep once nothing happens any more.
 @Suite("At rest", .paced)
 struct RestingTests {
@@ -57,6 +61,30 @@ struct RestingTests {
     world.settle()
     world.pass(21)
     #expect(world.server.departedCount(of: world.scope) == 0)
+  }
+
+  @Test("A server keeps nothing of a model that a call of modify has inserted and taken back")
+  func takenBack() {
+    let world = InMemoryWorld()
+    world.addClient().join()
+    world.settle()
+    try? world.scope.modify {
+      world.canvas.shapes.append(Shape())
+      throw CancellationError()
+    }
+    world.pass(21)
+    #expect(world.canvas.shapes.isEmpty && world.server.departedCount(of: world.scope) == 0)
+  }
+
+  @Test("A scope keeps nothing of models that only local properties have held")
+  func localHolder() {
+    let desk = Desk()
+    let scope = Scope(name: "Desk", root: desk, ticker: .manual())
+    scope.flush()
+    desk.held = Shape()
+    desk.held = nil
+    scope.ticker.advance(by: .seconds(1))
+    #expect(scope.restingTables.filter { $0.value > 0 } == [:])
   }
 
   @Test("A server forgets a removed model when its only client has taken in a later full state")

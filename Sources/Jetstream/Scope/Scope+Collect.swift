@@ -138,7 +138,7 @@ extension Scope {
       if !remembered.isEmpty { remembered = [:] }
       othersWrote = false
     }
-    guard hasCollectedChanges || !unshared.isEmpty else { return nil }
+    guard hasCollectedChanges || !unshared.isEmpty || !loosened.isEmpty else { return nil }
     var fragments: [SyncFragment] = []
     var undo: [SyncFragment] = []
     let withValues = withValues || onSealedChanges.hasListeners

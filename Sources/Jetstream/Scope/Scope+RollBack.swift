@@ -2,6 +2,9 @@ import Foundation
 
 /// Taking back what a call of `modify` has changed.
 extension Scope {
+  /// Whether a call of `modify` that has thrown is being taken back.
+  package var isRollingBack: Bool { modification?.isRollingBack == true }
+
   /// The values that properties had when what is collected began, of this replica's own changes.
   func savedValues() -> [SavedValue] {
     var result: [SavedValue] = []

@@ -13,7 +13,10 @@ extension Scope {
   /// A model of the scope has lost a parent.
   @inline(__always)
   func loosen(_ record: ModelRecord) {
-    if hasLocalReferences { loosened.append(record) }
+    guard hasLocalReferences else { return }
+    loosened.append(record)
+    // Nothing else may change for long.
+    if applying == 0, modification == nil { startCollecting() }
   }
 
   /// Finds the models that others have known, and that only local properties hold by now: towards
