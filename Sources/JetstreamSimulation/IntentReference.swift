@@ -150,6 +150,13 @@ struct IntentReference {
     sums = sums.filter { reachable.contains($0.key.uuid) }
   }
 
+  /// Nothing is known of models any more.
+  mutating func forget(_ models: Set<String>) {
+    values = values.filter { !models.contains($0.key.uuid) }
+    members = members.filter { !models.contains($0.key.uuid) }
+    sums = sums.filter { !models.contains($0.key.uuid) }
+  }
+
   private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
     members[key, default: [:]][element] = true
     // Of a set that is accepted again, others may have moved the model meanwhile.

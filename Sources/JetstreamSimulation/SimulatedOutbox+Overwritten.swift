@@ -45,7 +45,8 @@ extension SimulatedOutbox {
           // The last write is the one of the last set, in whatever order the client has learned of the decisions.
           let key = key(intent.uuid, property)
           if let last = writes[key], last.set.place > set.place { continue }
-          writes[key] = Write(set: set, uuid: intent.uuid, value: value, place: place)
+          let named = value.text == ownRoot ? .string(root) : value
+          writes[key] = Write(set: set, uuid: intent.uuid, value: named, place: place)
         }
       }
     }

@@ -251,6 +251,11 @@ final class SimulationRun {
   private func acceptOwn(_ set: SubmittedSet) {
     serverHasEdited = true
     for intent in set.intents {
+      // What was changed of a model right before it was taken out is in no set, and is there if a client brings the
+      // model back.
+      for element in intent.removed {
+        intents.forget(observer.stream.reachable(from: element, kinds(of:)))
+      }
       intents.accept(
         intent, sent: intent.values, bases: [:], of: set, name: { $0 }, kinds(of: intent.className))
     }

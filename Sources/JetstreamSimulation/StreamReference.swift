@@ -47,8 +47,15 @@ struct StreamReference {
 
   /// The models that the root reaches.
   func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
-    var found: Set<String> = [root]
-    var open = [root]
+    reachable(from: root, kinds)
+  }
+
+  /// A model, and those that it reaches.
+  func reachable(
+    from model: String, _ kinds: (String) -> [String: PropertyKind]
+  ) -> Set<String> {
+    var found: Set<String> = [model]
+    var open = [model]
     var holders: [String: [String]] = [:]
     while let uuid = open.popLast() {
       guard let model = models[uuid] else { continue }

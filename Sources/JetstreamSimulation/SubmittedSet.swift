@@ -22,6 +22,11 @@ final class SubmittedSet: CustomStringConvertible {
       Set(operations.values.flatMap { $0.elements.compactMap(\.element) })
     }
 
+    /// The models that are taken out of collections.
+    var removed: [String] {
+      operations.values.flatMap { $0.elements.compactMap { $0["remove"]?.text } }
+    }
+
     /// The models that one property's steps are about.
     func elements(of property: String) -> Set<String> {
       Set((operations[property]?.elements ?? []).compactMap(\.element))
