@@ -11,7 +11,7 @@ import Testing
 /// seeds are run besides the fixed ones; half of them are new each time, and printed.
 /// `JETSTREAM_FOREST_SEED` names the ones to run instead of all others, with commas between them, and
 /// `JETSTREAM_FOREST_HISTORY` says how many steps before a failure are told.
-@Suite(.serialized, .paced) struct ForestAcceptanceTests {
+@Suite(.serialized, .paced(counting: Plant.self)) struct ForestAcceptanceTests {
   /// Seeds that once found something stay.
   static let fixedSeeds: [UInt64] =
     Array(1...4) + [

@@ -5,7 +5,7 @@ import Testing
 @testable import Jetstream
 
 /// What the random changes of the forest have found, each as short as it gets.
-@Suite(.paced) struct ForestFindingTests {
+@Suite(.paced(counting: Plant.self)) struct ForestFindingTests {
   @Test("J020: an observer of refusals may change the collection that has refused")
   func changeInRefusal() {
     let (root, kept, other) = (Plant(), Plant(), Plant())

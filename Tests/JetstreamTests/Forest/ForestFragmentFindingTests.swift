@@ -6,7 +6,7 @@ import Testing
 
 /// What the random changes of the forest have found about change sets and fragments, each as short as it
 /// gets.
-@Suite(.paced) struct ForestFragmentFindingTests {
+@Suite(.paced(counting: Plant.self)) struct ForestFragmentFindingTests {
   private func change(of model: Plant, _ properties: JSONObject) -> SyncFragment {
     SyncFragment(.change, uuid: model.uuid, className: "Plant", properties: properties)
   }

@@ -5,7 +5,7 @@ import Testing
 
 /// What the random changes of the forest have found about taking change sets back, each as short as it
 /// gets.
-@Suite(.paced) struct ForestUndoFindingTests {
+@Suite(.paced(counting: Plant.self)) struct ForestUndoFindingTests {
   let root = Plant()
   let scope: Scope
   let replica = Scope(

@@ -4,7 +4,7 @@ import Testing
 @testable import Jetstream
 
 /// What random calls of `modify` have found, each by itself.
-@Suite(.paced) struct ModifyFindingTests {
+@Suite(.paced(counting: Plant.self)) struct ModifyFindingTests {
   private let root = Twig()
   private let scope: Scope
 

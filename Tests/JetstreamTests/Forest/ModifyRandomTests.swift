@@ -7,7 +7,7 @@ import Testing
 ///
 /// `JETSTREAM_MODIFY_SEEDS` says how many seeds are run besides the fixed ones, and
 /// `JETSTREAM_MODIFY_SEED` names one to run instead.
-@Suite(.paced) struct ModifyRandomTests {
+@Suite(.paced(counting: Plant.self)) struct ModifyRandomTests {
   static var seeds: [UInt64] {
     let environment = ProcessInfo.processInfo.environment
     if let seed = environment["JETSTREAM_MODIFY_SEED"].flatMap(UInt64.init) { return [seed] }

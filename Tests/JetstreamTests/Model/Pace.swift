@@ -8,23 +8,28 @@ import Testing
 /// waiting for a thread until their connections time out.
 struct PacedTrait: SuiteTrait, TestTrait, TestScoping {
   let isRecursive = true
+  /// What tests share of which only one may run; nil if nothing.
+  var lane: String?
 
   @concurrent func provideScope(
     for test: Test, testCase: Test.Case?,
     performing function: @Sendable @concurrent () async throws -> Void
   ) async throws {
     guard testCase != nil else { return try await function() }
-    await Pace.shared.enter()
+    await Pace.shared.enter(lane)
     do {
       try await function()
     } catch {
-      await Pace.shared.leave()
+      await Pace.shared.leave(lane)
       throw error
     }
-    await Pace.shared.leave()
+    await Pace.shared.leave(lane)
   }
 }
 
 extension Trait where Self == PacedTrait {
   static var paced: PacedTrait { PacedTrait() }
+
+  /// The same for tests of which no two may run at once, since they count the instances of a class.
+  static func paced(counting class: Any.Type) -> PacedTrait { PacedTrait(lane: "\(`class`)") }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Jetstream
 
-@Suite("Digests of scopes", .paced)
+@Suite("Digests of scopes", .paced(counting: Plant.self))
 struct ScopeDigestTests {
   private let ticker = Ticker.manual()
 
