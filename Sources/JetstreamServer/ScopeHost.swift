@@ -148,7 +148,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   /// A submission has its number before it is applied; the server's own changes get theirs after.
   func modelLeft(_ model: ModelObject) {
-    // What a call of `modify` has added and takes back, no session has known.
+    // Sessions never knew a model that a call of `modify` has added and takes back.
     if scope.isRollingBack, !revived.contains(model.uuid) { return }
     departed[model.uuid] = (model, scope.isWritingRemotely ? sequence : sequence + 1)
     if unknown == .keep { leaving.insert(model.uuid) }

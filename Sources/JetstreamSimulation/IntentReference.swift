@@ -145,16 +145,16 @@ struct IntentReference {
   ///
   /// - Parameter reachable: the models that the root reaches now.
   mutating func forgetAll(but reachable: Set<String>) {
-    values = values.filter { reachable.contains($0.key.uuid) }
-    members = members.filter { reachable.contains($0.key.uuid) }
-    sums = sums.filter { reachable.contains($0.key.uuid) }
+    keep { reachable.contains($0) }
   }
 
-  /// Nothing is known of models any more.
-  mutating func forget(_ models: Set<String>) {
-    values = values.filter { !models.contains($0.key.uuid) }
-    members = members.filter { !models.contains($0.key.uuid) }
-    sums = sums.filter { !models.contains($0.key.uuid) }
+  /// Forgets what was accepted of some models.
+  mutating func forget(_ models: Set<String>) { keep { !models.contains($0) } }
+
+  private mutating func keep(_ isKept: (String) -> Bool) {
+    values = values.filter { isKept($0.key.uuid) }
+    members = members.filter { isKept($0.key.uuid) }
+    sums = sums.filter { isKept($0.key.uuid) }
   }
 
   private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {

@@ -11,9 +11,9 @@ final class NotificationWatch: MembershipObserver {
   /// What was told of one model.
   private final class Told {
     weak var model: ModelObject?
-    /// What the immediate observers know of each property of the schema.
+    /// The value of each property of the schema that immediate observers know.
     var now: [JSONValue]
-    /// What the coalesced observers know.
+    /// The value of each that coalesced observers know.
     var ticked: [JSONValue]
     /// The places of properties that were written since the coalesced observers were called.
     var written: Set<Int> = []

@@ -140,7 +140,7 @@ extension SimulationRun {
     accept(
       set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),
-      // What else a set does is done as it was submitted.
+      // The server may do a part of the steps; it does values and additions as they were submitted.
       set.hasSteps ? effective.map { PlainJSON($0) } : [])
   }
 

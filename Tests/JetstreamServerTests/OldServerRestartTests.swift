@@ -134,4 +134,16 @@ struct OldServerRestartTests {
     #expect(board.palette == ["a": 1, "b": 2] && mine.palette == board.palette)
     #expect(try peer.restarted(root: Board()) == peer.client.scope.canonicalJSON)
   }
+
+  @Test(
+    "A snapshot whose counters cannot be read says which field is wrong",
+    arguments: ["3", "[3]", #"[{"model":"a2b0c3d4-0000-4000-8000-000000000001","name":"likes"}]"#])
+  func wrongCounters(counters: String) throws {
+    let set = ChangeSet(fragments: [], undo: [])
+    let entry = ReplicaHistory.Undecided(number: 1, set: set, basis: nil)
+    #expect(try ReplicaHistory.Undecided(json: entry.json) == entry)
+    let text = "\(entry.json)".dropLast() + #","counters":\#(counters)}"#
+    let json = try JSONValue(parsing: String(text))
+    #expect(throws: FragmentError.self) { try ReplicaHistory.Undecided(json: json) }
+  }
 }

@@ -65,13 +65,16 @@ extension ModelObject {
     var operations = operations
     var events = StructureEvents()
     let (inserted, removed) = operations.net
-    // They may lead back to where it began, as with a model that comes and goes in one frame, or whose insertion and
-    // removal are undone together: no observer of the value has anything to show.
-    var leadsBack = false
     if operations.count > 1, inserted.isEmpty, removed.isEmpty {
       let now = list(of: property)
-      leadsBack = operations.undone(on: now).isSame(as: now)
-      if leadsBack, record.scope?.isWritingRemotely == true { return }
+      if operations.undone(on: now).isSame(as: now) {
+        // The steps lead back to where they began, as with a model that comes and goes in one frame, or whose
+        // insertion and removal are undone together: observers of the value have nothing to show.
+        if record.scope?.isWritingRemotely != true {
+          record.fire { tell(operations, of: property) }
+        }
+        return
+      }
     }
     // Insertions first: a model that only changes its place in the tree is not detached meanwhile.
     var refused: [(model: ModelObject, error: ScopeError)] = []
@@ -85,7 +88,7 @@ extension ModelObject {
     }
     for child in removed { Structure.unlink(child, from: record, index: index, &events) }
     Structure.settle(&events, of: record.scope)
-    if !operations.isEmpty, !leadsBack {
+    if !operations.isEmpty {
       if let base, record.needsBase(index) {
         record.keepBase(index, .list(base))
       } else {
@@ -99,13 +102,17 @@ extension ModelObject {
     record.fire {
       for (_, error) in refused { record.scope?.refuse(error) }
       if operations.isEmpty { return }
-      if !leadsBack { record.observers?.bridge?.didChange(index) }
+      record.observers?.bridge?.didChange(index)
       if let change { record.observers?.propertyChange?.fire(change) }
-      if let signal = record.observers?.collectionChange, signal.hasListeners {
-        for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
-      }
+      tell(operations, of: property)
       events.fire()
     }
+  }
+
+  /// Tells observers of single steps.
+  private final func tell(_ operations: [ListOperation], of property: ModelSchema.Property) {
+    guard let signal = record?.observers?.collectionChange, signal.hasListeners else { return }
+    for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
   }
 
   /// What observers of the property are told; nil if there are none.

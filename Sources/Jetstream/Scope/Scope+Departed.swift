@@ -124,7 +124,7 @@ extension FragmentWriter {
   /// What others have put below models that have left, or where a change of this replica hides it, is
   /// theirs until that is told.
   mutating func keepBeside() {
-    if beside.isEmpty || scope.modification?.isRollingBack == true { return }
+    if beside.isEmpty || scope.isRollingBack { return }
     var open = beside
     beside = []
     while let uuid = open.popLast() {

@@ -2,7 +2,7 @@ import Foundation
 
 /// Taking back what a call of `modify` has changed.
 extension Scope {
-  /// Whether a call of `modify` that has thrown is being taken back.
+  /// True while the scope takes back a call of `modify` that has thrown.
   package var isRollingBack: Bool { modification?.isRollingBack == true }
 
   /// The values that properties had when what is collected began, of this replica's own changes.
@@ -100,7 +100,7 @@ extension Scope {
   /// Gives properties the values that they had, without collecting it. What observers have written since
   /// stays visible.
   private func restore(_ values: [SavedValue]) {
-    let isWithin = modification?.isRollingBack == true
+    let isWithin = isRollingBack
     modification?.isRollingBack = true
     applying += 1
     if isPlaceTaken {

@@ -15,7 +15,7 @@ extension Scope {
   func loosen(_ record: ModelRecord) {
     guard hasLocalReferences else { return }
     loosened.append(record)
-    // Nothing else may change for long.
+    // The next tick looks at it, also if the app changes nothing else.
     if applying == 0, modification == nil { startCollecting() }
   }
 

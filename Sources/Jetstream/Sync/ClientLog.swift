@@ -215,10 +215,13 @@ extension ReplicaHistory.Undecided {
       try ScopePosition(json: json)
     }
     self.init(number: number, set: try ChangeSet(json: json), basis: basis)
-    guard case .array(let elements)? = object["counters"] else { return }
-    for case .object(let element) in elements {
+    guard let list = object["counters"] else { return }
+    guard case .array(let elements) = list else { throw .missing(field: "counters") }
+    for element in elements {
+      guard case .object(let element) = element else { throw .missing(field: "counters") }
       guard let name = try element.optionalString("name") else { throw .missing(field: "name") }
-      counters[PropertyKey(uuid: try element.uuid("model"), name: name)] = element["value"]
+      guard let value = element["value"] else { throw .missing(field: "value") }
+      counters[PropertyKey(uuid: try element.uuid("model"), name: name)] = value
     }
   }
 

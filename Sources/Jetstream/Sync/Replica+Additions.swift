@@ -26,7 +26,7 @@ extension Replica {
     for fragment in fragments where fragment.kind == .add {
       additions[fragment.uuid] = Addition(
         set: number, properties: fragment.properties, bases: fragment.bases)
-      // What earlier sets have written to a model is not what shows any more once it is put back.
+      // The addition hides what earlier pending sets have written to the model.
       for (key, _) in fragment.bases {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         if overlay.covers(name) { coverIfAdded(name) }

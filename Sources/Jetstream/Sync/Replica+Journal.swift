@@ -170,7 +170,7 @@ extension Replica {
   private func redo(
     _ set: ChangeSet, number: Int, basis: ScopePosition?, counters: [PropertyKey: JSONValue] = [:]
   ) {
-    // What observers have written while the log was read becomes a set of its own: it is visible, but not confirmed.
+    // Observers may write while the log is read. That becomes a set of its own: it is visible, but not confirmed.
     scope.sealChanges()
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {

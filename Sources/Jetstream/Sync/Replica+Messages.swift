@@ -143,7 +143,7 @@ extension Replica {
     let report = try scope.applyFullState(
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
-    // What has come back with the state has its values; what pending change sets have added below that has not.
+    // Models of the state have its values by now. Models that only pending change sets add below them have not.
     for fragment in visible { revived[fragment.uuid] = nil }
     noteSeen(visible)
     updateBuried(visible)

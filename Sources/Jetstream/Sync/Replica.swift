@@ -349,7 +349,7 @@ extension Replica: MembershipObserver {
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
     // One that is back because a call of `modify` has thrown is as it was.
-    guard let values, scope.modification?.isRollingBack != true else { return }
+    guard let values, !scope.isRollingBack else { return }
     if scope.isWritingRemotely {
       revived[model.uuid] = values
     } else {

@@ -62,7 +62,7 @@ package struct ReplicaHistory: Sendable, Hashable {
     package var set: ChangeSet
     /// The part of the server's order that was taken in when the change set was made.
     package var basis: ScopePosition?
-    /// What the counters were after it, for a server of version 1.
+    /// The values of counters right after the change set; only towards a server of version 1.
     package var counters: [PropertyKey: JSONValue] = [:]
   }
 

@@ -30,6 +30,6 @@ struct PacedTrait: SuiteTrait, TestTrait, TestScoping {
 extension Trait where Self == PacedTrait {
   static var paced: PacedTrait { PacedTrait() }
 
-  /// The same for tests of which no two may run at once, since they count the instances of a class.
+  /// The same for tests of which no two may run at once: some count the instances of a class that all of them make.
   static func paced(counting class: Any.Type) -> PacedTrait { PacedTrait(lane: "\(`class`)") }
 }
