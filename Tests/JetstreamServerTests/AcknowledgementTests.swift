@@ -43,7 +43,7 @@ struct AcknowledgementTests {
     #expect(server.takeSent().isEmpty)
   }
 
-  @Test("What waits for a paused scope is not acknowledged")
+  @Test("What waits for a paused scope is acknowledged as soon as the scope is resumed")
   func paused() {
     let server = client(after: .init(messages: 2))
     server.receive(server.sync(3, ["name": "3"]))
@@ -53,8 +53,7 @@ struct AcknowledgementTests {
     #expect(server.takeSent().isEmpty && server.canvas.name == "3")
     server.scope.resumeIncoming()
     #expect(server.canvas.name == "7")
-    server.receive(server.sync(8, ["name": "8"]))
-    #expect(server.takeSent() == [.ping(Ping(ack: 8))])
+    #expect(server.takeSent() == [.ping(Ping(ack: 7))])
   }
 
   @Test("A server acknowledges what a client tells, too")

@@ -60,6 +60,7 @@ struct BoundedTableTests {
     #expect((second.root as? Canvas)?.likes == 200, "the other scope goes on")
     #expect(client.canvas.likes == 2)
     client.scope.resumeIncoming()
+    #expect(client.engine.state(of: client.scope)?.isUpToDate == false)
     world.settle()
     #expect(client.canvas.likes == 202 && client.canvas.shapes.count == 1)
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
@@ -68,6 +69,32 @@ struct BoundedTableTests {
     world.canvas.name = "after"
     world.settle()
     #expect(client.canvas.name == "after" && client.scope.conflicts.isEmpty)
+  }
+
+  @Test("A sync during which too much is held asks again, and ends")
+  func pausedSync() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.pausedLimit = .init(messages: 5, bytes: 1 << 20)
+    let world = InMemoryWorld()
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.settle()
+    client.engine.setMode(.manual, of: client.scope, now: world.now)
+    world.pass(1)
+    for _ in 0..<20 {
+      world.canvas.likes += 1
+      world.exchange()
+    }
+    client.scope.pauseIncoming()
+    var results: [Result<Void, SyncError>] = []
+    client.engine.sync(client.scope, now: world.now) { results.append($0) }
+    world.pass(5)
+    #expect(results.isEmpty && client.canvas.likes == 0 && client.engine.heldCount <= 5)
+    client.scope.resumeIncoming()
+    world.pass(5)
+    #expect(client.canvas.likes == 20)
+    #expect(results.count == 1)
+    try results.first?.get()
   }
 
   @Test("A session that ends while too much is held begins the next one as any other")

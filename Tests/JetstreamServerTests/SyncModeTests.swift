@@ -43,7 +43,7 @@ struct SyncModeTests {
     #expect(client.engine.pendingCount == 0 && client.engine.brokenInvariants() == [])
   }
 
-  @Test("Y058: push only: what is changed here goes out, what others change stays there")
+  @Test("Push only: what is changed here goes out, what others change stays there")
   func pushOnly() {
     setMode(.pushOnly)
     world.exchange()
@@ -56,7 +56,9 @@ struct SyncModeTests {
     // Decided, but behind something that is not here.
     #expect(state.pendingCount == 1 && state.decidedCount == 1 && state.unsentCount == 0)
     setMode(.realtime)
+    #expect(!state.isUpToDate, "what others have changed is yet to be asked for")
     world.exchange()
+    #expect(state.isUpToDate)
     #expect(client.canvas.name == "theirs" && client.tokens == [nil])
     expectEqual()
   }
@@ -87,7 +89,7 @@ struct SyncModeTests {
     expectEqual()
   }
 
-  @Test("Y060, Y006: manual: no traffic until a sync, and after it both sides are equal")
+  @Test("Manual: no traffic until a sync, and after it both sides are equal")
   func manual() {
     setMode(.manual)
     world.exchange()
@@ -184,7 +186,7 @@ struct SyncModeTests {
     #expect(client.engine.status == .resting && client.tokens.last == .some(nil))
   }
 
-  @Test("Y059: paused: the connection stays, and nothing moves")
+  @Test("Paused: the connection stays, and nothing moves")
   func paused() {
     setMode(.paused)
     client.canvas.name = "mine"
@@ -200,7 +202,7 @@ struct SyncModeTests {
   }
 
   @Test(
-    "Y062, Y063: back in realtime, the backlog comes once and in order, and nothing came before")
+    "Back in realtime, the backlog comes once and in order, and nothing came before")
   func backlog() {
     var seen: [String?] = []
     client.canvas.observeChangeImmediately(client, \.name) { _, _, new in seen.append(new) }
@@ -239,7 +241,7 @@ struct SyncModeTests {
     expectEqual()
   }
 
-  @Test("Y061: polling: what others change appears with the next round")
+  @Test("Polling: what others change appears with the next round")
   func polling() {
     setMode(.polling(every: .seconds(30)))
     world.exchange()
@@ -299,7 +301,7 @@ struct SyncModeTests {
     expectEqual()
   }
 
-  @Test("K029: who stops waiting leaves what was not sent pending")
+  @Test("Who stops waiting leaves what was not sent pending")
   func cancelled() {
     setMode(.manual)
     world.exchange()

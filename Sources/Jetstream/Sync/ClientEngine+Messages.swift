@@ -234,6 +234,8 @@ extension ClientEngine {
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
+    // A scope that its app has resumed may be what the server waits for.
+    if state == .online { acknowledgeIfDue() }
   }
 
   /// Sends the sets of one scope that wait; see ``Replica/sendWaiting(seen:limit:while:_:)``.

@@ -225,7 +225,6 @@ package final class ClientEngine {
       compareReplicas()
       if state == .online {
         sendWaiting()
-        if state == .online { acknowledgeIfDue() }
       } else {
         reportStates()
       }

@@ -59,7 +59,10 @@ extension Replica {
     forgetHeld()
     for (_, message) in messages { handle(message) }
     finishBatch()
-    if hasDropped { (isTaking, hasMissed) = (false, true) }
+    if hasDropped {
+      (isTaking, hasMissed) = (false, true)
+      round?.isAsked = false
+    }
     onPending?()
   }
 

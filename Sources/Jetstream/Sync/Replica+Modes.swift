@@ -41,6 +41,9 @@ extension Replica {
     return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
   }
 
+  /// Whether the server tells what the mode wants; false while it is yet to begin with that, or to begin again.
+  var isTold: Bool { version == 1 || mode != .realtime || isTaking }
+
   /// Something else is wanted from now on.
   func change(to new: SyncMode) {
     mode = new

@@ -62,7 +62,7 @@ extension Replica {
       unsentCount: pending.count - sentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
       isUpToDate: connection == .online && hasState && held.isEmpty && !dropsHeld
-        && stateStanding == nil && reached >= target,
+        && isTold && stateStanding == nil && reached >= target,
       stall: storageProblem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
