@@ -282,7 +282,7 @@ struct GardenEdits {
       scope.modify {
         change(&self)
         words.append("but not")
-        try? scope.modify {
+        _ = try? scope.modify {
           change(&self)
           throw Refusal()
         }
@@ -290,7 +290,7 @@ struct GardenEdits {
       return words.joined(separator: " and ")
     }
     var before = ""
-    try? scope.modify {
+    _ = try? scope.modify {
       before = app.visible
       change(&self)
       throw Refusal()

@@ -5,7 +5,7 @@ import Testing
   "A catalogue and its log, in one process after the other", .serialized, .timeLimit(.minutes(5)),
   .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
 struct RecordingTests {
-  @Test("J069, C32: edits are restored, opened at any sequence number, and undone to the import")
+  @Test("Edits are restored, opened at any sequence number, and undone to the import")
   func record() async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("catalogue-log-\(UUID().uuidString)")

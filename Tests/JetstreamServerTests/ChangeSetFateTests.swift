@@ -23,9 +23,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     ])
   }
 
-  // MARK: J073, J075
-
-  @Test("J075: the message says what was asked for")
+  @Test("The message says what was asked for")
   func labels() throws {
     scope.modify("plain") { canvas.name = "a" }
     scope.modifyAtomically("all or nothing") { canvas.name = "b" }
@@ -40,10 +38,8 @@ struct ChangeSetFateTests: ScriptedSuite {
       ])
   }
 
-  // MARK: J076-J082
-
   @Test(
-    "J076, J077, J080, J081, D1, D2: each reply leads to its state once, and takes back what it names",
+    "Each reply leads to its state once, and takes back what it names",
     arguments: [
       ([true, true], ChangeSetHandle.State.completed), ([true, false], .partiallyReverted),
       ([false, true], .partiallyReverted), ([false, false], .reverted),
@@ -70,7 +66,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(server.takeSyncs().isEmpty)
   }
 
-  @Test("J078: whoever asks after the end is told at once")
+  @Test("Whoever asks after the end is told at once")
   func afterTheEnd() async throws {
     let (fate, message) = send { canvas.name = "new" }
     reply(to: message, [no])
@@ -88,7 +84,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     }
   }
 
-  @Test("J079: the server's values take the place of one's own, and are not sent back")
+  @Test("The server's values take the place of one's own, and are not sent back")
   func modifications() {
     var seen: [Float] = []
     let token = shape.observeChangeImmediately(server, \.x) { _, _, new in seen.append(new) }
@@ -106,7 +102,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(server.takeSyncs().isEmpty && !scope.hasCollectedChanges)
   }
 
-  @Test("J079: a later set stays in front of the server's value, which shows when it is rejected")
+  @Test("A later set stays in front of the server's value, which shows when it is rejected")
   func modificationsBehind() {
     let (_, first) = send { shape.x = 10 }
     let (_, second) = send { shape.x = 11 }
@@ -117,7 +113,7 @@ struct ChangeSetFateTests: ScriptedSuite {
   }
 
   @Test(
-    "J082: a reply that does not fit takes the whole set back",
+    "A reply that does not fit takes the whole set back",
     arguments: [
       [], [FragmentReply()], [FragmentReply(error: .rejected("all of it"))],
       [FragmentReply(), FragmentReply(), FragmentReply()],
@@ -134,7 +130,7 @@ struct ChangeSetFateTests: ScriptedSuite {
   }
 
   @Test(
-    "J082: so does a reply that cannot be read, or that answers something else",
+    "So does a reply that cannot be read, or that answers something else",
     arguments: [
       #"{"type":"ScopeSyncReply","index":#,"replyTo":2,"fragmentReplies":"ok"}"#,
       #"{"type":"ScopeSyncReply","index":#,"replyTo":2}"#,
@@ -158,9 +154,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(next.handle.state == .completed && server.disconnects == 0)
   }
 
-  // MARK: J083-J087
-
-  @Test("J083: sets come, are decided and leave, and say so")
+  @Test("Sets come, are decided and leave, and say so")
   func queueSignals() {
     var events: [String] = []
     let handles = { (handle: ChangeSetHandle) in handle.set.message ?? "-" }
@@ -179,7 +173,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(pending.count == 1 && pending.handles.first === two)
   }
 
-  @Test("J083: what no call of modify has made is pending as well")
+  @Test("What no call of modify has made is pending as well")
   func collected() {
     canvas.name = "new"
     scope.flush()
@@ -190,7 +184,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(canvas.name == nil)
   }
 
-  @Test("J084, J085, D4: a rejected set does not touch what later ones have set")
+  @Test("A rejected set does not touch what later ones have set")
   func laterSets() {
     let (_, first) = send { shape.x = 2 }
     let (_, second) = send { shape.x = 3 }
@@ -200,7 +194,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(shape.x == 0 && pending.count == 0)
   }
 
-  @Test("J087: a child that was moved is back, the same one, without having been away")
+  @Test("A child that was moved is back, the same one, without having been away")
   func movedChild() {
     let (a, b, child) = (Shape(), Shape(), Shape())
     let (_, made) = send {
@@ -226,7 +220,7 @@ struct ChangeSetFateTests: ScriptedSuite {
   }
 
   @Test(
-    "J087: a child that was removed is back, the same one, with what it holds and what is told later"
+    "A child that was removed is back, the same one, with what it holds and what is told later"
   )
   func removedChild() {
     let child = Shape()
@@ -253,9 +247,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(Array(canvas.shapes) == [shape] && scope.count == 2)
   }
 
-  // MARK: J088
-
-  @Test("J088: what does not meet the constraints is not sent, and is not pending")
+  @Test("What does not meet the constraints is not sent, and is not pending")
   func constraints() {
     let before = scope.canonicalJSON
     var added = 0

@@ -117,9 +117,7 @@ struct ChangeSetSessionTests {
     #expect(fate.handle.state == .reverted && fate.isConsistent && canvas.name == nil)
   }
 
-  // MARK: D8
-
-  @Test("D8: closing abandons what is not decided; it stays visible")
+  @Test("Closing abandons what is not decided; it stays visible")
   func close() {
     server.join()
     let fate = Fate(scope.modify { canvas.name = "a" })
@@ -133,7 +131,7 @@ struct ChangeSetSessionTests {
     #expect(scope.modify { canvas.name = "b" }.state == .completed && pending.count == 0)
   }
 
-  @Test("D8: a scope that is denied abandons what was made meanwhile")
+  @Test("A scope that is denied abandons what was made meanwhile")
   func denied() {
     connectWithoutState()
     let fate = Fate(scope.modify { canvas.name = "a" })
@@ -143,7 +141,7 @@ struct ChangeSetSessionTests {
     #expect(canvas.name == "a")
   }
 
-  @Test("D8: so does a state that does not fit, and a session that is denied")
+  @Test("So does a state that does not fit, and a session that is denied")
   func wrongState() {
     connectWithoutState()
     let fate = Fate(scope.modify { canvas.name = "a" })
@@ -158,7 +156,7 @@ struct ChangeSetSessionTests {
     #expect(other.handle.state == .abandoned && other.isConsistent && pending.count == 0)
   }
 
-  @Test("D8: letting go of the client abandons")
+  @Test("Letting go of the client abandons")
   func released() {
     server.join()
     let fate = Fate(scope.modify { canvas.name = "a" })
@@ -228,7 +226,7 @@ struct ChangeSetSessionTests {
 
 @Suite("Awaiting a change set")
 @MainActor struct ChangeSetAwaitTests {
-  @Test("D8: whoever awaits the end is told")
+  @Test("Whoever awaits the end is told")
   func awaiting() async {
     let server = ScriptedServer()
     server.join()

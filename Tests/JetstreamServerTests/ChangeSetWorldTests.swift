@@ -37,7 +37,7 @@ struct ChangeSetWorldTests {
     }
   }
 
-  @Test("J074: an atomic set of which one fragment is rejected is visible to nobody")
+  @Test("An atomic set of which one fragment is rejected is visible to nobody")
   func atomic() {
     var seen: [Float] = []
     let shape = second.canvas.shapes[0]
@@ -54,7 +54,7 @@ struct ChangeSetWorldTests {
     expectEqual()
   }
 
-  @Test("J081: of another set the rest counts")
+  @Test("Of another set the rest counts")
   func partial() {
     let gone = first.canvas.shapes[1]
     let fate = Fate(first.scope.modify { edit() })
@@ -67,7 +67,7 @@ struct ChangeSetWorldTests {
     expectEqual()
   }
 
-  @Test("J074: an atomic set that is accepted is seen by others as one change")
+  @Test("An atomic set that is accepted is seen by others as one change")
   func accepted() {
     var syncs = 0
     second.scope.onRemoteSync.listen { _ in syncs += 1 }

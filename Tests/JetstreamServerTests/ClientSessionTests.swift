@@ -60,7 +60,7 @@ struct ClientSessionTests {
     #expect(throws: SyncError.self) { try server.fetched.last?.get() }
     server.fetch(other)
     server.engine.close()
-    // D8: nobody waits for ever.
+    // Nobody waits for ever.
     #expect(throws: SyncError.sessionClosed("it was closed here")) {
       try server.fetched.last?.get()
     }

@@ -2,7 +2,7 @@
 import JetstreamServer
 import Testing
 
-@Suite("M3: what does not count is in the ledger")
+@Suite("What does not count is in the ledger")
 struct ConflictTests: ScriptedSuite {
   let server = ScriptedServer()
   let shape = Shape()
@@ -152,7 +152,7 @@ struct ConflictTests: ScriptedSuite {
     #expect(!items.contains { $0.property == "x" })
     // A call within another one that throws takes back its own.
     scope.modify {
-      try? scope.modify {
+      _ = try? scope.modify {
         scope.retry(items)
         throw Unwanted()
       }

@@ -132,8 +132,6 @@ struct InFlightTests {
     #expect(first.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 
-  // MARK: D7
-
   @Test("What an immediate observer edits while others' changes are applied is synced")
   func immediateObservers() {
     let shape = first.canvas.shapes[0]

@@ -10,7 +10,7 @@ struct LiveModeTests {
     var answer = SyncPermission.granted
   }
 
-  @Test("Y006, Y007, K027: two manual scopes move with a sync, one at a time or all at once")
+  @Test("Two manual scopes move with a sync, one at a time or all at once")
   func manual() async throws {
     let (drawing, notes) = (Canvas(), Canvas())
     let server = Server()
@@ -76,7 +76,7 @@ struct LiveModeTests {
     await server.stop()
   }
 
-  @Test("Y058: in push only mode, all is uploaded when the server has decided it")
+  @Test("In push only mode, all is uploaded when the server has decided it")
   func pushOnly() async throws {
     let drawing = Canvas()
     let server = Server()
@@ -97,7 +97,7 @@ struct LiveModeTests {
   }
 
   @Test(
-    "K029: a cancelled task stops waiting; a sync without a server fails", arguments: [false, true])
+    "A cancelled task stops waiting; a sync without a server fails", arguments: [false, true])
   func cancelled(all: Bool) async throws {
     let server = Server()
     server.host(Scope(name: "Canvas", root: Canvas()))

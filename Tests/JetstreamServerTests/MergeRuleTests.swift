@@ -20,7 +20,7 @@ final class Score: ModelObject {
 }
 
 /// What several clients make of one property at the same time.
-@Suite("M3: merge rules of properties")
+@Suite("Merge rules of properties")
 struct MergeRuleTests {
   private let world = InMemoryWorld()
   private let served = Score()
@@ -156,7 +156,7 @@ struct MergeRuleTests {
     cross(
       { $0.best = 5 },
       { score in
-        try? two.scope.modify(procedure: "none") { score.best = 9 }
+        _ = try? two.scope.modify(procedure: "none") { score.best = 9 }
         score.tags = ["kept"]
       })
     #expect(score(two).best == 9)

@@ -5,7 +5,7 @@ import Testing
 
 /// Two write one property and do not know of each other: the first one is told that what it wrote, and the
 /// server took, counts no more.
-@Suite("A030: what somebody else has overwritten unseen is in the ledger")
+@Suite("What somebody else has overwritten unseen is in the ledger")
 struct OverwrittenTests {
   private let world: InMemoryWorld
   private let one: WorldClient

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Incoming messages can be held back")
 struct PauseTests {
-  @Test("J070: two pauses and one resume still hold; the second resume applies in order")
+  @Test("Two pauses and one resume still hold; the second resume applies in order")
   func countedPauses() {
     let world = InMemoryWorld()
     world.canvas.shapes.append(Shape())

@@ -8,7 +8,7 @@ final class Reading: ModelObject {
   @Property var string = "test 1"
 }
 
-/// J086: pending sets that cover each other in every way, decided in every order.
+/// Pending sets that cover each other in every way, decided in every order.
 @Suite("The pending queue", .paced)
 struct PendingQueueTests {
   /// Which properties a set changes. The set's number, from 2 up, is the value.
@@ -70,7 +70,7 @@ struct PendingQueueTests {
       accepted: [false, false, false], end: 1),
   ]
 
-  @Test("J086: the reference cases, decided in every order", arguments: cases)
+  @Test("The reference cases, decided in every order", arguments: cases)
   func referenceCases(_ test: Case) {
     for order in permutations(test.sets.count) {
       let queue = Queue(test.sets)
@@ -80,7 +80,7 @@ struct PendingQueueTests {
     }
   }
 
-  @Test("J086: every reference case with every decision in every order, in one frame or in several")
+  @Test("Every reference case with every decision in every order, in one frame or in several")
   func everything() {
     for sets in Set(Self.cases.map(\.sets)) {
       for order in permutations(sets.count) {
@@ -102,7 +102,7 @@ struct PendingQueueTests {
     }
   }
 
-  @Test("J086: the first of two is rejected: the second shows, and is alone")
+  @Test("The first of two is rejected: the second shows, and is alone")
   func firstRejected() {
     let queue = Queue([.all, .all])
     queue.decide(0, isAccepted: false)

@@ -55,7 +55,7 @@ struct RepairTests {
     }
   }
 
-  @Test("M12: a property that is another in one replica is put right with one message")
+  @Test("A property that is another in one replica is put right with one message")
   func value() {
     let shape = client.canvas.shapes[7]
     damage([change(shape.uuid, "Shape", ["x": 1000])])
@@ -70,7 +70,7 @@ struct RepairTests {
     #expect(repairs.isEmpty && client.repaired.count == 1)
   }
 
-  @Test("M12: models that are missing, too many, or at another place come back into order")
+  @Test("Models that are missing, too many, or at another place come back into order")
   func models() {
     var order = client.canvas.shapes.map(\.uuid)
     order.swapAt(3, 30)
@@ -89,7 +89,7 @@ struct RepairTests {
     #expect(client.scope.model(stranger) == nil && client.repaired.count == 1)
   }
 
-  @Test("M12: observers hear of what is put right as of any change of others")
+  @Test("Observers hear of what is put right as of any change of others")
   func observers() {
     let shape = client.canvas.shapes[7]
     damage([change(shape.uuid, "Shape", ["x": 1000, "y": 8])])
@@ -100,7 +100,7 @@ struct RepairTests {
     token.cancel()
   }
 
-  @Test("M12: while something is pending nothing is compared; what is changed meanwhile is kept")
+  @Test("While something is pending nothing is compared; what is changed meanwhile is kept")
   func pending() {
     let (first, second) = (client.canvas.shapes[7], client.canvas.shapes[8])
     damage([change(first.uuid, "Shape", ["x": 1000])])
@@ -118,7 +118,7 @@ struct RepairTests {
   }
 
   @Test(
-    "M12: what does not help is done twice, then all is fetched again, then nothing more is done")
+    "What does not help is done twice, then all is fetched again, then nothing more is done")
   func vain() {
     // Whatever is put right here is made wrong again at once.
     let shape = client.canvas.shapes[7]
@@ -145,7 +145,7 @@ struct RepairTests {
     token.cancel()
   }
 
-  @Test("M12: who speaks version 1, or has other classes, is not told what it could not compare")
+  @Test("Who speaks version 1, or has other classes, is not told what it could not compare")
   func others() throws {
     let old = RawPeer.joined(world)
     world.advance(by: .seconds(11))
@@ -170,7 +170,7 @@ struct RepairTests {
     }
   }
 
-  @Test("M12: a client cannot make the server trap with what it says of parts")
+  @Test("A client cannot make the server trap with what it says of parts")
   func hostile() {
     let peer = RawPeer(world)
     peer.send(

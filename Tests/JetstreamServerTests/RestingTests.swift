@@ -68,7 +68,7 @@ struct RestingTests {
     let world = InMemoryWorld()
     world.addClient().join()
     world.settle()
-    try? world.scope.modify {
+    _ = try? world.scope.modify {
       world.canvas.shapes.append(Shape())
       throw CancellationError()
     }

@@ -16,7 +16,7 @@ struct RollBackSyncTests: ScriptedSuite {
   func removal(way: Int) throws {
     switch way {
     case 0:
-      try? scope.modify {
+      _ = try? scope.modify {
         canvas.shapes.remove(shape)
         throw Oops()
       }
@@ -29,7 +29,7 @@ struct RollBackSyncTests: ScriptedSuite {
     default:
       scope.modify {
         canvas.name = "kept"
-        try? scope.modify {
+        _ = try? scope.modify {
           canvas.shapes.remove(shape)
           throw Oops()
         }
@@ -47,7 +47,7 @@ struct RollBackSyncTests: ScriptedSuite {
   func removalInNestedCall() {
     scope.modify {
       shape.x = 1
-      try? scope.modify { () throws in canvas.shapes.remove(shape) }
+      _ = try? scope.modify { () throws in canvas.shapes.remove(shape) }
     }
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
     #expect(canvas.shapes == [shape] && shape.x == 0)
@@ -59,7 +59,7 @@ struct RollBackSyncTests: ScriptedSuite {
   func incoming(isNested: Bool) {
     scope.pauseIncoming()
     server.tell(change(shape, ["x": 5, "y": 6]))
-    try? scope.modify {
+    _ = try? scope.modify {
       shape.x = 1
       if isNested {
         scope.modify { scope.resumeIncoming() }
@@ -75,7 +75,7 @@ struct RollBackSyncTests: ScriptedSuite {
 
   @Test("Fragments that are applied while a call goes on are not lost when it is rolled back")
   func applying() {
-    try? scope.modify {
+    _ = try? scope.modify {
       shape.x = 1
       canvas.selected = shape
       scope.apply([change(shape, ["x": 5]), change(canvas, ["selected": .null, "name": "theirs"])])

@@ -25,7 +25,7 @@ struct ScheduleTests {
 
   private var state: SyncState { client.engine.state(of: client.scope)! }
 
-  @Test("K024, K026: what was changed in an hour without permission is sent when there is one")
+  @Test("What was changed in an hour without permission is sent when there is one")
   func denied() {
     client.join()
     world.settle()
@@ -133,7 +133,7 @@ struct ScheduleTests {
     #expect(client.tokens.count == attempts + 1 && client.engine.status == .online)
   }
 
-  @Test("K032: a server that says when to come back is not asked before", arguments: [true, false])
+  @Test("A server that says when to come back is not asked before", arguments: [true, false])
   func retryAfter(hasSession: Bool) throws {
     let busy = WireError(message: "busy", type: "busy", retryAfter: .seconds(30))
     if hasSession {

@@ -7,8 +7,6 @@ import Testing
 
 @Suite("Sessions on the server")
 struct SessionTests {
-  // MARK: J120, J098, D11
-
   @Test("The application sees version and parameters, and its reason for denying arrives")
   func authorization() {
     let world = InMemoryWorld()
@@ -51,8 +49,6 @@ struct SessionTests {
         == ["app-version": "1", "sessiontoken": "q r", "Name": ""])
   }
 
-  // MARK: J121
-
   @Test("A client that says nothing is refused after ten seconds")
   func silence() {
     let world = InMemoryWorld()
@@ -66,8 +62,6 @@ struct SessionTests {
     #expect(peer.close?.reason == WireError.sessionEstablishTimedOut.json.text)
     #expect(world.server.connectionCount == 0)
   }
-
-  // MARK: J122
 
   @Test("A token resumes the session: nothing is sent before the client has spoken")
   func resume() {
@@ -92,8 +86,6 @@ struct SessionTests {
     #expect(stranger.close?.code == 4096)
     #expect(stranger.close?.reason == WireError.sessionTokenUnrecognized.json.text)
   }
-
-  // MARK: J123, D16, D18
 
   @Test("After ten minutes without a word a session is gone with all that it held")
   func expiry() {
@@ -165,8 +157,6 @@ struct SessionTests {
     peer.take()
     #expect(peer.close?.code == 4097 && world.server.sessionCount == 0)
   }
-
-  // MARK: J124
 
   @Test("Names choose scopes, an unknown one is denied with the application's reason")
   func scopes() {

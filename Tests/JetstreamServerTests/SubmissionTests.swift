@@ -27,8 +27,6 @@ struct SubmissionTests {
     .array(uuids.map { .string($0.wireText) })
   }
 
-  // MARK: J125
-
   @Test("The origin is told nothing, each other session one message")
   func broadcast() {
     let peers = (0..<3).map { _ in RawPeer.joined(world) }
@@ -49,8 +47,6 @@ struct SubmissionTests {
     #expect(peer.syncs.count == 1)
     #expect(peer.messages.filter { $0.type == "ScopeState" }.count == 2)
   }
-
-  // MARK: J126, J127
 
   @Test("Operations are not part of this version of the protocol: they are refused")
   func operations() {
@@ -120,8 +116,6 @@ struct SubmissionTests {
     ])
     #expect(replies.allSatisfy { $0.error == nil } && world.canvas.shapes.first?.x == 4)
   }
-
-  // MARK: J128, J129, D19
 
   @Test("Replies and changes come in the order of the requests")
   func order() {

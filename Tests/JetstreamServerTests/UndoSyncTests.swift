@@ -34,7 +34,7 @@ struct UndoSyncTests {
 
   private func labels(_ client: WorldClient) -> [String] { client.canvas.shapes.map(\.label) }
 
-  @Test("Y072: a value that another has written since stays")
+  @Test("A value that another has written since stays")
   func values() {
     first.canvas.shapes[0].x = 1
     first.canvas.shapes[0].y = 1
@@ -49,7 +49,7 @@ struct UndoSyncTests {
     #expect(second.canvas.shapes[0].x == 1 && second.canvas.shapes[0].y == 2)
   }
 
-  @Test("Y074: an insertion is taken back, another's insertions beside it stay")
+  @Test("An insertion is taken back, another's insertions beside it stay")
   func insertions() {
     let shape = Shape()
     shape.label = "mine"
@@ -67,7 +67,7 @@ struct UndoSyncTests {
     #expect(labels(second) == ["0", "mine", "other", "1", "2"])
   }
 
-  @Test("Y074: a removal is taken back next to its neighbours, with the values that it had")
+  @Test("A removal is taken back next to its neighbours, with the values that it had")
   func removals() {
     let gone = first.canvas.shapes[1]
     gone.x = 7
@@ -82,7 +82,7 @@ struct UndoSyncTests {
     #expect(second.canvas.shapes[2].x == 7 && first.canvas.shapes[2] === gone)
   }
 
-  @Test("Y074: a move is taken back although another has moved something else")
+  @Test("A move is taken back although another has moved something else")
   func moves() {
     first.canvas.shapes.move(from: 0, to: 2)
     settle()
@@ -94,7 +94,7 @@ struct UndoSyncTests {
   }
 
   @Test(
-    "Y074: a reference is taken back unless another has set it since", arguments: [false, true])
+    "A reference is taken back unless another has set it since", arguments: [false, true])
   func references(isSetByAnother: Bool) {
     first.canvas.selected = first.canvas.shapes[0]
     settle()
@@ -105,7 +105,7 @@ struct UndoSyncTests {
     #expect(second.canvas.selected?.label == (isSetByAnother ? "1" : nil))
   }
 
-  @Test("M6: whatever three people do and take back, they agree", arguments: 0..<30)
+  @Test("Whatever three people do and take back, they agree", arguments: 0..<30)
   func random(seed: Int) async {
     let world = InMemoryWorld(seed: UInt64(seed))
     let clients = (0..<3).map { _ in world.addClient() }

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("M10: what a server keeps that it does not know", .paced)
+@Suite("What a server keeps that it does not know", .paced)
 struct UnknownSubmissionTests {
   let world: InMemoryWorld
   let peer: RawPeer
@@ -27,7 +27,7 @@ struct UnknownSubmissionTests {
 
   private func text(_ uuid: UUID) -> JSONValue { .string(uuid.uuidString.lowercased()) }
 
-  @Test("M10: unless it is asked to keep, it rejects as ever")
+  @Test("Unless it is asked to keep, it rejects as ever")
   func rejectsByDefault() {
     let world = InMemoryWorld()
     let peer = RawPeer.joined(world)
@@ -46,7 +46,7 @@ struct UnknownSubmissionTests {
     #expect(world.scope.unknownProperties(of: world.canvas).isEmpty)
   }
 
-  @Test("M10: unknown properties are kept, null included, and told to those who come later")
+  @Test("Unknown properties are kept, null included, and told to those who come later")
   func keepsAndRelays() {
     let later = RawPeer.joined(world)
     let properties: JSONObject = ["rotation": 90, "note": .null, "deep": ["a": [1, ["b": 2]]]]
@@ -64,7 +64,7 @@ struct UnknownSubmissionTests {
     #expect(states.first?.first { $0.uuid == shape.uuid }?.properties["note"] == .null)
   }
 
-  @Test("M10: known properties of a model of an unknown class are checked like any others")
+  @Test("Known properties of a model of an unknown class are checked like any others")
   func checksStandIns() {
     let circle = UUID()
     func add(_ properties: JSONObject) -> SyncFragment {
@@ -83,7 +83,7 @@ struct UnknownSubmissionTests {
     #expect(errors(change(world.canvas, ["selected": text(world.canvas.uuid)]))[0] != nil)
   }
 
-  @Test("M10: an unknown model that nothing refers to is rejected, also as a ring")
+  @Test("An unknown model that nothing refers to is rejected, also as a ring")
   func unreferenced() {
     let (a, b) = (UUID(), UUID())
     func group(_ uuid: UUID, _ other: UUID) -> SyncFragment {
@@ -101,7 +101,7 @@ struct UnknownSubmissionTests {
     #expect(errors(change)[0]?.hasPrefix("ModelObject not found") == true)
   }
 
-  @Test("M10: what is too much or too deep is rejected, and the scope stays as it was")
+  @Test("What is too much or too deep is rejected, and the scope stays as it was")
   func hostileSizes() {
     let before = world.scope.canonicalJSON
     let many = JSONObject((0..<300).map { ("key \($0)", JSONValue.double(1)) })
@@ -122,7 +122,7 @@ struct UnknownSubmissionTests {
     #expect(world.scope.canonicalJSON == full)
   }
 
-  @Test("M10: a chain of unknown models as long as it may be is taken without recursion")
+  @Test("A chain of unknown models as long as it may be is taken without recursion")
   func longChain() {
     let uuids = (0..<20_000).map { _ in UUID() }
     var fragments = uuids.indices.map { at in

@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("M10: old and new versions of an app edit together", .serialized, .paced)
+@Suite("Old and new versions of an app edit together", .serialized, .paced)
 struct UnknownSyncTests {
   let world = InMemoryWorld(unknown: .keep)
   let old: WorldClient
@@ -34,7 +34,7 @@ struct UnknownSyncTests {
     #expect(try Self.upgraded(world.scope) == new.scope.canonicalJSON)
   }
 
-  @Test("M10: what an old client moves, removes and changes keeps what it does not know")
+  @Test("What an old client moves, removes and changes keeps what it does not know")
   func edits() throws {
     let (circle, shape, group) = (Circle(), NewShape(), Group())
     circle.radius = 7
@@ -74,7 +74,7 @@ struct UnknownSyncTests {
     #expect(old.canvas.selected.map { old.scope.unknownProperties(of: $0)["radius"] } == 8)
   }
 
-  @Test("M10: a model that an old client removes and brings back later has all it had")
+  @Test("A model that an old client removes and brings back later has all it had")
   func removedForAWhile() throws {
     let circle = Circle()
     circle.radius = 3
@@ -90,7 +90,7 @@ struct UnknownSyncTests {
     #expect(back.radius == 3 && back.uuid == circle.uuid)
   }
 
-  @Test("M10: a model that is removed while an unknown property comes to refer to it stays")
+  @Test("A model that is removed while an unknown property comes to refer to it stays")
   func referredToWhileRemoved() throws {
     let shape = NewShape()
     shape.parts = [NewShape()]
@@ -109,7 +109,7 @@ struct UnknownSyncTests {
     #expect(old.canvas.shapes.first?.x == 9 && old.canvas.shapes.first?.parts.first?.x == 8)
   }
 
-  @Test("M10: two new clients append to a collection that the server does not know")
+  @Test("Two new clients append to a collection that the server does not know")
   func concurrentAppends() throws {
     let second = world.addClient(root: NewCanvas(), models: [Circle.self])
     second.join()
@@ -126,7 +126,7 @@ struct UnknownSyncTests {
   }
 
   @Test(
-    "M10: random edits of both versions, through cuts and reconnects, lose nothing",
+    "Random edits of both versions, through cuts and reconnects, lose nothing",
     arguments: 0..<12)
   func randomEdits(seed: Int) async throws {
     let world = InMemoryWorld(seed: UInt64(seed), unknown: .keep)

@@ -137,7 +137,7 @@ private func full() -> Sheet {
     #expect(sheet.snapshot().makeModel().marking == Marking("x"))
   }
 
-  @Test("R013: a snapshot does not change with its model") func frozen() {
+  @Test("A snapshot does not change with its model") func frozen() {
     let sheet = full()
     sheet.sheets = [full(), full()]
     sheet.cover = sheet.sheets[1]
@@ -158,7 +158,7 @@ private func full() -> Sheet {
     #expect(frozen != sheet.snapshot())
   }
 
-  @Test("R014: a snapshot leads back to its model, and a change there to another snapshot")
+  @Test("A snapshot leads back to its model, and a change there to another snapshot")
   func resolve() async {
     let sheet = full()
     let cover = Poster()

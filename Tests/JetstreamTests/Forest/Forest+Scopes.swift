@@ -53,7 +53,7 @@ extension Forest {
     for watcher in watchers {
       if case .rows(let query) = watcher.kind, query.scope == number { watcher.cancel() }
     }
-    weak var old = scope(number)
+    weak let old = scope(number)
     reference.dissolve(number)
     fixed[number] = makeScope(number, root: nil)
     expect(old == nil, "scope \(number) stays")

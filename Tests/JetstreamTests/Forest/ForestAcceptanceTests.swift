@@ -35,10 +35,10 @@ import Testing
     return fixedSeeds + (0..<UInt64(count - count / 2)).map { 1000 + $0 } + fresh
   }
 
-  @Test("J034, J037, J051: any change of a forest, in any order", arguments: seeds)
+  @Test("Any change of a forest, in any order", arguments: seeds)
   func forest(seed: UInt64) async { await run(seed, modifies: false) }
 
-  @Test("C09, Y029: the same with calls of modify, of which most are taken back", arguments: seeds)
+  @Test("The same with calls of modify, of which most are taken back", arguments: seeds)
   func modifying(seed: UInt64) async { await run(seed, modifies: true) }
 
   private func run(_ seed: UInt64, modifies: Bool) async {

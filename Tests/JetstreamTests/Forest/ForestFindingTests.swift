@@ -6,7 +6,7 @@ import Testing
 
 /// What the random changes of the forest have found, each as short as it gets.
 @Suite(.paced(counting: Plant.self)) struct ForestFindingTests {
-  @Test("J020: an observer of refusals may change the collection that has refused")
+  @Test("An observer of refusals may change the collection that has refused")
   func changeInRefusal() {
     let (root, kept, other) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -23,7 +23,7 @@ import Testing
     withExtendedLifetime(second) {}
   }
 
-  @Test("J020: steps that lead back to where they began are no change of the property")
+  @Test("Steps that lead back to where they began are no change of the property")
   func stepsThatCancelOut() {
     let (plant, child) = (Plant(), Plant())
     var told = 0
@@ -38,7 +38,7 @@ import Testing
     #expect(steps == 2)
   }
 
-  @Test("J037: a swap that moves the owner of one of its properties counts parents right")
+  @Test("A swap that moves the owner of one of its properties counts parents right")
   func swapAcrossScopes() {
     let (root, inner, child) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -52,7 +52,7 @@ import Testing
     inner.right = nil
   }
 
-  @Test("J041: a token keeps nothing of a model that is gone")
+  @Test("A token keeps nothing of a model that is gone")
   func tokenOfGoneModel() {
     weak var gone: Plant?
     let token: ObservationToken
@@ -66,7 +66,7 @@ import Testing
     withExtendedLifetime(token) {}
   }
 
-  @Test("J023: a composite that is changed back and forth within a tick is not missed")
+  @Test("A composite that is changed back and forth within a tick is not missed")
   func changedBackAndForth() {
     let plant = Plant()
     let scope = manualScope(plant)
@@ -85,7 +85,7 @@ import Testing
     #expect(told == ["0 -> 1"] && seen == [0, 1])
   }
 
-  @Test("J023: what an observer of a composite has seen when it was told is not told again")
+  @Test("What an observer of a composite has seen when it was told is not told again")
   func seenWhenTold() {
     let plant = Plant()
     let scope = manualScope(plant)
@@ -100,7 +100,7 @@ import Testing
     #expect(seen == [4])
   }
 
-  @Test("J041: a composite's model that goes while a tick delivers is not called")
+  @Test("A composite's model that goes while a tick delivers is not called")
   func goneWhileDelivering() {
     let read = Plant()
     let scope = manualScope(read)
@@ -119,7 +119,7 @@ import Testing
     withExtendedLifetime((first, second)) {}
   }
 
-  @Test("J026: a tree observer is not told what happened before the model came into its tree")
+  @Test("A tree observer is not told what happened before the model came into its tree")
   func changedBeforeItCame() {
     let (top, late) = (Plant(), Plant())
     let scope = manualScope(top)
@@ -138,7 +138,7 @@ import Testing
     withExtendedLifetime((token, other)) {}
   }
 
-  @Test("R017: a tree in no scope may have two models with one UUID, and is copied as it is")
+  @Test("A tree in no scope may have two models with one UUID, and is copied as it is")
   func twoWithOneUUID() throws {
     let (top, first) = (Plant(), Plant())
     let second = Plant(uuid: first.uuid)

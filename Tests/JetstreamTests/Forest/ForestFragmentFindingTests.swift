@@ -11,7 +11,7 @@ import Testing
     SyncFragment(.change, uuid: model.uuid, className: "Plant", properties: properties)
   }
 
-  @Test("J051: a change is sent of a model that local properties lead to as well")
+  @Test("A change is sent of a model that local properties lead to as well")
   func changeBelowLocal() {
     let (root, local, shared) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -24,7 +24,7 @@ import Testing
     #expect(sets.first?.fragments.first?.properties == ["number": 5])
   }
 
-  @Test("J051: a model is added that local properties lead to as well")
+  @Test("A model is added that local properties lead to as well")
   func additionBelowLocal() {
     let (root, local, shared) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -34,7 +34,7 @@ import Testing
     #expect(sets.flatMap(\.fragments).map(\.uuid) == [shared.uuid, root.uuid])
   }
 
-  @Test("J051: a model that only a local property held for a while is added again")
+  @Test("A model that only a local property held for a while is added again")
   func sharedAgain() {
     let (root, shared, below) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -50,7 +50,7 @@ import Testing
     #expect(Set(added.map(\.uuid)) == [shared.uuid, below.uuid])
   }
 
-  @Test("J051: a model that comes back to a local property alone is added again")
+  @Test("A model that comes back to a local property alone is added again")
   func backInLocal() {
     let (root, inner, shared) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -65,7 +65,7 @@ import Testing
     #expect(added.map(\.uuid) == [shared.uuid])
   }
 
-  @Test("J051: a model that only local properties and itself hold is added like others")
+  @Test("A model that only local properties and itself hold is added like others")
   func localHoldsItself() {
     let (root, inner, local) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -84,7 +84,7 @@ import Testing
     #expect(added.map(\.uuid) == [local.uuid])
   }
 
-  @Test("J051: what was put into a model that was away is added when others bring the model back")
+  @Test("What was put into a model that was away is added when others bring the model back")
   func newBelowReturned() {
     let (root, away, new, below) = (Plant(), Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -100,7 +100,7 @@ import Testing
   }
 
   @Test(
-    "J051: what a local property of a model holds is still new when others bring the model back")
+    "What a local property of a model holds is still new when others bring the model back")
   func localBelowReturned() {
     let (root, away, picked) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -115,7 +115,7 @@ import Testing
     #expect(added.filter { $0.kind == .add }.map(\.uuid) == [picked.uuid])
   }
 
-  @Test("J051: others bring a model back, but not what was taken out of it before it left")
+  @Test("Others bring a model back, but not what was taken out of it before it left")
   func takenOutBeforeReturn() {
     let (root, away, gone) = (Plant(), Plant(), Plant())
     let scope = manualScope(root)
@@ -131,7 +131,7 @@ import Testing
     #expect(scope.count == 2)
   }
 
-  @Test("J051: what others add below a model that only a local property holds is shared with it")
+  @Test("What others add below a model that only a local property holds is shared with it")
   func additionBelowUnshared() throws {
     let (root, picked) = (Plant(), Plant())
     let scope = manualScope(root)
@@ -151,7 +151,7 @@ import Testing
     #expect(Set(added.map(\.uuid)) == [picked.uuid, uuid])
   }
 
-  @Test("J051: models that others add and that only hold each other are let go")
+  @Test("Models that others add and that only hold each other are let go")
   func orphansInACircle() {
     let root = Plant()
     let scope = manualScope(root)
@@ -170,7 +170,7 @@ import Testing
     #expect(Plant.alive.load(ordering: .relaxed) == before)
   }
 
-  @Test("J037: a model whose collection is being changed may leave its scope, and be told of")
+  @Test("A model whose collection is being changed may leave its scope, and be told of")
   func leavesWhileChanged() {
     let (root, owner, first, second) = (Plant(), Plant(), Plant(), Plant())
     let scope = manualScope(root)

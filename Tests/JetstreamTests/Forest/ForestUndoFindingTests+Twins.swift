@@ -11,7 +11,7 @@ extension ForestUndoFindingTests {
     return fragment
   }
 
-  @Test("J051: another instance with the same UUID leaves a collection as it was")
+  @Test("Another instance with the same UUID leaves a collection as it was")
   func twinInPlace() throws {
     let model = Plant()
     let twin = Plant(uuid: model.uuid)
@@ -24,7 +24,7 @@ extension ForestUndoFindingTests {
     #expect(set.fragments.map(\.kind) == [.add])
   }
 
-  @Test("J051: another instance with the same UUID at another place is a move")
+  @Test("Another instance with the same UUID at another place is a move")
   func twinElsewhere() throws {
     let model = Plant()
     let twin = Plant(uuid: model.uuid)
@@ -37,7 +37,7 @@ extension ForestUndoFindingTests {
   }
 
   @Test(
-    "J051: what others change of a model behind another instance with its UUID is known",
+    "What others change of a model behind another instance with its UUID is known",
     arguments: [false, true])
   func changedBehindTwin(returns: Bool) throws {
     let away = Plant()
@@ -53,7 +53,7 @@ extension ForestUndoFindingTests {
     try checkWayBack()
   }
 
-  @Test("J051: what others take out of a collection is not held by another instance in its place")
+  @Test("What others take out of a collection is not held by another instance in its place")
   func takenOutBehindTwin() throws {
     let away = Plant()
     root.items = [away, Plant()]
@@ -64,7 +64,7 @@ extension ForestUndoFindingTests {
     try checkWayBack()
   }
 
-  @Test("J051: what others move is moved, although another instance stands in its place")
+  @Test("What others move is moved, although another instance stands in its place")
   func movedBehindTwin() throws {
     let away = Plant()
     root.items = [away, Plant(), Plant()]
@@ -76,7 +76,7 @@ extension ForestUndoFindingTests {
   }
 
   @Test(
-    "J051: what others take out of a model that has left is gone, also with an instance elsewhere")
+    "What others take out of a model that has left is gone, also with an instance elsewhere")
   func takenOutOfDepartedBehindTwin() throws {
     let (away, below) = (Plant(), Plant())
     root.left = away
@@ -91,7 +91,7 @@ extension ForestUndoFindingTests {
   }
 
   @Test(
-    "J051: what others take out of a collection is out of it, although it is in another scope",
+    "What others take out of a collection is out of it, although it is in another scope",
     arguments: [false, true])
   func takenOutInAnotherScope(hasTwin: Bool) throws {
     let moved = Plant()
@@ -106,7 +106,7 @@ extension ForestUndoFindingTests {
     #expect(replica.canonicalJSON == scope.canonicalJSON)
   }
 
-  @Test("J051: what others put into a model behind another instance comes back with it")
+  @Test("What others put into a model behind another instance comes back with it")
   func placedBehindTwin() throws {
     let away = Bush()
     root.items = [away]
@@ -124,7 +124,7 @@ extension ForestUndoFindingTests {
   }
 
   @Test(
-    "J051: another instance keeps something unknown that others gave a model after it had left",
+    "Another instance keeps something unknown that others gave a model after it had left",
     arguments: [false, true])
   func unknownForTwin(isOperation: Bool) throws {
     let away = Plant()
@@ -138,7 +138,7 @@ extension ForestUndoFindingTests {
     try checkWayBack()
   }
 
-  @Test("J051: a model that returns keeps something unknown that others gave it in another scope")
+  @Test("A model that returns keeps something unknown that others gave it in another scope")
   func unknownInAnotherScope() throws {
     let moved = Plant()
     root.items = [moved]
@@ -151,7 +151,7 @@ extension ForestUndoFindingTests {
     try checkWayBack()
   }
 
-  @Test("J051: something unknown is kept by whichever instance comes last")
+  @Test("Something unknown is kept by whichever instance comes last")
   func unknownForSecondTwin() throws {
     let away = Plant()
     root.items = [away]
@@ -164,7 +164,7 @@ extension ForestUndoFindingTests {
     try checkWayBack()
   }
 
-  @Test("J051: an instance that comes along with what others bring back keeps something unknown")
+  @Test("An instance that comes along with what others bring back keeps something unknown")
   func unknownForTwinBelow() throws {
     let (away, above) = (Plant(), Plant())
     root.items = [away, above]

@@ -61,7 +61,7 @@ import Testing
     return set
   }
 
-  @Test("J051: what others put below a model that has left comes back as they know it")
+  @Test("What others put below a model that has left comes back as they know it")
   func placedBelowDeparted() throws {
     let away = Plant()
     root.items = [away]
@@ -78,7 +78,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: what others put below a model that has left is known when that returns")
+  @Test("What others put below a model that has left is known when that returns")
   func placedBelowReturned() throws {
     let away = Plant()
     root.items = [away]
@@ -93,7 +93,7 @@ import Testing
     #expect(set.bases[placed.uuid] == ["number": 0])
   }
 
-  @Test("J051: what others put where a change hides it comes back when that is taken back")
+  @Test("What others put where a change hides it comes back when that is taken back")
   func placedBehindChange() throws {
     try begin()
     root.left = Plant()
@@ -102,7 +102,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: what others put where a change hides it, and what holds itself, is let go")
+  @Test("What others put where a change hides it, and what holds itself, is let go")
   func circleBehindChange() throws {
     let hidden = Plant()
     root.items = [hidden]
@@ -122,7 +122,7 @@ import Testing
     #expect(Plant.alive.load(ordering: .relaxed) == before)
   }
 
-  @Test("J051: what others take out of a model that has left does not come back with it")
+  @Test("What others take out of a model that has left does not come back with it")
   func takenOutOfDeparted() throws {
     let (away, below) = (Plant(), Plant())
     root.items = [away]
@@ -134,7 +134,7 @@ import Testing
     #expect(set.undo.map(\.uuid) == [away.uuid, root.uuid])
   }
 
-  @Test("J051: what others take away is still in a model that has left, as they know it")
+  @Test("What others take away is still in a model that has left, as they know it")
   func takenAwayButDeparted() throws {
     let (away, below) = (Plant(), Plant())
     root.items = [away]
@@ -149,7 +149,7 @@ import Testing
   }
 
   @Test(
-    "J051: a model that goes into another scope comes back as the others know it",
+    "A model that goes into another scope comes back as the others know it",
     arguments: [false, true])
   func throughAnotherScope(leavesThatToo: Bool) throws {
     let (moved, below) = (Plant(), Plant())
@@ -167,7 +167,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: others put something into a model that has gone into another scope")
+  @Test("Others put something into a model that has gone into another scope")
   func placedInAnotherScope() throws {
     let moved = Plant()
     root.items = [moved]
@@ -179,7 +179,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: a model that comes back from another scope gets its values back")
+  @Test("A model that comes back from another scope gets its values back")
   func backFromAnotherScope() throws {
     let moved = Plant()
     root.left = moved
@@ -192,7 +192,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: a model that only a local property holds by now comes back as the others know it")
+  @Test("A model that only a local property holds by now comes back as the others know it")
   func onlyLocal() throws {
     let (picked, below) = (Plant(), Plant())
     root.items = [picked]
@@ -210,7 +210,7 @@ import Testing
     #expect(scope.changeSets {}.isEmpty)
   }
 
-  @Test("J051: a model that only a local property held for a while gets its values back")
+  @Test("A model that only a local property held for a while gets its values back")
   func sharedAgain() throws {
     let picked = Plant()
     root.items = [picked]
@@ -223,7 +223,7 @@ import Testing
     try checkWayBack()
   }
 
-  @Test("J051: a model that others take away while a change here moves it is added anew")
+  @Test("A model that others take away while a change here moves it is added anew")
   func takenAwayWhileMoved() throws {
     let (moved, below, kept) = (Plant(), Plant(), Plant())
     root.items = [moved]
@@ -238,7 +238,7 @@ import Testing
     #expect(Set(added.map(\.uuid)) == [moved.uuid, below.uuid])
   }
 
-  @Test("J051: a model that others leave where it was is moved, and not added")
+  @Test("A model that others leave where it was is moved, and not added")
   func movedWhileOthersWrite() throws {
     let (moved, below, kept) = (Plant(), Plant(), Plant())
     root.items = [moved]

@@ -51,7 +51,7 @@ import Testing
     undo {
       root.mark = TwigMark(shown: 1, hidden: 2)
       for isTaken in [false, true] {
-        try? scope.modify {
+        _ = try? scope.modify {
           root.mark = TwigMark(shown: 1, hidden: 3)
           root.mark = TwigMark(shown: 3, hidden: 4)
           root.day = Date(timeIntervalSinceReferenceDate: 0)
@@ -116,7 +116,7 @@ import Testing
       undo {
         m.text = "x"
         root.items = []
-        try? scope.modify { throw Snap() }
+        _ = try? scope.modify { throw Snap() }
         #expect(m.text == "x")
       }
       scope.flush()
@@ -127,7 +127,7 @@ import Testing
       scope.modify {
         m.text = "y"
         root.items = []
-        try? scope.modify { throw Snap() }
+        _ = try? scope.modify { throw Snap() }
         root.items = [m]
       }
     }
@@ -143,7 +143,7 @@ import Testing
     scope.flush()
     for _ in 0..<10 {
       if isNested {
-        scope.modify { try? scope.modify { try emptyAndThrow() } }
+        scope.modify { _ = try? scope.modify { try emptyAndThrow() } }
       } else {
         undo { try emptyAndThrow() }
       }
@@ -212,7 +212,7 @@ import Testing
     #expect(sets.isEmpty && events.isEmpty && m.items.isEmpty && n.scope == nil)
   }
 
-  @Test("J088: what comes back after constraints were not met is known to the others as before")
+  @Test("What comes back after constraints were not met is known to the others as before")
   func constraintsNotMet() {
     let (first, second, below) = (Twig(), Twig(), Twig())
     first.picks = [below]
@@ -231,7 +231,7 @@ import Testing
     #expect(sets.map { $0.fragments.map(\.kind) } == [[.change]])
   }
 
-  @Test("J088: a model that only a local property holds comes back as well")
+  @Test("A model that only a local property holds comes back as well")
   func constraintsNotMetByLocal() {
     let local = Twig()
     root.pick = local
@@ -299,8 +299,8 @@ import Testing
     leaving.text = "there"
     root.items = [leaving]
     scope.flush()
-    let sets = try sets {
-      try scope.modify {
+    let sets = sets {
+      scope.modify {
         root.items = []
         leaving.count = 1
         #expect(throws: Snap.self) {
@@ -329,7 +329,7 @@ import Testing
     holder.friend = first
     root.items = [holder]
     scope.flush()
-    let sets = try sets {
+    let sets = sets {
       #expect(throws: Snap.self) {
         try scope.modify {
           holder.friend = second

@@ -19,7 +19,7 @@ import Testing
     return fixed + (0..<count).map { 1000 + $0 }
   }
 
-  @Test("C09, Y029: what a call has changed is taken back, whatever that was", arguments: seeds)
+  @Test("What a call has changed is taken back, whatever that was", arguments: seeds)
   func modify(seed: UInt64) { run(seed, hasWriters: false) }
 
   @Test("What observers write while a call is taken back stays, and is told", arguments: seeds)

@@ -35,7 +35,7 @@ import Testing
     return then.canonicalJSON
   }
 
-  @Test("A017, M7: a scope can be opened as it was at any number")
+  @Test("A scope can be opened as it was at any number")
   func timeTravel() async throws {
     var states = [scope.canonicalJSON]
     for number in 1...12 {
@@ -58,7 +58,7 @@ import Testing
     #expect(throws: LogError.self) { try state(at: -1) }
   }
 
-  @Test("C32: a state of the past comes back as one new change")
+  @Test("A state of the past comes back as one new change")
   func restorePast() async throws {
     try append { root.items = [Node("a"), Node("b")] }
     let before = scope.canonicalJSON
@@ -77,7 +77,7 @@ import Testing
     #expect(sets == 1 && scope.canonicalJSON == before)
   }
 
-  @Test("A016, M7: the log tells who has written a property, and what")
+  @Test("The log tells who has written a property, and what")
   func writes() async throws {
     let node = Node("a")
     try append(by: "Ada") { root.items.append(node) }
@@ -97,7 +97,7 @@ import Testing
     #expect(try log.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
   }
 
-  @Test("A014, A016: sets in a log have a date and an author; the words that they have stay")
+  @Test("Sets in a log have a date and an author; the words that they have stay")
   func labels() async throws {
     var seconds = 1_000_000.0
     let token = log.keep(
@@ -117,7 +117,7 @@ import Testing
     #expect(writes.map(\.date?.timeIntervalSince1970) == [1_000_000.25, 1_000_000.5])
   }
 
-  @Test("A018: the difference of two records leads from one to the other, and back")
+  @Test("The difference of two records leads from one to the other, and back")
   func difference() async throws {
     let (a, b) = (Node("a"), Node("b"))
     try append { root.items = [a, b] }
@@ -147,7 +147,7 @@ import Testing
     #expect(throws: LogError.self) { try log.difference(from: 0, to: 4, using: scratch) }
   }
 
-  @Test("Y075: named revisions are listed by pages, opened, and restored as one change")
+  @Test("Named revisions are listed by pages, opened, and restored as one change")
   func revisions() async throws {
     #expect(try log.revisions().isEmpty)
     var states: [String] = []
@@ -176,7 +176,7 @@ import Testing
     #expect(scope.canonicalJSON == states[1] && root.number == 2)
   }
 
-  @Test("Y075: a name that is given before there is anything does not hide what is there")
+  @Test("A name that is given before there is anything does not hide what is there")
   func markOfNewLog() async throws {
     let folder = try TemporaryDirectory()
     let log = try FragmentLog(folder.path)
@@ -192,7 +192,7 @@ import Testing
     #expect(again.canonicalJSON == scope.canonicalJSON)
   }
 
-  @Test("Y075: a revision outlives the history that it was in; a wrong one says what is wrong")
+  @Test("A revision outlives the history that it was in; a wrong one says what is wrong")
   func oldRevisions() async throws {
     let folder = try TemporaryDirectory()
     let log = try FragmentLog(folder.path, configuration: LogConfiguration(history: .nothing))

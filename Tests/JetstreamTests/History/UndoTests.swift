@@ -14,7 +14,7 @@ import Testing
     history = UndoHistory(of: scope)
   }
 
-  @Test("Y072, M6: values, references and collections go back and forth")
+  @Test("Values, references and collections go back and forth")
   func backAndForth() {
     let (a, b) = (Node("a"), Node("b"))
     root.items = [a, b]
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test(
-    "Y073: a new change puts an end to what could be done again; what is collected is the first to go"
+    "A new change puts an end to what could be done again; what is collected is the first to go"
   )
   func newChange() {
     root.number = 1
@@ -57,7 +57,7 @@ import Testing
     #expect(!history.canUndo && !history.canRedo)
   }
 
-  @Test("Y073: what observers write meanwhile is not taken for what was taken back")
+  @Test("What observers write meanwhile is not taken for what was taken back")
   func observersWrite() {
     let listener = Listener()
     root.observeChange(listener, \.label) { [root] _ in root.number += 1 }
@@ -68,7 +68,7 @@ import Testing
     #expect(history.undoStack.map { $0.fragments.map(\.properties) } == [[["number": 1]]])
   }
 
-  @Test("M6, Y072: one author's changes go back and forth, another's stay")
+  @Test("One author's changes go back and forth, another's stay")
   func authors() {
     scope.modify(author: "Ada") { root.number = 1 }
     scope.modify(author: "Bo") { root.label = "b" }
@@ -127,7 +127,7 @@ import Testing
     #expect(root.number == 1)
   }
 
-  @Test("Y072: what others have written since stays")
+  @Test("What others have written since stays")
   func othersStay() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
     root.items = [a, b]
@@ -153,7 +153,7 @@ import Testing
     #expect(root.items.map(\.label) == ["c", "b"])
   }
 
-  @Test("M6: a model comes back as the object that it was, or as a new one with all that it had")
+  @Test("A model comes back as the object that it was, or as a new one with all that it had")
   func objects() {
     weak var gone: Node?
     let kept = Node("kept")
@@ -204,7 +204,7 @@ import Testing
     #expect(sets[0].undo.map(\.kind) == [.change])
   }
 
-  @Test("J087: a state is restored as one change of what differs")
+  @Test("A state is restored as one change of what differs")
   func restored() {
     let (a, b) = (Node("a"), Node("b"))
     root.items = [a, b]
@@ -224,7 +224,7 @@ import Testing
   }
 
   @Test(
-    "M6: random edits undone to the beginning and redone to the end, equal at each step",
+    "Random edits undone to the beginning and redone to the end, equal at each step",
     arguments: 1...25 as ClosedRange<UInt64>)
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

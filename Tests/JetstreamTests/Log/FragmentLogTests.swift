@@ -21,7 +21,7 @@ struct FragmentLogTests {
     return (root, Scope(name: "Notebook", root: root, ticker: .manual()))
   }
 
-  @Test("A scope that is kept is the same in the next process (J069, C13)")
+  @Test("A scope that is kept is the same in the next process")
   func restore() async throws {
     let directory = try TemporaryDirectory()
     let (book, scope) = makeScope()

@@ -217,7 +217,7 @@ struct ReliableChannelTests {
 
   // MARK: Limits
 
-  @Test("A peer that never acknowledges is noticed by count (defect D18)")
+  @Test("A peer that never acknowledges is noticed by count")
   func tooManyMessages() {
     var channel = ReliableChannel(side: .server, limit: .init(messages: 3))
     for _ in 1...3 { _ = channel.stamp(sync) }

@@ -12,7 +12,7 @@ import Testing
 
   init() { world = ObservationWorld() }
 
-  @Test("J023...J036: each kind is told once about one thing", arguments: ObservationKind.allCases)
+  @Test("Each kind is told once about one thing", arguments: ObservationKind.allCases)
   func once(kind: ObservationKind) {
     world.observe(kind, listener) { $0.called() }
     for round in 1...3 {
@@ -23,7 +23,7 @@ import Testing
     #expect(listener.count == 3)
   }
 
-  @Test("J039: cancelling itself ends it", arguments: ObservationKind.allCases)
+  @Test("Cancelling itself ends it", arguments: ObservationKind.allCases)
   func cancelSelf(kind: ObservationKind) {
     var token: ObservationToken?
     token = world.observe(kind, listener) { me in
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test(
-    "J039: cancelled by an earlier one it is not called any more",
+    "Cancelled by an earlier one it is not called any more",
     arguments: ObservationKind.allCases)
   func cancelOthers(kind: ObservationKind) {
     var tokens: [ObservationToken] = []
@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(
-    "J039: an earlier callback may remove all of an observer", arguments: ObservationKind.allCases)
+    "An earlier callback may remove all of an observer", arguments: ObservationKind.allCases)
   func removeObserver(kind: ObservationKind) {
     let other = Listener()
     world.observe(kind, listener) { [world] me in
@@ -70,7 +70,7 @@ import Testing
   }
 
   @Test(
-    "J039: one that is added is told from the next time on", arguments: ObservationKind.allCases)
+    "One that is added is told from the next time on", arguments: ObservationKind.allCases)
   func add(kind: ObservationKind) {
     var isAdded = false
     world.observe(kind, listener) { [world] me in
@@ -87,7 +87,7 @@ import Testing
   }
 
   @Test(
-    "J023, J026: doing again what is observed is told at once, or in the next tick",
+    "Doing again what is observed is told at once, or in the next tick",
     arguments: ObservationKind.allCases)
   func repeats(kind: ObservationKind) {
     world.observe(kind, listener) { [world] me in
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test(
-    "J023: writing something else reaches its observers and the change set",
+    "Writing something else reaches its observers and the change set",
     arguments: ObservationKind.allCases)
   func writesOther(kind: ObservationKind) {
     world.observe(kind, listener) { [world] me in
@@ -124,7 +124,7 @@ import Testing
   }
 
   @Test(
-    "J034: taking the observed model out of the tree; the others are told all the same",
+    "Taking the observed model out of the tree; the others are told all the same",
     arguments: ObservationKind.allCases)
   func removesModel(kind: ObservationKind) {
     let other = Listener()
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test(
-    "J041: an observer released inside its own callback is told no more and leaves nothing",
+    "An observer released inside its own callback is told no more and leaves nothing",
     arguments: ObservationKind.allCases)
   func releasesItself(kind: ObservationKind) {
     var calls = 0
@@ -171,7 +171,7 @@ import Testing
   }
 
   @Test(
-    "J041: an observer released by an earlier callback is not told, not even this time",
+    "An observer released by an earlier callback is not told, not even this time",
     arguments: ObservationKind.allCases)
   func releasesOther(kind: ObservationKind) {
     var other: Listener? = Listener()
@@ -188,7 +188,7 @@ import Testing
   }
 
   @Test(
-    "J041: observers that are gone are let go by the next delivery",
+    "Observers that are gone are let go by the next delivery",
     arguments: ObservationKind.allCases)
   func goneObserver(kind: ObservationKind) {
     var temporary: Listener? = Listener()
@@ -207,7 +207,7 @@ import Testing
   }
 
   @Test(
-    "J041: observers that come and go leave nothing behind, although nothing is delivered",
+    "Observers that come and go leave nothing behind, although nothing is delivered",
     arguments: ObservationKind.allCases)
   func shortLived(kind: ObservationKind) {
     for _ in 0..<1_000 { world.observe(kind, Listener()) { $0.called() } }
@@ -220,7 +220,7 @@ import Testing
   }
 
   @Test(
-    "R018: muted, it is not told; others are, and it is told again from then on",
+    "Muted, it is not told; others are, and it is told again from then on",
     arguments: ObservationKind.allCases)
   func muted(kind: ObservationKind) {
     let other = Listener()

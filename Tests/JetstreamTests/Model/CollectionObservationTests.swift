@@ -12,7 +12,7 @@ import Testing
 
   init() { scope = manualScope(node) }
 
-  @Test("J027: additions come typed, at once, and only from the observed collection")
+  @Test("Additions come typed, at once, and only from the observed collection")
   func add() {
     node.observeCollectionAdd(listener, \.items) { me, child in me.log.append(child.label) }
     node.items.append(Node("a"))
@@ -21,7 +21,7 @@ import Testing
     #expect(listener.log == ["a"])
   }
 
-  @Test("J028: removals come typed")
+  @Test("Removals come typed")
   func remove() {
     let child = Node("a")
     node.items = [child]
@@ -33,7 +33,7 @@ import Testing
     #expect(listener.log == ["a"])
   }
 
-  @Test("J029: events carry the index")
+  @Test("Events carry the index")
   func indices() {
     node.items = [Node("a"), Node("b"), Node("c")]
     node.observeCollectionAdd(listener, \.items) { me, child, at in
@@ -51,7 +51,7 @@ import Testing
     #expect(listener.log == ["+d0", "-b2", "d0>2"])
   }
 
-  @Test("J030: the untyped signal reports any element")
+  @Test("The untyped signal reports any element")
   func untyped() {
     node.signals.onCollectionChange.listen(listener) { me, change in
       me.log.append("\(change.key) \(change.kind) \(change.model === self.node)")
@@ -61,7 +61,7 @@ import Testing
     #expect(listener.log == ["items insert(at: 0) false", "others insert(at: 0) true"])
   }
 
-  @Test("D13: inserting a model again does nothing and says so")
+  @Test("Inserting a model again does nothing and says so")
   func insertTwice() {
     let child = Node("a")
     node.signals.onCollectionChange.listen(listener) { me, _ in me.called() }
@@ -76,7 +76,7 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("D13: a reorder gives moves alone, one for each model out of order")
+  @Test("A reorder gives moves alone, one for each model out of order")
   func reorder() {
     let nodes = (0..<5).map { Node("\($0)") }
     node.items = ModelArray(nodes)

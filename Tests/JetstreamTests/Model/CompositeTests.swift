@@ -37,7 +37,7 @@ private final class Person: ModelObject {
     return listener.count - before
   }
 
-  @Test("J018: fires for each dependency, and nothing of it goes into fragments")
+  @Test("Fires for each dependency, and nothing of it goes into fragments")
   func dependencies() {
     person.observeChange(listener, \.shown) { $0.called() }
     let sets = scope.changeSets { person.name = "Ada" }
@@ -46,7 +46,7 @@ private final class Person: ModelObject {
     #expect(calls { person.score = 1 } == 0)
   }
 
-  @Test("J018: branches that change bring other dependencies")
+  @Test("Branches that change bring other dependencies")
   func branches() {
     person.observeChange(listener, \.shown) { $0.called() }
     #expect(calls { person.nickname = "A" } == 0)
@@ -58,7 +58,7 @@ private final class Person: ModelObject {
     #expect(calls { person.name = "seen" } == 1)
   }
 
-  @Test("J018: fires only when the value differs")
+  @Test("Fires only when the value differs")
   func onlyDifferences() {
     person.name = "Ada"
     scope.flush()
@@ -73,7 +73,7 @@ private final class Person: ModelObject {
       } == 0)
   }
 
-  @Test("J018: follows child models and collections, also ones that are exchanged")
+  @Test("Follows child models and collections, also ones that are exchanged")
   func throughModels() {
     let (friend, other) = (Person(), Person())
     person.friend = friend
@@ -93,7 +93,7 @@ private final class Person: ModelObject {
     #expect(calls { child.score = 3 } == 0)
   }
 
-  @Test("J019, D6: two composites of one property both fire")
+  @Test("Two composites of one property both fire")
   func twoComposites() {
     person.observeChange(listener, \.shown) { $0.log.append("shown") }
     person.observeChange(listener, \.initial) { $0.log.append("initial") }
@@ -102,7 +102,7 @@ private final class Person: ModelObject {
     #expect(listener.log == ["shown", "initial"])
   }
 
-  @Test("J025: several key paths in one observation fire once a tick")
+  @Test("Several key paths in one observation fire once a tick")
   func severalPaths() {
     person.observeChange(listener, \.shown, \.initial, \.name, \.score) { $0.called() }
     #expect(
@@ -175,7 +175,7 @@ private final class Person: ModelObject {
     withExtendedLifetime((holder, second)) {}
   }
 
-  @Test("D6: the observer is told about a change made by another composite's observer, next tick")
+  @Test("The observer is told about a change made by another composite's observer, next tick")
   func chain() {
     person.observeChange(listener, \.initial) { [person] me in
       me.log.append("initial")

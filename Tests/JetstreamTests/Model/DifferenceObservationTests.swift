@@ -34,7 +34,7 @@ private final class Mirror {
     scope = manualScope(root)
   }
 
-  @Test("R017: one call a tick, with offsets of the old and the new content")
+  @Test("One call a tick, with offsets of the old and the new content")
   func once() {
     let mirror = Mirror(root.items)
     root.observeDifference(mirror, \.items) { $0.take($1) }
@@ -50,7 +50,7 @@ private final class Mirror {
     #expect(mirror.calls == 1)
   }
 
-  @Test("R017: never called for nothing, nor for another property")
+  @Test("Never called for nothing, nor for another property")
   func nothing() {
     root.observeDifference(listener, \.items) { me, _ in me.called() }
     let extra = Node("extra")
@@ -70,7 +70,7 @@ private final class Mirror {
     #expect(listener.count == 0)
   }
 
-  @Test("R017: remote changes, also in the middle of local ones")
+  @Test("Remote changes, also in the middle of local ones")
   func remote() {
     let mirror = Mirror(root.items)
     root.observeDifference(mirror, \.items) { $0.take($1) }
@@ -92,7 +92,7 @@ private final class Mirror {
     #expect(mirror.content == Array(root.items) && mirror.content.map(\.label) == ["0", "local"])
   }
 
-  @Test("R017: by text key, untyped, and without an observer")
+  @Test("By text key, untyped, and without an observer")
   func byKey() {
     var labels = root.items.map { $0 as ModelObject }
     let token = root.observeDifference(key: "items") { labels = labels.applying($0)! }
@@ -113,7 +113,7 @@ private final class Mirror {
     #expect(listener.log == ["3-1", "2-0"])
   }
 
-  @Test("R017: an observer that comes late counts from where it came")
+  @Test("An observer that comes late counts from where it came")
   func late() {
     root.items.removeAll()
     let mirror = Mirror(root.items)
@@ -129,7 +129,7 @@ private final class Mirror {
     #expect(later.content.map(\.label) == ["a", "b"] && later.calls == 1)
   }
 
-  @Test("R017: steps stay in order when immediate observers change the collection meanwhile")
+  @Test("Steps stay in order when immediate observers change the collection meanwhile")
   func nestedChange() {
     let mirror = Mirror(root.items)
     root.observeDifference(mirror, \.items) { $0.take($1) }
@@ -146,7 +146,7 @@ private final class Mirror {
     #expect(mirror.content.map(\.label) == ["nested", "1", "2", "3", "x", "y"])
   }
 
-  @Test("R017: what an earlier observer does in the tick is part of it, and not told again")
+  @Test("What an earlier observer does in the tick is part of it, and not told again")
   func changedDuringDelivery() {
     root.observeChange(listener, \.items) { [root] me in
       me.called()
@@ -162,7 +162,7 @@ private final class Mirror {
     #expect(listener.count == 2)
   }
 
-  @Test("R017: without a tick, steps do not pile up beyond the size of the collection")
+  @Test("Without a tick, steps do not pile up beyond the size of the collection")
   func bounded() {
     let loose = Node("loose")
     let child = Node("child")
@@ -187,7 +187,7 @@ private final class Mirror {
   }
 
   @Test(
-    "R017: a second array, kept through differences alone, equals the property at each tick",
+    "A second array, kept through differences alone, equals the property at each tick",
     arguments: seeds(1...12))
   func mirrors(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

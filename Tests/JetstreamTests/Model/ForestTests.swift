@@ -32,7 +32,7 @@ private final class Tree: ModelObject {
 #endif
 @Suite(.paced) struct ForestTests {
   @Test(
-    "J034, J037, J051: random changes of a forest keep links, membership and look-up right",
+    "Random changes of a forest keep links, membership and look-up right",
     arguments: [UInt64](1...8))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -110,7 +110,7 @@ private final class Tree: ModelObject {
     #expect(Set(scope.models) == reached, "models, \(`where`)")
   }
 
-  @Test("J051: a replica that applies every change set stays equal", arguments: [UInt64](30...36))
+  @Test("A replica that applies every change set stays equal", arguments: [UInt64](30...36))
   func replica(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let census = Tree.Census()

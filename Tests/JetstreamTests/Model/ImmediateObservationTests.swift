@@ -34,7 +34,7 @@ private final class Account: ModelObject {
     return listener.log
   }
 
-  @Test("J026: several key paths with one registration, one call for each change")
+  @Test("Several key paths with one registration, one call for each change")
   func severalKeyPaths() {
     account.observeChangeImmediately(listener, \.balance, \.partner) { me, change in
       me.log.append(change.key)
@@ -50,7 +50,7 @@ private final class Account: ModelObject {
     #expect(bare == ["limit", "children"])
   }
 
-  @Test("J026, J018: a computed property, with old and new value, after each write")
+  @Test("A computed property, with old and new value, after each write")
   func composite() {
     account.observeChangeImmediately(listener, \.available) { me, old, new in
       me.log.append("\(old)>\(new)")
@@ -69,7 +69,7 @@ private final class Account: ModelObject {
       } == ["5>6", "6>5"])
   }
 
-  @Test("J026, J018: through other models, which may be exchanged")
+  @Test("Through other models, which may be exchanged")
   func throughModels() {
     let (a, b) = (Account(), Account())
     a.balance = 1
@@ -87,7 +87,7 @@ private final class Account: ModelObject {
     #expect(b.record?.observers?.propertyChange?.hasListeners == false)
   }
 
-  @Test("J026: a value that cannot be compared counts as different")
+  @Test("A value that cannot be compared counts as different")
   func incomparable() {
     account.observeChangeImmediately(listener, \.pair) { me, old, new in
       me.log.append("\(old.0)>\(new.0)")
@@ -96,7 +96,7 @@ private final class Account: ModelObject {
     #expect(log { account.limit = 1 } == [])
   }
 
-  @Test("J026: models are compared by identity and not kept alive")
+  @Test("Models are compared by identity and not kept alive")
   func models() {
     account.observeChangeImmediately(listener, \.youngest) { me, old, new in
       me.log.append("\(old != nil)>\(new != nil)")
@@ -121,7 +121,7 @@ private final class Account: ModelObject {
     #expect(weakChild == nil)
   }
 
-  @Test("J041: neither the model, its observer, nor what the getter reads is kept alive")
+  @Test("Neither the model, its observer, nor what the getter reads is kept alive")
   func lifetimes() {
     weak var weakAccount: Account?
     weak var weakListener: Listener?
@@ -152,7 +152,7 @@ private final class Account: ModelObject {
     #expect(token.isCancelled)
   }
 
-  @Test("J039, J040: it ends by its token, by its observer, and inside its own callback")
+  @Test("It ends by its token, by its observer, and inside its own callback")
   func ends() {
     let token = account.observeChangeImmediately(listener, \.available) { me, _, _ in me.called() }
     account.balance = 1
@@ -176,7 +176,7 @@ private final class Account: ModelObject {
     #expect(account.record?.observers?.extras?.composites.isEmpty == true)
   }
 
-  @Test("J026: a callback that writes what it observes is called for that as well")
+  @Test("A callback that writes what it observes is called for that as well")
   func writes() {
     account.observeChangeImmediately(listener, \.total) { [account] me, old, new in
       me.log.append("\(old)>\(new)")
@@ -186,7 +186,7 @@ private final class Account: ModelObject {
     #expect(listener.log == ["0>1", "1>2", "2>3"])
   }
 
-  @Test("J045: remote changes are told like local ones")
+  @Test("Remote changes are told like local ones")
   func remote() {
     account.observeChangeImmediately(listener, \.available) { me, old, new in
       me.log.append("\(old)>\(new)")
@@ -197,7 +197,7 @@ private final class Account: ModelObject {
     #expect(listener.log == ["0>9"])
   }
 
-  @Test("R015: once a tick with the value as it was the last time and as it is now")
+  @Test("Once a tick with the value as it was the last time and as it is now")
   func coalescedValues() {
     account.observeChange(listener, \.balance) { me, old, new in me.log.append("\(old)>\(new)") }
     var totals: [String] = []
@@ -224,7 +224,7 @@ private final class Account: ModelObject {
     #expect(totals.count == 2)
   }
 
-  @Test("R015: a reference reports the old model although nothing else holds it")
+  @Test("A reference reports the old model although nothing else holds it")
   func coalescedReference() {
     account.partner = Account()
     account.partner?.balance = 3
@@ -236,7 +236,7 @@ private final class Account: ModelObject {
     #expect(listener.log == ["3>-1"])
   }
 
-  @Test("R019: 100 writes in one transaction give one call of each coalesced observer")
+  @Test("100 writes in one transaction give one call of each coalesced observer")
   func hundredWrites() {
     account.observeChange(listener) { $0.log.append("all") }
     account.observeChange(listener, \.balance) { $0.log.append("one") }

@@ -32,7 +32,7 @@ import Testing
     }
   }
 
-  @Test("J033: attaching the root of a tree of three levels gives three attach events")
+  @Test("Attaching the root of a tree of three levels gives three attach events")
   func attach() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
     a.left = b
@@ -44,7 +44,7 @@ import Testing
     #expect(scope.count == 4)
   }
 
-  @Test("J034: only losing the last scoped parent detaches, and then everything below")
+  @Test("Only losing the last scoped parent detaches, and then everything below")
   func detach() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
     root.items = [a]
@@ -60,7 +60,7 @@ import Testing
     #expect(scope.count == 1)
   }
 
-  @Test("J035: one event for each property that comes to hold the model")
+  @Test("One event for each property that comes to hold the model")
   func addedToParent() {
     let a = Node("a")
     watchParents(a)
@@ -69,7 +69,7 @@ import Testing
     #expect(listener.log == ["+root.left", "+root.items"])
   }
 
-  @Test("J036: setting the property to nil gives one event with parent and key")
+  @Test("Setting the property to nil gives one event with parent and key")
   func removedFromParent() {
     let a = Node("a")
     root.left = a
@@ -79,7 +79,7 @@ import Testing
     #expect(a.parents.isEmpty)
   }
 
-  @Test("J037: one parent may hold a model in several properties; it attaches once")
+  @Test("One parent may hold a model in several properties; it attaches once")
   func severalKeys() {
     let a = Node("a")
     watch(a)
@@ -90,7 +90,7 @@ import Testing
     #expect(listener.log == ["+a"])
   }
 
-  @Test("J038: detach() empties every property and collection that holds the model")
+  @Test("Detach() empties every property and collection that holds the model")
   func detachFromAll() {
     let a = Node("a")
     root.left = a
@@ -107,7 +107,7 @@ import Testing
     #expect(listener.log.count == 3)
   }
 
-  @Test("J034: a cycle that the root no longer reaches detaches as a whole")
+  @Test("A cycle that the root no longer reaches detaches as a whole")
   func cycle() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
     a.left = b
@@ -123,7 +123,7 @@ import Testing
     a.left = nil
   }
 
-  @Test("J034: replacing a reference attaches the new model before it detaches the old one")
+  @Test("Replacing a reference attaches the new model before it detaches the old one")
   func replace() {
     let (a, b, shared) = (Node("a"), Node("b"), Node("shared"))
     a.left = shared

@@ -31,7 +31,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(result).contains("Two classes are called Node on the wire in scope S"))
   }
 
-  @Test("J044: observing an unknown key traps and names it")
+  @Test("Observing an unknown key traps and names it")
   func unknownKey() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       Node().observeChange(Listener(), keys: ["nope"]) { _ in }
@@ -39,7 +39,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(result).contains("Node has no property \"nope\"; it has label, number, left"))
   }
 
-  @Test("J044: an unknown key traps in every way of observing by text")
+  @Test("An unknown key traps in every way of observing by text")
   func unknownKeys() async {
     let immediately = await #expect(
       processExitsWith: .failure, observing: [\.standardErrorContent]
@@ -61,7 +61,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(difference).contains("Node has no property \"none\""))
   }
 
-  @Test("J044: a path that the declared classes do not have traps, and tells where")
+  @Test("A path that the declared classes do not have traps, and tells where")
   func unknownPath() async {
     let segment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       Canvas().observeTreeChange(path: "shapes.parts.z") {}
@@ -77,7 +77,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(empty).contains("Shape has no property \"\""))
   }
 
-  @Test("J044: a computed property traps where only stored ones can be observed")
+  @Test("A computed property traps where only stored ones can be observed")
   func computed() async {
     let tree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       Shape().observeTreeChange(\.area) {}
@@ -89,7 +89,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(text(several).contains("one at a time with observeChangeImmediately"))
   }
 
-  @Test("J048: where no actor is known it is a misuse")
+  @Test("Where no actor is known it is a misuse")
   func noActor() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       await Task.detached { Node().isScopeRoot = true }.value

@@ -48,7 +48,7 @@ extension ModelArray {
   }
 
   @Test(
-    "R017: random edits behave as those of an array, and the events lead to the new content",
+    "Random edits behave as those of an array, and the events lead to the new content",
     arguments: [UInt64](1...12))
   func fuzz(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -194,7 +194,7 @@ extension ModelArray {
 
 @Suite(.paced) struct ListDifferenceTests {
   @Test(
-    "D13: the steps lead from one list to the other, moving as few as can be",
+    "The steps lead from one list to the other, moving as few as can be",
     arguments: [UInt64](20...25))
   func fuzz(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

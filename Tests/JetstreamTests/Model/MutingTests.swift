@@ -11,7 +11,7 @@ import Testing
 
   init() { world = ObservationWorld() }
 
-  @Test("R018: what had changed before is told although the token is muted afterwards")
+  @Test("What had changed before is told although the token is muted afterwards")
   func before() {
     let token = world.model.observeChange(listener, \.number) { $0.called() }
     world.model.number = 1
@@ -21,7 +21,7 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("R018: old values and differences count from the end of the muted change")
+  @Test("Old values and differences count from the end of the muted change")
   func values() {
     var content = Array(world.model.items)
     let model = world.model
@@ -48,7 +48,7 @@ import Testing
     #expect(content == Array(model.items))
   }
 
-  @Test("R018: nested, and ended by an error")
+  @Test("Nested, and ended by an error")
   func nested() {
     struct Failure: Error {}
     let first = world.model.observeChangeImmediately(listener) { me, _ in me.log.append("first") }
@@ -65,7 +65,7 @@ import Testing
     #expect(listener.log == ["second", "first", "second"])
   }
 
-  @Test("R018: the change set contains what the muted observer was not told")
+  @Test("The change set contains what the muted observer was not told")
   func changeSet() {
     let token = world.model.observeChange(listener) { $0.called() }
     let sets = world.scope.changeSets {

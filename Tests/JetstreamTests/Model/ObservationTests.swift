@@ -16,7 +16,7 @@ import Testing
     scope = manualScope(canvas)
   }
 
-  @Test("J023: observing all properties gives one call a tick")
+  @Test("Observing all properties gives one call a tick")
   func allProperties() {
     shape.observeChange(listener) { $0.called() }
     shape.x = 1
@@ -29,7 +29,7 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("J024: observing one property")
+  @Test("Observing one property")
   func oneProperty() {
     shape.observeChange(listener, \.x) { $0.called() }
     shape.y = 1
@@ -40,7 +40,7 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("J025: several properties in one observation still give one call a tick")
+  @Test("Several properties in one observation still give one call a tick")
   func severalProperties() {
     shape.observeChange(listener, \.x, \.y) { $0.called() }
     shape.observeChange(listener, keys: ["color", "width"]) { $0.log.append("keys") }
@@ -57,7 +57,7 @@ import Testing
     #expect(listener.log == ["keys"])
   }
 
-  @Test("J023: a collection counts as a property, and the observer may be left out")
+  @Test("A collection counts as a property, and the observer may be left out")
   func collectionAndNoObserver() {
     var calls = 0
     let token = canvas.observeChange(\.shapes, \.selected) { calls += 1 }
@@ -71,7 +71,7 @@ import Testing
     #expect(calls == 1)
   }
 
-  @Test("J026: immediate observers are called before the statement after each assignment")
+  @Test("Immediate observers are called before the statement after each assignment")
   func immediate() {
     shape.observeChangeImmediately(listener, \.x) { me, old, new in
       me.log.append("\(old)>\(new)")
@@ -86,7 +86,7 @@ import Testing
     #expect(listener.count == 3)
   }
 
-  @Test("J026: an immediate observer of several named properties")
+  @Test("An immediate observer of several named properties")
   func immediateKeys() {
     shape.observeChangeImmediately(listener, keys: ["x", "color"]) { me, change in
       me.log.append(change.key)
@@ -98,7 +98,7 @@ import Testing
     #expect(listener.log == ["x", "color", "x"])
   }
 
-  @Test("J026: references and collections report old and new value, typed")
+  @Test("References and collections report old and new value, typed")
   func immediateModels() {
     canvas.observeChangeImmediately(listener, \.selected) { [shape] me, old, new in
       me.log.append("\(old === shape)\(new === shape)")
@@ -120,7 +120,7 @@ import Testing
     #expect(seen.map(\.1) == [[shape, other], [other, shape], []])
   }
 
-  @Test("J042: the raw signal carries key, old and new value")
+  @Test("The raw signal carries key, old and new value")
   func rawSignal() {
     shape.signals.onPropertyChange.listen(listener) { me, change in
       me.log.append("\(change.key) \(change.old as! Float) \(change.new as! Float)")
@@ -129,7 +129,7 @@ import Testing
     #expect(listener.log == ["height 100.0 7.0"])
   }
 
-  @Test("J045: observers cannot tell a remote change from a local one")
+  @Test("Observers cannot tell a remote change from a local one")
   func remoteIsTheSame() {
     shape.observeChange(listener, \.x) { $0.called() }
     shape.observeChangeImmediately(listener, \.x) { me, old, new in me.log.append("\(old)\(new)") }

@@ -12,7 +12,7 @@ import Testing
 
   init() { world = ObservationWorld() }
 
-  @Test("J039: every way of observing exists without an observer, until its token is cancelled")
+  @Test("Every way of observing exists without an observer, until its token is cancelled")
   func withoutObserver() {
     let model = world.model
     var log: [String] = []
@@ -68,7 +68,7 @@ import Testing
     #expect(world.entries == 0)
   }
 
-  @Test("J030: collections by name report models of any class, with their indices")
+  @Test("Collections by name report models of any class, with their indices")
   func collectionsByKey() {
     final class Bag: ModelObject {
       @Property var content: ModelArray<ModelObject> = []
@@ -106,7 +106,7 @@ import Testing
     #expect(bare == 112)
   }
 
-  @Test("J042: onTreeChange fires once a tick, and costs nothing while nobody listens")
+  @Test("OnTreeChange fires once a tick, and costs nothing while nobody listens")
   func rawTree() {
     let signal = world.model.signals.onTreeChange
     #expect(world.entries == 0)
@@ -136,7 +136,7 @@ import Testing
     #expect(world.entries == 0)
   }
 
-  @Test("J042: the signal lives on when the model is gone, and keeps it not")
+  @Test("The signal lives on when the model is gone, and keeps it not")
   func rawTreeLifetime() {
     weak var weakNode: Node?
     var signal: Signal<Void>?
@@ -151,7 +151,7 @@ import Testing
     #expect(signal?.hasListeners == true)
   }
 
-  @Test("J045: every kind is told as often about a remote change as about a local one")
+  @Test("Every kind is told as often about a remote change as about a local one")
   func remote() {
     func counts(_ change: (ObservationWorld) -> Void) -> [String: Int] {
       let world = ObservationWorld()

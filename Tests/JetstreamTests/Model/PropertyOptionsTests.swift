@@ -168,7 +168,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(model.schema[wireName: "color"] == nil)
   }
 
-  @Test("J022: a subclass gives options to what it inherits, for itself alone")
+  @Test("A subclass gives options to what it inherits, for itself alone")
   func inherited() {
     #expect(ModelSchema.of(Renamed.self)["color"]?.options == .wireName("colour"))
     let schema = ModelSchema.of(Silent.self)
@@ -184,7 +184,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(sets.map { $0.fragments.map(\.properties) } == [[["simple": 1, "more": 2]]])
   }
 
-  @Test("J022: what a superclass says counts behind what the class says")
+  @Test("What a superclass says counts behind what the class says")
   func inheritedTwice() {
     #expect(ModelSchema.of(Middle.self)["color"]?.wireName == "tint")
     #expect(ModelSchema.of(Bottom.self)["color"]?.wireName == "shade")

@@ -23,7 +23,7 @@ private final class Derived: Base {
 @TestDomain
 #endif
 @Suite(.paced) struct PropertyTests {
-  @Test("J001: only @Property members are properties and go into fragments")
+  @Test("Only @Property members are properties and go into fragments")
   func onlyObserved() {
     let model = Mixed()
     #expect(model.schema.properties.map(\.name) == ["observed"])
@@ -32,7 +32,7 @@ private final class Derived: Base {
     #expect(model.constant + model.computed == 5)
   }
 
-  @Test("J009: a reference goes over the wire as the child's lower-case UUID")
+  @Test("A reference goes over the wire as the child's lower-case UUID")
   func reference() {
     let canvas = Canvas()
     let scope = manualScope(canvas)
@@ -44,7 +44,7 @@ private final class Derived: Base {
     #expect(change?.properties == ["selected": "abcdef00-0000-4000-8000-0000000000ff"])
   }
 
-  @Test("J010: a collection goes over the wire as UUIDs: in order, and as what was done to it")
+  @Test("A collection goes over the wire as UUIDs: in order, and as what was done to it")
   func collection() {
     let canvas = Canvas()
     let scope = manualScope(canvas)
@@ -61,7 +61,7 @@ private final class Derived: Base {
     #expect(scope.fullState().first?.properties["shapes"] == expected)
   }
 
-  @Test("J011: a UUID can be given, as a value or as text, and two models never share one")
+  @Test("A UUID can be given, as a value or as text, and two models never share one")
   func uuids() {
     let uuid = UUID()
     #expect(Shape(uuid: uuid).uuid == uuid)
@@ -78,7 +78,7 @@ private final class Derived: Base {
     }
   }
 
-  @Test("J013: setting an equal value notifies nobody and leaves no fragment")
+  @Test("Setting an equal value notifies nobody and leaves no fragment")
   func equalValue() {
     let canvas = Canvas()
     let shape = Shape()
@@ -107,7 +107,7 @@ private final class Derived: Base {
     #expect(sets.isEmpty)
   }
 
-  @Test("J013: not-a-number equals itself, and minus zero is zero, as on the wire")
+  @Test("Not-a-number equals itself, and minus zero is zero, as on the wire")
   func floatsThatCompareOddly() {
     let shape = Shape()
     let scope = manualScope(shape)
@@ -121,7 +121,7 @@ private final class Derived: Base {
     #expect((-Float.zero).jsonValue.canonicalText == Float.zero.jsonValue.canonicalText)
   }
 
-  @Test("J013: texts of different bytes are different values, however they look")
+  @Test("Texts of different bytes are different values, however they look")
   func unicodeForms() {
     let canvas = Canvas()
     let scope = manualScope(canvas)
@@ -132,7 +132,7 @@ private final class Derived: Base {
     #expect(canvas.name?.utf8.count == 3)
   }
 
-  @Test("J015: a subclass has its inherited properties, first, and its own wire name")
+  @Test("A subclass has its inherited properties, first, and its own wire name")
   func inheritance() {
     let model = Derived()
     #expect(model.schema.properties.map(\.name) == ["inherited", "own"])
@@ -142,7 +142,7 @@ private final class Derived: Base {
     #expect(fragment.properties == ["inherited": "base", "own": ["b", "a"]])
   }
 
-  @Test("J017: a local property is observed, but neither sent nor received")
+  @Test("A local property is observed, but neither sent nor received")
   func local() {
     let shape = Shape()
     let scope = manualScope(shape)

@@ -51,7 +51,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
 @Suite(.paced) struct StepCompositionTests {
   let nodes = "abcdefgh".map { Node(String($0)) }
 
-  @Test("R017: what is added and removed again leaves nothing")
+  @Test("What is added and removed again leaves nothing")
   func addThenRemove() {
     var recorder = Recorder(Array(nodes[..<3]))
     recorder.insert(nodes[3], at: 1)
@@ -63,7 +63,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     #expect(recorder.list.count == 3)
   }
 
-  @Test("R017: a move is a removal and an insertion that point at each other")
+  @Test("A move is a removal and an insertion that point at each other")
   func move() {
     var recorder = Recorder(Array(nodes[..<4]))
     recorder.move(from: 0, to: 3)
@@ -72,7 +72,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     #expect(recorder.difference.isEmpty)
   }
 
-  @Test("R017: removed and inserted again, a model was moved; in its place, nothing has happened")
+  @Test("Removed and inserted again, a model was moved; in its place, nothing has happened")
   func removeThenInsert() {
     var recorder = Recorder(Array(nodes[..<4]))
     let a = recorder.remove(at: 0)
@@ -86,7 +86,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     #expect(recorder.difference.isEmpty)
   }
 
-  @Test("R017: a new model that was moved is inserted where it ended")
+  @Test("A new model that was moved is inserted where it ended")
   func moveOfNew() {
     var recorder = Recorder(Array(nodes[..<2]))
     recorder.insert(nodes[2], at: 0)
@@ -94,7 +94,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     #expect(text(recorder.difference) == ["+c2"])
   }
 
-  @Test("R017: of two models that have changed places one is mentioned; the untouched one stays")
+  @Test("Of two models that have changed places one is mentioned; the untouched one stays")
   func fewest() {
     var recorder = Recorder(Array(nodes[..<2]))
     recorder.move(from: 1, to: 0)
@@ -105,7 +105,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     #expect(text(recorder.difference) == ["-h7>0", "+h0<7"])
   }
 
-  @Test("R017: whole arrays swapped, emptied and filled")
+  @Test("Whole arrays swapped, emptied and filled")
   func wholeArrays() {
     var recorder = Recorder(Array(nodes[..<4]))
     recorder.replace(by: Array(nodes[4...]))
@@ -120,7 +120,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
   }
 
   @Test(
-    "R017: any steps give a difference that leads from the old content to the new one",
+    "Any steps give a difference that leads from the old content to the new one",
     arguments: [UInt64](1...40))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -168,7 +168,7 @@ private func text(_ difference: CollectionDifference<Node>) -> [String] {
     }
   }
 
-  @Test("R017: a few steps in a large collection touch a few runs, many steps are not quadratic")
+  @Test("A few steps in a large collection touch a few runs, many steps are not quadratic")
   func large() {
     let nodes = (0..<20_000).map { _ in Node() }
     var composition = StepComposition(oldCount: nodes.count)

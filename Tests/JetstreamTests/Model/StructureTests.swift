@@ -12,7 +12,7 @@ import Testing
 
   init() { scope = manualScope(root) }
 
-  @Test("D12: a large tree attaches and detaches in one piece")
+  @Test("A large tree attaches and detaches in one piece")
   func bigTree() {
     let top = Node("top")
     for group in 0..<200 {
@@ -30,7 +30,7 @@ import Testing
     #expect(scope.count == 2)
   }
 
-  @Test("D12: a long chain attaches, detaches and is released without recursion")
+  @Test("A long chain attaches, detaches and is released without recursion")
   func deepChain() {
     weak var weakEnd: Node?
     do {
@@ -51,7 +51,7 @@ import Testing
     #expect(weakEnd == nil)
   }
 
-  @Test("D12: a doubly linked list detaches as a whole, climbed over once")
+  @Test("A doubly linked list detaches as a whole, climbed over once")
   func doublyLinked() {
     let nodes = (0..<20_000).map { _ in Node() }
     for (node, next) in zip(nodes, nodes.dropFirst()) {
@@ -69,7 +69,7 @@ import Testing
     for node in nodes { node.left = nil }
   }
 
-  @Test("D12: a model that 20,000 others hold is found by each of them at once")
+  @Test("A model that 20,000 others hold is found by each of them at once")
   func sharedModel() {
     let shared = Node("shared")
     let nodes = (0..<20_000).map { _ in Node() }
@@ -84,7 +84,7 @@ import Testing
     #expect(shared.parents.isEmpty)
   }
 
-  @Test("D12: no model is climbed over twice, however many have lost a parent")
+  @Test("No model is climbed over twice, however many have lost a parent")
   func visits() {
     // A ladder: each rung is held by both rungs above it, so there are 2^n ways up.
     var rungs = [[root]]
@@ -100,7 +100,7 @@ import Testing
     #expect(reachability.visits <= 401)
   }
 
-  @Test("D12: the difference of two large arrays is not quadratic")
+  @Test("The difference of two large arrays is not quadratic")
   func largeDifference() {
     let nodes = (0..<20_000).map { _ in Node() }
     root.items = ModelArray(nodes)
@@ -113,7 +113,7 @@ import Testing
     #expect(scope.count == 5_001)
   }
 
-  @Test("D12: detaching each of many models from a large array is not quadratic")
+  @Test("Detaching each of many models from a large array is not quadratic")
   func detachEach() {
     let nodes = (0..<10_000).map { _ in Node() }
     root.items = ModelArray(nodes)
@@ -136,7 +136,7 @@ import Testing
 
   let listener = Listener()
 
-  @Test("J049: a model of another scope is refused; everything is as it was")
+  @Test("A model of another scope is refused; everything is as it was")
   func twoScopes() {
     let other = Node("other")
     let foreign = Node("foreign")
@@ -180,7 +180,7 @@ import Testing
     top.items[2].left = nil
   }
 
-  @Test("J049: a refused model replaces nothing")
+  @Test("A refused model replaces nothing")
   func refusedReplacement() {
     let other = manualScope(Node())
     let mine = Node("mine")

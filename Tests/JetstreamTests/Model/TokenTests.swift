@@ -45,7 +45,7 @@ import Testing
     scope.advance()
   }
 
-  @Test("J039: every kind of token ends its observation; twice is harmless")
+  @Test("Every kind of token ends its observation; twice is harmless")
   func cancelAll() {
     let tokens = observeAll(listener)
     changeAll()
@@ -56,7 +56,7 @@ import Testing
     #expect(listener.count == 0)
   }
 
-  @Test("J040: removeObservers ends all of one observer, and of no other")
+  @Test("RemoveObservers ends all of one observer, and of no other")
   func removeObservers() {
     let other = Listener()
     _ = observeAll(listener)
@@ -69,7 +69,7 @@ import Testing
     #expect(other.count > 0)
   }
 
-  @Test("J041: a released observer is not retained and hears nothing")
+  @Test("A released observer is not retained and hears nothing")
   func observerReleased() {
     var temporary: Listener? = Listener()
     weak let weakListener = temporary
@@ -82,7 +82,7 @@ import Testing
     #expect(shape.record?.observers?.trees.isEmpty == true)
   }
 
-  @Test("J041: tokens and observers do not retain the model or its scope")
+  @Test("Tokens and observers do not retain the model or its scope")
   func modelReleased() {
     weak var weakShape: Shape?
     weak var weakScope: Scope?
@@ -107,7 +107,7 @@ import Testing
     #expect(listener.count == count)
   }
 
-  @Test("J039: cancelled inside its own callback, and by an earlier callback of the tick")
+  @Test("Cancelled inside its own callback, and by an earlier callback of the tick")
   func cancelInCallback() {
     var first: ObservationToken?
     var second: ObservationToken?
@@ -128,7 +128,7 @@ import Testing
     #expect(listener.log.isEmpty)
   }
 
-  @Test("J039: added inside a callback, it hears the next change")
+  @Test("Added inside a callback, it hears the next change")
   func addInCallback() {
     var token: ObservationToken?
     token = shape.observeChange(listener, \.x) { [shape] me in
@@ -145,7 +145,7 @@ import Testing
     #expect(listener.log == ["now"])
   }
 
-  @Test("J041: a callback that owns the last reference to the model ends well")
+  @Test("A callback that owns the last reference to the model ends well")
   func lastReferenceInCallback() {
     weak var weakShape: Shape?
     do {
@@ -162,7 +162,7 @@ import Testing
     #expect(weakShape == nil)
   }
 
-  @Test("J041: observers that come and go on a quiet model leave nothing behind")
+  @Test("Observers that come and go on a quiet model leave nothing behind")
   func noLeftovers() {
     for _ in 0..<1_000 {
       shape.observeChange(Listener(), \.x) { $0.called() }

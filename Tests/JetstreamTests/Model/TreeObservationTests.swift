@@ -12,7 +12,7 @@ import Testing
 
   init() { scope = manualScope(root) }
 
-  @Test("J031: a change of a great-grandchild, made twice, is told once on the next tick")
+  @Test("A change of a great-grandchild, made twice, is told once on the next tick")
   func descendant() {
     let (a, b, c) = (Node("a"), Node("b"), Node("c"))
     root.left = a
@@ -29,7 +29,7 @@ import Testing
     #expect(listener.count == 1)
   }
 
-  @Test("J032: once, whatever the number of paths; also around cycles")
+  @Test("Once, whatever the number of paths; also around cycles")
   func diamond() {
     let (a, b, shared) = (Node("a"), Node("b"), Node("shared"))
     root.left = a
@@ -51,7 +51,7 @@ import Testing
     shared.right = nil
   }
 
-  @Test("J031: structure counts as change of the parent; what is not above hears nothing")
+  @Test("Structure counts as change of the parent; what is not above hears nothing")
   func structure() {
     let (a, b) = (Node("a"), Node("b"))
     root.items = [a, b]
@@ -69,7 +69,7 @@ import Testing
     #expect(listener.log.sorted() == ["b", "root"])
   }
 
-  @Test("J031: a model that is gone before the tick tells its old parents about itself only")
+  @Test("A model that is gone before the tick tells its old parents about itself only")
   func goneBeforeTick() {
     let a = Node("a")
     root.left = a

@@ -25,7 +25,7 @@ import Testing
     return listener.count
   }
 
-  @Test("R016: limited to properties, only these and what is below them count")
+  @Test("Limited to properties, only these and what is below them count")
   func keyPaths() {
     canvas.observeTreeChange(listener, \.selected) { $0.called() }
     #expect(calls { canvas.name = "x" } == 0)
@@ -43,7 +43,7 @@ import Testing
     #expect(calls { shapes[0].x = 3 } == 0)
   }
 
-  @Test("R016: several properties in one observation; one call whatever the number of ways")
+  @Test("Several properties in one observation; one call whatever the number of ways")
   func severalKeyPaths() {
     var bare = 0
     let token = canvas.observeTreeChange(\.selected, \.shapes) { bare += 1 }
@@ -62,7 +62,7 @@ import Testing
     #expect(bare == 2)
   }
 
-  @Test("Y036: a path reports its target and what is below it, and no sibling")
+  @Test("A path reports its target and what is below it, and no sibling")
   func path() {
     canvas.observeTreeChange(listener, path: "shapes.parts") { $0.called() }
     #expect(calls { shapes[0].x = 1 } == 0)
@@ -75,7 +75,7 @@ import Testing
     #expect(calls { shapes[2].parts.removeAll() } == 1)
   }
 
-  @Test("Y036: the last name is a property; others of the same model are siblings")
+  @Test("The last name is a property; others of the same model are siblings")
   func lastName() {
     canvas.observeTreeChange(listener, path: "shapes.parts.x") { $0.called() }
     let part = shapes[0].parts[0]
@@ -86,7 +86,7 @@ import Testing
     #expect(calls { shapes[0].x = 5 } == 0)
   }
 
-  @Test("Y036: a model that comes to the path or leaves it counts")
+  @Test("A model that comes to the path or leaves it counts")
   func structure() {
     canvas.observeTreeChange(listener, path: "shapes.parts.x") { $0.called() }
     #expect(calls { canvas.shapes.append(Shape()) } == 1)
@@ -99,7 +99,7 @@ import Testing
     #expect(calls { gone.x = 10 } == 0)
   }
 
-  @Test("Y036: one model on several paths, and around a cycle, gives one call")
+  @Test("One model on several paths, and around a cycle, gives one call")
   func graph() {
     let root = Node("root")
     let scope = manualScope(root)
@@ -129,7 +129,7 @@ import Testing
     #expect(listener.count == 1 && listener.log == ["deep", "deep"])
   }
 
-  @Test("Y036: remote changes count like local ones")
+  @Test("Remote changes count like local ones")
   func remote() {
     canvas.observeTreeChange(listener, path: "shapes.x") { $0.called() }
     for (key, count) in [("x", 1), ("y", 0)] {
@@ -145,7 +145,7 @@ import Testing
     }
   }
 
-  @Test("Y036: an observer is not told about what had changed before it came")
+  @Test("An observer is not told about what had changed before it came")
   func changesBefore() {
     let other = Listener()
     canvas.observeTreeChange(other) { $0.called() }
@@ -158,7 +158,7 @@ import Testing
     #expect(other.count == 2 && listener.count == 1)
   }
 
-  @Test("Y036: outside of a scope it waits until the model is in one")
+  @Test("Outside of a scope it waits until the model is in one")
   func loose() {
     let shape = Shape()
     let part = Shape()
@@ -173,7 +173,7 @@ import Testing
   }
 
   @Test(
-    "R016, Y036: any changes of a forest call exactly the paths that lead to them",
+    "Any changes of a forest call exactly the paths that lead to them",
     arguments: seeds(1...10))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)

@@ -90,7 +90,7 @@ private func text(_ result: ExitTest.Result?) -> String {
 @TestDomain
 #endif
 @Suite(.paced) struct ValueKindTests {
-  @Test("A007: URLs, bytes, dictionaries and Codable values survive the way through bytes")
+  @Test("URLs, bytes, dictionaries and Codable values survive the way through bytes")
   func roundTrip() throws {
     let source = Kinds()
     var target = try copy(source)
@@ -125,7 +125,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(target.everything == source.everything && target.mood == .bad)
   }
 
-  @Test("J002: all 64 bits of integers survive, alone and inside of values")
+  @Test("All 64 bits of integers survive, alone and inside of values")
   func integers() throws {
     var generator = SeededGenerator(seed: 11)
     let source = Kinds()
@@ -198,7 +198,7 @@ private func text(_ result: ExitTest.Result?) -> String {
   }
 
   @Test(
-    "J007: what does not fit is refused, and the value stays",
+    "What does not fit is refused, and the value stays",
     arguments: [
       ("link", 5), ("link", "a b"), ("link", ""), ("link", "http://["), ("link", .null),
       ("links", ["a", 1]), ("data", "QQ"), ("data", "QR=="), ("data", "QQ==\n"), ("data", "===="),
@@ -223,7 +223,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(scope.canonicalJSON == before)
   }
 
-  @Test("J007: an optional of the new kinds becomes nil instead")
+  @Test("An optional of the new kinds becomes nil instead")
   func refusedOptionals() {
     let model = Kinds()
     model.maybeLink = model.link

@@ -68,7 +68,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
 @TestDomain
 #endif
 @Suite(.paced) struct ValueTests {
-  @Test("J002: every integer keeps its smallest and largest value and zero")
+  @Test("Every integer keeps its smallest and largest value and zero")
   func integers() throws {
     let source = Scalars()
     func check() throws {
@@ -91,7 +91,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
   }
 
   @Test(
-    "J002: floats keep every bit",
+    "Floats keep every bit",
     arguments: [
       0, -0.0, .leastNonzeroMagnitude, .greatestFiniteMagnitude, -.greatestFiniteMagnitude, .pi,
       0.1, .infinity, -.infinity, .nan,
@@ -116,7 +116,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     }
   }
 
-  @Test("J002: a Float is written with its own shortest text")
+  @Test("A Float is written with its own shortest text")
   func floatText() {
     #expect(Float(0.1).jsonValue.canonicalText == "0.1")
     #expect(Float.nan.jsonValue == "NaN")
@@ -126,7 +126,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(Float.decode(.double(0.1)) == 0.1)
   }
 
-  @Test("J003: a date is its seconds since 1970")
+  @Test("A date is its seconds since 1970")
   func dates() throws {
     let source = Scalars()
     source.date = Date(timeIntervalSince1970: 10)
@@ -144,7 +144,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     }
   }
 
-  @Test("J004: a colour is one unsigned 32-bit integer")
+  @Test("A colour is one unsigned 32-bit integer")
   func color() {
     let color = RGBAColor(rgba: 0xFF10_8040)
     #expect(color.red == 0xFF && color.green == 0x10 && color.blue == 0x80 && color.alpha == 0x40)
@@ -155,7 +155,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(RGBAColor(rgba: 0x0102_0304).description == "#01020304")
   }
 
-  @Test("J006: nil goes out as null, and null clears")
+  @Test("Nil goes out as null, and null clears")
   func optionals() {
     let model = Scalars()
     model.note = "x"
@@ -170,7 +170,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(model.note == nil)
   }
 
-  @Test("J007: a value that cannot be read leaves the old one, or clears where nil is accepted")
+  @Test("A value that cannot be read leaves the old one, or clears where nil is accepted")
   func undecodable() {
     let model = Scalars()
     model.int = 5
@@ -192,7 +192,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(report.errors.first?.error == .invalidValue("Scalars", model.uuid, "int", "Number"))
   }
 
-  @Test("J008: an enumeration goes by its raw value, and one it does not have is refused")
+  @Test("An enumeration goes by its raw value, and one it does not have is refused")
   func enumerations() {
     let model = Scalars()
     let scope = manualScope(model)
@@ -209,7 +209,7 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(Suit.decode("clubs") == nil)
   }
 
-  @Test("J015: arrays keep order and nulls; one bad element refuses the array")
+  @Test("Arrays keep order and nulls; one bad element refuses the array")
   func arrays() throws {
     let source = Scalars()
     source.words = ["b", nil, "a"]

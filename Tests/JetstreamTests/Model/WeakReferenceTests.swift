@@ -225,7 +225,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
     #expect(late.scope === scope)
   }
 
-  @Test("J007: what is no UUID is refused, and clears the reference like any optional")
+  @Test("What is no UUID is refused, and clears the reference like any optional")
   func refused() {
     arrow.target = item
     scope.flush()

@@ -15,7 +15,7 @@ import Testing
 
   private func titles(_ query: LiveQuery<Chore>) -> [String] { query.rows.map(\.title) }
 
-  @Test("M11: filter, sort and order by a second key")
+  @Test("Filter, sort and order by a second key")
   func describes() {
     for (index, chore) in chores.enumerated() { chore.priority = index % 2 }
     let sorted = scope.query(Chore.self).sorted(by: \.title).live()
@@ -35,7 +35,7 @@ import Testing
     #expect(filtered.index(of: chores[0]) == nil)
   }
 
-  @Test("M11: nil and not-a-number come first in ascending order and last in descending order")
+  @Test("Nil and not-a-number come first in ascending order and last in descending order")
   func oddKeys() {
     for (chore, due) in zip(chores, [2, nil, .nan, 1] as [Double?]) { chore.due = due }
     #expect(titles(scope.query(Chore.self).sorted(by: \.due).live()) == ["b", "a", "c", "d"])
@@ -51,7 +51,7 @@ import Testing
     #expect(follower.rows.suffix(2).map(\.title) == ["a", "c"])
   }
 
-  @Test("M11: an unsorted query has the collection's order, that of a scope the UUIDs' order")
+  @Test("An unsorted query has the collection's order, that of a scope the UUIDs' order")
   func unsorted() {
     let list = board.query(\.chores).filter { $0.title != "b" }.live()
     #expect(titles(list) == ["d", "a", "c"])
@@ -59,7 +59,7 @@ import Testing
     #expect(all.rows.map(\.uuid.uuidString) == chores.map(\.uuid.uuidString).sorted())
   }
 
-  @Test("M11: a change comes in the tick, as one exact update")
+  @Test("A change comes in the tick, as one exact update")
   func updates() throws {
     let query = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
     let follower = RowFollower(query)
@@ -82,7 +82,7 @@ import Testing
     #expect(follower.take().isEmpty)
   }
 
-  @Test("M11: a key that changes without a new place is an update in place")
+  @Test("A key that changes without a new place is an update in place")
   func inPlace() throws {
     let query = scope.query(Chore.self).sorted(by: \.title).live()
     let follower = RowFollower(query)
@@ -97,7 +97,7 @@ import Testing
     #expect(follower.take().isEmpty)
   }
 
-  @Test("M11: rows that come and go again within a tick are no update")
+  @Test("Rows that come and go again within a tick are no update")
   func comeAndGo() {
     let query = scope.query(Chore.self).filter { $0.priority >= 0 }.live()
     let list = board.query(\.chores).live()
@@ -115,7 +115,7 @@ import Testing
     #expect(listFollower.take().isEmpty)
   }
 
-  @Test("M11: a collection keeps its order through steps and through replacement")
+  @Test("A collection keeps its order through steps and through replacement")
   func collection() throws {
     let query = board.query(\.chores).filter { !$0.isDone }.live()
     let follower = RowFollower(query)
@@ -135,7 +135,7 @@ import Testing
     #expect(follower.take().count == 3)
   }
 
-  @Test("M11: more steps than are kept are found out as a difference")
+  @Test("More steps than are kept are found out as a difference")
   func overfullJournal() {
     let query = board.query(\.chores).live()
     let follower = RowFollower(query)
@@ -149,7 +149,7 @@ import Testing
     #expect(follower.take().count == 1)
   }
 
-  @Test("M11: what a row reads of other models counts, also when the path there changes")
+  @Test("What a row reads of other models counts, also when the path there changes")
   func throughModels() throws {
     let (one, two) = (Project("one"), Project("two"))
     board.projects = [one, two]
@@ -180,7 +180,7 @@ import Testing
     #expect(parts.first === chores[0])
   }
 
-  @Test("M11: subclasses are in, subtrees come and go with their models")
+  @Test("Subclasses are in, subtrees come and go with their models")
   func subtrees() {
     let all = scope.query(Chore.self).sorted(by: \.title).live()
     let errands = scope.query(Errand.self).live()
@@ -201,7 +201,7 @@ import Testing
     #expect(follower.take().count == 2)
   }
 
-  @Test("M11: what an observer writes belongs to the next tick")
+  @Test("What an observer writes belongs to the next tick")
   func writesInUpdates() {
     let query = board.query(\.chores).sorted(by: \.title).live()
     let follower = RowFollower(query)
@@ -220,7 +220,7 @@ import Testing
     #expect(follower.rows == board.chores.sorted { $0.title < $1.title })
   }
 
-  @Test("M11: an observer that has the next tick delivered does not get ahead of others")
+  @Test("An observer that has the next tick delivered does not get ahead of others")
   func nestedTicks() {
     let query = board.query(\.chores).sorted(by: \.title).live()
     var counts: [Int] = []
@@ -240,7 +240,7 @@ import Testing
     #expect(rows == Array(query.rows))
   }
 
-  @Test("M11: the rows fit the update, whoever has a tick delivered in between")
+  @Test("The rows fit the update, whoever has a tick delivered in between")
   func ticksInBetween() {
     let query = board.query(\.chores).sorted(by: \.title).live()
     let follower = RowFollower(query)
@@ -262,7 +262,7 @@ import Testing
     #expect(late?.take().count == 1)
   }
 
-  @Test("M11: rows that somebody keeps stay what they were")
+  @Test("Rows that somebody keeps stay what they were")
   func keptRows() {
     let query = board.query(\.chores).sorted(by: \.title).live()
     let kept = query.rows
@@ -276,7 +276,7 @@ import Testing
     #expect(!query.rows.contains(Chore("other")))
   }
 
-  @Test("M11: remote changes, a full state and a new name of the root come in alike")
+  @Test("Remote changes, a full state and a new name of the root come in alike")
   func remote() throws {
     let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)
@@ -298,7 +298,7 @@ import Testing
     #expect(listFollower.rows.map(\.uuid) == chores.map(\.uuid))
   }
 
-  @Test("M11: a root that takes the server's UUID stands where that belongs", arguments: 0..<8)
+  @Test("A root that takes the server's UUID stands where that belongs", arguments: 0..<8)
   func renamedRoot(attempt: Int) throws {
     let local = Workboard(["a", "b", "c"])
     let copy = boardScope(local)
@@ -315,7 +315,7 @@ import Testing
     #expect(follower.rows == Array(query.rows))
   }
 
-  @Test("M11: equal rows have the same order in all replicas")
+  @Test("Equal rows have the same order in all replicas")
   func replicaOrder() throws {
     let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)

@@ -22,7 +22,7 @@ import Testing
     live.sections.map { "\($0.key ?? "-"):\($0.map(\.title).joined())" }
   }
 
-  @Test("M11: sections stand in the order of their keys, rows in that of the query")
+  @Test("Sections stand in the order of their keys, rows in that of the query")
   func order() {
     let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.project?.name).live()
     #expect(content(live) == ["-:ad", "home:be", "work:c"])
@@ -37,7 +37,7 @@ import Testing
     #expect(plain.sections[0].count == 5)
   }
 
-  @Test("M11: rows move between sections, sections come and go")
+  @Test("Rows move between sections, sections come and go")
   func moves() throws {
     let live = board.query(\.chores).sections(by: \.project?.name).live()
     let follower = SectionFollower(live)
@@ -69,7 +69,7 @@ import Testing
     #expect(content(live) == ["-:a", "home:be", "work:cd"])
   }
 
-  @Test("M11: a section whose only row changes its place for another one stays the same section")
+  @Test("A section whose only row changes its place for another one stays the same section")
   func refilled() throws {
     let live = board.query(\.chores).sections(by: \.project?.name).live()
     let follower = SectionFollower(live)
@@ -82,7 +82,7 @@ import Testing
     #expect(content(live) == ["-:ad", "home:ce", "work:b"])
   }
 
-  @Test("M11: a row that changes its section but not its rank moves")
+  @Test("A row that changes its section but not its rank moves")
   func neighbours() throws {
     let live = board.query(\.chores).sections(by: \.project?.name).live()
     let follower = SectionFollower(live)
@@ -97,7 +97,7 @@ import Testing
         == [[.init(section: 0, item: 1), .init(section: 1, item: 0)]])
   }
 
-  @Test("M11: renaming what the key reads takes all its rows along")
+  @Test("Renaming what the key reads takes all its rows along")
   func rename() throws {
     let live = board.query(\.chores).sections(by: \.project?.name).live()
     let follower = SectionFollower(live)
@@ -114,7 +114,7 @@ import Testing
     #expect(follower.updates.count == 1)
   }
 
-  @Test("M11: a change in place is told by its path")
+  @Test("A change in place is told by its path")
   func inPlace() throws {
     let live = board.query(\.chores).filter { $0.priority < 9 }.sections(by: \.project?.name)
       .live()
@@ -127,7 +127,7 @@ import Testing
     #expect(update.deleted == [RowPath(section: 0, item: 0)])
   }
 
-  @Test("M11: sections that somebody keeps stay what they were")
+  @Test("Sections that somebody keeps stay what they were")
   func kept() {
     let live = board.query(\.chores).sections(by: \.project?.name).live()
     let kept = live.sections

@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.paced) struct OrderTreeTests {
   @Test(
-    "M11: random insertions and removals agree with an array, and the tree stays balanced",
+    "Random insertions and removals agree with an array, and the tree stays balanced",
     arguments: [UInt64](1...6))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -58,7 +58,7 @@ import Testing
     }
   }
 
-  @Test("M11: rows that only come at the end, and go from the front, keep the tree shallow")
+  @Test("Rows that only come at the end, and go from the front, keep the tree shallow")
   func sequential() {
     var tree = OrderTree()
     for slot in 0..<4_096 { tree.insert(slot, at: slot) }

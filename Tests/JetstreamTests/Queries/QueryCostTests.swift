@@ -21,7 +21,7 @@ private struct CountedKey: Comparable {
 }
 
 @Suite(.paced) struct QueryCostTests {
-  @Test("M11: closures run once for each row that has changed, and for no other")
+  @Test("Closures run once for each row that has changed, and for no other")
   func evaluations() {
     let board = Workboard((0..<500).map { "t\($0)" })
     let project = Project("p")
@@ -64,7 +64,7 @@ private struct CountedKey: Comparable {
   }
 
   @Test(
-    "M11: a change costs O(log n) comparisons", arguments: [(1_000, 70), (100_000, 110)])
+    "A change costs O(log n) comparisons", arguments: [(1_000, 70), (100_000, 110)])
   func comparisons(size: Int, bound: Int) {
     let board = Workboard((0..<size).map { "\($0)" })
     let scope = boardScope(board)
@@ -100,7 +100,7 @@ private struct CountedKey: Comparable {
     #expect(order == order.sorted())
   }
 
-  @Test("M11: a row that leads elsewhere costs the others that lead there nothing")
+  @Test("A row that leads elsewhere costs the others that lead there nothing")
   func sharedDependency() {
     let board = Workboard((0..<2_000).map { "\($0)" })
     let (one, two) = (Project("one"), Project("two"))

@@ -121,7 +121,7 @@ import Testing
   }
 
   @Test(
-    "M11: after each tick the rows are those of a fresh query, and updates lead there",
+    "After each tick the rows are those of a fresh query, and updates lead there",
     arguments: seeds(1...6))
   func random(seed: UInt64) {
     let world = World(seed: seed)
@@ -194,7 +194,7 @@ import Testing
   }
 
   @Test(
-    "M11: a replica's queries follow what comes from elsewhere", arguments: seeds(20...23))
+    "A replica's queries follow what comes from elsewhere", arguments: seeds(20...23))
   func replica(seed: UInt64) throws {
     let world = World(seed: seed)
     let copy = boardScope(Workboard(uuid: world.board.uuid))

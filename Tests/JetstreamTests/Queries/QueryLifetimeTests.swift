@@ -6,7 +6,7 @@ import Testing
 @TestDomain
 #endif
 @Suite(.paced) struct QueryLifetimeTests {
-  @Test("M11: a released query has nothing registered any more, anywhere")
+  @Test("A released query has nothing registered any more, anywhere")
   func released() {
     let board = Workboard(["a", "b"])
     let project = Project("p")
@@ -37,7 +37,7 @@ import Testing
     #expect(evaluations == 0)
   }
 
-  @Test("M11: a stopped query keeps its rows and tells nobody")
+  @Test("A stopped query keeps its rows and tells nobody")
   func stopped() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
@@ -52,7 +52,7 @@ import Testing
     #expect(board.chores.allSatisfy { $0.record?.nodes.isEmpty == true })
   }
 
-  @Test("M11: observers are held weakly, tokens cancel, and a query does not keep itself alive")
+  @Test("Observers are held weakly, tokens cancel, and a query does not keep itself alive")
   func observers() {
     let board = Workboard(["a"])
     let scope = boardScope(board)
@@ -77,7 +77,7 @@ import Testing
     #expect(weakLive == nil)
   }
 
-  @Test("M11: a query may be released by its own observer")
+  @Test("A query may be released by its own observer")
   func releasedByObserver() {
     let board = Workboard(["a"])
     let scope = boardScope(board)
@@ -96,7 +96,7 @@ import Testing
     #expect(calls >= 1 && calls <= 2)
   }
 
-  @Test("M11: a query keeps neither its scope nor the owner of its collection alive")
+  @Test("A query keeps neither its scope nor the owner of its collection alive")
   func source() {
     weak var weakBoard: Workboard?
     weak var weakScope: Scope?
@@ -134,7 +134,7 @@ import Testing
     #expect(loose?.record?.nodes.isEmpty == true)
   }
 
-  @Test("M11: a model that has left is let go with the tick")
+  @Test("A model that has left is let go with the tick")
   func departed() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
@@ -157,7 +157,7 @@ import Testing
     #expect(live.count == 1 && list.count == 1)
   }
 
-  @Test("M11: a collection in no scope is followed, and goes on when it comes into one")
+  @Test("A collection in no scope is followed, and goes on when it comes into one")
   func withoutScope() {
     let board = Workboard(["a"])
     let ticker = Ticker.manual()
@@ -177,7 +177,7 @@ import Testing
     #expect(live.rows.map(\.title) == ["0"])
   }
 
-  @Test("M11: what was written before the query was made is no update of it")
+  @Test("What was written before the query was made is no update of it")
   func earlierChanges() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
@@ -190,7 +190,7 @@ import Testing
     #expect(follower.updates.isEmpty)
   }
 
-  @Test("M11: several followers of a scope's models hear of each, and none costs nothing")
+  @Test("Several followers of a scope's models hear of each, and none costs nothing")
   func membershipObservers() {
     final class Counter: MembershipObserver {
       var (came, went) = (0, 0)

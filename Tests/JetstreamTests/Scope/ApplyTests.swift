@@ -23,7 +23,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
 
   init() { scope = manualScope(root) }
 
-  @Test("J053: forward references are found in any order", arguments: [UInt64](1...20))
+  @Test("Forward references are found in any order", arguments: [UInt64](1...20))
   func anyOrder(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let (child, child2) = (UUID(), UUID())
@@ -39,7 +39,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(scope.model(child2)?.scope === scope, "seed \(seed)")
   }
 
-  @Test("J064, J066, J067: applied changes equalise, do not echo, and are announced once")
+  @Test("Applied changes equalise, do not echo, and are announced once")
   func equalise() {
     let source = Node(uuid: root.uuid)
     let sourceScope = manualScope(source)
@@ -57,7 +57,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(scope.canonicalJSON == sourceScope.canonicalJSON)
   }
 
-  @Test("J069: all change sets of a session, replayed, give the same tree")
+  @Test("All change sets of a session, replayed, give the same tree")
   func replay() throws {
     var log: [String] = []
     scope.onChanges.listen { set in log.append(JSONValue.array(set.fragments.map(\.json)).text) }
@@ -78,7 +78,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(fresh.canonicalJSON == scope.canonicalJSON)
   }
 
-  @Test("J012, J063: what does not fit is reported with object and property; the rest is applied")
+  @Test("What does not fit is reported with object and property; the rest is applied")
   func errors() {
     let (known, orphan, strange) = (UUID(), UUID(), UUID())
     let ghost = UUID()
@@ -113,7 +113,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
   }
 
   @Test(
-    "J061: a model that fragments move keeps identity, observers and open edits",
+    "A model that fragments move keeps identity, observers and open edits",
     arguments: [false, true])
   func move(addFirst: Bool) {
     let (a, b, child) = (Node("a"), Node("b"), Node("child"))
@@ -132,14 +132,14 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(scope.changeSets {}.first?.fragments.map(\.properties) == [["number": 7]])
   }
 
-  @Test("D7: what an immediate observer edits while fragments are applied is collected")
+  @Test("What an immediate observer edits while fragments are applied is collected")
   func observerEdits() {
     root.observeChangeImmediately(listener, \.number) { [root] _, _, _ in root.label = "edited" }
     let sets = scope.changeSets { scope.apply([change(root, ["number": 5])]) }
     #expect(sets.map { $0.fragments.map(\.properties) } == [[["label": "edited"]]])
   }
 
-  @Test("D7: an edit of a property that the same fragments set later stays in front")
+  @Test("An edit of a property that the same fragments set later stays in front")
   func observerEditsLaterProperty() {
     root.observeChangeImmediately(listener, \.number) { [root] _, _, _ in root.label = "mine" }
     let sets = scope.changeSets { scope.apply([change(root, ["number": 5, "label": "theirs"])]) }
@@ -148,7 +148,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(sets.first?.fragments.map(\.properties) == [["label": "mine"]])
   }
 
-  @Test("D7: edits by observers of structure, of errors and of a model put below a new one")
+  @Test("Edits by observers of structure, of errors and of a model put below a new one")
   func otherObservers() {
     let child = Node("child")
     root.left = child
@@ -219,7 +219,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
 
   init() { scope = manualScope(root) }
 
-  @Test("J071: renames the root, detaches what is absent, keeps the identity of what is there")
+  @Test("Renames the root, detaches what is absent, keeps the identity of what is there")
   func replace() throws {
     let (a, b, gone, moved) = (Node("a"), Node("b"), Node("gone"), Node("moved"))
     a.items = [moved, gone]
@@ -239,7 +239,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(!scope.hasCollectedChanges)
   }
 
-  @Test("J072: applying the same state twice notifies nobody the second time")
+  @Test("Applying the same state twice notifies nobody the second time")
   func twice() throws {
     root.items = [Node("a"), Node("b")]
     root.left = root.items[0]
@@ -258,7 +258,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(listener.count == 0)
   }
 
-  @Test("J014, J065: a missing property returns to its default in a full state, not in a change")
+  @Test("A missing property returns to its default in a full state, not in a change")
   func defaults() throws {
     root.number = 5
     scope.flush()

@@ -21,7 +21,7 @@ import Testing
     return sets.first?.fragments ?? []
   }
 
-  @Test("J057: edits to a new model fold into its addition")
+  @Test("Edits to a new model fold into its addition")
   func foldIntoAdd() {
     let new = Node()
     let result = fragments {
@@ -37,13 +37,13 @@ import Testing
     #expect(result[0].properties.count == 6)
   }
 
-  @Test("J058: repeated edits collapse to the last value")
+  @Test("Repeated edits collapse to the last value")
   func lastValue() {
     let result = fragments { for value in 1...100 { root.number = value } }
     #expect(result.map(\.properties) == [["number": 100]])
   }
 
-  @Test("J059, D15: an addition that is taken back in one turn leaves nothing")
+  @Test("An addition that is taken back in one turn leaves nothing")
   func addThenRemove() {
     let result = fragments {
       root.right = Node()
@@ -54,7 +54,7 @@ import Testing
     #expect(result.isEmpty)
   }
 
-  @Test("J060: changes of a model that is removed in the same turn are dropped")
+  @Test("Changes of a model that is removed in the same turn are dropped")
   func changeThenRemove() {
     let result = fragments {
       child.number = 5
@@ -65,7 +65,7 @@ import Testing
     #expect(result.map(\.properties) == [["left": .null]])
   }
 
-  @Test("J061: a model that moves within one turn is not added")
+  @Test("A model that moves within one turn is not added")
   func move() {
     let result = fragments {
       root.left = nil
@@ -80,13 +80,13 @@ import Testing
     #expect(result.first { $0.uuid == child.uuid }?.properties == ["number": 9])
   }
 
-  @Test("J061: a model that comes back in a later turn is added again")
+  @Test("A model that comes back in a later turn is added again")
   func comeBackLater() {
     #expect(fragments { root.left = nil }.count == 1)
     #expect(fragments { root.left = child }.map(\.kind) == [.add, .change])
   }
 
-  @Test("J062: a change that is taken back leaves no change set")
+  @Test("A change that is taken back leaves no change set")
   func revert() {
     let sets = scope.changeSets {
       root.number = 1
@@ -100,7 +100,7 @@ import Testing
     #expect(!scope.hasCollectedChanges)
   }
 
-  @Test("J063: a model that only a local property holds is not in any change set")
+  @Test("A model that only a local property holds is not in any change set")
   func localOnly() {
     final class Desk: ModelObject {
       @Property(.local) var draft: Node?
@@ -118,7 +118,7 @@ import Testing
     #expect(scope.changeSets { draft.number = 2 }.first?.fragments.count == 1)
   }
 
-  @Test("J010: a move within a collection is a change of that collection alone")
+  @Test("A move within a collection is a change of that collection alone")
   func reorder() {
     root.items = [Node(), Node(), Node()]
     scope.flush()

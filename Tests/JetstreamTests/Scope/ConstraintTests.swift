@@ -20,9 +20,7 @@ import Testing
     .array(others.prefix(count).map { .string($0.wireText) })
   }
 
-  // MARK: J089
-
-  @Test("J089: kind and class have to be the same")
+  @Test("Kind and class have to be the same")
   func kindAndClass() {
     let constraint = Constraint(.add, "Cart", allowsAdditionalProperties: true)
     #expect(constraint.isMet(by: fragment(.add)))
@@ -30,7 +28,7 @@ import Testing
     #expect(!constraint.isMet(by: fragment(.change)))
   }
 
-  @Test("J089: other properties, as values or as operations, have to be allowed")
+  @Test("Other properties, as values or as operations, have to be allowed")
   func additionalProperties() {
     var constraint = Constraint(.change, "Cart", ["state": .newValue])
     let exact = fragment(.change, "Cart", ["state": "ordered"])
@@ -44,10 +42,8 @@ import Testing
     #expect(Constraint(.change, "Cart").isMet(by: fragment()))
   }
 
-  // MARK: J090, J091
-
   @Test(
-    "J090: an exact value, whatever its kind; null stands for itself only",
+    "An exact value, whatever its kind; null stands for itself only",
     arguments: [
       ("ordered", "ordered", true), ("ordered", "Ordered", false), (1, 1, true), (1, 2, false),
       (1.0, 1, true), (1, 1.0, true), (1.5, 1, false), (true, true, true), (true, 1, false),
@@ -62,7 +58,7 @@ import Testing
     #expect(!constraint.isMet(by: fragment(.change, "Cart", [:], ["state": [.add(1)]])))
   }
 
-  @Test("J091: any value, null too; but there has to be one")
+  @Test("Any value, null too; but there has to be one")
   func newValue() {
     let constraint = Constraint(
       .change, "Cart", ["state": .newValue], allowsAdditionalProperties: true)
@@ -73,10 +69,8 @@ import Testing
     #expect(!constraint.isMet(by: fragment(.change, "Cart", ["other": 1])))
   }
 
-  // MARK: J092, D17
-
   @Test(
-    "J092, D17: a collection that is named as a whole has grown, or has shrunk, or neither",
+    "A collection that is named as a whole has grown, or has shrunk, or neither",
     arguments: [(0, 1), (1, 0), (1, 1), (2, 2), (1, 3), (3, 1), (0, 0), (4, 2)])
   func wholeCollections(_ before: Int, _ now: Int) {
     let change = fragment(.change, "Cart", ["items": list(now)])
@@ -89,7 +83,7 @@ import Testing
         == (now < before))
   }
 
-  @Test("J092: without a base, or behind null, a collection was empty")
+  @Test("Without a base, or behind null, a collection was empty")
   func noBase() {
     for bases in [[:], ["items": .null]] as [JSONObject] {
       let inserts = Constraint(.change, "Cart", ["items": .inserts])
@@ -101,7 +95,7 @@ import Testing
     }
   }
 
-  @Test("J092: an addition inserts if its collection is not empty, and never removes")
+  @Test("An addition inserts if its collection is not empty, and never removes")
   func additions() {
     for count in 0...2 {
       let addition = fragment(.add, "Cart", ["items": list(count)])
@@ -117,7 +111,7 @@ import Testing
     }
   }
 
-  @Test("J092: what is no collection neither grows nor shrinks")
+  @Test("What is no collection neither grows nor shrinks")
   func otherValues() {
     for value in [.null, "text", 3, ["a": 1]] as [JSONValue] {
       let change = fragment(.change, "Cart", ["items": value])
@@ -129,7 +123,7 @@ import Testing
     }
   }
 
-  @Test("J092, D17: operations are counted the same way; moves and sums count for nothing")
+  @Test("Operations are counted the same way; moves and sums count for nothing")
   func operations() {
     let steps: [([PropertyOperation], Int)] = [
       ([.insert(others[0], .end)], 1), ([.remove(others[0])], -1),
@@ -145,9 +139,7 @@ import Testing
     }
   }
 
-  // MARK: J093
-
-  @Test("J093: each fragment has to meet one of the constraints; one that none meets does no harm")
+  @Test("Each fragment has to meet one of the constraints; one that none meets does no harm")
   func wholeSets() {
     let order = SyncFragment(.add, uuid: others[0], className: "Order", properties: ["total": 3])
     let cart = fragment(.change, "Cart", ["items": list(1), "state": "ordered"])

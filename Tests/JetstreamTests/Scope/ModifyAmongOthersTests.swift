@@ -131,7 +131,7 @@ import Testing
       }
       let listener = Listener()
       root.observeChangeImmediately(listener, \.stars) { [scope] _, _, _ in
-        try? scope.modifyAtomically("told") { throw Oops() }
+        _ = try? scope.modifyAtomically("told") { throw Oops() }
       }
       let change = SyncFragment(
         .change, uuid: root.uuid, className: "Draft", properties: ["stars": 3])
@@ -234,7 +234,7 @@ import Testing
       .change, uuid: root.uuid, className: "Draft", properties: ["title": "theirs"])
     scope.modify {
       root.title = "outer"
-      try? scope.modify {
+      _ = try? scope.modify {
         root.title = "inner"
         scope.apply([change])
         #expect(root.title == "inner")

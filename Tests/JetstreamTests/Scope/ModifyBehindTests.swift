@@ -180,7 +180,7 @@ import Testing
     try outer(atomically: true) {
       root.title = "outer"
       for title in ["first", "second"] {
-        try? scope.modifyAtomically {
+        _ = try? scope.modifyAtomically {
           root.title = "inner"
           others(["title": .string(title)])
           throw Oops()

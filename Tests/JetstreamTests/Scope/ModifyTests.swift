@@ -41,7 +41,7 @@ import Testing
     return result
   }
 
-  @Test("J073, Y026, A013: what is changed in a call is one set, with the words that were given")
+  @Test("What is changed in a call is one set, with the words that were given")
   func oneSet() {
     var handle: ChangeSetHandle?
     let sets = sets {
@@ -64,7 +64,7 @@ import Testing
     #expect(sets.last?.fragments.map(\.properties) == [["title": "after"]])
   }
 
-  @Test("J073: a call that changes nothing makes no set, and is completed")
+  @Test("A call that changes nothing makes no set, and is completed")
   func nothing() {
     var handle: ChangeSetHandle?
     let sets = sets { handle = scope.modify { root.isOpen = true } }
@@ -72,7 +72,7 @@ import Testing
     #expect(!scope.hasCollectedChanges)
   }
 
-  @Test("C09, Y029, R009: a closure that throws leaves everything as it was")
+  @Test("A closure that throws leaves everything as it was")
   func rollback() {
     let (a, b, c) = (Draft("a"), Draft("b"), Draft("c"))
     let (scratch, clip) = (Draft("scratch"), Draft("clip"))
@@ -262,7 +262,7 @@ import Testing
     }
   }
 
-  @Test("J020: what is held back is part of the set, and of what comes back")
+  @Test("What is held back is part of the set, and of what comes back")
   func throttled() {
     scope.modify { root.position = 1 }
     root.position = 2
@@ -280,7 +280,7 @@ import Testing
     #expect(root.position == 3)
   }
 
-  @Test("J088: what does not meet the constraints is taken back; nothing comes out")
+  @Test("What does not meet the constraints is taken back; nothing comes out")
   func constraints() throws {
     let a = Draft("a")
     root.parts = [a]
@@ -337,7 +337,7 @@ import Testing
 
   @Test("A procedure cannot be part of something else")
   func nestedProcedure() throws {
-    try scope.modify {
+    scope.modify {
       root.title = "a"
       #expect(throws: ChangeSetError.procedureWithin("p")) {
         try scope.modify(procedure: "p") { root.title = "b" }
@@ -346,7 +346,7 @@ import Testing
     #expect(root.title == "a")
   }
 
-  @Test("J078: whoever waits for the end is told once, at once if it has come")
+  @Test("Whoever waits for the end is told once, at once if it has come")
   func waiting() async throws {
     let handle = scope.modify { root.title = "x" }
     var told: [ChangeSetError?] = []

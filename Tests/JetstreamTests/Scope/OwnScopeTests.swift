@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test("J048: isScopeRoot makes a scope with the tree, and drops it")
+  @Test("IsScopeRoot makes a scope with the tree, and drops it")
   func isScopeRoot() {
     let model = Node("model")
     let below = Node("below")
@@ -47,7 +47,7 @@ import Testing
     #expect(model.left === below)
   }
 
-  @Test("J048: set to true inside of a tree, the model leaves it and takes the ticker along")
+  @Test("Set to true inside of a tree, the model leaves it and takes the ticker along")
   func isScopeRootInTree() {
     watch(top, child)
     top.isScopeRoot = true
@@ -67,7 +67,7 @@ import Testing
     #expect(child.scope == nil && other.root == nil)
   }
 
-  @Test("J048: the scope lasts as long as its root, and does not keep it alive")
+  @Test("The scope lasts as long as its root, and does not keep it alive")
   func ownScopeLifetime() {
     weak var weakModel: Node?
     weak var weakScope: Scope?
@@ -102,7 +102,7 @@ import Testing
     #expect(weakModel == nil)
   }
 
-  @Test("J048: a deep tree with its own scope is released without recursion")
+  @Test("A deep tree with its own scope is released without recursion")
   func deepOwnScope() {
     weak var weakEnd: Node?
     do {
@@ -119,7 +119,7 @@ import Testing
     #expect(weakEnd == nil)
   }
 
-  @Test("J048: on the main actor the main actor's ticker delivers")
+  @Test("On the main actor the main actor's ticker delivers")
   func mainActor() async {
     let isTold = await MainActor.run {
       let model = Node("model")

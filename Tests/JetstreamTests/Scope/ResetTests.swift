@@ -6,7 +6,7 @@ import Testing
 #endif
 @Suite("Missing properties", .paced)
 struct ResetTests {
-  @Test("J065: they return to their defaults if asked for, and keep their values otherwise")
+  @Test("They return to their defaults if asked for, and keep their values otherwise")
   func defaults() {
     let shape = Shape()
     let scope = Scope(name: "Shape", root: shape, ticker: testTicker())

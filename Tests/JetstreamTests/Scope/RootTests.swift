@@ -28,9 +28,7 @@ import Testing
     }
   }
 
-  // MARK: J047
-
-  @Test("J047: a model that becomes a root leaves its parents; all below detach, then attach")
+  @Test("A model that becomes a root leaves its parents; all below detach, then attach")
   func makeRoot() {
     watch(top, child)
     top.observeRemovedFromParent(listener) { $0.log.append("out of \($2)") }
@@ -53,7 +51,7 @@ import Testing
     #expect(other.changeSets {}.first?.fragments.map(\.kind) == [.add, .add])
   }
 
-  @Test("J047: parents below the model stay, and parents in no scope are left as well")
+  @Test("Parents below the model stay, and parents in no scope are left as well")
   func backReference() {
     child.left = top
     let loose = Node("loose")
@@ -66,7 +64,7 @@ import Testing
     #expect(top.scope === other)
   }
 
-  @Test("J047, J049: what another tree holds as well is not taken; nothing has changed")
+  @Test("What another tree holds as well is not taken; nothing has changed")
   func sharedPart() {
     root.right = child
     watch(top, child)
@@ -89,7 +87,7 @@ import Testing
     #expect(top.makeRoot(of: other))
   }
 
-  @Test("J047: refused where the scope has a root, or the model is the root of another")
+  @Test("Refused where the scope has a root, or the model is the root of another")
   func refused() {
     var errors: [ScopeError] = []
     scope.onError.listen { errors.append($0) }
@@ -108,7 +106,7 @@ import Testing
     #expect(loose.left === twins && twins.scope == nil)
   }
 
-  @Test("J047: observers may change the tree while it moves")
+  @Test("Observers may change the tree while it moves")
   func reentrant() {
     top.observeRemovedFromParent(listener) { [root, top] me, _, key in
       me.log.append(key)
@@ -120,7 +118,7 @@ import Testing
     #expect(root.right === top && top.scope === scope && other.root == nil)
   }
 
-  @Test("J047: a parent that an observer lets go of meanwhile does no harm")
+  @Test("A parent that an observer lets go of meanwhile does no harm")
   func parentReleased() {
     var parents: [Node] = (0..<3).map { Node("\($0)") }
     let model = Node("model")
@@ -136,7 +134,7 @@ import Testing
 
   // MARK: Releasing the root
 
-  @Test("J047: a scope without its root is empty, and the tree can go into another scope")
+  @Test("A scope without its root is empty, and the tree can go into another scope")
   func releaseRoot() {
     watch(root, top, child)
     root.number = 1
@@ -193,7 +191,7 @@ import Testing
 
   // MARK: Between scopes
 
-  @Test("J049: a root of its own cannot be put into a tree; its scope goes first")
+  @Test("A root of its own cannot be put into a tree; its scope goes first")
   func ownRootIntoTree() {
     var errors: [ScopeError] = []
     scope.onError.listen { errors.append($0) }
@@ -207,7 +205,7 @@ import Testing
     #expect(model.scope === scope && !model.isScopeRoot)
   }
 
-  @Test("J038, J049: a subtree goes from one scope to another with detach() and append")
+  @Test("A subtree goes from one scope to another with detach() and append")
   func betweenScopes() {
     let otherRoot = Node("other")
     other.root = otherRoot
@@ -227,7 +225,7 @@ import Testing
     #expect(other.changeSets {}.first?.fragments.map(\.properties) == [["number": 3]])
   }
 
-  @Test("J038, J051: a detached model can be read and written, and is found again when it returns")
+  @Test("A detached model can be read and written, and is found again when it returns")
   func detached() {
     top.detach()
     scope.flush()

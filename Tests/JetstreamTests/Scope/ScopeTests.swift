@@ -7,7 +7,7 @@ import Testing
 @TestDomain
 #endif
 @Suite(.paced) struct ScopeTests {
-  @Test("J046: setting the root makes the tree belong to the scope, as new models")
+  @Test("Setting the root makes the tree belong to the scope, as new models")
   func setRoot() {
     let scope = Scope(name: "Late", ticker: testTicker())
     #expect(scope.root == nil && scope.count == 0 && scope.fullState().isEmpty)
@@ -19,7 +19,7 @@ import Testing
     #expect(sets.first?.fragments.map(\.kind) == [.add, .add])
   }
 
-  @Test("J046: the tree that a scope is made with is where it begins, not a change")
+  @Test("The tree that a scope is made with is where it begins, not a change")
   func initialRoot() {
     let a = Node("a")
     a.left = Node("b")
@@ -28,7 +28,7 @@ import Testing
     #expect(!scope.hasCollectedChanges)
   }
 
-  @Test("J050: a second root is refused")
+  @Test("A second root is refused")
   func secondRoot() {
     let first = Node("first")
     let scope = manualScope(first)
@@ -41,7 +41,7 @@ import Testing
     #expect(errors == [.rootIsSet("Test")])
   }
 
-  @Test("J049: the root of one scope cannot be the root of another")
+  @Test("The root of one scope cannot be the root of another")
   func rootOfTwo() {
     let root = Node("root")
     let scope = manualScope(root)
@@ -54,7 +54,7 @@ import Testing
     #expect(errors == [.modelInTwoScopes("Node", root.uuid, "Test", "Other")])
   }
 
-  @Test("J051, J052: models are found by UUID while they are attached, in either case of text")
+  @Test("Models are found by UUID while they are attached, in either case of text")
   func lookUp() {
     let root = Node("root")
     let child = Node("child")
@@ -70,7 +70,7 @@ import Testing
     #expect(scope.model(child.uuid) === child)
   }
 
-  @Test("J054: several edits in one turn give one change set")
+  @Test("Several edits in one turn give one change set")
   func oneChangeSet() {
     let root = Node("root")
     let scope = manualScope(root)
@@ -85,7 +85,7 @@ import Testing
     #expect(sets[0].bases == [root.uuid: ["number": 0, "label": "root", "left": .null]])
   }
 
-  @Test("J054: a change interval is ten milliseconds unless set")
+  @Test("A change interval is ten milliseconds unless set")
   func defaultInterval() {
     let root = Node("root")
     let scope = Scope(name: "Test", root: root, ticker: .manual())
@@ -99,7 +99,7 @@ import Testing
     #expect(sets == 1)
   }
 
-  @Test("J055: with an interval of 0.2 s nothing comes at 0.19 s and one set at 0.2 s")
+  @Test("With an interval of 0.2 s nothing comes at 0.19 s and one set at 0.2 s")
   func interval() {
     let root = Node("root")
     let scope = Scope(name: "Test", root: root, ticker: .manual())
@@ -116,7 +116,7 @@ import Testing
     #expect(sets.count == 1)
   }
 
-  @Test("J056: taking the fragments drains them")
+  @Test("Taking the fragments drains them")
   func drain() {
     let root = Node("root")
     let scope = manualScope(root)
@@ -127,7 +127,7 @@ import Testing
     scope.advance()
   }
 
-  @Test("J056: after taking them, the next change is collected as usual")
+  @Test("After taking them, the next change is collected as usual")
   func drainAndGoOn() {
     let root = Node("root")
     let scope = manualScope(root)
@@ -137,7 +137,7 @@ import Testing
     #expect(sets.map { $0.bases[root.uuid] } == [["number": 1]])
   }
 
-  @Test("J012: classes reachable through property types are known, others by name or by use")
+  @Test("Classes reachable through property types are known, others by name or by use")
   func registry() {
     final class Circle: ModelObject { @Property var r = 1 }
     final class Square: ModelObject { @Property var a = 1 }

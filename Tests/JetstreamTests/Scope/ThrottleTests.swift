@@ -45,7 +45,7 @@ private final class Bench {
   private var gauge: Gauge { bench.gauge }
   private var scope: Scope { bench.scope }
 
-  @Test("J020, J021: 1000 writes in 140 ms are 3 fragments, and then the last value")
+  @Test("1000 writes in 140 ms are 3 fragments, and then the last value")
   func continuous() {
     let listener = Listener()
     gauge.observeChangeImmediately(listener, \.value) { me, _, _ in me.called() }
@@ -63,7 +63,7 @@ private final class Bench {
     #expect(scope.ticker.isIdle)
   }
 
-  @Test("J021: what is written inside of one interval ends with the last value")
+  @Test("What is written inside of one interval ends with the last value")
   func trailing() {
     gauge.value = 1
     bench.advance(10)

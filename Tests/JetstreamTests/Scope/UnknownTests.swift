@@ -87,7 +87,7 @@ private final class Badge: ModelObject {
         == Dictionary(uniqueKeysWithValues: theirs).mapValues(\.className), comment)
   }
 
-  @Test("M10: unknown properties are kept, replaced, and part of what goes out; local ones are not")
+  @Test("Unknown properties are kept, replaced, and part of what goes out; local ones are not")
   func properties() throws {
     let item = NewItem()
     (item.note, item.draft) = ("a", "d")
@@ -111,7 +111,7 @@ private final class Badge: ModelObject {
     try expectEqual()
   }
 
-  @Test("M10: a state without an unknown property has it forgotten")
+  @Test("A state without an unknown property has it forgotten")
   func forgotten() throws {
     let state = SyncFragment(
       .change, uuid: newRoot.uuid, className: "Item", properties: ["label": "x", "note": 1])
@@ -125,7 +125,7 @@ private final class Badge: ModelObject {
     #expect(old.unknownProperties(of: oldRoot).isEmpty)
   }
 
-  @Test("M10: removed and added again, in one interval or two, a model keeps all it came with")
+  @Test("Removed and added again, in one interval or two, a model keeps all it came with")
   func reattach() throws {
     let special = Special()
     (special.power, special.note) = (7, "n")
@@ -154,7 +154,7 @@ private final class Badge: ModelObject {
     try expectEqual()
   }
 
-  @Test("M10: models that only unknown properties reach are kept as data, and come to life")
+  @Test("Models that only unknown properties reach are kept as data, and come to life")
   func unknownModels() throws {
     let (badge, lost, item) = (Badge(), Badge(), Special())
     badge.name = "b"
@@ -180,7 +180,7 @@ private final class Badge: ModelObject {
     try expectEqual()
   }
 
-  @Test("M10: a model that moves to where the old version cannot see it is kept, with all below it")
+  @Test("A model that moves to where the old version cannot see it is kept, with all below it")
   func movesOutOfSight() throws {
     let (item, part) = (NewItem(), NewItem())
     item.items = [part]
@@ -206,7 +206,7 @@ private final class Badge: ModelObject {
     try expectEqual()
   }
 
-  @Test("M10: an unknown model that comes before what refers to it waits for that")
+  @Test("An unknown model that comes before what refers to it waits for that")
   func comesFirst() throws {
     let badge = Badge()
     newRoot.badge = badge
@@ -218,7 +218,7 @@ private final class Badge: ModelObject {
     try expectEqual()
   }
 
-  @Test("M10: the same state again tells nobody")
+  @Test("The same state again tells nobody")
   func sameStateAgain() throws {
     newRoot.items = [Special()]
     newRoot.badge = Badge()
@@ -236,7 +236,7 @@ private final class Badge: ModelObject {
     #expect(listener.count == 0 && Set(old.models) == objects && old.canonicalJSON == before)
   }
 
-  @Test("M10: hostile fragments about unknown things do not trap")
+  @Test("Hostile fragments about unknown things do not trap")
   func hostile() {
     let (a, b) = (UUID(), UUID())
     func add(_ uuid: UUID, _ name: String, _ properties: JSONObject) -> SyncFragment {
@@ -257,7 +257,7 @@ private final class Badge: ModelObject {
     #expect(old.unknownModels.isEmpty && old.count == 0)
   }
 
-  @Test("M10: random edits on both sides lose nothing", arguments: [UInt64](1...12))
+  @Test("Random edits on both sides lose nothing", arguments: [UInt64](1...12))
   func random(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     for step in 0..<60 {

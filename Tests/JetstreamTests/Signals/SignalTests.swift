@@ -6,7 +6,7 @@ import Testing
 @TestDomain
 #endif
 @Suite(.paced) struct SignalTests {
-  @Test("J042: listeners are called in order, each time")
+  @Test("Listeners are called in order, each time")
   func order() {
     let signal = Signal<Int>()
     var log: [String] = []
@@ -17,7 +17,7 @@ import Testing
     #expect(log == ["a1", "b1", "a2", "b2"])
   }
 
-  @Test("J043: listenOnce fires exactly once, also when it fires the signal itself")
+  @Test("ListenOnce fires exactly once, also when it fires the signal itself")
   func once() {
     let signal = Signal<Int>()
     let listener = Listener()
@@ -32,7 +32,7 @@ import Testing
     #expect(!signal.hasListeners)
   }
 
-  @Test("J043: a filter drops payloads that do not match, and listenOnce waits for one that does")
+  @Test("A filter drops payloads that do not match, and listenOnce waits for one that does")
   func filter() {
     let signal = Signal<Int>()
     let listener = Listener()
@@ -43,7 +43,7 @@ import Testing
     #expect(listener.log == ["3"])
   }
 
-  @Test("J043: listenCoalesced gives the last payload once a tick")
+  @Test("ListenCoalesced gives the last payload once a tick")
   func coalesced() {
     let signal = Signal<Int>()
     let ticker = Ticker.manual()
@@ -60,7 +60,7 @@ import Testing
     #expect(listener.log == ["2", "3"])
   }
 
-  @Test("J043: without an observer, once and coalesced")
+  @Test("Without an observer, once and coalesced")
   func withoutObserver() {
     let ticker = Ticker.manual()
     let signal = Signal<Int>()
@@ -78,7 +78,7 @@ import Testing
     #expect(!signal.hasListeners)
   }
 
-  @Test("J043: listenCoalesced with a delay waits from the first payload on")
+  @Test("ListenCoalesced with a delay waits from the first payload on")
   func delayed() {
     let signal = Signal<Int>()
     let ticker = Ticker.manual()
@@ -96,7 +96,7 @@ import Testing
     #expect(ticker.isIdle)
   }
 
-  @Test("J039: a coalescing listener that is cancelled while a payload waits hears nothing")
+  @Test("A coalescing listener that is cancelled while a payload waits hears nothing")
   func cancelCoalesced() {
     let signal = Signal<Int>()
     let ticker = Ticker.manual()
@@ -108,7 +108,7 @@ import Testing
     #expect(listener.count == 0)
   }
 
-  @Test("J039: cancelling ends it at once, twice is harmless, others go on")
+  @Test("Cancelling ends it at once, twice is harmless, others go on")
   func cancel() {
     let signal = Signal<Int>()
     let listener = Listener()
@@ -122,7 +122,7 @@ import Testing
     #expect(listener.log == ["other", "other"])
   }
 
-  @Test("J039: a listener cancelled by another during a delivery hears nothing more")
+  @Test("A listener cancelled by another during a delivery hears nothing more")
   func cancelDuringFire() {
     let signal = Signal<Int>()
     let listener = Listener()
@@ -138,7 +138,7 @@ import Testing
     #expect(!signal.hasListeners)
   }
 
-  @Test("J043: a listener added during a delivery hears the next payload")
+  @Test("A listener added during a delivery hears the next payload")
   func addDuringFire() {
     let signal = Signal<Int>()
     let listener = Listener()
@@ -151,7 +151,7 @@ import Testing
     #expect(listener.log == ["2"])
   }
 
-  @Test("J041: a released observer ends the observation and frees what the callback holds")
+  @Test("A released observer ends the observation and frees what the callback holds")
   func observerReleased() {
     let signal = Signal<Int>()
     var listener: Listener? = Listener()
@@ -170,7 +170,7 @@ import Testing
     #expect(!signal.hasListeners)
   }
 
-  @Test("J040: removeListeners(of:) removes all of one observer and only those")
+  @Test("RemoveListeners(of:) removes all of one observer and only those")
   func removeListeners() {
     let signal = Signal<Int>()
     let gone = Listener()
@@ -184,7 +184,7 @@ import Testing
     #expect(tokens.filter { $0.isCancelled }.count == 3)
   }
 
-  @Test("J041: a token retains neither side, and dropping it cancels nothing")
+  @Test("A token retains neither side, and dropping it cancels nothing")
   func tokenRetainsNothing() {
     var signal: Signal<Int>? = Signal()
     weak let weakSignal = signal
@@ -203,7 +203,7 @@ import Testing
     token.cancel()
   }
 
-  @Test("J041: the end of a captured object may use the signal again")
+  @Test("The end of a captured object may use the signal again")
   func releaseDuringCleanup() {
     final class Closer {
       let signal: Signal<Int>
@@ -221,7 +221,7 @@ import Testing
     #expect(signal.hasListeners)
   }
 
-  @Test("J041: listeners whose observers are gone do not pile up while nothing fires")
+  @Test("Listeners whose observers are gone do not pile up while nothing fires")
   func deadListenersAreDropped() {
     let signal = Signal<Int>()
     var alive = 0

@@ -5,7 +5,7 @@ import Testing
 @Suite(.paced) struct TickerTests {
   let listener = Listener()
 
-  @Test("J023: a tick delivers what was queued and never loops")
+  @Test("A tick delivers what was queued and never loops")
   func tickNeverLoops() {
     let ticker = Ticker.manual()
     var count = 0
@@ -21,7 +21,7 @@ import Testing
     #expect(!ticker.isIdle)
   }
 
-  @Test("J055: jobs run at their time, in the order of time")
+  @Test("Jobs run at their time, in the order of time")
   func jobs() {
     let ticker = Ticker.manual()
     var log: [String] = []

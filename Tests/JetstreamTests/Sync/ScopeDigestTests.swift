@@ -25,7 +25,7 @@ struct ScopeDigestTests {
     return try #require(ScopeDigest(scope).total())
   }
 
-  @Test("M12: replicas that are equal come to the same, and no others")
+  @Test("Replicas that are equal come to the same, and no others")
   func equal() throws {
     let root = Plant()
     let scope = makeScope(root)
@@ -58,7 +58,7 @@ struct ScopeDigestTests {
   }
 
   @Test(
-    "M12: a digest that follows comes to what one does that is made anew",
+    "A digest that follows comes to what one does that is made anew",
     arguments: 1...20 as ClosedRange<UInt64>)
   func incremental(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -96,7 +96,7 @@ struct ScopeDigestTests {
     for plant in plants { plant.letGo() }
   }
 
-  @Test("M12: what there is to do is done in portions, and what differs is found by its part")
+  @Test("What there is to do is done in portions, and what differs is found by its part")
   func parts() throws {
     let root = Plant()
     let scope = makeScope(root)
@@ -120,7 +120,7 @@ struct ScopeDigestTests {
     #expect(digest.differing(from: found) == [changed.uuid])
   }
 
-  @Test("M12: nothing is said of a scope with something unknown in it")
+  @Test("Nothing is said of a scope with something unknown in it")
   func unknown() throws {
     let root = Plant()
     let scope = makeScope(root)
