@@ -151,6 +151,17 @@ struct IntentReference {
   /// Forgets what was accepted of some models.
   mutating func forget(_ models: Set<String>) { keep { !models.contains($0) } }
 
+  /// Forgets those of the given properties of a model that are not known to have the given values, which a client has
+  /// set. If the set took the model out, too, no record tells of them, and they are seen when somebody brings the
+  /// model back.
+  mutating func forgetUnless(_ uuid: String, has values: [String: PlainJSON]) {
+    for (name, value) in values {
+      let key = Key(uuid: uuid, name: name)
+      if self.values[key] != value { self.values[key] = nil }
+      if sums[key] != value.whole { sums[key] = nil }
+    }
+  }
+
   private mutating func keep(_ isKept: (String) -> Bool) {
     values = values.filter { isKept($0.key.uuid) }
     members = members.filter { isKept($0.key.uuid) }

@@ -113,8 +113,16 @@ extension SimulationRun {
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
     // It has no number, so the journal tells what of it counts, but not whose it is.
     if client.version == 1 {
-      // What a process has sent that is gone may arrive when the next one has been told of a decision.
-      if !isHeard, set.isDecided { return }
+      // What a process has sent that is gone may arrive when the next one has been told of a decision. In a session
+      // that goes on, the same reply is sent again, and heard.
+      if !isHeard, set.isDecided {
+        replies[key] = nil
+        return
+      }
+      for (at, intent) in set.intents.enumerated() where verdicts[at] {
+        let uuid = intent.uuid == client.ownRoot ? observer.stream.root : intent.uuid
+        intents.forgetUnless(uuid, has: sent[at]["properties"]?.members ?? [:])
+      }
       return set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
     }
     // What a process has sent that is gone arrives when the next one has made the server forget the decision.

@@ -102,6 +102,19 @@ struct PutBackTests {
     #expect(shape.parts.count == 2 && shape.x == 3 && shape.y == 4)
   }
 
+  @Test("A model that was away for a moment comes back from a rejected removal as the server has it")
+  func momentaryAbsence() throws {
+    let shape = mine
+    try client.scope.modify(procedure: "none") { shape.label = "refused" }
+    client.canvas.shapes.remove(shape)
+    client.canvas.shapes.append(shape)
+    world.settle()
+    #expect(shape.label == "kept")
+    try client.scope.modify(procedure: "none") { client.canvas.shapes.remove(shape) }
+    expectEqual()
+    #expect(mine === shape && shape.label == "kept")
+  }
+
   @Test("Towards a server that has forgotten the model, it comes back as the client has it")
   func forgotten() {
     let shape = mine

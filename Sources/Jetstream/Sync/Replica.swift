@@ -345,14 +345,14 @@ package final class Replica {
 
 extension Replica: MembershipObserver {
   /// A model has come back. If other replicas have brought it back, it takes their values; if the app has, their
-  /// values are what it departs from.
+  /// values are what it departs from. One that was away for less than an interval is added by no change set.
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
     // One that is back because a call of `modify` has thrown is as it was.
     guard let values, !scope.isRollingBack else { return }
     if scope.isWritingRemotely {
       revived[model.uuid] = values
-    } else {
+    } else if let record = model.record, record.isNew || record.captureScope !== scope {
       putBack[model.uuid] = values
     }
   }
