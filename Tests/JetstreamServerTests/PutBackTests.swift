@@ -102,7 +102,7 @@ struct PutBackTests {
     #expect(shape.parts.count == 2 && shape.x == 3 && shape.y == 4)
   }
 
-  @Test("A model that was away for a moment comes back from a rejected removal as the server has it")
+  @Test("A model that was away for a moment comes back from a rejected removal as others have it")
   func momentaryAbsence() throws {
     let shape = mine
     try client.scope.modify(procedure: "none") { shape.label = "refused" }
