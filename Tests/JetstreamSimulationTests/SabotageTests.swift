@@ -9,8 +9,10 @@ import Testing
 struct SabotageTests {
   /// Runs seeds until one fails, and shortens that.
   private func find(
-    _ sabotage: Sabotage, in configuration: SimulationConfiguration = .calm
+    _ sabotage: Sabotage, in configuration: SimulationConfiguration = .calm, steps: Int? = nil
   ) -> SimulationFailure? {
+    var configuration = configuration
+    configuration.steps = steps ?? configuration.steps
     for seed in 1...20 as ClosedRange<UInt64> {
       var simulation = Simulation(seed: seed, configuration: configuration)
       #expect(simulation.run().failure == nil, "seed \(seed) fails without any fault")
@@ -37,7 +39,7 @@ struct SabotageTests {
         Sabotage(frames: { frame, toServer, _ in
           guard toServer else { return [frame] }
           return [Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)]
-        })))
+        }), steps: 40))
     #expect(failure.kind == .unrest)
     #expect(failure.configuration.absent.count == 2, "\(failure)")
     #expect(failure.events.count <= 8, "\(failure)")
@@ -123,7 +125,7 @@ struct SabotageTests {
               #""replyTo":5,"fragmentReplies":[{}"#,
               #""replyTo":5,"fragmentReplies":[{"error":{"message":"no"}}"#, in: frame)
           ]
-        })))
+        }), steps: 60))
     #expect([.handle, .divergence].contains(failure.kind), "\(failure)")
     #expect(failure.events.count <= 15, "\(failure)")
   }
