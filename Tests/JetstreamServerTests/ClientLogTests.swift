@@ -6,8 +6,10 @@ import Testing
 
 @Suite("What a client has on disk")
 struct ClientLogTests {
-  private let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("client-log-\(UUID().uuidString)").path
+  private let directory: TemporaryDirectory
+  private var path: String { directory.path }
+
+  init() throws { directory = try TemporaryDirectory() }
 
   private let root = UUID()
   private var canvas: SyncFragment {
@@ -149,8 +151,10 @@ private final class Sketch: Shape {}
 @Suite("An app that ends and starts again", .serialized)
 @MainActor
 struct ClientRestartTests {
-  private let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("restart-log-\(UUID().uuidString)").path
+  private let directory: TemporaryDirectory
+  private var path: String { directory.path }
+
+  init() throws { directory = try TemporaryDirectory() }
 
   /// An app with its log.
   @MainActor

@@ -5,8 +5,10 @@ import Testing
 
 @Suite("The history of a hosted scope on disk")
 struct ScopeLogTests {
-  private let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("scope-log-\(UUID().uuidString)").path
+  private let directory: TemporaryDirectory
+  private var path: String { directory.path }
+
+  init() throws { directory = try TemporaryDirectory() }
 
   private func history() -> ScopeHistory {
     let root = UUID()
@@ -102,8 +104,10 @@ struct ScopeLogTests {
 @Suite("A server that is killed and started again", .serialized)
 @MainActor
 struct ServerRestartTests {
-  private let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("server-log-\(UUID().uuidString)").path
+  private let directory: TemporaryDirectory
+  private var path: String { directory.path }
+
+  init() throws { directory = try TemporaryDirectory() }
 
   private func start(port: UInt16, snapshotEvery: Int = 10_000) async throws -> (
     server: Server, scope: Scope, log: ScopeLog, port: UInt16

@@ -70,6 +70,8 @@ struct FragmentLogTests {
     for number in 1...25 {
       book.title = "Title \(number)"
       scope.flush()
+      // A segment that has more than the snapshot stands for is not removed.
+      if number.isMultiple(of: 10) { try await log.sync() }
     }
     try await log.close()
     let (_, again) = makeScope()

@@ -120,18 +120,6 @@ extension LogReader {
   }
 }
 
-/// A directory that goes with the test.
-final class TemporaryDirectory {
-  let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("jetstream-log-\(UUID().uuidString)").path
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// How often a test repeats what it does: a number in the environment, or the default.
 func count(_ variable: String, default number: Int) -> Int {
   ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? number
