@@ -151,9 +151,9 @@ struct IntentReference {
   /// Forgets what was accepted of some models.
   mutating func forget(_ models: Set<String>) { keep { !models.contains($0) } }
 
-  /// Forgets those of the given properties of a model that are not known to have the given values, which a client has
-  /// set. If the set took the model out, too, no record tells of them, and they are seen when somebody brings the
-  /// model back.
+  /// Forgets each property for which the reference has another value than the given one, which a client has set.
+  /// The server's record has no such value if the same set takes the model out; clients see it when another set
+  /// brings the model back.
   mutating func forgetUnless(_ uuid: String, has values: [String: PlainJSON]) {
     for (name, value) in values {
       let key = Key(uuid: uuid, name: name)

@@ -113,8 +113,8 @@ extension SimulationRun {
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
     // It has no number, so the journal tells what of it counts, but not whose it is.
     if client.version == 1 {
-      // What a process has sent that is gone may arrive when the next one has been told of a decision. In a session
-      // that goes on, the same reply is sent again, and heard.
+      // The message of a process that has ended may arrive after the server has told the next process of a
+      // decision. If the session goes on, the server sends the same reply again, and the client hears it.
       if !isHeard, set.isDecided {
         replies[key] = nil
         return

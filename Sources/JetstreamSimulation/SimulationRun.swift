@@ -251,8 +251,8 @@ final class SimulationRun {
   private func acceptOwn(_ set: SubmittedSet) {
     serverHasEdited = true
     for intent in set.intents {
-      // What was changed of a model right before it was taken out is in no set, and is there if a client brings the
-      // model back.
+      // No set has what the server's app changed of a model right before it took the model out. Clients see it if
+      // one of them brings the model back.
       for element in intent.removed {
         intents.forget(observer.stream.reachable(from: element, kinds(of:)))
       }

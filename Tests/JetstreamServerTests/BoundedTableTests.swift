@@ -5,6 +5,17 @@ import Testing
 
 @Suite("Tables that have a bound", .paced)
 struct BoundedTableTests {
+  /// Makes a client with the scope, which keeps so many messages while that is paused.
+  private func joined(keeping messages: Int) -> (InMemoryWorld, WorldClient) {
+    var configuration = ClientEngine.Configuration()
+    configuration.pausedLimit = .init(messages: messages, bytes: 1 << 20)
+    let world = InMemoryWorld()
+    let client = world.addClient(configuration: configuration)
+    client.join()
+    world.settle()
+    return (world, client)
+  }
+
   @Test(
     "A scope keeps so many bytes of its last sets; a client that has missed more gets the state")
   func streamBytes() throws {
@@ -73,12 +84,7 @@ struct BoundedTableTests {
 
   @Test("A sync during which too much is held asks again, and ends")
   func pausedSync() throws {
-    var configuration = ClientEngine.Configuration()
-    configuration.pausedLimit = .init(messages: 5, bytes: 1 << 20)
-    let world = InMemoryWorld()
-    let client = world.addClient(configuration: configuration)
-    client.join()
-    world.settle()
+    let (world, client) = joined(keeping: 5)
     client.engine.setMode(.manual, of: client.scope, now: world.now)
     world.pass(1)
     for _ in 0..<20 {
@@ -99,12 +105,7 @@ struct BoundedTableTests {
 
   @Test("A session that ends while too much is held begins the next one as any other")
   func pausedSessionLoss() throws {
-    var configuration = ClientEngine.Configuration()
-    configuration.pausedLimit = .init(messages: 5, bytes: 1 << 20)
-    let world = InMemoryWorld()
-    let client = world.addClient(configuration: configuration)
-    client.join()
-    world.settle()
+    let (world, client) = joined(keeping: 5)
     client.scope.pauseIncoming()
     for _ in 0..<20 {
       world.canvas.likes += 1

@@ -41,7 +41,7 @@ extension Replica {
     return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
   }
 
-  /// Whether the server tells what the mode wants; false while it is yet to begin with that, or to begin again.
+  /// False in real time until the server begins to tell what the replica has missed. Version 1 always tells.
   var isTold: Bool { version == 1 || mode != .realtime || isTaking }
 
   /// Something else is wanted from now on.

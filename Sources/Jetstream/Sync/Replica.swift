@@ -345,7 +345,8 @@ package final class Replica {
 
 extension Replica: MembershipObserver {
   /// A model has come back. If other replicas have brought it back, it takes their values; if the app has, their
-  /// values are what it departs from. One that was away for less than an interval is added by no change set.
+  /// values are what it departs from. No change set adds a model that was away for less
+  /// than an interval.
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
     // One that is back because a call of `modify` has thrown is as it was.
