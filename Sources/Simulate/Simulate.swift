@@ -4,7 +4,7 @@ import JetstreamSimulation
 /// The `simulate` command.
 @main
 struct Simulate {
-  static func main() {
+  static func main() async {
     let options: SimulateOptions
     do throws(SimulateOptions.Problem) {
       options = try SimulateOptions(Array(CommandLine.arguments.dropFirst()))
@@ -17,7 +17,7 @@ struct Simulate {
       say(SimulateOptions.usage)
       return
     }
-    exit(run(options) ? 0 : 1)
+    exit(await run(options) ? 0 : 1)
   }
 
   /// Prints a line at once, also into a pipe.
@@ -26,17 +26,17 @@ struct Simulate {
   }
 
   /// Runs the seeds; gives whether all of them went well.
-  private static func run(_ options: SimulateOptions) -> Bool {
+  private static func run(_ options: SimulateOptions) async -> Bool {
     let clock = ContinuousClock()
     let start = clock.now
     var failed: [UInt64] = []
     var count = 0
     var events = 0
     var virtual: Duration = .zero
-    for offset in 0..<UInt64(options.seeds) {
-      let seed = options.first + offset
-      let simulation = options.simulation(seed: seed)
-      let outcome = simulation.run(traced: options.isTraced)
+    let sweep = SeedSweep(
+      first: options.first, count: options.seeds, jobs: options.jobs,
+      simulation: { options.simulation(seed: $0) })
+    await sweep.run(traced: options.isTraced) { seed, outcome in
       count += 1
       events += outcome.events
       virtual += outcome.virtualTime
@@ -48,13 +48,15 @@ struct Simulate {
         failed.append(seed)
         say("seed \(seed) fails (\(failure.kind)): \(failure.problems[0])")
         if options.shrinks {
-          say("\nthe shortest that fails:\n\(simulation.shrink(failure))\n")
+          say(
+            "\nthe shortest that fails:\n\(options.simulation(seed: seed).shrink(failure))\n")
         }
-        if options.stops { break }
+        if options.stops { return false }
       }
       if count.isMultiple(of: 1_000), count < options.seeds {
         say("\(count) seeds, \(failed.count) failures")
       }
+      return true
     }
     let seconds = (clock.now - start) / .seconds(1)
     say(

@@ -1,7 +1,8 @@
+import Foundation
 import JetstreamSimulation
 
 /// What the command line of `simulate` asks for.
-struct SimulateOptions {
+struct SimulateOptions: Sendable {
   /// A command line that makes no sense, in words.
   struct Problem: Error {
     let text: String
@@ -15,6 +16,7 @@ struct SimulateOptions {
       --seeds COUNT    how many seeds to run; 1000 unless given
       --first SEED     the first of them; 1 unless given
       --seed SEED      this seed alone
+      --jobs COUNT     how many seeds run at a time; as many as there are processors unless given
       --faults PRESET  calm, rough, everything, old (peers of version 1 among the others), or drawn: all of
                        it follows from the seed; rough unless given
       --world NAME     workshop or garden; workshop, or what follows from the seed, unless given
@@ -37,6 +39,8 @@ struct SimulateOptions {
 
   var seeds = 1_000
   var first: UInt64 = 1
+  /// How many seeds run at a time.
+  var jobs = ProcessInfo.processInfo.activeProcessorCount
   var isTraced = false
   var stops = false
   var shrinks = true
@@ -46,7 +50,7 @@ struct SimulateOptions {
   /// The preset with what was asked for; of one that is drawn, without what follows from the seed.
   var configuration = SimulationConfiguration.rough
   /// Does to a configuration what was asked for.
-  private(set) var adjust: (inout SimulationConfiguration) -> Void = { _ in }
+  private(set) var adjust: @Sendable (inout SimulationConfiguration) -> Void = { _ in }
 
   init(_ arguments: [String]) throws(Problem) {
     var steps: Int?
@@ -73,6 +77,7 @@ struct SimulateOptions {
         }
         promises.insert(promise)
       case "--seeds": seeds = try Self.number(option, rest.popFirst(), least: 1)
+      case "--jobs": jobs = try Self.number(option, rest.popFirst(), least: 1)
       case "--first": first = try Self.number(option, rest.popFirst(), least: 0)
       case "--seed":
         first = try Self.number(option, rest.popFirst(), least: 0)
@@ -102,7 +107,7 @@ struct SimulateOptions {
         throw Problem(text: "there is no \(what) \(option).")
       }
     }
-    adjust = { configuration in
+    adjust = { [promises, rates, steps, clients] configuration in
       configuration.promises.formUnion(promises)
       for (name, share) in rates {
         configuration.faults[name] = share

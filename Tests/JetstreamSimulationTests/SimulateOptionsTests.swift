@@ -18,7 +18,9 @@ struct SimulateOptionsTests {
   func options() throws {
     let options = try SimulateOptions([
       "--seeds", "20", "--first", "7", "--steps", "9", "--clients", "2", "--faults", "calm",
+      "--jobs", "3",
     ])
+    #expect(options.jobs == 3)
     #expect(options.seeds == 20)
     #expect(options.first == 7)
     #expect(options.configuration.name == "calm")
@@ -39,7 +41,8 @@ struct SimulateOptionsTests {
     "What makes no sense is named",
     arguments: [
       (["--seeds"], "--seeds"), (["--seeds", "none"], "--seeds"), (["--seeds", "0"], "--seeds"),
-      (["--first", "-1"], "--first"), (["--clients", "0"], "--clients"),
+      (["--first", "-1"], "--first"), (["--jobs", "0"], "--jobs"),
+      (["--clients", "0"], "--clients"),
       (["--steps", "x"], "--steps"), (["--faults", "soft"], "--faults"), (["--trace"], "--trace"),
       (["--rate", "loss"], "--rate"), (["--rate", "rain=0.1"], "--rate"),
       (["--rate", "cut=2"], "--rate"), (["--promise", "gold"], "--promise"),

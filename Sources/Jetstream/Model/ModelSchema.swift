@@ -6,7 +6,7 @@ import Synchronization
 /// Made once for each class, on first use, and shared by all its objects.
 public final class ModelSchema: Sendable, CustomStringConvertible {
   /// One property of a model class.
-  public struct Property: Sendable {
+  public final class Property: Sendable {
     /// The name in the source, which observers and parents know it by.
     public let name: String
     /// The name in fragments and towards peers: ``name``, unless the options give another one.
