@@ -34,7 +34,7 @@ extension ModelSchema: Equatable {
 
 extension ModelSchema.Property {
   /// Ends of sentences about this property.
-  fileprivate func differences(from other: Self) -> [String] {
+  fileprivate func differences(from other: ModelSchema.Property) -> [String] {
     var lines: [String] = []
     func compare(_ new: String, _ old: String) {
       if new != old { lines.append("is \(new), was \(old).") }
