@@ -7,30 +7,15 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 ]
 
-/// Suites about values, schemas, misuse and manual tickers: the same in each isolation domain, so one run
-/// of each is enough.
-let withoutDomain = [
-  "Model/MisuseTests.swift", "Model/ModelArrayTests.swift", "Model/PropertyOptionsTests.swift",
-  "Model/SchemaComparisonTests.swift", "Model/SchemaTests.swift",
-  "Model/StepCompositionTests.swift", "Model/ValueKindTests.swift",
-  "Queries/OrderTreeTests.swift", "Queries/QueryCostTests.swift",
-  "Scope/CollectionEditTests.swift", "Scope/CollectionMergeTests.swift",
-  "Scope/ConstraintTests.swift", "Scope/RecordIndexTests.swift", "Scope/ThrottleTests.swift",
-  "Scope/UnknownTests.swift", "Signals/ActorTickerTests.swift", "Signals/TickerTests.swift",
-]
-
-/// Suites that run without an actor and on the main one, and would do the same on a third: about what
-/// the tree, its scope and its queries hold after writes. The other actor keeps those about what it
-/// delivers: signals, callbacks, observers of each kind, ticks, transactions, live queries, sequences
-/// and snapshots.
-let withoutSideActor = [
-  "Model/CompositeTests.swift", "Model/ExclusivityTests.swift", "Model/ForestTests.swift",
-  "Model/LifecycleTests.swift", "Model/ObserverlessTests.swift", "Model/PropertyTests.swift",
-  "Model/StructureTests.swift", "Model/TreePathTests.swift", "Model/ValueTests.swift",
-  "Model/WeakReferenceTests.swift", "Queries/LiveSectionsTests.swift",
-  "Queries/QueryForestTests.swift", "Scope/ApplyTests.swift", "Scope/CollectTests.swift",
-  "Scope/ModifyBehindTests.swift", "Scope/OperationTests.swift", "Scope/ResetTests.swift",
-  "Scope/RootTests.swift",
+/// What an isolation domain may change again: how signals, callbacks, observers of each kind, live queries,
+/// sequences and snapshots reach those who asked for them. The rest does the same in each domain, so one run of it
+/// is enough.
+let suitesOfDomains = [
+  "Bridges", "Model/CallbackTests.swift", "Model/ObservationTests.swift", "Model/TokenTests.swift",
+  "Queries/LiveQueryTests.swift", "Scope/ScopeTests.swift", "Signals/SignalTests.swift",
+  "Model/Fixtures.swift", "Model/ObservationKinds.swift", "Model/Pace.swift",
+  "Queries/QueryFixtures.swift", "Scope/Draft.swift",
+  "SeededGenerator.swift", "TestDomain.swift",
 ]
 
 let package = Package(
@@ -113,23 +98,23 @@ let package = Package(
     // The suites that an isolation domain may change again, with scopes that live on an actor.
     .testTarget(
       name: "JetstreamMainActorTests", dependencies: ["Jetstream", "Pacing"],
-      path: "Tests/Domains/MainActor",
-      exclude: withoutDomain, swiftSettings: settings + [.define("ON_ACTOR")]),
+      path: "Tests/Domains/MainActor", sources: suitesOfDomains,
+      swiftSettings: settings + [.define("ON_ACTOR")]),
     .testTarget(
       name: "JetstreamSideActorTests", dependencies: ["Jetstream", "Pacing"],
-      path: "Tests/Domains/SideActor",
-      exclude: withoutDomain + withoutSideActor,
+      path: "Tests/Domains/SideActor", sources: suitesOfDomains,
       swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]
 )
 
-// Compile test modules as wholes, as `.ci/run` does: that takes less processor time from scratch, but after an
-// edit the whole module is compiled again. The largest one is left out: as a whole it kept a single core busy
-// when all others were done.
+// Compile modules as wholes, as `.ci/run` does: that takes less processor time from scratch, but after an edit the
+// whole module is compiled again. The largest one is left out: as a whole it kept a single core busy when all others
+// were done.
 if Context.environment["JETSTREAM_WHOLE_MODULES"] != nil {
   let flags = ["-whole-module-optimization", "-no-emit-module-separately-wmo", "-num-threads", "2"]
-  for target in package.targets where target.type == .test && target.name != "JetstreamTests" {
-    target.swiftSettings = (target.swiftSettings ?? []) + [.unsafeFlags(flags)]
+  for target in package.targets where !["CJetstream", "JetstreamTests"].contains(target.name) {
+    target.swiftSettings =
+      (target.swiftSettings ?? []) + [.unsafeFlags(flags, .when(configuration: .debug))]
   }
 }
 
