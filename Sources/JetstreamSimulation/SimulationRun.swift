@@ -301,7 +301,7 @@ final class SimulationRun {
         server.opened(link.id, token: link.token, now: now)
       case (.frame(let frame), true):
         for frame in sabotage.frames(frame, true, link.client) {
-          server.received(link.id, frame, now: now)
+          server.received(link.id, readByServer(frame), now: now)
         }
         checkIntents()
       case (.close, true): server.closed(link.id, now: now)
