@@ -103,8 +103,11 @@ final class OldBrowser: CustomStringConvertible {
   // MARK: Edits
 
   /// Changes a random property of a random model, and sends it. Gives what was done in words.
+  ///
+  /// - Parameter isRounded: whether a number becomes one that a `Float` does not hold.
   func edit(
-    _ random: inout SimulationRandom, _ kinds: (String) -> [String: PropertyKind]
+    _ random: inout SimulationRandom, isRounded: Bool,
+    _ kinds: (String) -> [String: PropertyKind]
   ) -> String {
     guard hasState, let uuid = random.pick(from: model.reachable(kinds).sorted()),
       let found = model.models[uuid]
@@ -116,10 +119,11 @@ final class OldBrowser: CustomStringConvertible {
     let key = StreamReference.Key(uuid: uuid, name: name)
     let before = found.properties[name] ?? .null
     var additions: [PlainJSON] = []
-    let value =
+    var value =
       kind == .collection
       ? elements(before.texts, &additions, &random, kinds)
       : other(before, of: name, in: found.className, &random, kinds)
+    if isRounded, kind == .plain, case .number = before { value = .number("16777217") }
     guard let value, value != before else { return "changes nothing" }
     model.apply(additions)
     set(key, to: value)

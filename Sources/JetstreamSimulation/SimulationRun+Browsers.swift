@@ -24,7 +24,9 @@ extension SimulationRun {
     guard !browsers.isEmpty else { return }
     var random = SimulationRandom(seed: seed, branch: 11)
     let browser = browsers[number % browsers.count]
-    let words = browser.edit(&random, kinds(of:))
+    var branch = SimulationRandom(seed: seed, branch: 16)
+    let isRounded = branch.chance(configuration.features.roundedNumbers)
+    let words = browser.edit(&random, isRounded: isRounded, kinds(of:))
     note("\(browser) \(words)")
   }
 
