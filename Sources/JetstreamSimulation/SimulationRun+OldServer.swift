@@ -31,6 +31,32 @@ extension SimulationRun {
   }
 }
 
+extension SimulationRun {
+  /// The server drops a change set without an answer, as an old one does that cannot read it. It does not notice, and the
+  /// client does by the answer to a later one. So this is done only in front of one.
+  func dropSet(of client: SimulatedClient, _ pick: Int) {
+    guard Double(pick % 97) / 97 < configuration.features.droppedSets,
+      let session = client.session
+    else { return }
+    network.tamper(client.number, toServer: true) { packets, frames in
+      let indexes = frames.map { Self.setIndexes(in: packets[$0].packet) }
+      guard let last = indexes.joined().max() else { return }
+      let early = frames.indices.filter { indexes[$0].max().map { $0 < last } ?? false }
+      if early.isEmpty { return }
+      let at = early[pick % early.count]
+      for index in indexes[at] { set(session, index)?.isDropped = true }
+      packets.remove(at: frames[at])
+    }
+  }
+
+  /// The indexes of the messages with change sets.
+  private static func setIndexes(in packet: SimulatedNetwork.Packet) -> [Int] {
+    guard case .frame(let frame) = packet, let json = PlainJSON(frame) else { return [] }
+    return json.messages.filter { $0["type"]?.text == "ScopeSync" }
+      .compactMap { $0["index"]?.whole }
+  }
+}
+
 extension ModelSchema.Property {
   fileprivate var isDate: Bool {
     switch type {

@@ -83,6 +83,11 @@ extension SimulationRun {
     }
   }
 
+  /// The set that a message of a session carries.
+  func set(_ session: String, _ index: Int) -> SubmittedSet? {
+    submissions[Self.key(session, index)]?.set
+  }
+
   private static func key(_ session: String, _ index: Int?) -> String {
     "\(session) \(index ?? -1)"
   }
