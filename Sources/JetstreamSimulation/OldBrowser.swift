@@ -15,15 +15,21 @@ final class OldBrowser: CustomStringConvertible {
   private var next = 1
   private var heard = 0
   private var pingDue: Duration = .zero
+  private let pingInterval: Duration
+  private var now: Duration = .zero
+  /// When it was told the state.
+  private(set) var loadedAt: Duration?
   private var stateParts: [PlainJSON] = []
   private var hasState = false
   /// What was sent, by the number of the message: each property with its value before.
   private var pending: [Int: [(key: StreamReference.Key, before: PlainJSON)]] = [:]
 
   init(
-    number: Int, scope: String, connect: @escaping () -> Void, send: @escaping ([UInt8]) -> Void
+    number: Int, scope: String, isSlow: Bool, connect: @escaping () -> Void,
+    send: @escaping ([UInt8]) -> Void
   ) {
     (self.number, self.scope, self.connect, self.send) = (number, scope, connect, send)
+    pingInterval = .milliseconds(isSlow ? Simulation.Times.slowPing : Simulation.Times.ping)
   }
 
   var description: String { "Browser \(number)" }
@@ -33,7 +39,7 @@ final class OldBrowser: CustomStringConvertible {
   /// The page is loaded: everything begins anew.
   func load() {
     (model, pending, stateParts) = (StreamReference(), [:], [])
-    (next, heard, hasState) = (1, 0, false)
+    (next, heard, hasState, loadedAt) = (1, 0, false, nil)
     connect()
   }
 
@@ -62,7 +68,7 @@ final class OldBrowser: CustomStringConvertible {
       stateParts += fragments
       if message["more"] != nil { return }
       model.begin(root: message["rootUUID"]?.text ?? "", stateParts)
-      (stateParts, hasState) = ([], true)
+      (stateParts, hasState, loadedAt) = ([], true, now)
     case "ScopeSync":
       model.apply(fragments)
       problems += model.takeProblems().map { "\(self): \($0)" }
@@ -93,8 +99,9 @@ final class OldBrowser: CustomStringConvertible {
   }
 
   func advance(to now: Duration) {
+    self.now = now
     guard now >= pingDue else { return }
-    pingDue = now + .milliseconds(Simulation.Times.ping)
+    pingDue = now + pingInterval
     if hasState { say(#"{"type":"Ping","index":0,"ack":\#(heard),"resendMissing":false}"#) }
   }
 
