@@ -15,15 +15,21 @@ final class OldBrowser: CustomStringConvertible {
   private var next = 1
   private var heard = 0
   private var pingDue: Duration = .zero
+  private let pingInterval: Duration
+  private var now: Duration = .zero
+  /// When it was told the state.
+  private(set) var loadedAt: Duration?
   private var stateParts: [PlainJSON] = []
   private var hasState = false
   /// What was sent, by the number of the message: each property with its value before.
   private var pending: [Int: [(key: StreamReference.Key, before: PlainJSON)]] = [:]
 
   init(
-    number: Int, scope: String, connect: @escaping () -> Void, send: @escaping ([UInt8]) -> Void
+    number: Int, scope: String, isSlow: Bool, connect: @escaping () -> Void,
+    send: @escaping ([UInt8]) -> Void
   ) {
     (self.number, self.scope, self.connect, self.send) = (number, scope, connect, send)
+    pingInterval = .milliseconds(isSlow ? Simulation.Times.slowPing : Simulation.Times.ping)
   }
 
   var description: String { "Browser \(number)" }
@@ -33,7 +39,7 @@ final class OldBrowser: CustomStringConvertible {
   /// The page is loaded: everything begins anew.
   func load() {
     (model, pending, stateParts) = (StreamReference(), [:], [])
-    (next, heard, hasState) = (1, 0, false)
+    (next, heard, hasState, loadedAt) = (1, 0, false, nil)
     connect()
   }
 
@@ -62,7 +68,7 @@ final class OldBrowser: CustomStringConvertible {
       stateParts += fragments
       if message["more"] != nil { return }
       model.begin(root: message["rootUUID"]?.text ?? "", stateParts)
-      (stateParts, hasState) = ([], true)
+      (stateParts, hasState, loadedAt) = ([], true, now)
     case "ScopeSync":
       model.apply(fragments)
       problems += model.takeProblems().map { "\(self): \($0)" }
@@ -93,8 +99,9 @@ final class OldBrowser: CustomStringConvertible {
   }
 
   func advance(to now: Duration) {
+    self.now = now
     guard now >= pingDue else { return }
-    pingDue = now + .milliseconds(Simulation.Times.ping)
+    pingDue = now + pingInterval
     if hasState { say(#"{"type":"Ping","index":0,"ack":\#(heard),"resendMissing":false}"#) }
   }
 
@@ -103,8 +110,11 @@ final class OldBrowser: CustomStringConvertible {
   // MARK: Edits
 
   /// Changes a random property of a random model, and sends it. Gives what was done in words.
+  ///
+  /// - Parameter isRounded: whether a number becomes one that a `Float` does not hold.
   func edit(
-    _ random: inout SimulationRandom, _ kinds: (String) -> [String: PropertyKind]
+    _ random: inout SimulationRandom, isRounded: Bool,
+    _ kinds: (String) -> [String: PropertyKind]
   ) -> String {
     guard hasState, let uuid = random.pick(from: model.reachable(kinds).sorted()),
       let found = model.models[uuid]
@@ -116,10 +126,11 @@ final class OldBrowser: CustomStringConvertible {
     let key = StreamReference.Key(uuid: uuid, name: name)
     let before = found.properties[name] ?? .null
     var additions: [PlainJSON] = []
-    let value =
+    var value =
       kind == .collection
       ? elements(before.texts, &additions, &random, kinds)
       : other(before, of: name, in: found.className, &random, kinds)
+    if isRounded, kind == .plain, case .number = before { value = .number("16777217") }
     guard let value, value != before else { return "changes nothing" }
     model.apply(additions)
     set(key, to: value)

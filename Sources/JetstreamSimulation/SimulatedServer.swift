@@ -69,6 +69,7 @@ final class SimulatedServer {
     configuration.streamLimit = limits.streamLength
     configuration.rememberedClients = limits.rememberedClients
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
+    configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
     engine = ServerEngine(configuration: configuration, hooks: hooks) { action in

@@ -62,6 +62,10 @@ extension Simulation {
   /// Times of the engines, short, so that not much time has to pass. In milliseconds.
   enum Times {
     static let ping = 500
+    /// The ping interval of old browser clients that acknowledge late.
+    static let slowPing = 5_000
+    /// How long a server takes it that a script may need for the events in its queue.
+    static let reading = 1_000
     static let silence = 1_600
     static let expiry = 3_000
     /// So much that the connection is left in between.

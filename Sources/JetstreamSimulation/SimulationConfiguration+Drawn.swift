@@ -59,7 +59,7 @@ extension SimulationConfiguration.Features {
   fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
     var features = Self()
     let usual = Self()
-    for name in names {
+    for name in names where !undrawn.contains(name) {
       features[name] = (usual[name] ?? 0) * random.pick(from: [0, 1, 1, 2])!
     }
     return features

@@ -20,6 +20,13 @@ extension SimulationConfiguration {
     public var throttling = 0.1
     /// The share of the clients, not of the edits, whose observers write.
     public var rules = 0.5
+    /// An old browser client writes a number that a `Float` rounds: a share of its edits, in any world.
+    public var roundedNumbers = 0.0
+    /// The share of the old browser clients, not of the edits, that acknowledge as late as real ones do.
+    public var slowBrowsers = 0.0
+    /// The share of the losses of what a client of version 1 has sent that hit a change set, which then goes without an
+    /// answer although a later one gets its own.
+    public var droppedSets = 0.0
 
     /// What holds today.
     public init() {}
@@ -34,12 +41,16 @@ extension SimulationConfiguration {
     /// The names of all features.
     public static var names: [String] { rates.keys.sorted() }
 
+    /// The features that drawn configurations leave as they are: to draw another one would change what their seeds do.
+    static let undrawn: Set = ["roundedNumbers", "slowBrowsers", "droppedSets"]
+
     private static var rates: [String: WritableKeyPath<Features, Double>] {
       [
         "undo": \.undo, "boundedCounters": \.boundedCounters, "cutAndPaste": \.cutAndPaste,
         "rootReferences": \.rootReferences, "localHolders": \.localHolders,
         "serverLocalHolders": \.serverLocalHolders, "throwing": \.throwing,
-        "throttling": \.throttling, "rules": \.rules,
+        "throttling": \.throttling, "rules": \.rules, "roundedNumbers": \.roundedNumbers,
+        "slowBrowsers": \.slowBrowsers, "droppedSets": \.droppedSets,
       ]
     }
   }

@@ -9,8 +9,10 @@ extension SimulationRun {
   func startBrowsers() {
     browsers = (0..<versions.browsers).map { place in
       let number = Self.firstBrowser + place
+      var random = SimulationRandom(seed: seed, branch: 17, number)
+      let isSlow = random.chance(configuration.features.slowBrowsers)
       return OldBrowser(
-        number: number, scope: world.name,
+        number: number, scope: world.name, isSlow: isSlow,
         connect: { [unowned self] in
           network.disconnect(number)
           network.connect(number, connection: 0, token: nil)
@@ -24,7 +26,9 @@ extension SimulationRun {
     guard !browsers.isEmpty else { return }
     var random = SimulationRandom(seed: seed, branch: 11)
     let browser = browsers[number % browsers.count]
-    let words = browser.edit(&random, kinds(of:))
+    var branch = SimulationRandom(seed: seed, branch: 16)
+    let isRounded = branch.chance(configuration.features.roundedNumbers)
+    let words = browser.edit(&random, isRounded: isRounded, kinds(of:))
     note("\(browser) \(words)")
   }
 
@@ -63,7 +67,9 @@ extension SimulationRun {
     case (.frame(let frame), true) where frame == OldBrowser.probe:
       server.probed(link.id, now: now)
     case (.frame(let frame), true):
+      let removals = provenRemovals(in: frame, of: browser)
       server.received(link.id, frame, now: now)
+      check(removals, of: browser)
       checkIntents()
     case (.close, true): server.closed(link.id, now: now)
     case (.open, false): browser.opened()
@@ -72,5 +78,67 @@ extension SimulationRun {
     }
     observer.acknowledge()
     return true
+  }
+}
+
+/// What an old browser client removes long after it was told of it.
+extension SimulationRun {
+  private struct Removal {
+    let key: StreamReference.Key
+    let element: String
+  }
+
+  /// The time after which a server has to know that an old client has seen what it was told: the way to and fro of two
+  /// pings, the second of which waits for the first, and the time that scripts are given.
+  private var probeTime: Duration {
+    .milliseconds(4 * configuration.delay.upperBound + 100 + Simulation.Times.reading)
+  }
+
+  /// The server tells everybody: notes which properties it names, and when.
+  func noteTold(_ frame: [UInt8]) {
+    if configuration.features.slowBrowsers == 0 || versions.browsers == 0 { return }
+    let messages = PlainJSON(frame)?.messages ?? []
+    for fragment in messages.flatMap({ $0["fragments"]?.elements ?? [] }) {
+      for name in (fragment["properties"]?.members ?? [:]).keys {
+        told[StreamReference.Key(uuid: fragment["uuid"]?.text ?? "", name: name)] = now
+      }
+    }
+  }
+
+  /// The elements that a frame takes out of collections which have not changed for so long that the server has to know
+  /// that the client has seen them. Only where the frame does nothing else, and nothing else is under way.
+  private func provenRemovals(in frame: [UInt8], of browser: OldBrowser) -> [Removal] {
+    guard configuration.features.slowBrowsers > 0, server.nextDeadline == nil,
+      let loadedAt = browser.loadedAt, loadedAt + probeTime < now,
+      let message = PlainJSON(frame)?.messages.first, message["type"]?.text == "ScopeSync",
+      let fragment = message["fragments"]?.elements.first, fragment["type"]?.text == "change",
+      let uuid = fragment["uuid"]?.text, observer.reachable(kinds(of:)).contains(uuid)
+    else { return [] }
+    return (fragment["properties"]?.members ?? [:]).compactMap { name, value in
+      let key = StreamReference.Key(uuid: uuid, name: name)
+      let before = observer.stream.models[uuid]?.properties[name]?.texts ?? []
+      guard (told[key] ?? .zero) + probeTime < now, collection(key) == before,
+        let element = before.first(where: { !value.texts.contains($0) }),
+        before.filter({ $0 != element }) == value.texts
+      else { return nil }
+      return Removal(key: key, element: element)
+    }
+  }
+
+  private func check(_ removals: [Removal], of browser: OldBrowser) {
+    for removal in removals where collection(removal.key).contains(removal.element) {
+      report(
+        .intent,
+        "\(browser) has removed \(removal.element.prefix(8)) from \(removal.key), which the server undoes"
+      )
+    }
+  }
+
+  /// What the server has in a collection; empty if it is none.
+  private func collection(_ key: StreamReference.Key) -> [String] {
+    guard let model = UUID(uuidString: key.uuid).flatMap(server.scope.model),
+      let property = model.schema[wireName: key.name], property.isCollection
+    else { return [] }
+    return PlainJSON(model.json(of: property).text.utf8)?.texts ?? []
   }
 }

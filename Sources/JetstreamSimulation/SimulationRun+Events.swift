@@ -51,8 +51,9 @@ extension SimulationRun {
     case .cut(let number): _ = network.cut(number)
     case .partition(let number, let milliseconds):
       network.partition(number, for: .milliseconds(milliseconds))
-    case .lose(_, toServer: true, _) where client.version == 1,
-      .reorder(_, toServer: true, _) where client.version == 1:
+    case .lose(_, toServer: true, let pick) where client.version == 1:
+      dropSet(of: client, pick)
+    case .reorder(_, toServer: true, _) where client.version == 1:
       // A server of version 1 does not notice what it does not get.
       break
     case .lose(let number, let toServer, let pick):

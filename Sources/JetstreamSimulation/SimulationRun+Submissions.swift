@@ -83,6 +83,11 @@ extension SimulationRun {
     }
   }
 
+  /// The set that a message of a session carries.
+  func set(_ session: String, _ index: Int) -> SubmittedSet? {
+    submissions[Self.key(session, index)]?.set
+  }
+
   private static func key(_ session: String, _ index: Int?) -> String {
     "\(session) \(index ?? -1)"
   }
@@ -109,6 +114,11 @@ extension SimulationRun {
     let causes = answers.map { $0["causedBy"]?.whole }
     for case let cause? in causes where !verdicts.indices.contains(cause) || verdicts[cause] {
       report(.messages, "The server answers \(set) with the cause \(cause), which is none")
+    }
+    if client.version > 1 {
+      for problem in missingCauses(in: answers, to: sent) {
+        report(.conflict, "The server answers \(set) \(problem)")
+      }
     }
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
     // It has no number, so the journal tells what of it counts, but not whose it is.
@@ -208,6 +218,24 @@ extension SimulationRun {
         whole.elements(of: property).subtracting(done.elements(of: property))
           .contains { set.moves($0, kinds(of:)) }
       }.map { loss($0) }
+    }
+  }
+}
+
+extension SimulationRun {
+  /// Where the server says that a model is missing which the set itself adds, without saying that the rejection of that
+  /// addition is the cause.
+  private func missingCauses(in answers: [PlainJSON], to sent: [PlainJSON]) -> [String] {
+    let isRejected = answers.map { ($0["error"] ?? .null) != .null }
+    return answers.enumerated().compactMap { at, answer in
+      guard isRejected[at], answer["causedBy"] == nil,
+        let words = answer["error"]?["message"]?.text
+      else { return nil }
+      let cause = sent.indices.first { other in
+        other != at && isRejected[other] && sent[other]["type"]?.text == "add"
+          && words.contains("No such ModelObject '\(sent[other]["uuid"]?.text ?? "")'")
+      }
+      return cause.map { "without saying that fragment \(at) fails because of \($0)" }
     }
   }
 }

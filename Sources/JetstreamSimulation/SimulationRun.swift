@@ -25,6 +25,8 @@ final class SimulationRun {
   private(set) var observer: RawObserver!
   /// The old browser clients, whose connections are never in the way of those of the clients.
   var browsers: [OldBrowser] = []
+  /// When the server has told of a property last, if that matters.
+  var told: [StreamReference.Key: Duration] = [:]
   var intents: IntentReference
   /// Sets by the session and the number of the message that carries them.
   var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
@@ -206,7 +208,10 @@ final class SimulationRun {
   // MARK: What is sent
 
   private func serverSends(_ frame: [UInt8], on id: Int) {
-    if id == RawObserver.connection { return observer.received(frame) }
+    if id == RawObserver.connection {
+      noteTold(frame)
+      return observer.received(frame)
+    }
     if let messages = messages(in: frame, thatName: Self.words.ofServer) {
       noteReplies(in: messages, on: id)
     }
@@ -301,7 +306,7 @@ final class SimulationRun {
         server.opened(link.id, token: link.token, now: now)
       case (.frame(let frame), true):
         for frame in sabotage.frames(frame, true, link.client) {
-          server.received(link.id, frame, now: now)
+          server.received(link.id, readByServer(frame), now: now)
         }
         checkIntents()
       case (.close, true): server.closed(link.id, now: now)

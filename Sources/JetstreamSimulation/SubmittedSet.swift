@@ -71,6 +71,8 @@ final class SubmittedSet: CustomStringConvertible {
   /// True if an observer has made it while its client's log was read: only the client knows how much was read by
   /// then.
   var isMadeInRestart = false
+  /// True after a server of version 1 has dropped a message with it.
+  var isDropped = false
   /// What the server was told of that.
   var toldSeen: Int?
   /// What the server has said of each fragment; nil before it has said anything.
