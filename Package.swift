@@ -7,17 +7,6 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 ]
 
-/// What an isolation domain may change again: how signals, callbacks, observers of each kind, live queries,
-/// sequences and snapshots reach those who asked for them. The rest does the same in each domain, so one run of it
-/// is enough.
-let suitesOfDomains = [
-  "Bridges", "Model/CallbackTests.swift", "Model/ObservationTests.swift", "Model/TokenTests.swift",
-  "Queries/LiveQueryTests.swift", "Scope/ScopeTests.swift", "Signals/SignalTests.swift",
-  "Model/Fixtures.swift", "Model/ObservationKinds.swift", "Model/Pace.swift",
-  "Queries/QueryFixtures.swift", "Scope/Draft.swift",
-  "SeededGenerator.swift", "TestDomain.swift",
-]
-
 let package = Package(
   name: "jetstream",
   platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
@@ -95,14 +84,14 @@ let package = Package(
         "MainActorFixture", "Pacing", "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
-    // The suites that an isolation domain may change again, with scopes that live on an actor.
+    // What an isolation domain may change, again with scopes that live on an actor: how signals, callbacks,
+    // observers of each kind, live queries, sequences and snapshots reach those who asked for them.
     .testTarget(
       name: "JetstreamMainActorTests", dependencies: ["Jetstream", "Pacing"],
-      path: "Tests/Domains/MainActor", sources: suitesOfDomains,
-      swiftSettings: settings + [.define("ON_ACTOR")]),
+      path: "Tests/Domains/MainActor", swiftSettings: settings + [.define("ON_ACTOR")]),
     .testTarget(
       name: "JetstreamSideActorTests", dependencies: ["Jetstream", "Pacing"],
-      path: "Tests/Domains/SideActor", sources: suitesOfDomains,
+      path: "Tests/Domains/SideActor",
       swiftSettings: settings + [.define("ON_ACTOR"), .define("SIDE_ACTOR")]),
   ]
 )

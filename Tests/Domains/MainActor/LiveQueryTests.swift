@@ -1,0 +1,1 @@
+../../JetstreamTests/Queries/LiveQueryTests.swift

@@ -1,0 +1,1 @@
+../../JetstreamTests/Scope/ScopeTests.swift

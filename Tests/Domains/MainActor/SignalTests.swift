@@ -1,0 +1,1 @@
+../../JetstreamTests/Signals/SignalTests.swift

@@ -1,0 +1,1 @@
+../../JetstreamTests/Scope/Draft.swift
