@@ -31,7 +31,7 @@ extension ScopeHost {
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
     let revived = revived(except: added)
-    let returned = returned.filter { !added.contains($0) }.compactMap { scope.unknownModel($0) }
+    let returned = returned.subtracting(added).sorted().compactMap { scope.unknownModel($0) }
     return revived.map(addition) + returned
       + effective.compactMap { fragment in
         if let model = scope.sharedModel(fragment.uuid) {
@@ -95,7 +95,7 @@ extension ScopeHost {
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
       correction.doubt(revived(except: added))
-      correction.doubt(returned.subtracting(added).compactMap { scope.unknownModel($0) })
+      correction.doubt(returned.subtracting(added).sorted().compactMap { scope.unknownModel($0) })
     }
     if !submitter.rebases {
       restoreRejected(&correction, submission, submitter)
@@ -160,7 +160,7 @@ extension ScopeHost {
     _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
   ) {
     guard submission.effective.contains(where: isStructural) else { return }
-    for name in submitter.missed {
+    for name in submitter.missed.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
       guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
       else {
         continue

@@ -115,6 +115,34 @@ struct PutBackTests {
     #expect(mine === shape && shape.label == "kept")
   }
 
+  @Test("A model below, of which the server refuses what was changed, is as the server has it")
+  func refusedBelowPastedModel() throws {
+    let (unknown, part) = (Shape(), mine.parts[0])
+    try client.scope.modify(procedure: "none") { client.canvas.hidden.append(unknown) }
+    removeAndPutBack { _ in part.parts.append(unknown) }
+    meanwhile { other.canvas.selected = theirs }
+    expectEqual()
+    #expect(world.canvas.selected?.parts.map(\.uuid) == [part.uuid])
+    #expect(client.canvas.selected?.parts.first === part && part.parts.isEmpty)
+  }
+
+  @Test("A model that is away here, and that another removes and adds anew, counts as the other adds it")
+  func addedAnewMeanwhile() {
+    removeAndPutBack()
+    client.canvas.hidden.removeAll()
+    meanwhile {
+      let shape = theirs
+      other.canvas.shapes.remove(shape)
+      other.scope.flush()
+      shape.parts.removeAll()
+      other.canvas.selected = shape
+      other.scope.flush()
+      shape.parts.append(Shape())
+    }
+    expectEqual()
+    #expect(client.canvas.selected?.parts.count == 1)
+  }
+
   @Test("Towards a server that has forgotten the model, it comes back as the client has it")
   func forgotten() {
     let shape = mine

@@ -53,7 +53,9 @@ extension Replica {
 
   /// Covers a property that other replicas are about to change with what a pending set says of it by adding the
   /// model.
-  func coverIfAdded(_ name: PropertyKey) {
+  ///
+  /// - Parameter confirmed: the value that counts, if the client that added the model knew another one.
+  func coverIfAdded(_ name: PropertyKey, confirmed: JSONValue? = nil) {
     guard !additions.isEmpty, let addition = additions[name.uuid],
       let value = addition.properties[name.name], !overlay.covers(name, by: addition.set)
     else { return }
@@ -63,7 +65,7 @@ extension Replica {
       overlay.add(
         set: addition.set, key: name,
         .putBack(PropertyContent(value), base: PropertyContent(base), property),
-        base: .known(PropertyContent(base)))
+        base: .known(PropertyContent(confirmed ?? base)))
     } else if property?.isCollection == true, case .list(let list) = PropertyContent(value) {
       // An addition of a model that the server has takes nothing out of a collection.
       let insertions = list.map { PropertyOperation.insert($0, .end) }
@@ -77,8 +79,14 @@ extension Replica {
   }
 
   /// The server has decided about an addition. If it has accepted the addition as it is, the model has just the
-  /// values that were sent: what the server merges with them, it says.
+  /// values that were sent: what the server merges with them, it says. If not, a model that was put back may still
+  /// be there, because others hold it: then it has the values that were known of it.
   func decide(addition fragment: SyncFragment, of number: Int, isAccepted: Bool) {
+    if !isAccepted {
+      for (key, base) in fragment.bases where fragment.properties[key] != base {
+        coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key), confirmed: base)
+      }
+    }
     if additions[fragment.uuid]?.set == number { additions[fragment.uuid] = nil }
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)

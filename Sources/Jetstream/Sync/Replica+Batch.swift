@@ -183,7 +183,10 @@ extension Replica {
     }
     if let at = batch.additionIndex[fragment.uuid] {
       for (key, value) in fragment.properties {
-        overlay.confirm(PropertyKey(uuid: fragment.uuid, name: key), value: value)
+        let name = PropertyKey(uuid: fragment.uuid, name: key)
+        // What a pending set has added knew the model as it was before.
+        coverIfAdded(name, confirmed: value)
+        overlay.confirm(name, value: value)
         batch.additions[at].properties[key] = value
       }
       for entry in fragment.operations {
