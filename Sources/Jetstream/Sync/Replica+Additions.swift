@@ -82,12 +82,14 @@ extension Replica {
   /// values that were sent: what the server merges with them, it says. If not, a model that was put back may still
   /// be there, because others hold it: then it has the values that were known of it.
   func decide(addition fragment: SyncFragment, of number: Int, isAccepted: Bool) {
-    if !isAccepted {
-      for (key, base) in fragment.bases where fragment.properties[key] != base {
-        coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key), confirmed: base)
+    if additions[fragment.uuid]?.set == number {
+      if !isAccepted {
+        for (key, base) in fragment.bases where fragment.properties[key] != base {
+          coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key))
+        }
       }
+      additions[fragment.uuid] = nil
     }
-    if additions[fragment.uuid]?.set == number { additions[fragment.uuid] = nil }
     for (key, value) in fragment.properties {
       let name = PropertyKey(uuid: fragment.uuid, name: key)
       guard overlay.covers(name) else { continue }
