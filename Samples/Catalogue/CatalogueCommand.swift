@@ -8,7 +8,7 @@ enum CatalogueCommand {
   static func main() async {
     do {
       switch try Command(arguments: Array(CommandLine.arguments.dropFirst())) {
-      case .help: Console.say(Command.usage)
+      case .help: Console.give(Command.usage)
       case .serve(let options): await serve(options)
       case .join(let options): await join(options)
       case .record(let options): await record(options)
@@ -20,6 +20,7 @@ enum CatalogueCommand {
   }
 
   private static func serve(_ options: ServeOptions) async {
+    Console.outliveReader()
     let catalogue: Catalogue
     let log: ScopeLog?
     do {
@@ -62,6 +63,7 @@ enum CatalogueCommand {
   }
 
   private static func join(_ options: JoinOptions) async {
+    Console.outliveReader()
     let catalogue = Catalogue()
     let scope = Scope(name: "Catalogue", root: catalogue)
     let client = Client(

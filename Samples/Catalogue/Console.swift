@@ -13,14 +13,33 @@ enum Console {
     return stream
   }
 
+  /// For a process that others rely on: it goes on when nobody reads what it prints any more.
+  static func outliveReader() {
+    signal(SIGPIPE, SIG_IGN)
+    // A file that is opened where a stream was closed would get what is printed.
+    for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
+      _ = open("/dev/null", O_RDWR)
+    }
+  }
+
   /// Prints one line at once.
   static func say(_ line: String) {
-    FileHandle.standardOutput.write(Data((line + "\n").utf8))
+    // A reader that has gone, or a full disk, is no reason to lose what clients have sent.
+    try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+  }
+
+  /// Prints what the process was run for; one that cannot say it has failed.
+  static func give(_ line: String) {
+    do {
+      try FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+    } catch {
+      fail("the output cannot be written: \(error.localizedDescription)", status: 1)
+    }
   }
 
   /// Says what went wrong and ends the process.
   static func fail(_ message: String, status: Int32) -> Never {
-    FileHandle.standardError.write(Data("catalogue: \(message)\n".utf8))
+    try? FileHandle.standardError.write(contentsOf: Data("catalogue: \(message)\n".utf8))
     exit(status)
   }
 }

@@ -17,7 +17,7 @@ extension CatalogueCommand {
         Console.fail("there is a log in \(options.log) already", status: 1)
       }
       try await log.restore(into: scope)
-      Console.say(summary(of: scope))
+      Console.give(summary(of: scope))
       log.keep(scope, author: options.source.editing.name ?? "recorder", snapshotEvery: 500) {
         Console.fail("\($0)", status: 1)
       }
@@ -28,8 +28,8 @@ extension CatalogueCommand {
         scope.flush()
       }
       try await log.close()
-      Console.say("edited \(editing.edits), \(log.lastSequence) change sets")
-      Console.say(summary(of: scope))
+      Console.give("edited \(editing.edits), \(log.lastSequence) change sets")
+      Console.give(summary(of: scope))
     } catch {
       Console.fail("\(error)", status: 1)
     }
@@ -54,7 +54,7 @@ extension CatalogueCommand {
       }
       // Whoever waits for the line may open the log next.
       try await log.close()
-      Console.say(summary(of: scope))
+      Console.give(summary(of: scope))
     } catch {
       Console.fail("\(error)", status: 1)
     }
@@ -75,7 +75,7 @@ extension CatalogueCommand {
       }
       count += 1
     }
-    Console.say("checked \(count)")
+    Console.give("checked \(count)")
   }
 
   private static func report(_ restoration: LogRestoration) {

@@ -32,7 +32,7 @@ struct JetstreamTool {
       arguments.removeFirst()
       await exit(LogCommand.run(arguments).rawValue)
     case "--help", "-h", "help":
-      print(usage)
+      Console.line(usage)
     case nil:
       Console.error(usage)
       exit(Status.usage.rawValue)
@@ -46,14 +46,21 @@ struct JetstreamTool {
 /// What goes to the streams of the process.
 enum Console {
   static func error(_ text: String) {
-    FileHandle.standardError.write(Data((text + "\n").utf8))
+    // If nobody can be told, the exit status says it.
+    try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
   }
 
-  /// Prints a line at once, so that a pipe has it.
+  /// Prints a line at once, so that a pipe has it. Ends the process if the line cannot be written; a pipe that nobody
+  /// reads any more ends it without a word, as other commands.
   static func line(_ bytes: some Sequence<UInt8>) {
     var data = Data(bytes)
     data.append(UInt8(ascii: "\n"))
-    FileHandle.standardOutput.write(data)
+    do {
+      try FileHandle.standardOutput.write(contentsOf: data)
+    } catch {
+      self.error("jetstream: the output cannot be written: \(error.localizedDescription)")
+      exit(JetstreamTool.Status.failed.rawValue)
+    }
   }
 
   static func line(_ text: String) { line(text.utf8) }

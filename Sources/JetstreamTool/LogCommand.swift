@@ -35,7 +35,7 @@ enum LogCommand {
       return .usage
     }
     if options.isHelp {
-      print(usage)
+      Console.line(usage)
       return .success
     }
     do {

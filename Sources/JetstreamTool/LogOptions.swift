@@ -50,6 +50,7 @@ struct LogOptions {
         directory = path
       }
     }
+    if let first, first > last { throw Problem(text: "--from \(first) is behind --to \(last).") }
     guard let directory else { throw Problem(text: "\(name) needs the directory of a log.") }
     self.directory = directory
   }

@@ -9,8 +9,7 @@ struct Simulate {
     do throws(SimulateOptions.Problem) {
       options = try SimulateOptions(Array(CommandLine.arguments.dropFirst()))
     } catch {
-      FileHandle.standardError.write(
-        Data("simulate: \(error.text)\n\n\(SimulateOptions.usage)\n".utf8))
+      complain("\(error.text)\n\n\(SimulateOptions.usage)")
       exit(2)
     }
     if options.isHelp {
@@ -20,9 +19,18 @@ struct Simulate {
     exit(await run(options) ? 0 : 1)
   }
 
+  private static func complain(_ text: String) {
+    try? FileHandle.standardError.write(contentsOf: Data("simulate: \(text)\n".utf8))
+  }
+
   /// Prints a line at once, also into a pipe.
   private static func say(_ text: String) {
-    FileHandle.standardOutput.write(Data((text + "\n").utf8))
+    do {
+      try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
+    } catch {
+      complain("the output cannot be written: \(error.localizedDescription)")
+      exit(2)
+    }
   }
 
   /// Runs the seeds; gives whether all of them went well.

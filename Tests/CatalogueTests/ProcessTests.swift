@@ -16,6 +16,19 @@ struct ProcessTests {
     try await run(edits: 1000, cuts: 20, seed: 21)
   }
 
+  @Test("A server goes on serving when nobody reads what it prints any more")
+  func readerIsGone() async throws {
+    let server = try CatalogueProcess(
+      ["serve", "--file", try #require(Place.data)], through: "head -n 1")
+    let url = try await server.expect("listening on")
+    let client = try CatalogueProcess(["join", "--url", url])
+    defer { client.kill() }
+    _ = try await client.expect("ready")
+    _ = try await client.expect("edited")
+    #expect(try await client.ask("quiet?", for: "quiet") == "0")
+    try server.say("exit")
+  }
+
   private func run(edits: Int, cuts: Int, seed: Int) async throws {
     let clock = ContinuousClock()
     let begin = clock.now

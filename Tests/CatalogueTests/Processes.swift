@@ -55,13 +55,19 @@ final class CatalogueProcess {
   /// The lines of that kind that have come and were not taken.
   private var asides: [String] = []
 
-  init(_ arguments: [String]) throws {
+  /// - Parameter filter: a command of the shell that reads what it prints first.
+  init(_ arguments: [String], through filter: String? = nil) throws {
     guard let executable = Place.executable else {
       throw ProcessError(description: "The executable 'catalogue' is not beside the tests.")
     }
     let output = Pipe()
-    process.executableURL = executable
-    process.arguments = arguments
+    if let filter {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = ["-c", "\"$0\" \"$@\" | \(filter)", executable.path] + arguments
+    } else {
+      process.executableURL = executable
+      process.arguments = arguments
+    }
     process.standardInput = input
     process.standardOutput = output
     let (stream, continuation) = AsyncStream.makeStream(of: String.self)

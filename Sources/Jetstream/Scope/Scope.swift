@@ -371,7 +371,7 @@ public final class Scope: TickClient {
     if onError.hasListeners {
       onError.fire(error)
     } else {
-      FileHandle.standardError.write(Data("Jetstream: \(error)\n".utf8))
+      try? FileHandle.standardError.write(contentsOf: Data("Jetstream: \(error)\n".utf8))
     }
   }
 }

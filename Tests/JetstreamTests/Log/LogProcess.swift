@@ -10,14 +10,21 @@ final class LogProcess {
   private let errors = Pipe()
 
   /// Starts an executable that is built into the same folder as the tests.
-  init(_ name: String, _ arguments: [String]) throws {
+  ///
+  /// - Parameter redirection: where its output goes instead, in the words of a shell.
+  init(_ name: String, _ arguments: [String], redirection: String? = nil) throws {
     guard let executable = Self.folder?.appendingPathComponent(name) else {
       throw ProcessProblem(text: "The folder of the tests is not known.")
     }
     let output = Pipe()
     reading = output.fileHandleForReading
-    process.executableURL = executable
-    process.arguments = arguments
+    if let redirection {
+      process.executableURL = URL(fileURLWithPath: "/bin/sh")
+      process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirection)", executable.path] + arguments
+    } else {
+      process.executableURL = executable
+      process.arguments = arguments
+    }
     process.standardInput = input
     process.standardOutput = output
     process.standardError = errors

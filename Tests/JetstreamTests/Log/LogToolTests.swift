@@ -90,6 +90,20 @@ struct LogToolTests {
     #expect(dump.errors.contains("record 30"))
   }
 
+  @Test(
+    "Output that cannot be written is a failure, with a sentence",
+    arguments: [">/dev/full", ">&-", ">/dev/full 2>&-"])
+  func unwritableOutput(redirection: String) async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let result = try LogProcess(
+      "jetstream", ["log", "dump", directory.path], redirection: redirection
+    ).finish()
+    #expect(result.status == 3)
+    let isHeard = !redirection.contains("2>&-")
+    #expect(result.errors.contains("the output cannot be written") == isHeard)
+  }
+
   @Test("Wrong usage says what is wrong and how it is right")
   func usage() throws {
     let help = try run("log", "--help")
@@ -100,6 +114,7 @@ struct LogToolTests {
       (["log", "look", "x"], "there is no \"look\""), (["serve"], "there is no command \"serve\""),
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
       (["log", "dump", "--json", "x"], "dump has no option --json"),
+      (["log", "dump", "--from", "5", "--to", "2", "x"], "--from 5 is behind --to 2"),
     ] {
       let result = try LogProcess("jetstream", arguments).finish()
       #expect(result.status == 2 && result.errors.contains(problem), "\(arguments)")
