@@ -126,7 +126,7 @@ struct PutBackTests {
     #expect(client.canvas.selected?.parts.first === part && part.parts.isEmpty)
   }
 
-  @Test("A model that is away here, and that another removes and adds anew, counts as the other adds it")
+  @Test("A model that is away here, and that another adds anew, counts as the other adds it")
   func addedAnewMeanwhile() {
     removeAndPutBack()
     client.canvas.hidden.removeAll()

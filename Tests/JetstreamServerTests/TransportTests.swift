@@ -32,13 +32,23 @@ final class QueueConnection: TransportConnection {
 
 /// Opens such connections to an engine on the main actor.
 struct QueueTransport: Transport {
+  /// Throws if the connection is refused.
+  var check: @Sendable () throws -> Void = {}
   let accept: @Sendable (QueueConnection, [(String, String)]) async -> Void
 
   func open(headers: [(String, String)]) async throws -> any TransportConnection {
+    try check()
     let connection = QueueConnection()
     await accept(connection, headers)
     return connection
   }
+}
+
+/// Opens no connection.
+struct FailingTransport: Transport {
+  let error: WebSocketError
+
+  func open(headers: [(String, String)]) async throws -> any TransportConnection { throw error }
 }
 
 @Suite("Transports", .live)
@@ -68,6 +78,32 @@ struct TransportTests {
       engine.host(scope)
     }
 
+    /// - Parameter refusing: how many attempts find no server of the protocol, behind the first `count`.
+    func transport(refusing: Int = 0, after count: Int = 0) -> QueueTransport {
+      // It lives on the main actor, and is used there.
+      nonisolated(unsafe) let server = self
+      let attempts = Attempts()
+      return QueueTransport {
+        let attempt = attempts.next()
+        if attempt > count, attempt <= count + refusing {
+          throw WebSocketError.handshakeRefused(status: 404)
+        }
+      } accept: { connection, headers in
+        await MainActor.run { server.accept(connection, headers) }
+      }
+    }
+
+    private final class Attempts: Sendable {
+      private let count = Mutex(0)
+
+      func next() -> Int {
+        count.withLock { count in
+          count += 1
+          return count
+        }
+      }
+    }
+
     @MainActor
     func accept(_ connection: QueueConnection, _ headers: [(String, String)]) {
       let id = params.count + 1
@@ -90,10 +126,7 @@ struct TransportTests {
   @Test("A transport of one's own carries sessions, changes and reconnects")
   func customTransport() async throws {
     let server = QueueServer()
-    nonisolated(unsafe) let shared = server
-    let transport = QueueTransport { connection, headers in
-      await MainActor.run { shared.accept(connection, headers) }
-    }
+    let transport = server.transport()
     let backoff = Backoff(first: .milliseconds(1), limit: .milliseconds(5))
     let first = try await Participant(Client(transport: transport, backoff: backoff))
     let second = try await Participant(Client(transport: transport, backoff: backoff))
@@ -149,14 +182,10 @@ struct TransportTests {
 
   @Test("Who refuses a connection may say when to come back")
   func refusedForAWhile() async throws {
-    struct BusyTransport: Transport {
-      func open(headers: [(String, String)]) async throws -> any TransportConnection {
-        throw WebSocketError.handshakeRefused(status: 503, retryAfter: .seconds(1000))
-      }
-    }
     let client = Client(
-      transport: BusyTransport(), backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2))
-    )
+      transport: FailingTransport(
+        error: .handshakeRefused(status: 503, retryAfter: .seconds(1000))),
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
     let attempt = Task { try await client.connect() }
     let words = await withCheckedContinuation { continuation in
       client.onDiagnostic.listenOnce { continuation.resume(returning: $0) }
@@ -165,6 +194,71 @@ struct TransportTests {
     #expect(words.contains("503") && words.contains("trying again in 10"))
     client.close()
     await #expect(throws: SyncError.self) { try await attempt.value }
+  }
+
+  @Test(
+    "What can never work ends at once, with a sentence",
+    arguments: [
+      ("ws://", "host is missing"), ("ws://localhost:99999", "not a number from 1 to 65535"),
+      ("localhost:8080", "no scheme"), ("http://localhost", "neither ws nor wss"),
+    ])
+  func unusableAddress(url: String, words: String) async {
+    let client = Client(url: url)
+    await #expect {
+      try await client.connect()
+    } throws: {
+      guard case SyncError.connectionFailed(let reason) = $0 else { return false }
+      return reason.contains(words)
+    }
+    #expect(client.status == .offline)
+  }
+
+  #if !canImport(Darwin)
+  @Test("Where there is no TLS, wss ends at once")
+  func secureWithoutTLS() async {
+    await #expect(throws: SyncError.self) { try await Client(url: "wss://localhost").connect() }
+  }
+  #endif
+
+  @Test("What answers and speaks something else ends the attempt, and whoever waits for a scope")
+  func somethingElse() async throws {
+    let client = Client(transport: FailingTransport(error: .handshakeRefused(status: 404)))
+    let scope = Scope(name: "Canvas", root: Canvas())
+    let attempt = Task { try await client.connect() }
+    let fetch = await withCheckedContinuation { continuation in
+      client.onStatusChange.listenOnce(filter: { $0 == .connecting }) { _ in
+        continuation.resume(returning: Task { try await client.fetch(scope) })
+      }
+    }
+    await #expect(throws: SyncError.self) { try await attempt.value }
+    await #expect(throws: SyncError.self) { try await fetch.value }
+    #expect(client.syncState(of: scope) == nil)
+  }
+
+  @Test("An address that has worked is tried again, whatever it answers later")
+  func workedBefore() async throws {
+    let server = QueueServer()
+    let client = Client(
+      transport: server.transport(refusing: 2, after: 1),
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(5)))
+    try await client.connect()
+    await withCheckedContinuation { continuation in
+      client.onStatusChange.listenOnce(filter: { $0 == .online }) { _ in continuation.resume() }
+      for connection in server.connections.values { connection.close(code: 0, reason: "") }
+    }
+    #expect(server.params.count == 2)
+    client.close()
+  }
+
+  @Test("The app's own close is no denial")
+  func ownClose() async throws {
+    let server = QueueServer()
+    let client = Client(transport: server.transport())
+    var denials = 0
+    client.onSessionDenied.listen(client) { _, _ in denials += 1 }
+    try await client.connect()
+    client.close()
+    #expect(denials == 0 && client.status == .offline && client.session == nil)
   }
 
   @Test("IPv6 addresses work where the system has them")

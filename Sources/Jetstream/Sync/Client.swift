@@ -135,8 +135,10 @@ public final class Client {
   /// While the server cannot be reached the client keeps trying, and this waits; ``onDiagnostic``
   /// tells why. `params` reach the application on the server.
   ///
-  /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, and
-  /// ``SyncError/sessionClosed(_:)`` if the client is closed meanwhile.
+  /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, ``SyncError/sessionClosed(_:)`` if the client is
+  /// closed meanwhile, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
+  /// cannot be used or what answers there is no Jetstream server; see ``TransportError/isPermanent``. Scopes that
+  /// have a state in their log stay as they are then, and go on with the next call.
   public func connect(
     params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
@@ -218,6 +220,9 @@ public final class Client {
       session = nil
       finishConnecting(.failure(error))
       onSessionDenied.fire(error)
+    case .ended(let error):
+      session = nil
+      finishConnecting(.failure(error))
     case .rejected(let scope, let fragment, let error, let consequences):
       onRejection.fire(
         Rejection(scope: scope, fragment: fragment, error: error, consequences: consequences))
@@ -269,9 +274,12 @@ public final class Client {
     scheduleTimer()
   }
 
-  func closed(code: Int, reason: String, number: Int, retryAfter: Duration = .zero) {
+  func closed(
+    code: Int, reason: String, number: Int, retryAfter: Duration = .zero, isPermanent: Bool = false
+  ) {
     engine.closed(
-      number, code: code, reason: reason, retryAfter: retryAfter, now: ticker.now)
+      number, code: code, reason: reason, retryAfter: retryAfter, isPermanent: isPermanent,
+      now: ticker.now)
     scheduleTimer()
   }
 }

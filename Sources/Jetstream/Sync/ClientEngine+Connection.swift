@@ -69,6 +69,31 @@ extension ClientEngine {
     for replica in replicas { replica.sessionEnded() }
   }
 
+  /// The server wants no session: ends all syncing, and says so.
+  func deny(_ error: SyncError) {
+    end(error)
+    report(.sessionDenied(error))
+  }
+
+  /// No attempt to connect can succeed. Whoever waits is told, and scopes that have a state in their log stay as they
+  /// are, to go on when the app connects again.
+  func giveUp(_ reason: String) {
+    let error = SyncError.connectionFailed(reason)
+    drop()
+    problem = reason
+    let failed = takeRounds()
+    let ended = replicas.filter { $0.store == nil || !$0.hasBase }
+    replicas.removeAll { replica in ended.contains { $0 === replica } }
+    enter(.idle)
+    for replica in ended {
+      leave(replica, "\(error)")
+      complete(replica, .failure(error))
+    }
+    for round in failed { round.finish(.failure(error)) }
+    report(.skipped("connection \(connection): \(reason); it is not tried again"))
+    report(.ended(error))
+  }
+
   func end(_ error: SyncError) {
     drop()
     token = nil
@@ -82,7 +107,6 @@ extension ClientEngine {
     for replica in ended { leave(replica, "\(error)") }
     for completion in waiting.values { completion(.failure(error)) }
     for round in failed { round.finish(.failure(error)) }
-    report(.sessionDenied(error))
   }
 
   /// The scope is not synced any more.

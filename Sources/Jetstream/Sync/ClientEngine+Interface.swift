@@ -18,6 +18,8 @@ extension ClientEngine {
     case statusChanged(ClientStatus)
     case sessionCreated(token: String)
     case sessionDenied(SyncError)
+    /// The app has ended the session, or connecting is given up.
+    case ended(SyncError)
     case rejected(Scope, SyncFragment, WireError, consequences: [SyncFragment])
     /// A message that was skipped, in words.
     case skipped(String)

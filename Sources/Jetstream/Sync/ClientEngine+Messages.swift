@@ -84,7 +84,7 @@ extension ClientEngine {
   func begin(_ reply: SessionCreateReply) {
     switch reply.result {
     case .failure(let error):
-      guard let pause = error.retryAfter else { return end(.sessionDenied(error.message)) }
+      guard let pause = error.retryAfter else { return deny(.sessionDenied(error.message)) }
       retry(reason: error.message, after: pause)
     case .success(let token):
       self.token = token
@@ -102,6 +102,7 @@ extension ClientEngine {
   func becomeOnline() {
     failures = 0
     problem = nil
+    hasHadSession = true
     handshakeDue = nil
     schedulePing()
     enter(.online)

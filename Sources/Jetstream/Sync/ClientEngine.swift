@@ -28,6 +28,8 @@ package final class ClientEngine {
   var failures = 0
   /// Why there is no connection.
   var problem: String?
+  /// Whether there ever was a session.
+  var hasHadSession = false
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
   /// How many bytes have come since.
@@ -81,7 +83,9 @@ package final class ClientEngine {
   /// Ends the session and all syncing; what is pending stays with its scopes.
   package func close() {
     guard state != .closed else { return }
-    end(.sessionClosed("it was closed here"))
+    let error = SyncError.sessionClosed("it was closed here")
+    end(error)
+    report(.ended(error))
   }
 
   /// Syncs `scope` from now on. `completion` is called once the server's state is applied.
@@ -232,9 +236,10 @@ package final class ClientEngine {
   }
 
   /// The connection is gone, or could not be made. `code` is 0 without a close frame; `retryAfter` is how long
-  /// whoever has refused it wants not to be asked.
+  /// whoever has refused it wants not to be asked, and `isPermanent` whether no other attempt can succeed.
   package func closed(
-    _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero, now: Duration
+    _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
+    isPermanent: Bool = false, now: Duration
   ) {
     guard number == connection else { return }
     self.now = now
@@ -257,12 +262,13 @@ package final class ClientEngine {
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
       // What we have said came too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")
+    case _ where isPermanent && !hasHadSession: giveUp(reason)
     case _ where pause > .zero:
       retry(reason: error?.message ?? reason, after: pause)
     case 4096 where state == .creating || token == nil:
-      end(.sessionDenied(error?.message ?? reason))
+      deny(.sessionDenied(error?.message ?? reason))
     case 4096:
-      end(.sessionClosed(error?.message ?? reason))
+      deny(.sessionClosed(error?.message ?? reason))
     default:
       retry(reason: reason.isEmpty ? "the connection was lost" : reason)
     }

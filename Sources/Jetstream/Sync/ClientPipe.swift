@@ -10,9 +10,11 @@ struct ClientPipe: Sendable {
       connection = try await transport.open(headers: headers)
     } catch {
       let reason = "\(error)"
-      let pause = (error as? any RetryAfterError)?.retryAfter ?? .zero
+      let known = error as? any TransportError
+      let (pause, isPermanent) = (known?.retryAfter ?? .zero, known?.isPermanent ?? false)
       await client.perform { [number] in
-        $0.closed(code: 0, reason: reason, number: number, retryAfter: pause)
+        $0.closed(
+          code: 0, reason: reason, number: number, retryAfter: pause, isPermanent: isPermanent)
       }
       return
     }

@@ -6,15 +6,25 @@ public protocol Transport: Sendable {
   /// Opens a connection. `headers` tell the server what it has to know before the first frame: the
   /// token of a session that is resumed.
   ///
-  /// Throws any error; its description is what the app is told. One that says when to try again is an
-  /// ``RetryAfterError``.
+  /// Throws any error; its description is what the app is told. One that knows whether and when to try again is a
+  /// ``TransportError``.
   func open(headers: [(String, String)]) async throws -> any TransportConnection
 }
 
-/// Why there is no connection, from somebody who knows when there may be one.
-public protocol RetryAfterError: Error {
+/// Why there is no connection, from somebody who knows whether and when there may be one.
+public protocol TransportError: Error {
   /// How long not to try again; nil if that is not known. The client waits at least as long.
   var retryAfter: Duration? { get }
+
+  /// Whether trying again can never succeed, as with an address that cannot be read. A client that has had no session
+  /// then ends ``Client/connect(params:isolation:)`` with the error; one that has goes on trying, since it worked
+  /// before. False unless implemented.
+  var isPermanent: Bool { get }
+}
+
+extension TransportError {
+  /// False: the client tries again.
+  public var isPermanent: Bool { false }
 }
 
 /// One connection that carries frames of text both ways, in order.

@@ -26,7 +26,7 @@ public struct WebSocketTransport: Transport {
   }
 }
 
-extension WebSocketError: RetryAfterError {
+extension WebSocketError: TransportError {
   /// What the server says in its refusal, with the header `Retry-After`.
   public var retryAfter: Duration? {
     if case .handshakeRefused(_, let pause) = self { pause } else { nil }
