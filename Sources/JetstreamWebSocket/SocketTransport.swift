@@ -30,7 +30,6 @@ final class SocketTransport: Sendable {
     var isReadActivated = false
     var isReadPaused = true
     var hasEnded = false
-    var isWriteSuspended = false
     var isWriteBroken = false
     var shouldFinishWriting = false
     var shouldClose = false
@@ -97,10 +96,17 @@ final class SocketTransport: Sendable {
       if state.isReadActivated {
         state.readSource?.resume()
       } else {
-        state.isReadActivated = true
-        state.readSource?.activate()
+        activateReading(&state)
       }
     }
+  }
+
+  /// Begins to look for what comes, once no source waits for the socket to take something: libdispatch tells a hang-up
+  /// to the sources that it knows of just then, and forgets the descriptor, so that one it meets later hears of nothing.
+  private func activateReading(_ state: inout State) {
+    guard !state.isReadPaused, !state.isReadActivated, state.liveSources == 1 else { return }
+    state.isReadActivated = true
+    state.readSource?.activate()
   }
 
   /// Reads a few times as long as there is more, then lets the loop's other sockets have a turn.
@@ -211,26 +217,22 @@ final class SocketTransport: Sendable {
   /// Has `writable` called once the socket takes more.
   private func armWriting(_ state: inout State) {
     guard !state.isClosed else { return }
-    if let source = state.writeSource {
-      if state.isWriteSuspended { source.resume() }
-    } else {
-      let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
-      source.setEventHandler { self.writable() }
-      source.setCancelHandler { self.sourceEnded() }
-      state.liveSources += 1
-      state.writeSource = source
-      source.activate()
-    }
-    state.isWriteSuspended = false
+    precondition(state.writeSource == nil, "Whoever waits for room is told before it waits again.")
+    let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
+    source.setEventHandler { self.writable() }
+    source.setCancelHandler { self.sourceEnded() }
+    state.liveSources += 1
+    state.writeSource = source
+    source.activate()
   }
 
   private func writable() {
     let (isReady, onConnect) = state.withLock { state in
-      guard !state.isClosed, !state.isWriteSuspended else {
+      guard !state.isClosed, let source = state.writeSource else {
         return (false, nil as (@Sendable (Int32) -> Void)?)
       }
-      state.isWriteSuspended = true
-      state.writeSource?.suspend()
+      source.cancel()
+      state.writeSource = nil
       defer { state.onConnect = nil }
       return (true, state.onConnect)
     }
@@ -284,13 +286,13 @@ final class SocketTransport: Sendable {
         state.readSource?.resume()
       }
       state.writeSource?.cancel()
-      if state.isWriteSuspended { state.writeSource?.resume() }
     }
   }
 
   private func sourceEnded() {
     let isLast = state.withLock { state in
       state.liveSources -= 1
+      if !state.isClosed { activateReading(&state) }
       guard state.liveSources == 0 else { return false }
       state.readSource = nil
       state.writeSource = nil

@@ -88,6 +88,23 @@ import Testing
     await served
   }
 
+  /// A load balancer without a server behind it does that.
+  @Test(arguments: [false, true])
+  func aPeerThatClosesRightAfterItHasAcceptedEndsTheAttempt(resets: Bool) async throws {
+    let server = try RawServer()
+    for attempt in 1...100 {
+      async let dropped: Void = server.drop(resets: resets)
+      do throws(WebSocketError) {
+        _ = try await WebSocketClient.connect(
+          to: "ws://127.0.0.1:\(server.port)", configuration: .init(connectTimeout: .seconds(5)))
+        Issue.record("There is nobody to connect to.")
+      } catch {
+        try #require(error != .timedOut, "attempt \(attempt)")
+      }
+      await dropped
+    }
+  }
+
   @Test func aServerThatNeverAnswersTheCloseIsGivenUp() async throws {
     let server = try RawServer()
     async let accepted = server.acceptUpgraded()

@@ -201,6 +201,15 @@ final class RawServer: Sendable {
     return (socket, await socket.readHead())
   }
 
+  /// Takes one connection and closes it at once.
+  func drop(resets: Bool) async {
+    await blocking { [self] in
+      let socket = Platform.acceptConnection(on: self.descriptor)
+      if resets { Platform.resetOnClose(socket) }
+      Platform.closeDescriptor(socket)
+    }
+  }
+
   /// Takes one connection and shakes hands with it.
   func acceptUpgraded() async -> RawSocket {
     let (socket, request) = await accept()
