@@ -74,8 +74,9 @@ struct IntentReference {
         if intent.isAddition || steps.isEmpty {
           // What others have put in stays; who that is, is not known here any more.
           members[key] = nil
-          // Of what was put in just before, version 1 says in the same way that it was taken out.
-          if !collectionsKeepIntents { inserted[key] = nil }
+          // A model that is gone when it is added anew has the elements that the addition names, and the reference
+          // does not know whether it is gone. An assignment of version 1 may take out what was just put in.
+          if intent.isAddition || !collectionsKeepIntents { inserted[key] = nil }
           for element in (intent.values[property] ?? .null).texts {
             put(name(element), into: key, of: set)
           }
