@@ -43,6 +43,8 @@ struct LocalHolderTests {
     for client in [one, two] {
       #expect(client.scope.canonicalJSON == scope.canonicalJSON, sourceLocation: sourceLocation)
       #expect(client.repaired.isEmpty, sourceLocation: sourceLocation)
+      let (digest, expected) = (ScopeDigest(client.scope).total(), ScopeDigest(scope).total())
+      #expect(digest == expected, sourceLocation: sourceLocation)
     }
   }
 
@@ -148,6 +150,18 @@ struct LocalHolderTests {
     while !link.toClient.isEmpty { world.deliver(link, toServer: false) }
     #expect(shelf(one).best === shelf(one).focus && shelf(one).focus?.name == "theirs")
     world.settle()
+    expectEqual()
+  }
+
+  @Test("A rejected removal below a model that only a local property holds shares nothing")
+  func returnedBelow() throws {
+    let (thing, part) = (shelf(one).items[0], shelf(one).items[0].parts[0])
+    shelf(one).focus = thing
+    try one.scope.modify(procedure: "none") { thing.parts.removeAll() }
+    shelf(one).items.removeAll()
+    world.settle()
+    #expect(shelf(one).focus === thing && thing.parts.first === part)
+    #expect(one.scope.sharedModel(thing.uuid) == nil && one.scope.sharedModel(part.uuid) == nil)
     expectEqual()
   }
 

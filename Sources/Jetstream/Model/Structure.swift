@@ -11,7 +11,12 @@ enum Structure {
     let record = child.ensureRecord()
     if let scope = parent.scope, let error = attach(record, to: scope, &events) { return error }
     record.parents.add(.init(parent: parent, index: index))
-    if parent.scope != nil { record.scopedParents += 1 }
+    if let scope = parent.scope {
+      record.scopedParents += 1
+      // A model that enters in a remote write counts as shared. Below a parent that only local properties hold it is
+      // not: the scope looks for that once all is written.
+      if scope.isWritingRemotely, parent.isNew { scope.loosen(record) }
+    }
     events.parentAdded(record, parent, index)
     return nil
   }
