@@ -116,8 +116,12 @@ extension ServerEngine {
   /// A message that cannot be understood is answered as far as it says what it was.
   private func answer(_ error: MessageError, to session: ServerSession) {
     hooks.log("session \(session.number): \(error)")
+    if case .unknownType(_, let index) = error {
+      // Counted, or its client would be asked for it again and again.
+      if let index { _ = session.channel.receive(index: index) }
+      return
+    }
     guard let index = error.index, index > 0, let name = error.messageType else {
-      if case .unknownType = error { return }
       return closeInvalid(session, error)
     }
     guard session.channel.receive(index: index) == .process else { return }
@@ -153,7 +157,7 @@ extension MessageError {
     case .missing(let message, _, _), .invalid(let message, _, _, _),
       .invalidElement(let message, _, _, _, _):
       message
-    case .inReply(_, let error): error.messageType
+    case .inReply(_, let error), .inScope(_, let error): error.messageType
     }
   }
 }

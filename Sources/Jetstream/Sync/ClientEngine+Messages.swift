@@ -32,19 +32,9 @@ extension ClientEngine {
       sync.fragments, sequence: sync.sequence, number: sync.number, origin: sync.origin)
   }
 
-  /// A message that cannot be read. If it is a reply, the wait for it ends, since it will not become
-  /// readable by being sent again.
-  func handle(_ error: MessageError) {
-    report(.skipped("\(error)"))
-    guard state != .creating, case .inReply(let messageIndex, _) = error, let index = error.index,
-      isNext(index)
-    else { return }
-    decide(messageIndex, failing: "The reply cannot be read: \(error)", by: index)
-  }
-
   /// Whether a message of this index is to be processed. If some are missing before it, they are got by
   /// reconnecting.
-  private func isNext(_ index: Int) -> Bool {
+  func isNext(_ index: Int) -> Bool {
     switch channel.receive(index: index) {
     case .process: return true
     case .duplicate: return false
@@ -77,7 +67,7 @@ extension ClientEngine {
   }
 
   /// The server has answered a change set with something that is no answer to it.
-  private func decide(_ messageIndex: Int, failing reason: String, by index: Int) {
+  func decide(_ messageIndex: Int, failing reason: String, by index: Int) {
     decide(messageIndex, [FragmentReply(error: WireError(message: reason))], by: index)
   }
 

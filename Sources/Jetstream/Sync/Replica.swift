@@ -77,6 +77,8 @@ package final class Replica {
   var stateStanding: ScopeStanding?
   /// The parts of a state that have come, while there are more.
   var stateParts: [SyncFragment] = []
+  /// Whether a state is on its way, or was taken in in part.
+  var isTakingState: Bool { stateStanding != nil || !stateParts.isEmpty }
   /// The version of the protocol that the session speaks. In the second one, sets are sent as they were
   /// made.
   var version = 1 {

@@ -156,7 +156,7 @@ struct MessageErrorTests {
       message: "ScopeSync", index: 8, field: "fragments", position: 1,
       error: .missing(field: "properties"))
     #expect(error.index == 8)
-    #expect(throws: error) { try Message(json: json) }
+    #expect(throws: MessageError.inScope(0, error)) { try Message(json: json) }
   }
 
   @Test(

@@ -134,7 +134,8 @@ struct FrameTests {
     let ping = #"{"type":"Ping","index":0,"ack":1}"#
     #expect(
       try frame("[\(ping),{\"type\":\"Nope\",\"index\":1},[\(ping)],null,\(ping)]") == [
-        .success(.ping(Ping(ack: 1))), .failure(.unknownType("Nope")), .failure(.notAnObject),
+        .success(.ping(Ping(ack: 1))), .failure(.unknownType("Nope", index: 1)),
+        .failure(.notAnObject),
         .failure(.notAnObject), .success(.ping(Ping(ack: 1))),
       ])
     #expect(try frame("[[]]") == [.failure(.notAnObject)])

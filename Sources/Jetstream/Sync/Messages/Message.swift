@@ -39,12 +39,12 @@ public enum Message: Sendable, Hashable {
     case SessionCreate.type: self = .sessionCreate(try SessionCreate(fields))
     case SessionCreateReply.type: self = .sessionCreateReply(try SessionCreateReply(fields))
     case ScopeFetch.type: self = .scopeFetch(try ScopeFetch(fields))
-    case ScopeFetchReply.type: self = .scopeFetchReply(try ScopeFetchReply(fields))
-    case ScopeState.type: self = .scopeState(try ScopeState(fields))
-    case ScopeSync.type: self = .scopeSync(try ScopeSync(fields))
-    case ScopeSyncReply.type: self = .scopeSyncReply(try ScopeSyncReply(fields))
+    case ScopeFetchReply.type: self = .scopeFetchReply(try fields.reply(ScopeFetchReply.init))
+    case ScopeState.type: self = .scopeState(try fields.ofScope(ScopeState.init))
+    case ScopeSync.type: self = .scopeSync(try fields.ofScope(ScopeSync.init))
+    case ScopeSyncReply.type: self = .scopeSyncReply(try fields.reply(ScopeSyncReply.init))
     case Ping.type: self = .ping(try Ping(fields))
-    default: throw .unknownType(fields.type)
+    default: throw .unknownType(fields.type, index: fields.index)
     }
   }
 

@@ -6,7 +6,7 @@ public enum MessageError: Error, Sendable, Hashable {
   /// It is not a JSON object; arrays do not nest.
   case notAnObject
   /// It is a message of a type that this version does not know. Log it and go on.
-  case unknownType(String)
+  case unknownType(String, index: Int?)
   /// A field that the message has to have is absent. `message` is its type, empty if it is the type
   /// that is missing.
   case missing(message: String, index: Int?, field: String)
@@ -17,17 +17,19 @@ public enum MessageError: Error, Sendable, Hashable {
     message: String, index: Int?, field: String, position: Int, error: FragmentError)
   /// It answers the message of this index, which is as much as could be read of it.
   indirect case inReply(to: Int, MessageError)
+  /// It is about the scope of this number, which is as much as could be read of it.
+  indirect case inScope(Int, MessageError)
 }
 
 extension MessageError {
   /// The index of the message, if that much could be read.
   public var index: Int? {
     switch self {
-    case .notAnObject, .unknownType: nil
-    case .missing(_, let index, _), .invalid(_, let index, _, _),
+    case .notAnObject: nil
+    case .unknownType(_, let index), .missing(_, let index, _), .invalid(_, let index, _, _),
       .invalidElement(_, let index, _, _, _):
       index
-    case .inReply(_, let error): error.index
+    case .inReply(_, let error), .inScope(_, let error): error.index
     }
   }
 }
@@ -37,14 +39,14 @@ extension MessageError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .notAnObject: "not an object"
-    case .unknownType(let type): "unknown message type \"\(type)\""
+    case .unknownType(let type, _): "unknown message type \"\(type)\""
     case .missing(let message, let index, let field):
       "\(Self.name(message, index)): \(field) is missing"
     case .invalid(let message, let index, let field, let problem):
       "\(Self.name(message, index)): \(field) \(problem)"
     case .invalidElement(let message, let index, let field, let position, let error):
       "\(Self.name(message, index)): \(field)[\(position)]: \(error)"
-    case .inReply(_, let error): error.description
+    case .inReply(_, let error), .inScope(_, let error): error.description
     }
   }
 

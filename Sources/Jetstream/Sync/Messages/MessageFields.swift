@@ -26,7 +26,7 @@ struct MessageFields {
     guard case .string(let type) = type else {
       throw .invalid(message: "", index: index, field: "type", problem: "should be a string")
     }
-    guard Message.types.contains(type) else { throw .unknownType(type) }
+    guard Message.types.contains(type) else { throw .unknownType(type, index: index) }
     guard let index else {
       throw object["index"] == nil
         ? .missing(message: type, index: nil, field: "index")
@@ -91,6 +91,30 @@ struct MessageFields {
       throw invalid(field, "should be a UUID")
     }
     return uuid
+  }
+
+  /// Reads an answer; an error says to which message, if that much can be read.
+  func reply<Body>(
+    _ read: (MessageFields) throws(MessageError) -> Body
+  ) throws(MessageError) -> Body {
+    do throws(MessageError) {
+      return try read(self)
+    } catch {
+      guard let replyTo = object["replyTo"]?.wholeNumber else { throw error }
+      throw .inReply(to: replyTo, error)
+    }
+  }
+
+  /// Reads a message about a scope; an error says about which, if that much can be read.
+  func ofScope<Body>(
+    _ read: (MessageFields) throws(MessageError) -> Body
+  ) throws(MessageError) -> Body {
+    do throws(MessageError) {
+      return try read(self)
+    } catch {
+      guard let scopeIndex = object["scopeIndex"]?.wholeNumber else { throw error }
+      throw .inScope(scopeIndex, error)
+    }
   }
 
   func error() throws(MessageError) -> WireError {

@@ -137,17 +137,12 @@ extension ScopeSyncReply: MessageBody {
   static var type: String { "ScopeSyncReply" }
 
   init(_ fields: MessageFields) throws(MessageError) {
-    let replyTo = try fields.wholeNumber("replyTo")
-    do throws(MessageError) {
-      self.init(
-        index: fields.index, replyTo: replyTo,
-        fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
-      sequence = try fields.optionalNumber("sequence")
-      if fields.has("effective") {
-        effective = try fields.elements("effective", SyncFragment.init(json:))
-      }
-    } catch {
-      throw .inReply(to: replyTo, error)
+    self.init(
+      index: fields.index, replyTo: try fields.wholeNumber("replyTo"),
+      fragmentReplies: try fields.elements("fragmentReplies", FragmentReply.init(json:)))
+    sequence = try fields.optionalNumber("sequence")
+    if fields.has("effective") {
+      effective = try fields.elements("effective", SyncFragment.init(json:))
     }
   }
 

@@ -1,0 +1,118 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// What a server sends and a client cannot read counts as received: it would not become readable by being sent again.
+@Suite("Messages that a client cannot read")
+struct UnreadableMessageTests {
+  private let server = ScriptedServer()
+
+  private func createSession(version: Int? = 2) {
+    server.connect()
+    server.open()
+    server.fetch()
+    server.receive(
+      .sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: version)))
+    _ = server.takeSent()
+  }
+
+  /// The session goes on, with all messages until now acknowledged.
+  private func expectSession(knowing index: Int) {
+    #expect(server.engine.status == .online && server.attempts.count == 1)
+    server.advance(by: .seconds(20))
+    let pings = server.takeSent().compactMap { message in
+      if case .ping(let ping) = message { ping.ack } else { nil }
+    }
+    #expect(pings.last == index)
+  }
+
+  @Test(
+    "A grant that cannot be read ends the fetch",
+    arguments: [
+      #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":"none"}"#,
+      #"{"type":"ScopeFetchReply","index":1,"replyTo":1}"#,
+      #"{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":0,"standing":7}"#,
+    ])
+  func unreadableGrant(text: String) {
+    createSession()
+    server.receive(text: text)
+    #expect {
+      try server.fetched.last?.get()
+    } throws: {
+      if case SyncError.invalidReply = $0 { true } else { false }
+    }
+    #expect(server.engine.scopes.isEmpty)
+    expectSession(knowing: 1)
+  }
+
+  @Test(
+    "A first state that cannot be read ends the fetch",
+    arguments: [
+      #"{"type":"ScopeState","index":2,"scopeIndex":0,"rootUUID":"root","fragments":[]}"#,
+      #"{"type":"ScopeState","index":2,"scopeIndex":0,"fragments":7}"#,
+      #"{"type":"ScopeState","index":2}"#,
+    ], [1, 2])
+  func unreadableState(text: String, version: Int) {
+    createSession(version: version == 1 ? nil : version)
+    let standing = ScopeStanding(position: ScopePosition(epoch: "e", sequence: 4))
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(
+          index: 1, replyTo: 1, scopeIndex: 0, standing: version == 1 ? nil : standing)))
+    server.receive(text: text)
+    #expect(throws: SyncError.self) { try server.fetched.last?.get() }
+    #expect(server.engine.scopes.isEmpty)
+    expectSession(knowing: 2)
+  }
+
+  @Test("A message of an unknown type is passed over")
+  func unknownType() {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    server.receive(text: ##"{"type":"ScopeCursor","index":#,"scopeIndex":0}"##)
+    server.receive(server.sync(4, ["name": "named"]))
+    #expect(server.canvas.name == "named")
+    expectSession(knowing: 4)
+  }
+
+  @Test("What a scope has missed is fetched anew, as a whole")
+  func unreadableChange() {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    server.receive(text: ##"{"type":"ScopeSync","index":#,"scopeIndex":0,"fragments":[7]}"##)
+    guard case .scopeFetch(let fetch)? = server.takeSent().last else {
+      Issue.record("The scope was not asked for.")
+      return
+    }
+    #expect(fetch.name == "Canvas" && fetch.since == nil && fetch.tell == .everything)
+    #expect(server.engine.status == .online && server.engine.scopes.count == 1)
+  }
+
+  @Test("A state that cannot be read is asked for again after a while, and nothing is dropped")
+  func unreadableLaterState() {
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 1))
+    server.receive(text: ##"{"type":"ScopeSync","index":#,"scopeIndex":0,"fragments":[7]}"##)
+    let fetch = server.takeSent().last
+    server.receive(
+      text:
+        ##"{"type":"ScopeFetchReply","index":#,"replyTo":\##(fetch?.index ?? 0),"scopeIndex":"x"}"##
+    )
+    guard case .refused? = server.engine.state(of: server.scope)?.stall else {
+      Issue.record("\(server.engine.state(of: server.scope) as Any)")
+      return
+    }
+    server.canvas.name = "mine"
+    server.scope.flush()
+    #expect(server.engine.pendingCount == 1 && server.takeSent().isEmpty)
+    server.advance(by: .seconds(2))
+    let asked = server.takeSent().contains { if case .scopeFetch = $0 { true } else { false } }
+    #expect(asked && server.attempts.count == 1)
+  }
+
+  @Test("Towards version 1, what cannot be read costs the session, and nothing else")
+  func oldServer() {
+    server.join()
+    server.receive(text: ##"{"type":"ScopeSync","index":#,"scopeIndex":0,"fragments":[7]}"##)
+    #expect(server.engine.token == nil && server.engine.scopes.count == 1)
+    server.advance(by: .seconds(2))
+    #expect(server.attempts == [nil, nil])
+  }
+}
