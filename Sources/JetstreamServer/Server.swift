@@ -245,6 +245,11 @@ public final class Server {
           guard await server.perform({ $0.probed(id) }) != nil else { return connection.abort() }
           continue
         }
+        guard message.kind == .text else {
+          connection.beginClose(code: .unsupportedData, reason: "the protocol has text frames only")
+          await server.perform { $0.onLog.fire("connection \(id): closed after a binary frame") }
+          break
+        }
         let isArray = Message.isArrayFrame(message.bytes)
         let frame = Message.frame(message.bytes)
         let received: Void? = await server.perform {

@@ -28,6 +28,35 @@ struct HostileFrameTests {
     #expect(status?.reason.contains(problem) == true, "\(status?.reason ?? "")")
   }
 
+  @Test("A binary frame ends the connection, whatever it holds")
+  func binaryFrame() async throws {
+    let room = try await LiveRoom()
+    let status = try await room.withstand {
+      let peer = try await BadPeer.joined(port: room.port)
+      try peer.connection.send(binary: Array(#"{"type":"Ping","index":0,"ack":0}"#.utf8))
+      return await peer.end()
+    }
+    #expect(status?.code == .unsupportedData)
+    #expect(room.log.contains { $0.contains("binary frame") })
+  }
+
+  @Test("A client leaves a server that sends a binary frame, and says why")
+  func binaryFrameOfServer() async throws {
+    let listener = try await WebSocketListener.start { connection, _ in
+      try? connection.send(binary: [0x5B, 0x5D])
+      _ = try? await connection.receive()
+    }
+    let client = Client(url: "ws://127.0.0.1:\(listener.port)")
+    let attempt = Task { try await client.connect() }
+    let words = await withCheckedContinuation { continuation in
+      client.onDiagnostic.listenOnce { continuation.resume(returning: $0) }
+    }
+    #expect(words.contains("binary frame"))
+    client.close()
+    await #expect(throws: SyncError.self) { try await attempt.value }
+    await listener.stop()
+  }
+
   @Test(
     "A wrong first message is refused with a reason",
     arguments: [

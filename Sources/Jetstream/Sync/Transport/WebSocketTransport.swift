@@ -33,13 +33,24 @@ extension WebSocketError: TransportError {
   }
 }
 
-/// A WebSocket as the protocol uses it: text frames, or binary ones that hold the same text.
+/// A WebSocket as the protocol uses it: with text frames.
 package final class WebSocketTransportConnection: TransportConnection {
   private let channel: any WebSocketChannel
 
   package init(_ channel: any WebSocketChannel) { self.channel = channel }
 
-  package func receive() async throws -> [UInt8]? { try await channel.receive()?.bytes }
+  package func receive() async throws -> [UInt8]? {
+    guard let message = try await channel.receive() else { return nil }
+    guard message.kind == .text else {
+      channel.beginClose(code: .unsupportedData, reason: "the protocol has text frames only")
+      throw BinaryFrame()
+    }
+    return message.bytes
+  }
+
+  private struct BinaryFrame: Error, CustomStringConvertible {
+    var description: String { "the server has sent a binary frame" }
+  }
 
   package func send(_ frame: [UInt8]) throws { try channel.send(text: frame) }
 
