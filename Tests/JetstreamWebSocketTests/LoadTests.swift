@@ -23,7 +23,9 @@ import Testing
     limit.rlim_cur = min(limit.rlim_max, max(limit.rlim_cur, 4096))
     setrlimit(resource, &limit)
 
-    let count = 1000
+    // Foundation's `Process.run()` lists the open descriptors, and reads past the end of its buffer when there are some
+    // 1,300 of them: a test that starts a process would crash beside this one.
+    let count = 400
     try await withListener { listener in
       try await withThrowingTaskGroup(of: WebSocketConnection.self) { group in
         for number in 0..<count {
