@@ -84,8 +84,8 @@ let package = Package(
         "MainActorFixture", "Pacing", "ReflectionOffFixture",
       ],
       exclude: ["Golden"], swiftSettings: settings),
-    // What an isolation domain may change, again with scopes that live on an actor: how signals, callbacks,
-    // observers of each kind, live queries, sequences and snapshots reach those who asked for them.
+    // These run the suites again whose outcome an isolation domain may change, with scopes that live on an actor: how
+    // signals, callbacks, observers of each kind, live queries, sequences and snapshots reach those who asked for them.
     .testTarget(
       name: "JetstreamMainActorTests", dependencies: ["Jetstream", "Pacing"],
       path: "Tests/Domains/MainActor", swiftSettings: settings + [.define("ON_ACTOR")]),

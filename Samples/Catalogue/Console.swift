@@ -13,7 +13,7 @@ enum Console {
     return stream
   }
 
-  /// For a process that others rely on: it goes on when nobody reads what it prints any more.
+  /// Lets the process go on when nobody reads what it prints any more, since others rely on it.
   static func outliveReader() {
     signal(SIGPIPE, SIG_IGN)
     // A file that is opened where a stream was closed would get what is printed.

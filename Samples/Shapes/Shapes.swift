@@ -56,9 +56,6 @@ struct Shapes {
     switch error {
     case .bindFailed(EADDRINUSE):
       "port \(port) on \(host) is taken by another process; choose another one with --port"
-    case .bindFailed(let code):
-      "cannot listen on port \(port) of \(host): \(String(cString: strerror(code)))"
-    case .nameResolutionFailed(_, let reason): "there is no host '\(host)': \(reason)"
     default: "cannot listen on port \(port) of \(host): \(error)"
     }
   }

@@ -101,8 +101,8 @@ final class SocketTransport: Sendable {
     }
   }
 
-  /// Begins to look for what comes, once no source waits for the socket to take something: libdispatch tells a hang-up
-  /// to the sources that it knows of just then, and forgets the descriptor, so that one it meets later hears of nothing.
+  /// Begins to read once no source waits for the socket to take something. On Linux, a source for reading that
+  /// libdispatch meets while it has one for writing of the same descriptor may never hear that the peer has hung up.
   private func activateReading(_ state: inout State) {
     guard !state.isReadPaused, !state.isReadActivated, state.liveSources == 1 else { return }
     state.isReadActivated = true

@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 extension WebSocketError: CustomStringConvertible {
-  /// What went wrong, as a sentence without its full stop.
+  /// What went wrong, in words that fit behind a colon.
   public var description: String {
     switch self {
     case .connectionLost: "the connection was lost"
@@ -34,8 +34,9 @@ extension WebSocketError: CustomStringConvertible {
 }
 
 extension WebSocketError {
-  /// Whether the same attempt to connect can never succeed, however often it is made: the address or a header is
-  /// wrong, or what answers there is no server of the protocol.
+  /// Whether the same attempt to connect can never succeed, however often it is made: the address cannot be used, a
+  /// header cannot be sent, no WebSocket server answers there, or the server refuses the request itself with 400, 401,
+  /// 403, 404 or 426.
   public var isPermanent: Bool {
     switch self {
     case .invalidURL, .secureTransportUnavailable, .invalidHeader, .handshakeInvalid,

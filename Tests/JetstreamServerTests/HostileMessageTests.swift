@@ -159,6 +159,23 @@ struct HostileMessageTests {
     #expect(status?.reason.contains(problem) == true, "\(status?.reason ?? "")")
   }
 
+  @Test("A numbered message of an unknown type is not asked for again")
+  func unknownNumberedType() async throws {
+    let room = try await LiveRoom()
+    let answer = try await room.withstand {
+      let peer = try await BadPeer(port: room.port)
+      try peer.send(#"{"type":"SessionCreate","index":0,"version":"0.1.0","protocol":2}"#)
+      _ = try await peer.next { $0.type == "SessionCreateReply" }
+      try peer.send(#"{"type":"Dance","index":1}"#)
+      try peer.send(#"{"type":"Ping","index":0,"ack":0,"sent":1}"#)
+      try peer.send(#"{"type":"ScopeFetch","index":2,"name":"Canvas"}"#)
+      return try await peer.next { message in
+        if case .ping(let ping) = message { ping.resendMissing } else { true }
+      }
+    }
+    #expect(answer.type == "ScopeFetchReply")
+  }
+
   @Test("What a newer version may say is skipped or tolerated")
   func unknownThings() async throws {
     let room = try await LiveRoom()

@@ -250,6 +250,33 @@ struct TransportTests {
     client.close()
   }
 
+  @Test(
+    "A scope with a state in its log stays when connecting is given up, and goes on with the next call"
+  )
+  func logStays() async throws {
+    let server = QueueServer()
+    let directory = try TemporaryDirectory()
+    do {
+      let (client, log) = (Client(transport: server.transport()), try ClientLog(directory.path))
+      try await client.connect()
+      try await client.fetch(Scope(name: "Canvas", root: Canvas()), log: log)
+      client.close()
+      try await log.records.close()
+    }
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    let client = Client(transport: server.transport(refusing: 1))
+    try await client.fetch(scope, log: ClientLog(directory.path))
+    await #expect(throws: SyncError.self) { try await client.connect() }
+    canvas.name = "named meanwhile"
+    scope.flush()
+    #expect(client.pendingCount == 1 && client.syncState(of: scope)?.connection == .offline)
+    try await client.connect()
+    try await client.waitForUpload(of: scope)
+    #expect(server.canvas.name == "named meanwhile")
+    client.close()
+  }
+
   @Test("The app's own close is no denial")
   func ownClose() async throws {
     let server = QueueServer()

@@ -137,8 +137,8 @@ public final class Client {
   ///
   /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, ``SyncError/sessionClosed(_:)`` if the client is
   /// closed meanwhile, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
-  /// cannot be used or what answers there is no Jetstream server; see ``TransportError/isPermanent``. Scopes that
-  /// have a state in their log stay as they are then, and go on with the next call.
+  /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
+  /// Scopes that have a state in their log stay as they are then, and the next call goes on with them.
   public func connect(
     params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {

@@ -75,8 +75,8 @@ extension ClientEngine {
     report(.sessionDenied(error))
   }
 
-  /// No attempt to connect can succeed. Whoever waits is told, and scopes that have a state in their log stay as they
-  /// are, to go on when the app connects again.
+  /// Stops connecting, since no attempt can succeed: fails what the app waits for. Keeps the scopes that have a state
+  /// in their log, and goes on with them when the app connects again.
   func giveUp(_ reason: String) {
     let error = SyncError.connectionFailed(reason)
     drop()

@@ -1,7 +1,7 @@
 /// Messages of the server that cannot be read.
 ///
-/// They count as received, since they do not become readable by being sent again. Whoever waits for one is told, and
-/// what a scope has missed by one is fetched anew.
+/// The client counts them as received, since they do not become readable by being sent again. It fails what the app
+/// waits for, and fetches anew what a scope has missed.
 extension ClientEngine {
   func handle(_ error: MessageError) {
     report(.skipped("\(error)"))
@@ -36,8 +36,8 @@ extension ClientEngine {
     }
   }
 
-  /// What the server grants cannot be read. Whoever waits for a first state gets the error, and a scope that has one
-  /// is asked for again later, as one that the server refuses for now.
+  /// Ends the fetch of a scope whose grant or first state cannot be read. Asks again later for a scope that has a
+  /// state, as for one that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.hasBase else {
       leave(replica, "\(error)")

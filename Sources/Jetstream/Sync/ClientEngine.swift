@@ -28,7 +28,7 @@ package final class ClientEngine {
   var failures = 0
   /// Why there is no connection.
   var problem: String?
-  /// Whether there ever was a session.
+  /// True once the server has granted a session.
   var hasHadSession = false
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
@@ -235,8 +235,8 @@ package final class ClientEngine {
     }
   }
 
-  /// The connection is gone, or could not be made. `code` is 0 without a close frame; `retryAfter` is how long
-  /// whoever has refused it wants not to be asked, and `isPermanent` whether no other attempt can succeed.
+  /// The connection is gone, or could not be made. `code` is 0 without a close frame. The client waits
+  /// `retryAfter` before it tries again, at least, and does not try again if `isPermanent` before the first session.
   package func closed(
     _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
     isPermanent: Bool = false, now: Duration

@@ -184,7 +184,7 @@ extension Replica {
     if let at = batch.additionIndex[fragment.uuid] {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        // What a pending set has added knew the model as it was before.
+        // The app put the model back when it was as before.
         coverIfAdded(name, confirmed: value)
         overlay.confirm(name, value: value)
         batch.additions[at].properties[key] = value

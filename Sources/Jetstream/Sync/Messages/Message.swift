@@ -39,10 +39,17 @@ public enum Message: Sendable, Hashable {
     case SessionCreate.type: self = .sessionCreate(try SessionCreate(fields))
     case SessionCreateReply.type: self = .sessionCreateReply(try SessionCreateReply(fields))
     case ScopeFetch.type: self = .scopeFetch(try ScopeFetch(fields))
-    case ScopeFetchReply.type: self = .scopeFetchReply(try fields.reply(ScopeFetchReply.init))
-    case ScopeState.type: self = .scopeState(try fields.ofScope(ScopeState.init))
-    case ScopeSync.type: self = .scopeSync(try fields.ofScope(ScopeSync.init))
-    case ScopeSyncReply.type: self = .scopeSyncReply(try fields.reply(ScopeSyncReply.init))
+    case ScopeFetchReply.type:
+      self = .scopeFetchReply(
+        try fields.read(ScopeFetchReply.init, naming: "replyTo", MessageError.inReply))
+    case ScopeState.type:
+      self = .scopeState(
+        try fields.read(ScopeState.init, naming: "scopeIndex", MessageError.inScope))
+    case ScopeSync.type:
+      self = .scopeSync(try fields.read(ScopeSync.init, naming: "scopeIndex", MessageError.inScope))
+    case ScopeSyncReply.type:
+      self = .scopeSyncReply(
+        try fields.read(ScopeSyncReply.init, naming: "replyTo", MessageError.inReply))
     case Ping.type: self = .ping(try Ping(fields))
     default: throw .unknownType(fields.type, index: fields.index)
     }

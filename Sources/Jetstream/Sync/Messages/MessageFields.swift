@@ -93,27 +93,16 @@ struct MessageFields {
     return uuid
   }
 
-  /// Reads an answer; an error says to which message, if that much can be read.
-  func reply<Body>(
-    _ read: (MessageFields) throws(MessageError) -> Body
+  /// Reads the message. An error says what the number in `field` stands for, if that much can be read.
+  func read<Body>(
+    _ body: (MessageFields) throws(MessageError) -> Body, naming field: String,
+    _ name: (Int, MessageError) -> MessageError
   ) throws(MessageError) -> Body {
     do throws(MessageError) {
-      return try read(self)
+      return try body(self)
     } catch {
-      guard let replyTo = object["replyTo"]?.wholeNumber else { throw error }
-      throw .inReply(to: replyTo, error)
-    }
-  }
-
-  /// Reads a message about a scope; an error says about which, if that much can be read.
-  func ofScope<Body>(
-    _ read: (MessageFields) throws(MessageError) -> Body
-  ) throws(MessageError) -> Body {
-    do throws(MessageError) {
-      return try read(self)
-    } catch {
-      guard let scopeIndex = object["scopeIndex"]?.wholeNumber else { throw error }
-      throw .inScope(scopeIndex, error)
+      guard let number = object[field]?.wholeNumber else { throw error }
+      throw name(number, error)
     }
   }
 
