@@ -1,9 +1,12 @@
 /// The command: reads its arguments, runs the suites that they name and prints what came out.
 @main
 struct Benchmarks {
-  static let suites: [Suite] = [modelSuite, fragmentSuite, querySuite, logSuite, syncSuite]
+  static let suites: [Suite] = [
+    modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, attackSuite,
+  ]
 
   static func main() {
+    if let role = AttackRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
     let options: Options
     switch Options.parse(CommandLine.arguments.dropFirst(), suites: suites.map(\.name)) {
     case .success(let parsed): options = parsed

@@ -24,6 +24,18 @@ final class MemoryProbe<Object: AnyObject> {
 
 /// What the system says of this process.
 enum ProcessMemory {
+  /// The most that has ever been resident.
+  static var peakBytes: Int {
+    var usage = rusage()
+    #if canImport(Darwin)
+    getrusage(RUSAGE_SELF, &usage)
+    return usage.ru_maxrss
+    #else
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    return usage.ru_maxrss << 10
+    #endif
+  }
+
   static var residentBytes: Int {
     #if canImport(Darwin)
     var info = mach_task_basic_info()

@@ -69,7 +69,7 @@ final class SyncWorld {
       case .send(let link, let frame): events.append(.toClient(link, frame))
       case .close(let link, let code, let reason):
         events.append(.close(link, code: code, reason: reason))
-      case .probe: break
+      case .admit, .probe: break
       }
     }
     server.host(scope)

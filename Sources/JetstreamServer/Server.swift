@@ -72,7 +72,7 @@ public final class Server {
     public var sessionExpiry: Duration = .seconds(600)
     /// How many bytes may wait for a client's acknowledgement before its session is ended.
     public var keptBytes = 64 << 20
-    /// The largest message that is read, in bytes.
+    /// The largest message that is read, in bytes. Before a connection has a session, 64 KiB are the most.
     public var maximumMessageBytes = 16 << 20
     /// How many bytes may wait to be sent on one connection before it is dropped.
     public var maximumOutboundBytes = 64 << 20
@@ -82,6 +82,13 @@ public final class Server {
     public var rememberedClients = 100_000
     /// How long a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
+    /// Whose pages may open WebSockets, besides those that come from the server itself: origins as a browser names
+    /// them, such as `https://app.example.org`, or `*` for all. Clients that are no browsers name none, and may.
+    public var allowedOrigins: Set<String> = []
+    /// Under which names, besides `localhost` and addresses of the machine itself, somebody on the same machine may
+    /// use the server: those that a reverse proxy passes on in `Host`. Without this a page could reach the server
+    /// under a name of its own that it points at the user's machine.
+    public var allowedHosts: Set<String> = []
 
     /// Makes a configuration with the defaults.
     public init() {}
@@ -95,11 +102,20 @@ public final class Server {
       return result
     }
 
+    var origins: OriginPolicy { OriginPolicy(origins: allowedOrigins, hosts: allowedHosts) }
+
+    /// For a connection that has no session yet.
     var socket: WebSocketConfiguration {
       WebSocketConfiguration(
-        limits: WebSocketLimits(
-          maximumFrameBytes: maximumMessageBytes, maximumMessageBytes: maximumMessageBytes),
+        limits: limits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
         maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
+    }
+
+    /// For a connection that has one.
+    var limits: WebSocketLimits { limits(upTo: maximumMessageBytes) }
+
+    private func limits(upTo bytes: Int) -> WebSocketLimits {
+      WebSocketLimits(maximumFrameBytes: bytes, maximumMessageBytes: bytes)
     }
   }
 
@@ -143,13 +159,27 @@ public final class Server {
   ) async throws(WebSocketError) -> UInt16 {
     precondition(listener == nil, "The server listens already.")
     let configuration = configuration
-    let home = HomeReference(self, on: actor)
+    let pipe = ServerPipe(HomeReference(self, on: actor))
+    let policy = configuration.origins
     let listener = try await WebSocketListener.start(
       host: host, port: port,
       configuration: .init(
         connection: configuration.socket, handshakeTimeout: configuration.handshakeTimeout),
-      onRequest: page,
-      onConnection: { connection, request in await Self.serve(connection, request, by: home) })
+      onRequest: { request in
+        guard let objection = policy.objection(to: request, opensWebSocket: false) else {
+          return await page(request)
+        }
+        return .text(objection + "\n", status: 403)
+      },
+      onUpgrade: { request in
+        guard let objection = policy.objection(to: request, opensWebSocket: true) else {
+          return .accept
+        }
+        let address = request.remoteAddress ?? "an unknown address"
+        await pipe.server.perform { $0.onLog.fire("refused \(address): \(objection)") }
+        return .refuse(.text(objection + "\n", status: 403))
+      },
+      onConnection: { connection, request in await pipe.run(connection, request) })
     self.listener = listener
     tickSoon()
     return listener.port
@@ -187,6 +217,7 @@ public final class Server {
     case .close(let id, let code, let reason):
       connections.removeValue(forKey: id)?
         .beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+    case .admit(let id): connections[id]?.setLimits(configuration.limits)
     case .probe(let id): connections[id]?.probe()
     }
   }
@@ -203,24 +234,25 @@ public final class Server {
     }
   }
 
-  private func opened(_ connection: WebSocketConnection, params: [String: String]) -> Int {
+  func opened(_ connection: WebSocketConnection, _ request: HTTPRequest) -> Int {
     let id = nextConnection
     nextConnection += 1
     connections[id] = connection
-    engine.opened(id, params: params, now: ticker.now)
+    let params = ConnectionParams.read(from: request)
+    engine.opened(id, params: params, request: request, now: ticker.now)
     return id
   }
 
-  private func received(
+  func received(
     _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int,
     on id: Int
   ) {
     engine.received(id, frame, isArray: isArray, size: size, now: ticker.now)
   }
 
-  private func probed(_ id: Int) { engine.probed(id, now: ticker.now) }
+  func probed(_ id: Int) { engine.probed(id, now: ticker.now) }
 
-  private func closed(_ id: Int) {
+  func closed(_ id: Int) {
     connections[id] = nil
     engine.closed(id, now: ticker.now)
   }
@@ -229,59 +261,5 @@ public final class Server {
   private static func makeToken() -> String {
     let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
     return String((0..<86).map { _ in letters.randomElement()! })
-  }
-
-  /// Serves one connection away from the server's actor and brings what it decoded there.
-  private static func serve(
-    _ connection: WebSocketConnection, _ request: HTTPRequest, by server: HomeReference<Server>
-  ) async {
-    let params = ConnectionParams.read(from: request)
-    guard let id = await server.perform({ $0.opened(connection, params: params) }) else {
-      return connection.abort()
-    }
-    do throws(WebSocketError) {
-      while let message = try await connection.receiveOrPong() {
-        if message.isPong {
-          guard await server.perform({ $0.probed(id) }) != nil else { return connection.abort() }
-          continue
-        }
-        guard message.kind == .text else {
-          connection.beginClose(code: .unsupportedData, reason: "the protocol has text frames only")
-          await server.perform { $0.onLog.fire("connection \(id): closed after a binary frame") }
-          break
-        }
-        let isArray = Message.isArrayFrame(message.bytes)
-        let frame = Message.frame(message.bytes)
-        let received: Void? = await server.perform {
-          $0.received(frame, isArray: isArray, size: message.bytes.count, on: id)
-        }
-        guard received != nil else { return connection.abort() }
-      }
-    } catch {
-      await server.perform { $0.onLog.fire("connection \(id): \(error)") }
-    }
-    await server.perform { $0.closed(id) }
-  }
-}
-
-/// The parameters of a connection: headers and query items whose names begin with `x-jetstream-`.
-enum ConnectionParams {
-  /// The query wins over the headers. A query item's name is taken as it is after the prefix, in
-  /// which case does not matter, as old servers do; a header's is in lower case.
-  static func read(from request: HTTPRequest) -> [String: String] {
-    let prefix = "x-jetstream-"
-    var result: [String: String] = [:]
-    for (name, value) in request.headers.fields where name.lowercased().hasPrefix(prefix) {
-      result[String(name.lowercased().dropFirst(prefix.count))] = value
-    }
-    for item in request.query?.split(separator: "&") ?? [] {
-      let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard let name = String(parts[0]).removingPercentEncoding,
-        name.lowercased().hasPrefix(prefix)
-      else { continue }
-      let value = parts.count > 1 ? String(parts[1]) : ""
-      result[String(name.dropFirst(prefix.count))] = value.removingPercentEncoding ?? value
-    }
-    return result
   }
 }

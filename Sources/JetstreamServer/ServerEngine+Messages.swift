@@ -17,16 +17,58 @@ extension ServerEngine {
     case .success(let messages):
       touch(session)
       release(session, messages)
-      let sorted = messages.enumerated().sorted {
-        (Self.order($0.element), $0.offset) < (Self.order($1.element), $1.offset)
-      }
-      for (_, message) in sorted where sessions[session.info.token] === session {
+      for message in Self.inOrder(messages) {
         switch message {
         case .success(let message): handle(message, from: session)
         case .failure(let error): answer(error, to: session)
         }
+        guard isLive(session), !endsForOverflow(session) else { return }
       }
-      if sessions[session.info.token] === session { acknowledgeIfDue(to: session) }
+      meetDemands(of: session)
+      if isLive(session) { acknowledgeIfDue(to: session) }
+    }
+  }
+
+  func isLive(_ session: ServerSession) -> Bool { sessions[session.info.token] === session }
+
+  /// Does what the frame has asked for.
+  private func meetDemands(of session: ServerSession) {
+    let demands = session.demands
+    session.demands = ServerSession.Demands()
+    let isResent = session.wantsResend && resendIfDue(session)
+    if demands.asksAgain { askAgain(session, isResent: isResent) }
+    for scopeIndex in demands.states where isLive(session) {
+      tellState(to: session, at: scopeIndex)
+    }
+    for (_, difference) in demands.differences.sorted(by: { $0.key < $1.key })
+    where session.channel.hasRoom {
+      repair(difference, of: session)
+    }
+    if demands.goesOn { goOn(with: session) }
+  }
+
+  /// Sends a client again what it has not received; later, if it has asked for that too often.
+  ///
+  /// - Returns: whether it was answered now.
+  @discardableResult
+  func resendIfDue(_ session: ServerSession) -> Bool {
+    guard session.connection != nil,
+      session.resends.take(at: now, interval: configuration.pingInterval)
+    else { return false }
+    session.wantsResend = false
+    session.outbox = session.channel.resent()
+    waiting.append(session)
+    return true
+  }
+
+  /// Goes on telling the scopes that have waited for room, another one first each time.
+  private func goOn(with session: ServerSession) {
+    session.turn += 1
+    for offset in session.subscriptions.indices {
+      let scopeIndex = (session.turn + offset) % max(1, session.subscriptions.count)
+      // Who is too far behind in one scope has lost the session, and with it all others.
+      guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }
+      if session.subscriptions[scopeIndex].isBehind { catchUp(session, at: scopeIndex) }
     }
   }
 
@@ -41,7 +83,15 @@ extension ServerEngine {
     waiting.append(session)
   }
 
-  /// The order in which the members of a frame are processed: by index.
+  /// The members of a frame in the order in which they are processed: by index. Mostly that is how they come.
+  private static func inOrder(
+    _ messages: [Result<Message, MessageError>]
+  ) -> [Result<Message, MessageError>] {
+    let orders = messages.map(order)
+    if zip(orders, orders.dropFirst()).allSatisfy({ $0 <= $1 }) { return messages }
+    return messages.indices.sorted { (orders[$0], $0) < (orders[$1], $1) }.map { messages[$0] }
+  }
+
   private static func order(_ message: Result<Message, MessageError>) -> Int {
     switch message {
     case .success(let message): message.index
@@ -54,6 +104,7 @@ extension ServerEngine {
   private func release(_ session: ServerSession, _ messages: [Result<Message, MessageError>]) {
     guard session.isHeld else { return }
     session.isHeld = false
+    session.demands.goesOn = true
     let asks = messages.contains {
       if case .success(.ping(let ping)) = $0 { ping.resendMissing } else { false }
     }
@@ -70,7 +121,8 @@ extension ServerEngine {
     case .gap:
       // Everything behind the gap says the same; if the answer is lost, the next ping tells.
       guard session.askedAt != session.channel.highestReceived else { return }
-      return askAgain(session)
+      session.demands.asksAgain = true
+      return
     }
     switch message {
     case .scopeFetch(let fetch): handle(fetch, from: session)
@@ -83,32 +135,23 @@ extension ServerEngine {
 
   private func handle(_ ping: Ping, from session: ServerSession) {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
-    let resend = session.channel.receive(ping)
+    session.channel.acknowledge(upTo: ping.ack)
     session.saw(ping)
     if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
-      askAgain(session)
+      session.demands.asksAgain = true
     }
-    if !resend.isEmpty {
-      session.outbox = resend
-      waiting.append(session)
+    if ping.resendMissing { session.wantsResend = true }
+    // Each is the answer to a check.
+    for difference in ping.differences where session.checked.remove(difference.scopeIndex) != nil {
+      session.demands.differences[difference.scopeIndex] = difference
     }
-    var repaired: Set<Int> = []
-    for difference in ping.differences
-    where session.channel.hasRoom && repaired.insert(difference.scopeIndex).inserted {
-      repair(difference, of: session)
-    }
-    session.turn += 1
-    for offset in session.subscriptions.indices {
-      let scopeIndex = (session.turn + offset) % max(1, session.subscriptions.count)
-      // Who is too far behind in one scope has lost the session, and with it all others.
-      guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }
-      if session.subscriptions[scopeIndex].isBehind { catchUp(session, at: scopeIndex) }
-    }
+    session.demands.goesOn = true
   }
 
-  /// Messages of the client are missing: it is to send them again.
-  private func askAgain(_ session: ServerSession) {
+  /// Asks the client to send again what is missing; an answer to its own request to resend does so, too.
+  private func askAgain(_ session: ServerSession, isResent: Bool) {
     session.askedAt = session.channel.highestReceived
+    if isResent { return }
     session.queue(session.channel.ping(resendMissing: true))
     waiting.append(session)
   }

@@ -25,13 +25,34 @@ extension ServerEngine {
       let scopeIndex = subscribe(session, to: host, as: client)
       guard session.version > 1 else {
         let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
-        return tell(
-          session, of: host, [.scopeFetchReply(reply), state(of: scope, root, at: scopeIndex)])
+        tell(session, of: host, .scopeFetchReply(reply))
+        return session.demands.askState(of: scopeIndex)
       }
-      answer(fetch, of: session, at: scopeIndex) {
-        ServerSession.UntoldState(root: root.uuid, fragments: scope.sharedState()[...])
-      }
+      answer(fetch, of: session, at: scopeIndex) { state(of: host, root) }
     }
+  }
+
+  /// Tells a client of version 1 the whole of a scope.
+  func tellState(to session: ServerSession, at scopeIndex: Int) {
+    let host = session.subscriptions[scopeIndex].host
+    host.scope.sealChanges()
+    guard let root = host.scope.root else { return }
+    let state = state(of: host, root)
+    tell(
+      session, of: host,
+      .scopeState(
+        ScopeState(
+          scopeIndex: scopeIndex, rootUUID: state.root, fragments: Array(state.fragments))))
+  }
+
+  /// The whole of a scope at this place of its order; made once for a frame. O(models).
+  private func state(of host: ScopeHost, _ root: ModelObject) -> ServerSession.UntoldState {
+    let key = ObjectIdentifier(host)
+    if let copy = states[key], copy.sequence == host.sequence { return copy.state }
+    let state = ServerSession.UntoldState(
+      root: root.uuid, fragments: host.scope.sharedState()[...])
+    states[key] = ServerSession.StateCopy(sequence: host.sequence, state: state)
+    return state
   }
 
   /// Answers a client that numbers its sets, and tells it what it asks for.
@@ -76,11 +97,9 @@ extension ServerEngine {
     }
   }
 
-  /// Posts messages once what they may tell of is kept.
-  private func tell(_ session: ServerSession, of host: ScopeHost, _ messages: [Message]) {
-    whenStored(host, for: session) { session in
-      for message in messages { session.queue(message) }
-    }
+  /// Posts a message once what it may tell of is kept.
+  private func tell(_ session: ServerSession, of host: ScopeHost, _ message: Message) {
+    whenStored(host, for: session) { $0.queue(message) }
   }
 
   /// Does something that has a session told, once all that was made of the scope is kept; unless the
@@ -120,11 +139,6 @@ extension ServerEngine {
     session.subscriptions.append(.init(host: host, client: client))
     if session.version == 1 { host.valueSessions += 1 }
     return session.subscriptions.count - 1
-  }
-
-  private func state(of scope: Scope, _ root: ModelObject, at scopeIndex: Int) -> Message {
-    .scopeState(
-      ScopeState(scopeIndex: scopeIndex, rootUUID: root.uuid, fragments: scope.sharedState()))
   }
 
   func handle(_ sync: ScopeSync, from session: ServerSession) {

@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamWebSocket
 
 /// The server's side of the protocol as a state machine: connections, frames and times go in, actions
 /// come out. It does no I/O, reads no clock and draws no random numbers of its own.
@@ -8,6 +9,8 @@ package final class ServerEngine {
   package enum Action {
     case send(connection: Int, [UInt8])
     case close(connection: Int, code: Int, reason: String)
+    /// The connection has a session: from now on it may send messages of any size that the server reads.
+    case admit(connection: Int)
     /// Send a WebSocket ping behind what was sent, and call ``ServerEngine/probed(_:now:)`` when it is answered.
     case probe(connection: Int)
   }
@@ -21,8 +24,13 @@ package final class ServerEngine {
     package var handshakeTimeout: Duration = .seconds(10)
     /// A session whose client says nothing for this long is ended.
     package var expiry: Duration = .seconds(600)
+    /// A session without a connection that has never fetched a scope is ended after this time.
+    package var unusedExpiry: Duration = .seconds(5)
     /// What may wait for a client's acknowledgement before its session is ended.
     package var keptLimit = ReliableChannel.Limit()
+    /// What may wait for a client of version 1 that has no connection. Clients of version 2 are told from the scope's
+    /// stream when they come back, and nothing waits for them.
+    package var absentLimit = ReliableChannel.Limit(messages: 256, bytes: 256 << 10)
     /// How much may come in before it is acknowledged, although the next ping is not due: a client keeps
     /// what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
@@ -82,7 +90,7 @@ package final class ServerEngine {
 
   enum Connection {
     /// Nothing was said yet.
-    case fresh(params: [String: String], deadline: Duration)
+    case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
     case session(ServerSession)
   }
 
@@ -98,6 +106,8 @@ package final class ServerEngine {
   var waiting: [ServerSession] = []
   /// While an input is being handled, what it leads to is sent at its end.
   var isHandling = false
+  /// The states that were made for the frame that is being handled.
+  var states: [ObjectIdentifier: ServerSession.StateCopy] = [:]
   /// Scopes that are hosted whether a session has fetched them or not.
   var pinned: Set<ObjectIdentifier> = []
 
@@ -115,12 +125,16 @@ package final class ServerEngine {
 
   // MARK: Connections
 
-  /// A connection was opened; `params` are its `x-jetstream-` parameters without that prefix.
-  package func opened(_ id: Int, params: [String: String], now: Duration) {
+  /// A connection was opened; `params` are its `x-jetstream-` parameters without that prefix, and `request` is the
+  /// HTTP request that has done so, if it was one.
+  package func opened(
+    _ id: Int, params: [String: String], request: HTTPRequest? = nil, now: Duration
+  ) {
     self.now = now
     let token = params["sessiontoken"] ?? ""
     guard !token.isEmpty else {
-      connections[id] = .fresh(params: params, deadline: now + configuration.handshakeTimeout)
+      connections[id] = .fresh(
+        params: params, request: request, deadline: now + configuration.handshakeTimeout)
       return
     }
     guard let session = sessions[token] else {
@@ -133,10 +147,12 @@ package final class ServerEngine {
     session.connection = id
     session.isHeld = true
     session.outbox = []
+    (session.wantsResend, session.resends) = (false, .init())
     session.probe.stop()
     touch(session)
     schedulePing(session)
     connections[id] = .session(session)
+    perform(.admit(connection: id))
   }
 
   package func closed(_ id: Int, now: Duration) {
@@ -148,6 +164,7 @@ package final class ServerEngine {
     session.pingAt = nil
     session.outbox = []
     session.probe.stop()
+    if session.subscriptions.isEmpty { session.expiresAt = now + configuration.unusedExpiry }
   }
 
   /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
@@ -172,13 +189,15 @@ package final class ServerEngine {
     self.now = now
     isHandling = true
     switch connections[id] {
-    case .fresh(let params, _): create(id, params, frame, isArray: isArray)
+    case .fresh(let params, let request, _):
+      create(id, params, request, frame, isArray: isArray)
     case .session(let session):
       session.unacknowledgedBytes += size
       receive(session, frame, on: id)
     case nil: break
     }
     isHandling = false
+    states = [:]
     flush()
   }
 
@@ -186,7 +205,7 @@ package final class ServerEngine {
   package func advance(to now: Duration) {
     self.now = now
     for (id, connection) in connections {
-      if case .fresh(_, let deadline) = connection, deadline <= now {
+      if case .fresh(_, _, let deadline) = connection, deadline <= now {
         refuse(id, .sessionEstablishTimedOut)
       }
     }
@@ -195,12 +214,14 @@ package final class ServerEngine {
         end(session, code: 4097, reason: "")
       } else if let pingAt = session.pingAt, pingAt <= now {
         let checks = checks(for: session)
+        session.checked.formUnion(checks.map(\.scopeIndex))
         var ping = session.ping()
         ping.checks = checks
         session.outbox.append(.ping(ping))
         waiting.append(session)
         schedulePing(session)
       }
+      if session.wantsResend { resendIfDue(session) }
     }
     forgetSeen()
     flush()
@@ -221,7 +242,7 @@ package final class ServerEngine {
   // MARK: Sessions
 
   private func create(
-    _ id: Int, _ params: [String: String],
+    _ id: Int, _ params: [String: String], _ httpRequest: HTTPRequest?,
     _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool
   ) {
     let message: Message
@@ -240,7 +261,7 @@ package final class ServerEngine {
     }
     let info = SessionInfo(
       token: hooks.makeToken(), connectionParams: params, params: request.params,
-      version: request.version, client: request.client)
+      version: request.version, client: request.client, request: httpRequest)
     let denial =
       sessions.count < configuration.maxSessions
       ? hooks.authorize(info) : .tooManySessions
@@ -257,6 +278,7 @@ package final class ServerEngine {
     session.connection = id
     sessions[info.token] = session
     connections[id] = .session(session)
+    perform(.admit(connection: id))
     schedulePing(session)
     post(
       session,
@@ -301,11 +323,7 @@ package final class ServerEngine {
     let sessions = waiting
     waiting = []
     for session in sessions where !session.outbox.isEmpty {
-      if session.channel.isOverflowing {
-        hooks.log("session \(session.number): too much is not acknowledged; the session ends")
-        end(session, code: 4097, reason: "too much is not acknowledged")
-        continue
-      }
+      if endsForOverflow(session) { continue }
       guard let id = session.connection, !session.isHeld else {
         session.outbox = []
         continue
@@ -318,6 +336,18 @@ package final class ServerEngine {
       }
       sendProbe(session, on: id)
     }
+  }
+
+  /// Ends a session for which too much waits.
+  func endsForOverflow(_ session: ServerSession) -> Bool {
+    let isAbsent = session.connection == nil && session.version == 1
+    guard
+      session.channel.isOverflowing
+        || isAbsent && session.channel.exceeds(configuration.absentLimit)
+    else { return false }
+    hooks.log("session \(session.number): too much is not acknowledged; the session ends")
+    end(session, code: 4097, reason: "too much is not acknowledged")
+    return true
   }
 
   /// Puts as many messages into each frame as a peer should have to take at once; mostly that is all.

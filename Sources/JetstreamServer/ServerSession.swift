@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamWebSocket
 
 /// A client's session as the application sees it.
 public struct SessionInfo: Sendable, Hashable {
@@ -14,6 +15,9 @@ public struct SessionInfo: Sendable, Hashable {
   public let version: String
   /// Who the client is, in all its sessions; nil for one that does not number its change sets.
   public var client: UUID? = nil
+  /// The request that has opened the connection on which the client created the session, with its headers and the
+  /// address that it came from; nil for a connection that is not an HTTP upgrade.
+  public var request: HTTPRequest? = nil
 }
 
 /// One session: what its client has been told, and what it has proved to have seen.
@@ -112,6 +116,14 @@ final class ServerSession {
   var isHeld = false
   /// What had been received when the client was asked to send again what is missing.
   var askedAt: Int?
+  /// What the frame that is being handled asks for.
+  var demands = Demands()
+  /// True if the client has asked for what it has not received, and has not been answered.
+  var wantsResend = false
+  /// How often it may be answered.
+  var resends = ResendAllowance()
+  /// The scopes whose digest the client was told and has not called different since.
+  var checked: Set<Int> = []
   /// Finds out what a client of version 1 has received.
   var probe = ScriptProbe()
   /// What had been sent when the client asked to resend, until it has resent its own messages.
@@ -217,14 +229,14 @@ final class ServerSession {
     return true
   }
 
-  /// Tells the session what was accepted; a client that cannot keep up is told later.
+  /// Tells the session what was accepted. A client that cannot keep up, or that is not there, is told later.
   func offer(_ item: StreamItem, at scopeIndex: Int) {
     guard version > 1 else {
       return tell(
         item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, at: scopeIndex)
     }
     if subscriptions[scopeIndex].limit != nil { return }
-    if !subscriptions[scopeIndex].isBehind, channel.hasRoom {
+    if !subscriptions[scopeIndex].isBehind, channel.hasRoom, connection != nil, !isHeld {
       tell(item, at: scopeIndex)
     } else {
       subscriptions[scopeIndex].isBehind = true

@@ -77,6 +77,7 @@ final class SimulatedServer {
       case .send(let id, let frame): send(id, frame)
       case .close(let id, let code, let reason): close(id, code, reason)
       case .probe(let id): probe(id)
+      case .admit: break
       }
     }
     self.journal = journal

@@ -26,7 +26,8 @@ struct FrameDecoder: Sendable {
   private static let reservation = 64 << 10
 
   private let role: WebSocketRole
-  private let limits: WebSocketLimits
+  /// How large frames and messages may be that begin from now on.
+  var limits: WebSocketLimits
   private var phase = Phase.opcode
 
   /// The frame under way.

@@ -1,5 +1,5 @@
 /// The fields of an HTTP header block, in their order. Names are compared without regard to case.
-public struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral {
+public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
   /// Every field as it came, in order.
   public private(set) var fields: [(name: String, value: String)] = []
 
@@ -14,6 +14,19 @@ public struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral {
   /// Makes a block of a literal such as `["Content-Type": "text/html"]`.
   public init(dictionaryLiteral elements: (String, String)...) {
     self.init(elements)
+  }
+
+  /// Whether two blocks have the same fields in the same order, with names and values exactly as they came.
+  public static func == (one: HTTPHeaders, other: HTTPHeaders) -> Bool {
+    one.fields.elementsEqual(other.fields, by: ==)
+  }
+
+  /// Hashes all fields, in their order.
+  public func hash(into hasher: inout Hasher) {
+    for field in fields {
+      hasher.combine(field.name)
+      hasher.combine(field.value)
+    }
   }
 
   /// Adds a field after the others; fields of the same name stay.
@@ -89,7 +102,7 @@ public struct HTTPHeaders: Sendable, ExpressibleByDictionaryLiteral {
 }
 
 /// The head of an HTTP request. Requests with a body are refused before they reach a handler.
-public struct HTTPRequest: Sendable {
+public struct HTTPRequest: Sendable, Hashable {
   /// The method, such as `GET`. Methods are written in capitals.
   public var method: String
   /// What was asked for, as it stood in the request line, still percent-encoded.
@@ -98,8 +111,11 @@ public struct HTTPRequest: Sendable {
   public var minorVersion: Int
   /// The header fields.
   public var headers: HTTPHeaders
+  /// The numeric address of the socket at the other end, such as `203.0.113.5` or `::1`: the peer's, or that of the
+  /// proxy in front. Nil for a request that came over no socket.
+  public var remoteAddress: String?
 
-  /// Makes a request, of HTTP/1.1 unless told otherwise.
+  /// Makes a request, of HTTP/1.1 unless told otherwise, that came over no socket.
   public init(method: String, target: String, minorVersion: Int = 1, headers: HTTPHeaders = [:]) {
     self.method = method
     self.target = target

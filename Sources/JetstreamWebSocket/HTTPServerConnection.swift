@@ -35,11 +35,13 @@ final class HTTPServerConnection: TransportHandler {
   }
 
   private let transport: SocketTransport
+  private let remoteAddress: String?
   private let server: any HTTPServerDelegate
   private let state = Mutex(State())
 
-  init(transport: SocketTransport, server: any HTTPServerDelegate) {
+  init(transport: SocketTransport, remoteAddress: String?, server: any HTTPServerDelegate) {
     self.transport = transport
+    self.remoteAddress = remoteAddress
     self.server = server
   }
 
@@ -75,8 +77,9 @@ final class HTTPServerConnection: TransportHandler {
         state.phase = .handling
         state.hasRequested = true
         state.deadline += 1
-        return .success(
-          try HTTPRequest.parse(startLine: head.startLine, headers: head.headers))
+        var request = try HTTPRequest.parse(startLine: head.startLine, headers: head.headers)
+        request.remoteAddress = remoteAddress
+        return .success(request)
       } catch {
         return .failure(error)
       }

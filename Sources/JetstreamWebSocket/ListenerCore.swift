@@ -159,7 +159,8 @@ final class ListenerCore: HTTPServerDelegate {
         state.connections[id] = nil
       }
     }
-    let connection = HTTPServerConnection(transport: transport, server: self)
+    let connection = HTTPServerConnection(
+      transport: transport, remoteAddress: SocketAddress.remoteAddress(of: accepted), server: self)
     let isStopped = state.withLock { state in
       if !state.isStopped { state.connections[id] = connection }
       return state.isStopped

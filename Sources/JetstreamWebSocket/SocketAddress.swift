@@ -61,6 +61,25 @@ struct SocketAddress: Sendable, Equatable {
     }
   }
 
+  /// The numeric address of the peer of a connected socket; nil when there is none. An IPv4 address that has come over
+  /// an IPv6 socket is written as IPv4.
+  static func remoteAddress(of descriptor: Int32) -> String? {
+    var storage = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+    let isNamed = withUnsafeMutableBytes(of: &storage) { raw -> Bool in
+      // A sockaddr_storage is large enough and aligned for every kind of address.
+      let address = raw.baseAddress!.assumingMemoryBound(to: sockaddr.self)
+      guard getpeername(descriptor, address, &size) == 0 else { return false }
+      return getnameinfo(
+        address, size, &name, socklen_t(name.count), nil, 0, Int32(NI_NUMERICHOST)) == 0
+    }
+    guard isNamed else { return nil }
+    let text = String(
+      decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return text.hasPrefix("::ffff:") && text.contains(".") ? String(text.dropFirst(7)) : text
+  }
+
   /// Every address of `host`, best first. Blocks for as long as the resolver takes unless
   /// `numericOnly` is true, with which only literals are understood.
   static func resolve(

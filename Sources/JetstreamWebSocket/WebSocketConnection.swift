@@ -117,6 +117,11 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
+  /// Changes how large the peer's frames may be, from the next one on.
+  package func setLimits(_ limits: WebSocketLimits) {
+    state.withLock { $0.machine.limits = limits }
+  }
+
   // MARK: Sending and closing
 
   /// Queues a message and returns at once; messages arrive in the order of these calls.

@@ -54,6 +54,12 @@ struct WebSocketMachine: Sendable {
     encoder = FrameEncoder(role: role, randomness: randomness)
   }
 
+  /// How large the peer's frames and messages may be that begin from now on.
+  var limits: WebSocketLimits {
+    get { decoder.limits }
+    set { decoder.limits = newValue }
+  }
+
   /// Whether messages may be sent.
   var isOpen: Bool {
     if case .open = phase { true } else { false }

@@ -140,7 +140,7 @@ final class BadPeer {
 /// A blocking TCP socket that sends what it is told, however malformed.
 final class BareSocket: Sendable {
   static let upgrade =
-    "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
 
   private let descriptor: Int32

@@ -108,6 +108,7 @@ final class InMemoryWorld {
     case .send(let id, let frame): links.first { $0.id == id }?.toClient.append(frame)
     case .close(let id, let code, let reason):
       links.first { $0.id == id }?.serverClose = (code, reason)
+    case .admit: break
     case .probe(let id):
       probes.append(id)
       links.first { $0.id == id }?.toClient.append(Self.probe)

@@ -92,7 +92,7 @@ struct TranscriptTests {
           sent[client(id), default: []].append(message)
         }
       case .close(let id, let code, let reason): closed[client(id)] = (code, reason)
-      case .probe: break
+      case .admit, .probe: break
       }
     }
 

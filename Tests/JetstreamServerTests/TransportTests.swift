@@ -72,7 +72,7 @@ struct TransportTests {
         case .send(let id, let frame): connections[id]?.inbound.continuation.yield(frame)
         case .close(let id, let code, let reason):
           connections.removeValue(forKey: id)?.closedByServer(code: code, reason: reason)
-        case .probe: break
+        case .admit, .probe: break
         }
       }
       engine.host(scope)

@@ -77,6 +77,11 @@ package struct ReliableChannel: Sendable {
   /// Whether more is kept than the limit allows; one message always may. The session of a peer that lets this happen should
   /// be ended: it never acknowledges, or has been away for too long.
   package var isOverflowing: Bool {
+    exceeds(limit)
+  }
+
+  /// Whether more is kept than `limit` allows; one message always may.
+  package func exceeds(_ limit: Limit) -> Bool {
     unacknowledged.count > 1 && (unacknowledged.count > limit.messages || keptBytes > limit.bytes)
   }
 
@@ -133,10 +138,14 @@ package struct ReliableChannel: Sendable {
   /// from a server, in one frame. Empty unless the ping asks to resend.
   package mutating func receive(_ ping: Ping) -> [Message] {
     acknowledge(upTo: ping.ack)
-    guard ping.resendMissing else { return [] }
+    return ping.resendMissing ? resent() : []
+  }
+
+  /// What answers a request to resend, in time linear in what is kept.
+  package func resent() -> [Message] {
     switch side {
-    case .client: return kept
-    case .server: return [self.ping(resendMissing: true)] + kept
+    case .client: kept
+    case .server: [ping(resendMissing: true)] + kept
     }
   }
 

@@ -1,0 +1,206 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+
+/// What this program does in a process that a suite has started.
+enum AttackRole {
+  case server(models: Int)
+  case attacker(Attack, port: UInt16)
+
+  /// The role that a command line names; nil if it names none.
+  init?(_ arguments: [String]) {
+    switch (arguments.first, arguments.count) {
+    case ("--serve", 2):
+      guard let models = Int(arguments[1]) else { return nil }
+      self = .server(models: models)
+    case ("--attack", 3):
+      guard let attack = Attack(rawValue: arguments[1]), let port = UInt16(arguments[2]) else {
+        return nil
+      }
+      self = .attacker(attack, port: port)
+    default: return nil
+    }
+  }
+
+  /// Plays the role until its end, or that of the process.
+  func play() {
+    let done = DispatchSemaphore(value: 0)
+    Task {
+      switch self {
+      case .server(let models): await AttackedServer().run(models)
+      case .attacker(let attack, let port):
+        Self.lowerPriority()
+        await Attacker(port: port).run(attack)
+      }
+      done.signal()
+    }
+    done.wait()
+  }
+
+  private static func lowerPriority() {
+    #if os(Linux)
+    var parameters = sched_param()
+    _ = sched_setscheduler(0, 5, &parameters)  // SCHED_IDLE
+    #else
+    _ = setpriority(PRIO_PROCESS, 0, 19)
+    #endif
+  }
+}
+
+/// The server that is attacked.
+private actor AttackedServer {
+  private var server: Server?
+
+  func run(_ count: Int) async {
+    let server = Server()
+    self.server = server
+    let scope = Scope(name: "Canvas", root: Shape.canvas(of: count).0)
+    server.host(scope)
+    guard let port = try? await server.listen() else { return }
+    say("\(port)")
+    let lines = AsyncStream<String> { continuation in
+      Thread.detachNewThread {
+        while let line = readLine() { continuation.yield(line) }
+        continuation.finish()
+      }
+    }
+    for await line in lines where line == "peak" { say("\(ProcessMemory.peakBytes >> 20)") }
+  }
+
+  private func say(_ line: String) {
+    try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
+  }
+}
+
+/// The client that goes on editing.
+actor AttackedEditor {
+  private let canvas = Canvas()
+  private var scope: Scope?
+  private var client: Client?
+
+  func join(_ port: UInt16) async throws {
+    let client = Client(url: "ws://127.0.0.1:\(port)")
+    let scope = Scope(name: "Canvas", root: canvas)
+    (self.client, self.scope) = (client, scope)
+    try await client.connect()
+    try await client.fetch(scope)
+  }
+
+  /// Edits every 20 milliseconds; gives the milliseconds that each edit took.
+  func edit(_ count: Int) async throws -> [Double] {
+    guard let client, let scope else { return [] }
+    let clock = ContinuousClock()
+    var times: [Double] = []
+    for number in 0..<count {
+      let start = clock.now
+      canvas.shapes[number].level += 1
+      scope.flush()
+      try await client.waitForUpload(of: scope)
+      times.append(start.duration(to: clock.now) / .milliseconds(1))
+      try await Task.sleep(until: start + .milliseconds(20))
+    }
+    client.close()
+    return times
+  }
+}
+
+/// A peer that means harm, until its process is ended.
+private struct Attacker {
+  let port: UInt16
+
+  func run(_ attack: Attack) async {
+    if attack == .absent {
+      for number in 0..<5_000 {
+        guard let peer = try? await joined(2 - number % 2) else { continue }
+        peer.abort()
+      }
+    }
+    print("ready")
+    fflush(nil)
+    while true {
+      // A peer that was refused or dropped begins again.
+      do { try await round(attack) } catch { try? await Task.sleep(for: .milliseconds(1)) }
+    }
+  }
+
+  private func round(_ attack: Attack) async throws {
+    switch attack {
+    case .fetches:
+      let peer = try await session(1)
+      try peer.send(text: "[" + (1...1000).map(Self.fetch).joined(separator: ",") + "]")
+      try await drain(peer, 1000)
+    case .fetchFrames:
+      let peer = try await session(1)
+      for index in 1...1000 { try peer.send(text: Self.fetch(index)) }
+      try await drain(peer, 1000)
+    case .largeFrames:
+      try await withThrowingTaskGroup { group in
+        let text = #"{"a":["# + String(repeating: "{},", count: 14 << 20 / 3) + "{}]}"
+        let bytes = Array(text.utf8)
+        for _ in 0..<10 {
+          group.addTask {
+            let peer = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
+            try peer.send(text: bytes)
+            while try await peer.receive() != nil {}
+          }
+        }
+        try await group.waitForAll()
+      }
+    case .resends:
+      let peer = try await joined(2)
+      let request = #"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#
+      let frame = "[" + repeatElement(request, count: 20_000).joined(separator: ",") + "]"
+      for _ in 0..<100 {
+        try peer.send(text: frame)
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      peer.abort()
+    case .differences:
+      let peer = try await joined(2)
+      let parts = String(repeating: "0", count: 4096)
+      let difference = #"{"scopeIndex":0,"parts":"\#(parts)"}"#
+      let ping =
+        #"{"type":"Ping","index":0,"ack":0,"differences":["# + difference + "]}"
+      let frame = "[" + repeatElement(ping, count: 1000).joined(separator: ",") + "]"
+      for _ in 0..<100 {
+        try peer.send(text: frame)
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      peer.abort()
+    case .absent: try await Task.sleep(for: .seconds(1))
+    case .sessions: try await session(2).abort()
+    }
+  }
+
+  private static func fetch(_ index: Int) -> String {
+    #"{"type":"ScopeFetch","index":\#(index),"name":"Canvas"}"#
+  }
+
+  private func session(_ version: Int) async throws -> WebSocketConnection {
+    let peer = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
+    try peer.send(
+      text: #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":\#(version)}"#)
+    _ = try await peer.receive()
+    return peer
+  }
+
+  /// A peer with a session that has asked for the scope.
+  private func joined(_ version: Int) async throws -> WebSocketConnection {
+    let peer = try await session(version)
+    try peer.send(text: Self.fetch(1))
+    _ = try await peer.receive()
+    return peer
+  }
+
+  /// Reads until the last of so many replies, or to the end.
+  private func drain(_ peer: WebSocketConnection, _ count: Int) async throws {
+    let last = Array(#""replyTo":\#(count)"#.utf8)
+    while let message = try await peer.receive() {
+      if message.bytes.suffix(200).contains(last) || message.bytes.prefix(1 << 17).contains(last) {
+        break
+      }
+    }
+    peer.abort()
+  }
+}

@@ -1,0 +1,154 @@
+import Foundation
+
+let attackSuite = Suite(
+  name: "attacks", summary: "an edit beside peers that mean harm, and the server's memory"
+) {
+  var rows: [Row] = [
+    Row(name: "an edit of 20,000 models until it is accepted, p99", unit: "ms", rounds: 1) {
+      Probes(ours: { AttackStage(nil).measure().slowest })
+    }
+  ]
+  for attack in Attack.allCases {
+    let stage = AttackStage(attack)
+    rows += [
+      Row(name: "beside \(attack.summary)", unit: "ms", bar: attack.bar, rounds: 1) {
+        Probes(ours: { stage.measure().slowest })
+      },
+      Row(name: "  the server's peak memory", unit: "MiB", rounds: 1) {
+        Probes(ours: { stage.measure().memory })
+      },
+    ]
+  }
+  return rows
+}
+
+/// Something that a peer can do to a server, over and over.
+enum Attack: String, CaseIterable {
+  case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions
+
+  var summary: String {
+    switch self {
+    case .fetches: "frames of 1,000 fetches of the scope"
+    case .fetchFrames: "1,000 frames with a fetch of the scope each"
+    case .largeFrames: "frames of 14 MiB without a session"
+    case .resends: "frames of 20,000 requests to resend"
+    case .differences: "frames of 4 MiB of differences"
+    case .absent: "5,000 sessions that have gone away"
+    case .sessions: "sessions that are made and left"
+    }
+  }
+
+  /// Milliseconds. A fetch makes a whole state, and that takes its time.
+  var bar: Double { self == .fetches || self == .fetchFrames ? 100 : 20 }
+}
+
+/// A server, a client that edits every 20 milliseconds, and an attacker with the lowest priority, each in a process
+/// of its own but for the client.
+final class AttackStage {
+  /// What came out.
+  struct Outcome {
+    /// The 99th percentile of the time that an edit takes until the server has accepted it, in milliseconds.
+    let slowest: Double
+    /// The most memory that the server's process has had, in mebibytes.
+    let memory: Double
+  }
+
+  private let attack: Attack?
+  private var outcome: Outcome?
+
+  init(_ attack: Attack?) { self.attack = attack }
+
+  /// Measures once, however often it is called.
+  func measure() -> Outcome {
+    if let outcome { return outcome }
+    let made = run()
+    outcome = made
+    return made
+  }
+
+  private func run() -> Outcome {
+    do {
+      let server = try AttackProcess(["--serve", "20000"])
+      defer { server.end() }
+      guard let port = UInt16(try server.line()) else {
+        throw AttackProblem(text: "the server has no port")
+      }
+      let editor = AttackedEditor()
+      try wait { try await editor.join(port) }
+      var attacker: AttackProcess?
+      if let attack {
+        attacker = try AttackProcess(["--attack", attack.rawValue, "\(port)"])
+        _ = try attacker?.line()
+      }
+      defer { attacker?.end() }
+      let times = try wait { try await editor.edit(400) }.sorted()
+      try server.say("peak")
+      let memory = Double(try server.line()) ?? .nan
+      return Outcome(slowest: times[times.count * 99 / 100], memory: memory)
+    } catch {
+      let figure = Row.failed("\(error)")
+      return Outcome(slowest: figure, memory: figure)
+    }
+  }
+
+  private func wait<Value: Sendable>(
+    for body: @escaping @Sendable () async throws -> Value
+  ) throws -> Value {
+    let done = DispatchSemaphore(value: 0)
+    let box = Box<Value>()
+    Task {
+      do { box.result = .success(try await body()) } catch { box.result = .failure(error) }
+      done.signal()
+    }
+    done.wait()
+    return try box.result!.get()
+  }
+
+  /// Sound as unchecked: it is written before the semaphore is signalled, and read after that.
+  private final class Box<Value>: @unchecked Sendable {
+    var result: Result<Value, any Error>?
+  }
+}
+
+struct AttackProblem: Error, CustomStringConvertible {
+  let text: String
+  var description: String { text }
+}
+
+/// This program once more, in another role.
+final class AttackProcess {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+  private var rest = Data()
+
+  init(_ arguments: [String]) throws {
+    process.executableURL = Bundle.main.executableURL
+    process.arguments = arguments
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+  }
+
+  func say(_ line: String) throws {
+    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+  }
+
+  func line() throws -> String {
+    while true {
+      if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+        defer { rest = Data(rest[rest.index(after: end)...]) }
+        return String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
+      }
+      guard let more = try output.fileHandleForReading.read(upToCount: 4096), !more.isEmpty else {
+        throw AttackProblem(text: "a process of the attack has ended")
+      }
+      rest += more
+    }
+  }
+
+  func end() {
+    process.terminate()
+    process.waitUntilExit()
+  }
+}
