@@ -35,6 +35,7 @@ extension Server {
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }
     if history == nil { try await log.snapshot(now) }
     offer(scope)
+    logs[ObjectIdentifier(scope)] = (log, keeper)
     keeper.begin()
   }
 

@@ -36,6 +36,8 @@ public final class Server {
   let ticker: Ticker
   private(set) var engine: ServerEngine!
   private var hosted: [String: Scope] = [:]
+  /// The logs of hosted scopes, with what hands them records.
+  var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
   private var listener: WebSocketListener?
   private var connections: [Int: WebSocketConnection] = [:]
   private var nextConnection = 1
@@ -132,6 +134,30 @@ public final class Server {
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     offer(scope)
     engine.host(scope, unknown: unknown)
+  }
+
+  /// Ends the hosting of `scope`: whoever has fetched it is told `error`, and its log is written and closed.
+  ///
+  /// ```swift
+  /// try await server.remove(scope)  // Gone for good.
+  /// try await server.remove(scope, telling: .notNow("The room moves", retryAfter: .seconds(5)))
+  /// ```
+  ///
+  /// Clients of version 1, which know no such message, lose their session and are refused the scope in the next one.
+  /// The scope keeps its content. Does nothing if the scope is not hosted.
+  ///
+  /// - Parameter error: its ``WireError/denial`` decides what clients do: they ask again later, or stop.
+  /// - Throws: ``LogError`` if the log could not be written; the scope is not hosted any more all the same.
+  public func remove(
+    _ scope: Scope, telling error: WireError = .gone("The scope is not served any more"),
+    isolation: isolated (any Actor)? = #isolation
+  ) async throws {
+    if hosted[scope.name] === scope { hosted[scope.name] = nil }
+    engine.remove(scope, error)
+    guard let (log, keeper) = logs.removeValue(forKey: ObjectIdentifier(scope)) else { return }
+    let unwritten = Result { try keeper.finish() }
+    try await log.records.close()
+    try unwritten.get()
   }
 
   /// The scope is found by its name from now on.

@@ -28,6 +28,18 @@ extension ServerEngine {
     return host.state
   }
 
+  /// Ends the hosting of a scope: all who have fetched it are told `error`. What waits for its log to be written is
+  /// not answered: a client that comes back later is told how it was decided then.
+  package func remove(_ scope: Scope, _ error: WireError) {
+    let key = ObjectIdentifier(scope)
+    pinned.remove(key)
+    guard let host = hosts.removeValue(forKey: key) else { return }
+    scope.sealChanges()
+    leave(host, error)
+    host.end()
+    if !isHandling { flush() }
+  }
+
   /// As many records of a scope as this, counted from when it was hosted, will not get lost.
   package func stored(_ count: Int, of scope: Scope) {
     hosts[ObjectIdentifier(scope)]?.stored(count)
@@ -64,7 +76,7 @@ extension ServerEngine {
   func forgetSeen() {
     var horizons: [ObjectIdentifier: Int] = [:]
     for session in sessions.values {
-      for subscription in session.subscriptions {
+      for subscription in session.subscriptions.values {
         let key = ObjectIdentifier(subscription.host)
         horizons[key] = min(horizons[key] ?? .max, subscription.seen)
       }

@@ -37,8 +37,8 @@ extension ServerEngine {
     session.demands = ServerSession.Demands()
     let isResent = session.wantsResend && resendIfDue(session)
     if demands.asksAgain { askAgain(session, isResent: isResent) }
-    for scopeIndex in demands.states where isLive(session) {
-      tellState(to: session, at: scopeIndex)
+    for subscription in demands.states where session.has(subscription) {
+      tellState(to: session, of: subscription)
     }
     for (_, difference) in demands.differences.sorted(by: { $0.key < $1.key })
     where session.channel.hasRoom {
@@ -63,12 +63,13 @@ extension ServerEngine {
 
   /// Goes on telling the scopes that have waited for room, another one first each time.
   private func goOn(with session: ServerSession) {
+    let scopes = session.inOrder
     session.turn += 1
-    for offset in session.subscriptions.indices {
-      let scopeIndex = (session.turn + offset) % max(1, session.subscriptions.count)
+    for offset in scopes.indices {
+      let subscription = scopes[(session.turn + offset) % scopes.count]
       // Who is too far behind in one scope has lost the session, and with it all others.
-      guard scopeIndex < session.subscriptions.count, session.channel.hasRoom else { return }
-      if session.subscriptions[scopeIndex].isBehind { catchUp(session, at: scopeIndex) }
+      guard session.has(subscription), session.channel.hasRoom else { return }
+      if subscription.isBehind { catchUp(session, on: subscription) }
     }
   }
 
@@ -127,6 +128,7 @@ extension ServerEngine {
     switch message {
     case .scopeFetch(let fetch): handle(fetch, from: session)
     case .scopeSync(let sync): handle(sync, from: session)
+    case .scopeLeave(let leave): handle(leave, from: session)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
       .scopeSyncReply:
       hooks.log("session \(session.number): \(message.type) is not for a server; skipped")
@@ -174,12 +176,26 @@ extension ServerEngine {
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
       // Clients of version 1 take an answer for the proof that what was sent before it has its answer. Which
       // scope the set is of cannot be read.
-      whenStored(session.subscriptions.map(\.host)[...], for: session) {
-        $0.queue(.scopeSyncReply(reply))
+      whenStored(session.inOrder.map(\.host)[...], for: session) {
+        session.queue(.scopeSyncReply(reply))
       }
     case "ScopeFetch":
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: index, error: problem)))
     default: closeInvalid(session, error)
+    }
+  }
+
+  /// Does something once all that was made of several scopes is kept; unless the session is over by then.
+  private func whenStored(
+    _ hosts: ArraySlice<ScopeHost>, for session: ServerSession, _ action: @escaping () -> Void
+  ) {
+    guard let host = hosts.first else {
+      action()
+      return waiting.append(session)
+    }
+    host.whenStored { [weak self] in
+      guard let self, isLive(session) else { return }
+      whenStored(hosts.dropFirst(), for: session, action)
     }
   }
 

@@ -5,23 +5,24 @@ extension ServerEngine {
   /// What the scopes come to of which a session is told everything.
   func checks(for session: ServerSession) -> [Ping.Check] {
     guard session.version > 1 else { return [] }
-    return session.subscriptions.enumerated().compactMap { scopeIndex, subscription in
+    return session.inOrder.compactMap { subscription in
       guard subscription.limit == nil, !subscription.isBehind else { return nil }
       let host = subscription.host
       // What has been changed meanwhile gets its place in the order first.
       host.scope.sealChanges()
       return host.digest.total().map {
         Ping.Check(
-          scopeIndex: scopeIndex, sequence: host.sequence, digest: $0.digest, schema: $0.schema)
+          scopeIndex: subscription.index, sequence: host.sequence, digest: $0.digest,
+          schema: $0.schema)
       }
     }
   }
 
   /// Sends a client the models of those parts of a scope that come to something else with it.
   func repair(_ difference: Ping.Difference, of session: ServerSession) {
-    let scopeIndex = difference.scopeIndex
-    guard session.version > 1, scopeIndex < session.subscriptions.count else { return }
-    let host = session.subscriptions[scopeIndex].host
+    guard session.version > 1, let subscription = session.subscriptions[difference.scopeIndex]
+    else { return }
+    let host = subscription.host
     host.scope.sealChanges()
     guard host.digest.total(budget: .max) != nil else { return }
     var fragments = host.digest.fragments(whereNot: difference.parts)
@@ -30,11 +31,10 @@ extension ServerEngine {
     hooks.log(
       "session \(session.number): scope \(host.scope.name) is not what it is here; "
         + "\(fragments.count) models are sent again")
-    var repair = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
+    var repair = ScopeSync(scopeIndex: subscription.index, fragments: fragments)
     repair.sequence = host.sequence
     repair.repairs = true
-    whenStored(host, for: session) { session in
-      let subscription = session.subscriptions[scopeIndex]
+    whenStored(subscription, of: session) {
       guard subscription.limit == nil, !subscription.isBehind else { return }
       session.queue(.scopeSync(repair))
     }

@@ -1,55 +1,72 @@
 import Foundation
 import Jetstream
 
-/// What clients do with scopes.
+/// Which scopes sessions have, and how they are told of them.
 extension ServerEngine {
   func handle(_ fetch: ScopeFetch, from session: ServerSession) {
-    switch hooks.fetch(session.info, fetch.name, fetch.params) {
-    case .failure(let error):
+    func refuse(_ error: WireError) {
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+    }
+    switch hooks.fetch(session.info, fetch.name, fetch.params) {
+    case .failure(let error): refuse(error)
     case .success(let scope):
       let host = hostedScope(scope)
-      guard
-        session.subscriptions.contains(where: { $0.host === host })
-          || session.subscriptions.count < configuration.maxScopesPerSession
-      else {
-        let error = WireError.rejected("The session has fetched too many scopes")
-        return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+      let known = session.subscription(to: host)
+      guard known != nil || session.subscriptions.count < configuration.maxScopesPerSession else {
+        return refuse(.rejected("The session has fetched too many scopes"))
       }
       scope.sealChanges()
-      guard let root = scope.root else {
-        let error = WireError.rejected("The scope has no root")
-        return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
-      }
+      guard let root = scope.root else { return refuse(.rejected("The scope has no root")) }
       let client = session.version > 1 ? fetch.client ?? session.info.client : nil
-      let scopeIndex = subscribe(session, to: host, as: client)
+      // A scope that is fetched again keeps its number.
+      let subscription = known ?? session.subscribe(to: host, as: client)
+      subscription.client = client
       guard session.version > 1 else {
-        let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex)
-        tell(session, of: host, .scopeFetchReply(reply))
-        return session.demands.askState(of: scopeIndex)
+        let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: subscription.index)
+        tell(session, of: subscription, .scopeFetchReply(reply))
+        return session.demands.askState(of: subscription)
       }
-      answer(fetch, of: session, at: scopeIndex) { state(of: host, root) }
+      answer(fetch, of: session, on: subscription) { state(of: host, root) }
+    }
+  }
+
+  /// The client wants no more of a scope.
+  func handle(_ leave: ScopeLeave, from session: ServerSession) {
+    guard let subscription = session.subscriptions[leave.scopeIndex] else { return }
+    session.leave(subscription)
+  }
+
+  /// Ends the syncing of a scope for all sessions. Those of version 1 end, since there is no word for it in theirs.
+  func leave(_ host: ScopeHost, _ error: WireError) {
+    for session in sessions.values.sorted(by: { $0.number < $1.number }) {
+      guard let subscription = session.subscription(to: host) else { continue }
+      guard session.version > 1 else {
+        end(session, code: 4097, reason: "scope \(host.scope.name) is not served any more")
+        continue
+      }
+      session.leave(subscription)
+      post(session, .scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error)))
     }
   }
 
   /// Tells a client of version 1 the whole of a scope.
-  func tellState(to session: ServerSession, at scopeIndex: Int) {
-    let host = session.subscriptions[scopeIndex].host
+  func tellState(to session: ServerSession, of subscription: Subscription) {
+    let host = subscription.host
     host.scope.sealChanges()
     guard let root = host.scope.root else { return }
     let state = state(of: host, root)
     tell(
-      session, of: host,
+      session, of: subscription,
       .scopeState(
         ScopeState(
-          scopeIndex: scopeIndex, rootUUID: state.root, fragments: Array(state.fragments))))
+          scopeIndex: subscription.index, rootUUID: state.root, fragments: Array(state.fragments))))
   }
 
   /// The whole of a scope at this place of its order; made once for a frame. O(models).
-  private func state(of host: ScopeHost, _ root: ModelObject) -> ServerSession.UntoldState {
+  private func state(of host: ScopeHost, _ root: ModelObject) -> Subscription.UntoldState {
     let key = ObjectIdentifier(host)
     if let copy = states[key], copy.sequence == host.sequence { return copy.state }
-    let state = ServerSession.UntoldState(
+    let state = Subscription.UntoldState(
       root: root.uuid, fragments: host.scope.sharedState()[...])
     states[key] = ServerSession.StateCopy(sequence: host.sequence, state: state)
     return state
@@ -57,39 +74,38 @@ extension ServerEngine {
 
   /// Answers a client that numbers its sets, and tells it what it asks for.
   private func answer(
-    _ fetch: ScopeFetch, of session: ServerSession, at scopeIndex: Int,
-    state: () -> ServerSession.UntoldState
+    _ fetch: ScopeFetch, of session: ServerSession, on subscription: Subscription,
+    state: () -> Subscription.UntoldState
   ) {
-    let subscription = session.subscriptions[scopeIndex]
     let host = subscription.host
     let (standing, since) = host.standing(of: subscription.client, fetch)
-    let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: scopeIndex, standing: standing)
-    let told = ServerSession.Told(
+    let reply = ScopeFetchReply(
+      replyTo: fetch.index, scopeIndex: subscription.index, standing: standing)
+    let told = Subscription.Told(
       since: fetch.tell == .nothing ? nil : since,
       state: fetch.tell == .nothing || since != nil ? nil : state(), upTo: host.sequence,
       isLimited: fetch.tell != .everything)
     // What was promised before is kept first: until then it is told from where it was.
-    whenStored(host, for: session) { session in
+    whenStored(subscription, of: session) {
       session.queue(.scopeFetchReply(reply))
-      session.begin(told, at: scopeIndex)
+      subscription.begin(told)
     }
-    catchUp(session, at: scopeIndex)
+    catchUp(session, on: subscription)
   }
 
   /// Goes on telling a session of a scope what it has not been told for want of room.
-  func catchUp(_ session: ServerSession, at scopeIndex: Int) {
-    let host = session.subscriptions[scopeIndex].host
+  func catchUp(_ session: ServerSession, on subscription: Subscription) {
+    let host = subscription.host
     // What is accepted from here on is offered behind this.
     let sequence = host.sequence
-    whenStored(host, for: session) { [weak self] session in
-      guard let self, session.subscriptions[scopeIndex].isBehind,
+    whenStored(subscription, of: session) { [unowned self] in
+      guard subscription.isBehind,
         session.tellState(
-          at: scopeIndex, bytes: configuration.stateBytes, window: 16 * configuration.stateBytes)
+          of: subscription, bytes: configuration.stateBytes, window: 16 * configuration.stateBytes)
       else { return }
-      let subscription = session.subscriptions[scopeIndex]
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
-        session.catchUp(items, upTo: last, at: scopeIndex)
+        session.catchUp(items, upTo: last, of: subscription)
       } else {
         hooks.log("session \(session.number): too far behind; the session ends")
         end(session, code: 4097, reason: "too far behind")
@@ -98,143 +114,21 @@ extension ServerEngine {
   }
 
   /// Posts a message once what it may tell of is kept.
-  private func tell(_ session: ServerSession, of host: ScopeHost, _ message: Message) {
-    whenStored(host, for: session) { $0.queue(message) }
+  private func tell(
+    _ session: ServerSession, of subscription: Subscription, _ message: Message
+  ) {
+    whenStored(subscription, of: session) { session.queue(message) }
   }
 
-  /// Does something that has a session told, once all that was made of the scope is kept; unless the
-  /// session is over by then.
+  /// Does something that has a session told of a scope, once all that was made of the scope is kept; unless the
+  /// session is over by then, or has left the scope.
   func whenStored(
-    _ host: ScopeHost, for session: ServerSession, _ action: @escaping (ServerSession) -> Void
+    _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
-    host.whenStored { [weak self, weak session] in
-      guard let self, let session, sessions[session.info.token] === session else { return }
-      action(session)
+    subscription.host.whenStored { [weak self] in
+      guard let self, isLive(session), session.has(subscription) else { return }
+      action()
       waiting.append(session)
-    }
-  }
-
-  /// The same for all that was made of several scopes.
-  func whenStored(
-    _ hosts: ArraySlice<ScopeHost>, for session: ServerSession,
-    _ action: @escaping (ServerSession) -> Void
-  ) {
-    guard let host = hosts.first else {
-      action(session)
-      return waiting.append(session)
-    }
-    whenStored(host, for: session) { [weak self] session in
-      self?.whenStored(hosts.dropFirst(), for: session, action)
-    }
-  }
-
-  /// A scope that is fetched again keeps its number.
-  private func subscribe(
-    _ session: ServerSession, to host: ScopeHost, as client: UUID?
-  ) -> Int {
-    if let known = session.subscriptions.firstIndex(where: { $0.host === host }) {
-      session.subscriptions[known].client = client
-      return known
-    }
-    session.subscriptions.append(.init(host: host, client: client))
-    if session.version == 1 { host.valueSessions += 1 }
-    return session.subscriptions.count - 1
-  }
-
-  func handle(_ sync: ScopeSync, from session: ServerSession) {
-    guard sync.scopeIndex < session.subscriptions.count else {
-      answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
-      return
-    }
-    let host = session.subscriptions[sync.scopeIndex].host
-    guard let client = session.subscriptions[sync.scopeIndex].client, let number = sync.number,
-      session.version > 1
-    else {
-      submit(sync, from: session, to: host)
-      return
-    }
-    if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
-    let checksum = sync.fragments.checksum
-    let known = host.clients[client]
-    switch known.verdict(on: number, checksum: checksum) {
-    case .new: submit(sync, from: session, to: host, as: (client, number, checksum))
-    case .decided(let replies):
-      // It stands in the order already: nothing is done at this place.
-      reply(to: sync, of: session, ScopeHost.Result(replies: replies, effective: []))
-    case .contradiction:
-      answer(sync, to: session, rejecting: .setNumberReused(number))
-    }
-  }
-
-  private func submit(
-    _ sync: ScopeSync, from session: ServerSession, to host: ScopeHost,
-    as author: (client: UUID, number: Int, checksum: UInt32)? = nil
-  ) {
-    var result: ScopeHost.Result
-    host.openSteps += 1
-    if let procedure = sync.procedure {
-      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
-      result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
-    } else {
-      session.takeProbed(at: now)
-      // The server's own changes come first in the order, and the session is told of them: seal them before
-      // asking what the session may have missed.
-      host.scope.sealChanges()
-      result = host.submit(
-        sync.fragments, isAtomic: sync.atomic == true, by: session.submitter(of: sync))
-    }
-    host.keep(
-      result.item,
-      author.map {
-        ScopeRecord.Decision(
-          client: $0.client, number: $0.number, checksum: $0.checksum,
-          fragmentReplies: result.replies)
-      })
-    host.openSteps -= 1
-    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
-      Set(sessions.values.flatMap { $0.subscriptions.compactMap(\.client) })
-    }
-    if let item = result.item { broadcast(item, of: host, except: session) }
-    reply(to: sync, of: session, result)
-  }
-
-  private func reply(to sync: ScopeSync, of session: ServerSession, _ result: ScopeHost.Result) {
-    let host = session.subscriptions[sync.scopeIndex].host
-    let sequence = host.sequence
-    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
-    if session.version > 1 {
-      reply.sequence = result.item?.sequence
-      reply.effective = result.effective
-    }
-    let limit = configuration.keptLimit.messages
-    session.announce(result.correction, newcomers: [], at: sync.scopeIndex)
-    whenStored(host, for: session) { [weak self] session in
-      session.answer(reply, after: sequence, at: sync.scopeIndex)
-      if session.subscriptions[sync.scopeIndex].later.count > limit {
-        self?.end(session, code: 4097, reason: "too much is not acknowledged")
-        return
-      }
-      if !result.correction.isEmpty {
-        session.tell(result.correction, upTo: sequence, newcomers: [], at: sync.scopeIndex)
-      }
-    }
-  }
-
-  /// Rejects every fragment of a set.
-  func answer(
-    _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
-  ) {
-    let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
-    post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
-  }
-
-  func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
-    for session in sessions.values where session !== origin {
-      for (scopeIndex, subscription) in session.subscriptions.enumerated()
-      where subscription.host === host {
-        session.announce(item.whole ?? [], newcomers: item.newcomers, at: scopeIndex)
-        whenStored(host, for: session) { $0.offer(item, at: scopeIndex) }
-      }
     }
   }
 }

@@ -10,7 +10,7 @@ extension ServerEngine {
     }
     for session in sessions.values {
       add("outbox", session.outbox.count)
-      for subscription in session.subscriptions {
+      for subscription in session.subscriptions.values {
         add("sent", subscription.sent.count)
         add("touched", subscription.unacknowledgedWrites.count)
         add("later", subscription.later.count)

@@ -289,10 +289,7 @@ package final class ServerEngine {
   /// Ends a session and releases all it held.
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
-    if session.version == 1 {
-      for subscription in session.subscriptions { subscription.host.valueSessions -= 1 }
-    }
-    session.subscriptions = []
+    for subscription in session.inOrder { session.leave(subscription) }
     session.outbox = []
     if let id = session.connection {
       connections[id] = nil

@@ -7,16 +7,16 @@ extension ServerSession {
   /// takes a few bytes.
   struct Demands {
     /// The scopes whose whole state a client of version 1 has asked for, in the order of its first requests.
-    var states: [Int] = []
-    /// The scopes that the client has said to differ, with the parts that do.
+    var states: [Subscription] = []
+    /// The scopes that the client has said to differ, by number, with the parts that do.
     var differences: [Int: Ping.Difference] = [:]
     /// True if the client has acknowledged something, so that what has waited for room may go on.
     var goesOn = false
     /// True if the client has to send again what is missing.
     var asksAgain = false
 
-    mutating func askState(of scopeIndex: Int) {
-      if !states.contains(scopeIndex) { states.append(scopeIndex) }
+    mutating func askState(of subscription: Subscription) {
+      if !states.contains(where: { $0 === subscription }) { states.append(subscription) }
     }
   }
 
@@ -39,6 +39,6 @@ extension ServerSession {
   /// A scope's state as it is at one place of the order, for all who ask for it until the end of a frame.
   struct StateCopy {
     let sequence: Int
-    let state: UntoldState
+    let state: Subscription.UntoldState
   }
 }

@@ -22,76 +22,6 @@ public struct SessionInfo: Sendable, Hashable {
 
 /// One session: what its client has been told, and what it has proved to have seen.
 final class ServerSession {
-  /// A scope that the session has fetched.
-  struct Subscription {
-    let host: ScopeHost
-    /// Under which name the client numbers its sets of it, if it does.
-    var client: UUID?
-    /// The number up to which the client has provably seen everything.
-    var proven: Int
-    /// Messages that are not acknowledged: their index, and the number that they bring.
-    var sent: [(index: Int, sequence: Int)] = []
-    /// Writes of models that the client may have.
-    var unacknowledgedWrites = UnacknowledgedWrites()
-    /// Up to which number of the order everything was queued.
-    var told: Int
-    /// Up to where the client wants to be told; nil for one that wants to be told everything.
-    var limit: Int?
-    /// Whether something after that waits in the host's stream, because the session has not acknowledged
-    /// enough of what it was told. Never for clients of version 1, who acknowledge too seldom.
-    var isBehind = false
-    /// The models of its state that are still to be told, before anything else.
-    var untoldState: UntoldState?
-    /// Replies whose place is behind something that waits.
-    var later: [(after: Int, reply: ScopeSyncReply)] = []
-    /// Up to which number the client was told of its own sets that were decided in an earlier session.
-    var ownUpTo = 0
-
-    /// The sequence up to which nothing has to be remembered for it. A client that does not want to be told, or
-    /// does not acknowledge what it is told, for longer than the stream goes back, gets the full state.
-    var seen: Int {
-      limit == nil && !isBehind ? proven : max(proven, host.stream.start ?? 0)
-    }
-
-    init(host: ScopeHost, client: UUID?) {
-      (self.host, self.client) = (host, client)
-      (proven, told) = (host.sequence, host.sequence)
-    }
-  }
-
-  /// What a session is told of a scope that it asks for, once or again.
-  struct Told {
-    /// What it knows already; nil if it is told nothing that was before, or all of it as a state.
-    let since: Int?
-    /// All of it.
-    let state: UntoldState?
-    /// How far the scope is.
-    let upTo: Int
-    /// Whether it is told nothing that comes after that.
-    let isLimited: Bool
-  }
-
-  /// A scope's content, of which a part is told already.
-  struct UntoldState {
-    let root: UUID
-    var fragments: ArraySlice<SyncFragment>
-
-    /// Takes off what fits into one message, but one model at least.
-    mutating func takeMessage(_ scopeIndex: Int, bytes: Int) -> ScopeState {
-      var size = 0
-      var end = fragments.startIndex
-      repeat {
-        size += fragments[end].roughSize
-        end += 1
-      } while end < fragments.endIndex && size + fragments[end].roughSize <= bytes
-      var message = ScopeState(
-        scopeIndex: scopeIndex, rootUUID: root, fragments: Array(fragments[..<end]))
-      fragments = fragments[end...]
-      message.more = !fragments.isEmpty
-      return message
-    }
-  }
-
   let number: Int
   let info: SessionInfo
   /// The version of the protocol that the session speaks.
@@ -105,7 +35,10 @@ final class ServerSession {
   var unacknowledgedBytes = 0
   /// The connection that the session uses now.
   var connection: Int?
-  var subscriptions: [Subscription] = []
+  /// The scopes that the session has fetched and not left, by their numbers.
+  private(set) var subscriptions: [Int: Subscription] = [:]
+  /// How many there have ever been.
+  private var subscriptionCount = 0
   /// Messages of this turn, which go out in one frame.
   var outbox: [Message] = []
   /// The highest index that was handed to the current connection or an earlier one.
@@ -181,77 +114,83 @@ final class ServerSession {
 
   /// The client has seen our messages up to `index`.
   private func acknowledged(_ index: Int) {
-    for at in subscriptions.indices {
-      var proven = subscriptions[at].proven
-      let count = subscriptions[at].sent.prefix { $0.index <= index }.count
-      if count > 0 {
-        proven = subscriptions[at].sent[count - 1].sequence
-        subscriptions[at].sent.removeFirst(count)
-        subscriptions[at].unacknowledgedWrites.acknowledge(upTo: index)
-      }
-      subscriptions[at].proven = proven
-    }
+    for subscription in subscriptions.values { subscription.acknowledge(upTo: index) }
   }
 
-  /// The session has asked for a scope: what it was told of it before counts no more. The answer has told how
-  /// all sets were decided whose replies have waited.
-  func begin(_ told: Told, at scopeIndex: Int) {
-    subscriptions[scopeIndex].later = []
-    subscriptions[scopeIndex].untoldState = told.state
-    subscriptions[scopeIndex].limit = told.isLimited ? told.upTo : nil
-    subscriptions[scopeIndex].told = told.since ?? told.upTo
-    // It names what it has taken in, also of what it was told in answers that prove nothing.
-    if let since = told.since {
-      subscriptions[scopeIndex].proven = max(subscriptions[scopeIndex].proven, since)
-    }
-    subscriptions[scopeIndex].ownUpTo = told.upTo
-    subscriptions[scopeIndex].isBehind = told.since != nil || told.state != nil
+  // MARK: Scopes
+
+  /// The scopes in the order in which the session has fetched them.
+  var inOrder: [Subscription] { subscriptions.values.sorted { $0.index < $1.index } }
+
+  func subscription(to host: ScopeHost) -> Subscription? {
+    subscriptions.values.first { $0.host === host }
   }
+
+  /// Whether a scope has been left since.
+  func has(_ subscription: Subscription) -> Bool {
+    subscriptions[subscription.index] === subscription
+  }
+
+  func subscribe(to host: ScopeHost, as client: UUID?) -> Subscription {
+    let subscription = Subscription(subscriptionCount, host: host, client: client)
+    subscriptionCount += 1
+    subscriptions[subscription.index] = subscription
+    if version == 1 { host.valueSessions += 1 }
+    return subscription
+  }
+
+  func leave(_ subscription: Subscription) {
+    guard has(subscription) else { return }
+    subscriptions[subscription.index] = nil
+    if version == 1 { subscription.host.valueSessions -= 1 }
+  }
+
+  // MARK: Telling
 
   /// Goes on telling the state of a scope, in messages of about `bytes`, as far as there is room. Until its
   /// last message, it leaves off when `window` bytes of all kinds are under way: what other scopes have to tell
   /// gets through.
   ///
   /// - Returns: whether all of it is told.
-  func tellState(at scopeIndex: Int, bytes: Int, window: Int) -> Bool {
-    while var state = subscriptions[scopeIndex].untoldState {
-      let message = state.takeMessage(scopeIndex, bytes: bytes)
+  func tellState(of subscription: Subscription, bytes: Int, window: Int) -> Bool {
+    while var state = subscription.untoldState {
+      let message = state.takeMessage(subscription.index, bytes: bytes)
       guard channel.hasRoom, channel.keptBytes < window || !message.more else { return false }
       let index = queue(.scopeState(message))
       if message.more {
-        subscriptions[scopeIndex].untoldState = state
+        subscription.untoldState = state
       } else {
         // A client that acknowledges the last part has seen all that the state contains.
-        subscriptions[scopeIndex].untoldState = nil
-        subscriptions[scopeIndex].sent.append((index, subscriptions[scopeIndex].told))
+        subscription.untoldState = nil
+        subscription.sent.append((index, subscription.told))
       }
     }
     return true
   }
 
   /// Tells the session what was accepted. A client that cannot keep up, or that is not there, is told later.
-  func offer(_ item: StreamItem, at scopeIndex: Int) {
+  func offer(_ item: StreamItem, of subscription: Subscription) {
     guard version > 1 else {
       return tell(
-        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, at: scopeIndex)
+        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, of: subscription)
     }
-    if subscriptions[scopeIndex].limit != nil { return }
-    if !subscriptions[scopeIndex].isBehind, channel.hasRoom, connection != nil, !isHeld {
-      tell(item, at: scopeIndex)
+    if subscription.limit != nil { return }
+    if !subscription.isBehind, channel.hasRoom, connection != nil, !isHeld {
+      tell(item, of: subscription)
     } else {
-      subscriptions[scopeIndex].isBehind = true
+      subscription.isBehind = true
     }
   }
 
   /// Answers a set, behind everything that is in front of it in the order; but at once where the client does
   /// not want to be told of that.
-  func answer(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
-    if subscriptions[scopeIndex].limit != nil, subscriptions[scopeIndex].untoldState == nil {
+  func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
+    if subscription.limit != nil, subscription.untoldState == nil {
       queue(.scopeSyncReply(reply))
-    } else if subscriptions[scopeIndex].isBehind {
-      subscriptions[scopeIndex].later.append((sequence, reply))
+    } else if subscription.isBehind {
+      subscription.later.append((sequence, reply))
     } else {
-      tell(reply, after: sequence, at: scopeIndex)
+      tell(reply, after: sequence, of: subscription)
     }
   }
 
@@ -260,52 +199,52 @@ final class ServerSession {
   /// - Parameters:
   ///   - items: all that came after what the session was told.
   ///   - last: the number of the last of them that may be told.
-  func catchUp(_ items: some Sequence<StreamItem>, upTo last: Int, at scopeIndex: Int) {
-    let client = subscriptions[scopeIndex].client
+  func catchUp(_ items: some Sequence<StreamItem>, upTo last: Int, of subscription: Subscription) {
+    let client = subscription.client
     for item in items {
       guard item.sequence <= last else { break }
-      answerLater(before: item.sequence, at: scopeIndex)
+      answerLater(before: item.sequence, of: subscription)
       guard channel.hasRoom else { return }
-      if let next = subscriptions[scopeIndex].later.first?.reply, next.sequence == item.sequence {
-        answerLater(before: item.sequence + 1, at: scopeIndex)
+      if let next = subscription.later.first?.reply, next.sequence == item.sequence {
+        answerLater(before: item.sequence + 1, of: subscription)
       } else {
         let isOwn = client != nil && item.author?.client == client
-        let isDecided = isOwn && item.sequence <= subscriptions[scopeIndex].ownUpTo
-        tell(item, at: scopeIndex, asOwn: isDecided ? item.author?.number : nil)
+        let isDecided = isOwn && item.sequence <= subscription.ownUpTo
+        tell(item, of: subscription, asOwn: isDecided ? item.author?.number : nil)
       }
     }
     // Who wants to be told no more than this is answered at once.
-    answerLater(before: subscriptions[scopeIndex].limit == nil ? last + 1 : .max, at: scopeIndex)
-    subscriptions[scopeIndex].isBehind = false
+    answerLater(before: subscription.limit == nil ? last + 1 : .max, of: subscription)
+    subscription.isBehind = false
   }
 
   /// Sends the replies that have waited for what is in front of a number.
-  private func answerLater(before sequence: Int, at scopeIndex: Int) {
-    let due = subscriptions[scopeIndex].later.prefix { $0.after < sequence }
+  private func answerLater(before sequence: Int, of subscription: Subscription) {
+    let due = subscription.later.prefix { $0.after < sequence }
     if due.isEmpty { return }
-    subscriptions[scopeIndex].later.removeFirst(due.count)
-    for (after, reply) in due { tell(reply, after: after, at: scopeIndex) }
+    subscription.later.removeFirst(due.count)
+    for (after, reply) in due { tell(reply, after: after, of: subscription) }
   }
 
-  private func tell(_ reply: ScopeSyncReply, after sequence: Int, at scopeIndex: Int) {
-    subscriptions[scopeIndex].sent.append((queue(.scopeSyncReply(reply)), sequence))
-    if let own = reply.sequence { subscriptions[scopeIndex].told = own }
+  private func tell(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
+    subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
+    if let own = reply.sequence { subscription.told = own }
   }
 
-  private func tell(_ item: StreamItem, at scopeIndex: Int, asOwn number: Int? = nil) {
-    var message = ScopeSync(scopeIndex: scopeIndex, fragments: item.fragments)
+  private func tell(_ item: StreamItem, of subscription: Subscription, asOwn number: Int? = nil) {
+    var message = ScopeSync(scopeIndex: subscription.index, fragments: item.fragments)
     message.sequence = item.sequence
     message.number = number
     message.origin = item.origin
-    subscriptions[scopeIndex].sent.append((queue(.scopeSync(message)), item.sequence))
-    subscriptions[scopeIndex].told = item.sequence
+    subscription.sent.append((queue(.scopeSync(message)), item.sequence))
+    subscription.told = item.sequence
   }
 
-  /// Notes changes that a session is going to be told of with ``tell(_:upTo:newcomers:at:)``, if it knows no
+  /// Notes changes that a session is going to be told of with ``tell(_:upTo:newcomers:of:)``, if it knows no
   /// operations.
-  func announce(_ fragments: [SyncFragment], newcomers: Set<UUID>, at scopeIndex: Int) {
+  func announce(_ fragments: [SyncFragment], newcomers: Set<UUID>, of subscription: Subscription) {
     if rebases { return }
-    subscriptions[scopeIndex].unacknowledgedWrites.wait(
+    subscription.unacknowledgedWrites.wait(
       for: Self.writes(in: fragments, newcomers: newcomers))
   }
 
@@ -322,13 +261,14 @@ final class ServerSession {
 
   /// Tells a session that knows no operations of changes that were announced to it.
   func tell(
-    _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>, at scopeIndex: Int
+    _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>,
+    of subscription: Subscription
   ) {
-    let index = queue(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: fragments)))
-    subscriptions[scopeIndex].sent.append((index, sequence))
+    let index = queue(.scopeSync(ScopeSync(scopeIndex: subscription.index, fragments: fragments)))
+    subscription.sent.append((index, sequence))
     guard !rebases else { return }
     if fragments.contains(where: Self.inserts) { probe.isWanted = true }
-    subscriptions[scopeIndex].unacknowledgedWrites.send(
+    subscription.unacknowledgedWrites.send(
       Self.writes(in: fragments, newcomers: newcomers), in: index)
   }
 
@@ -339,8 +279,7 @@ final class ServerSession {
     }
   }
 
-  func submitter(of sync: ScopeSync) -> ScopeHost.Submitter {
-    let subscription = subscriptions[sync.scopeIndex]
+  func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeHost.Submitter {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
       missed: subscription.unacknowledgedWrites.keys)

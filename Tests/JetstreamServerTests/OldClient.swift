@@ -81,7 +81,7 @@ final class OldClient: WorldPeer {
     case .ping(let ping):
       if ping.resendMissing { isResumed = true }
       for message in channel.receive(ping) { transmit(message) }
-    case .sessionCreate, .scopeFetch, .scopeFetchReply: break
+    case .sessionCreate, .scopeFetch, .scopeFetchReply, .scopeLeave: break
     }
   }
 

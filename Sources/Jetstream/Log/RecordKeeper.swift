@@ -85,16 +85,25 @@ package final class RecordKeeper<Record> {
     pump()
   }
 
+  /// Appends what the log has not taken yet, for an owner that ends. No other attempt follows.
+  package func finish() throws(LogError) {
+    while let record = waiting.first { try append(record) }
+  }
+
+  private func append(_ record: Record) throws(LogError) {
+    let receipt = try owner.append(record)
+    waiting.removeFirst()
+    appended += 1
+    sinceSnapshot += 1
+    lastReceipt = receipt
+    follow(receipt)
+  }
+
   private func pump() {
     guard hasBegun, !isBlocked else { return }
     while let record = waiting.first {
       do throws(LogError) {
-        let receipt = try owner.append(record)
-        waiting.removeFirst()
-        appended += 1
-        sinceSnapshot += 1
-        lastReceipt = receipt
-        follow(receipt)
+        try append(record)
       } catch {
         isBlocked = true
         return retry(error) {

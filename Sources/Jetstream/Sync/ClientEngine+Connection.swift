@@ -65,7 +65,7 @@ extension ClientEngine {
 
   func loseSession() {
     token = nil
-    fetches = [:]
+    (fetches, leftFetches, leftNames) = ([:], [], [])
     for replica in replicas { replica.sessionEnded() }
   }
 
@@ -97,7 +97,7 @@ extension ClientEngine {
   func end(_ error: SyncError) {
     drop()
     token = nil
-    fetches = [:]
+    (fetches, leftFetches, leftNames) = ([:], [], [])
     let ended = replicas
     let failed = takeRounds()
     replicas = []

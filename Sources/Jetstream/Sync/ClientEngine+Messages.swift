@@ -19,6 +19,7 @@ extension ClientEngine {
     case .scopeSync(let sync):
       replica(sync.scopeIndex)?.receive(Self.incoming(sync), index: sync.index)
     case .scopeSyncReply(let reply): handle(reply)
+    case .scopeLeave(let leave): handle(leave)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       report(.skipped("\(message.type), which a server does not send in a session"))
     }
@@ -126,6 +127,7 @@ extension ClientEngine {
   }
 
   func handle(_ reply: ScopeFetchReply) {
+    if takeLeft(reply) { return }
     guard let (replica, tell) = fetches.removeValue(forKey: reply.replyTo) else {
       return decide(
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)

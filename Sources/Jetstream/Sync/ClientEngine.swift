@@ -43,6 +43,10 @@ package final class ClientEngine {
   var replicas: [Replica] = []
   /// What was asked for and not answered yet, by the number of the message.
   var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
+  /// Requests of this session for scopes that were left before the answer has come.
+  var leftFetches: Set<Int> = []
+  /// The scopes that were left in this session of version 1, whose server goes on telling of them.
+  var leftNames: Set<String> = []
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
   var waitingReplies = 0
   /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
@@ -163,7 +167,13 @@ package final class ClientEngine {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
     schedulePoll(of: replica)
-    if state == .online { send(fetch: replica) }
+    if leftNames.contains(replica.scope.name) {
+      // A session of version 1 would be told of it twice.
+      loseSession()
+      retry(reason: "scope \(replica.scope.name) was left in this session")
+    } else if state == .online {
+      send(fetch: replica)
+    }
     wakeUp()
     reportStates()
   }

@@ -22,19 +22,39 @@ extension Replica {
 
   /// The server has decided about the fragment at a position of a set.
   func noteLost(at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?) {
+    batch.lost += lost(at: position, of: set, by: reply, cause: cause)
+  }
+
+  /// What the ledger says of what is pending when the server has rejected all of it with `error`.
+  func pendingConflicts(_ error: WireError) -> [Conflict] {
+    conflicts(
+      pending.flatMap { entry in
+        entry.set.fragments.indices.flatMap {
+          lost(at: $0, of: entry.set, by: FragmentReply(error: error), cause: nil)
+        }
+      })
+  }
+
+  private func lost(
+    at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?
+  ) -> [Lost] {
     let fragment = set.fragments[position]
+    var result: [Lost] = []
     func note(_ property: String?, _ reason: Conflict.Reason) {
       var lost = Lost(
         set: set, fragment: fragment, property: property, reason: reason, position: position,
         cause: cause)
       lost.theirAuthor = lost.name.flatMap(overlay.author)
-      batch.lost.append(lost)
+      result.append(lost)
     }
     if let error = reply.error {
-      if fragment.kind == .add { return note(nil, .rejected(error)) }
-      for (key, _) in fragment.properties { note(key, .rejected(error)) }
-      for entry in fragment.operations { note(entry.key, .rejected(error)) }
-      return
+      if fragment.kind == .add {
+        note(nil, .rejected(error))
+      } else {
+        for (key, _) in fragment.properties { note(key, .rejected(error)) }
+        for entry in fragment.operations { note(entry.key, .rejected(error)) }
+      }
+      return result
     }
     for (key, _) in fragment.properties where reply.modifications?[key] != nil {
       note(key, .modified)
@@ -46,6 +66,7 @@ extension Replica {
         note(entry.key, .moveLost)
       }
     }
+    return result
   }
 
   /// A fragment of a decided set.

@@ -15,7 +15,7 @@ extension Message {
       }
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
-    case .sessionCreateReply, .scopeFetchReply: 128
+    case .sessionCreateReply, .scopeFetchReply, .scopeLeave: 128
     case .ping(let body): 128 + 96 * body.checks.count + 4224 * body.differences.count
     }
   }

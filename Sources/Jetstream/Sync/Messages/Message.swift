@@ -17,13 +17,15 @@ public enum Message: Sendable, Hashable {
   case scopeSync(ScopeSync)
   /// The server answers a client's changes.
   case scopeSyncReply(ScopeSyncReply)
+  /// Either side ends the syncing of a scope. Since version 2.
+  case scopeLeave(ScopeLeave)
   /// Either side acknowledges, keeps the connection alive, or asks for lost messages.
   case ping(Ping)
 
   /// The words for the types, as they stand in the field `type`.
   static let types: Set<String> = [
     SessionCreate.type, SessionCreateReply.type, ScopeFetch.type, ScopeFetchReply.type,
-    ScopeState.type, ScopeSync.type, ScopeSyncReply.type, Ping.type,
+    ScopeState.type, ScopeSync.type, ScopeSyncReply.type, ScopeLeave.type, Ping.type,
   ]
 
   /// Reads one message. Unknown keys are ignored.
@@ -50,6 +52,9 @@ public enum Message: Sendable, Hashable {
     case ScopeSyncReply.type:
       self = .scopeSyncReply(
         try fields.read(ScopeSyncReply.init, naming: "replyTo", MessageError.inReply))
+    case ScopeLeave.type:
+      self = .scopeLeave(
+        try fields.read(ScopeLeave.init, naming: "scopeIndex", MessageError.inScope))
     case Ping.type: self = .ping(try Ping(fields))
     default: throw .unknownType(fields.type, index: fields.index)
     }
@@ -64,6 +69,7 @@ public enum Message: Sendable, Hashable {
     case .scopeState(let body): body
     case .scopeSync(let body): body
     case .scopeSyncReply(let body): body
+    case .scopeLeave(let body): body
     case .ping(let body): body
     }
   }
@@ -94,6 +100,9 @@ public enum Message: Sendable, Hashable {
       case .scopeSyncReply(var body):
         body.index = newValue
         self = .scopeSyncReply(body)
+      case .scopeLeave(var body):
+        body.index = newValue
+        self = .scopeLeave(body)
       case .ping(var body):
         body.index = newValue
         self = .ping(body)

@@ -1,0 +1,103 @@
+import Foundation
+import Jetstream
+
+/// The change sets of clients.
+extension ServerEngine {
+  func handle(_ sync: ScopeSync, from session: ServerSession) {
+    guard let subscription = session.subscriptions[sync.scopeIndex] else {
+      answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
+      return
+    }
+    let host = subscription.host
+    guard let client = subscription.client, let number = sync.number, session.version > 1 else {
+      submit(sync, from: session, to: subscription)
+      return
+    }
+    if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
+    let checksum = sync.fragments.checksum
+    let known = host.clients[client]
+    switch known.verdict(on: number, checksum: checksum) {
+    case .new: submit(sync, from: session, to: subscription, as: (client, number, checksum))
+    case .decided(let replies):
+      // It stands in the order already: nothing is done at this place.
+      reply(
+        to: sync, of: session, on: subscription,
+        ScopeHost.Result(replies: replies, effective: []))
+    case .contradiction:
+      answer(sync, to: session, rejecting: .setNumberReused(number))
+    }
+  }
+
+  private func submit(
+    _ sync: ScopeSync, from session: ServerSession, to subscription: Subscription,
+    as author: (client: UUID, number: Int, checksum: UInt32)? = nil
+  ) {
+    let host = subscription.host
+    var result: ScopeHost.Result
+    host.openSteps += 1
+    if let procedure = sync.procedure {
+      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
+      result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
+    } else {
+      session.takeProbed(at: now)
+      // The server's own changes come first in the order, and the session is told of them: seal them before
+      // asking what the session may have missed.
+      host.scope.sealChanges()
+      result = host.submit(
+        sync.fragments, isAtomic: sync.atomic == true,
+        by: session.submitter(of: sync, to: subscription))
+    }
+    host.keep(
+      result.item,
+      author.map {
+        ScopeRecord.Decision(
+          client: $0.client, number: $0.number, checksum: $0.checksum,
+          fragmentReplies: result.replies)
+      })
+    host.openSteps -= 1
+    host.clients.trim(to: configuration.rememberedClients) { [sessions] in
+      Set(sessions.values.flatMap { $0.subscriptions.values.compactMap(\.client) })
+    }
+    if let item = result.item { broadcast(item, of: host, except: session) }
+    reply(to: sync, of: session, on: subscription, result)
+  }
+
+  private func reply(
+    to sync: ScopeSync, of session: ServerSession, on subscription: Subscription,
+    _ result: ScopeHost.Result
+  ) {
+    let sequence = subscription.host.sequence
+    var reply = ScopeSyncReply(replyTo: sync.index, fragmentReplies: result.replies)
+    if session.version > 1 {
+      reply.sequence = result.item?.sequence
+      reply.effective = result.effective
+    }
+    let limit = configuration.keptLimit.messages
+    session.announce(result.correction, newcomers: [], of: subscription)
+    whenStored(subscription, of: session) { [unowned self] in
+      session.answer(reply, after: sequence, of: subscription)
+      if subscription.later.count > limit {
+        return end(session, code: 4097, reason: "too much is not acknowledged")
+      }
+      if !result.correction.isEmpty {
+        session.tell(result.correction, upTo: sequence, newcomers: [], of: subscription)
+      }
+    }
+  }
+
+  /// Rejects every fragment of a set.
+  func answer(
+    _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
+  ) {
+    let replies = Array(repeating: FragmentReply(error: error), count: sync.fragments.count)
+    post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
+  }
+
+  func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
+    for session in sessions.values where session !== origin {
+      guard let subscription = session.subscription(to: host) else { continue }
+      session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
+      whenStored(subscription, of: session) { session.offer(item, of: subscription) }
+    }
+  }
+}

@@ -1,0 +1,207 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Scopes that are left and removed")
+struct LeaveTests {
+  private let world = InMemoryWorld()
+  private let client: WorldClient
+
+  init() {
+    client = world.addClient()
+    client.join()
+    world.settle()
+  }
+
+  private var syncs: Int {
+    client.heard.count { if case .scopeSync = $0 { true } else { false } }
+  }
+
+  @Test("A server lets go of a scope that a client leaves, and the client may fetch it again")
+  func leaveAndReturn() throws {
+    #expect(client.engine.leave(client.scope, now: world.now) == [])
+    #expect(client.engine.state(of: client.scope) == nil && client.engine.scopes.isEmpty)
+    world.exchange()
+    world.canvas.name = "without it"
+    world.exchange()
+    #expect(syncs == 0 && world.server.restingTables["sent"] == nil)
+    client.canvas.likes = 5
+    world.exchange()
+    #expect(world.canvas.likes == 0 && client.engine.pendingCount == 0)
+    client.fetch()
+    world.settle()
+    try client.fetchResult?.get()
+    #expect(client.canvas.name == "without it" && client.canvas.likes == 0)
+    client.canvas.likes = 7
+    world.settle()
+    #expect(world.canvas.likes == 7 && world.server.sessionCount == 1)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test("What the server has not decided is given back, and stays visible")
+  func undecided() {
+    let link = client.link
+    client.wantsOnline = false
+    link.map(world.cut)
+    client.canvas.name = "one"
+    client.scope.flush()
+    let handle = client.scope.modify { client.canvas.likes = 3 }
+    let sets = client.engine.leave(client.scope, now: world.now)
+    #expect(sets?.count == 2 && sets?.last?.fragments.first?.operations["likes"] != nil)
+    #expect(handle.state == .abandoned && client.canvas.name == "one" && client.canvas.likes == 3)
+    #expect(client.engine.pendingCount == 0 && client.scope.pendingChangeSets.count == 0)
+    // The session goes on, and the server hears of it when there is a connection.
+    client.wantsOnline = true
+    world.pass(30)
+    world.canvas.name = "two"
+    world.exchange()
+    #expect(syncs == 0 && world.endedSessions.isEmpty)
+  }
+
+  @Test("A scope that is left before the server has granted it is given up when it does")
+  func beforeTheGrant() {
+    let other = Scope(name: "Other", root: Canvas(), ticker: client.ticker)
+    let served = Scope(name: "Other", root: Canvas(), ticker: world.serverTicker)
+    world.moreScopes["Other"] = served
+    var result: Result<Void, SyncError>?
+    client.engine.fetch(other, params: [:], now: world.now) { result = $0 }
+    _ = client.engine.leave(other, now: world.now)
+    #expect(throws: SyncError.notFetched("Other")) { try result?.get() }
+    world.exchange()
+    (served.root as? Canvas)?.name = "nobody hears"
+    served.flush()
+    world.exchange()
+    #expect(syncs == 0)
+    // The other scope is as it was.
+    world.canvas.name = "somebody does"
+    world.settle()
+    #expect(client.canvas.name == "somebody does")
+  }
+
+  @Test("A server of version 1 does not tell a scope twice that was left and fetched again")
+  func version1() {
+    var configuration = ServerEngine.Configuration()
+    configuration.highestVersion = 1
+    let world = InMemoryWorld(configuration: configuration)
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    _ = client.engine.leave(client.scope, now: world.now)
+    world.canvas.likes += 1
+    world.settle()
+    #expect(client.canvas.likes == 0)
+    client.fetch()
+    world.settle()
+    world.canvas.likes += 1
+    world.settle()
+    #expect(client.canvas.likes == 2)
+    #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+  }
+
+  @Test(
+    "A scope that a server removes for good is lost to its clients loudly",
+    arguments: [WireError.gone("over"), .notThere("never was")])
+  func removedForGood(error: WireError) {
+    client.wantsOnline = false
+    client.link.map(world.cut)
+    client.canvas.name = "pending"
+    client.scope.flush()
+    client.canvas.shapes.append(Shape())
+    client.scope.flush()
+    world.server.remove(world.scope, error)
+    client.wantsOnline = true
+    world.pass(30)
+    #expect(client.engine.state(of: client.scope) == nil && client.engine.pendingCount == 0)
+    #expect(client.events.contains { $0.contains(error.message) && $0.contains("2 pending") })
+    #expect(client.scope.conflicts.items.map(\.property) == ["name", nil, "shapes"])
+    #expect(client.scope.conflicts.items.allSatisfy { $0.reason == .rejected(error) })
+    #expect(client.canvas.name == "pending" && client.canvas.shapes.count == 1)
+    // The session is not that of the scope alone.
+    #expect(client.engine.status == .online && world.server.sessionCount == 1)
+  }
+
+  @Test("A scope that a server removes for now is asked for again, and nothing is lost")
+  func removedForNow() {
+    client.canvas.name = "before"
+    world.settle()
+    world.server.remove(world.scope, .notNow("moving", retryAfter: .seconds(3)))
+    world.exchange()
+    #expect(client.engine.state(of: client.scope)?.stall == .refused("moving"))
+    client.canvas.likes += 1
+    world.exchange()
+    #expect(client.engine.pendingCount == 1)
+    world.server.host(world.scope)
+    world.settle()
+    world.pass(5)
+    #expect(world.canvas.likes == 1 && client.scope.conflicts.isEmpty)
+    #expect(client.engine.state(of: client.scope)?.isSynced == true)
+  }
+
+  @Test("A session of version 1 ends with a scope that is removed")
+  func removedFromVersion1() {
+    let peer = RawPeer.joined(world)
+    world.server.remove(world.scope, .gone("over"))
+    peer.take()
+    #expect(peer.close?.code == 4097)
+    #expect(peer.close?.reason == "scope Canvas is not served any more")
+  }
+
+  @Test("What a peer says of a scope that it has left is answered, and what it leaves twice is not")
+  func afterwards() {
+    let peer = RawPeer.joined(world, protocol: 2)
+    peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: 0))))
+    peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: 0))))
+    peer.send(peer.stamp(.scopeLeave(ScopeLeave(scopeIndex: 9))))
+    let change = SyncFragment(
+      .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "x"])
+    #expect(peer.submit([change]).map(\.error) == [.scopeIndexNotFound(0)])
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    guard
+      case .scopeFetchReply(let reply)? = peer.messages.last(where: { $0.type == "ScopeFetchReply" }
+      )
+    else { return }
+    #expect(reply.scopeIndex == 1, "no number is used twice")
+  }
+}
+
+@Suite("Scopes that a live server removes", .live)
+@MainActor
+struct RemovalTests {
+  @Test("A removed scope's log is written and closed, and may be hosted again")
+  func log() async throws {
+    let directory = try TemporaryDirectory()
+    let server = Server()
+    let canvas = Canvas()
+    let scope = Scope(name: "Canvas", root: canvas)
+    try await server.host(scope, log: ScopeLog(directory.path))
+    let port = try await server.listen()
+    let client = Client(
+      url: "ws://127.0.0.1:\(port)",
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
+    let (copy, mine) = (Canvas(), Scope(name: "Canvas", root: Canvas()))
+    try await client.connect()
+    try await client.fetch(mine)
+    _ = copy
+    let shown = try #require(mine.root as? Canvas)
+    for number in 0..<50 {
+      shown.likes = number
+      mine.flush()
+    }
+    canvas.name = "the server's own"
+    try await server.remove(scope, telling: .notNow("moving", retryAfter: .milliseconds(20)))
+    // Nobody else may have the log while it is open.
+    let next = Canvas()
+    let again = Scope(name: "Canvas", root: next)
+    try await server.host(again, log: ScopeLog(directory.path))
+    try await client.waitForUpload(of: mine)
+    try await client.waitForDownload(of: mine)
+    #expect(next.name == "the server's own" && next.likes == 49)
+    #expect(mine.canonicalJSON == again.canonicalJSON && mine.conflicts.isEmpty)
+    #expect(try await client.leave(mine) == [])
+    await #expect(throws: SyncError.notFetched("Canvas")) { try await client.leave(mine) }
+    try await server.remove(again)
+    client.close()
+    await server.stop()
+  }
+}
