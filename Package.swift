@@ -13,6 +13,7 @@ let package = Package(
   products: [
     .library(name: "Jetstream", targets: ["Jetstream"]),
     .library(name: "JetstreamServer", targets: ["JetstreamServer"]),
+    .library(name: "JetstreamWebSocket", targets: ["JetstreamWebSocket"]),
     .library(name: "JetstreamSimulation", targets: ["JetstreamSimulation"]),
     .executable(name: "simulate", targets: ["Simulate"]),
     .executable(name: "benchmarks", targets: ["Benchmarks"]),

@@ -39,9 +39,12 @@ public final class Server {
   /// The logs of hosted scopes, with what hands them records.
   var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
   private var listener: WebSocketListener?
-  private var connections: [Int: WebSocketConnection] = [:]
+  private var connections: [Int: any ServerConnection] = [:]
   private var nextConnection = 1
   private var isTicking = false
+  /// True once anybody may connect.
+  private var isUsed = false
+  private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
   /// Makes a server that does not listen yet. A server must be made on an actor.
   public init(configuration: Configuration = Configuration(), isolation: (any Actor)? = #isolation)
@@ -185,7 +188,7 @@ public final class Server {
   ) async throws(WebSocketError) -> UInt16 {
     precondition(listener == nil, "The server listens already.")
     let configuration = configuration
-    let pipe = ServerPipe(HomeReference(self, on: actor))
+    let pipe = pipe
     let policy = configuration.origins
     let listener = try await WebSocketListener.start(
       host: host, port: port,
@@ -205,15 +208,33 @@ public final class Server {
         await pipe.server.perform { $0.onLog.fire("refused \(address): \(objection)") }
         return .refuse(.text(objection + "\n", status: 403))
       },
-      onConnection: { connection, request in await pipe.run(connection, request) })
+      onConnection: { connection, request in
+        await pipe.run(ServerWebSocket(connection), request)
+      })
     self.listener = listener
+    isUsed = true
     tickSoon()
     return listener.port
+  }
+
+  /// A way for clients in this process to connect, without sockets, whether the server listens or not: for tests, and
+  /// for apps that embed a server.
+  ///
+  /// ```swift
+  /// let client = Client(transport: server.makeTransport())
+  /// ```
+  ///
+  /// It does not keep the server. What clients have to show is asked of them as elsewhere: see ``authorize``.
+  public func makeTransport() -> some Transport {
+    isUsed = true
+    tickSoon()
+    return InProcessTransport(pipe: pipe)
   }
 
   /// Ends all sessions, closes all connections and stops listening.
   public func stop(isolation: isolated (any Actor)? = #isolation) async {
     engine.stop()
+    isUsed = false
     let listener = listener
     self.listener = nil
     await listener?.stop()
@@ -234,23 +255,23 @@ public final class Server {
     switch action {
     case .send(let id, let frame):
       guard let connection = connections[id] else { return }
-      do throws(WebSocketError) {
-        try connection.send(text: frame)
+      do {
+        try connection.send(frame)
       } catch {
         onLog.fire("connection \(id): dropped, \(error)")
         connection.abort()
       }
     case .close(let id, let code, let reason):
       connections.removeValue(forKey: id)?
-        .beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+        .beginClose(code: code, reason: reason)
     case .admit(let id): connections[id]?.setLimits(configuration.limits)
     case .probe(let id): connections[id]?.probe()
     }
   }
 
-  /// Sweeps once a second for what is due, while the server listens.
+  /// Sweeps once a second for what is due, until the server stops.
   private func tickSoon() {
-    guard !isTicking, listener != nil else { return }
+    guard !isTicking, isUsed else { return }
     isTicking = true
     ticker.perform(after: .seconds(1)) { [weak self] in
       guard let self else { return }
@@ -260,7 +281,7 @@ public final class Server {
     }
   }
 
-  func opened(_ connection: WebSocketConnection, _ request: HTTPRequest) -> Int {
+  func opened(_ connection: any ServerConnection, _ request: HTTPRequest) -> Int {
     let id = nextConnection
     nextConnection += 1
     connections[id] = connection

@@ -9,43 +9,46 @@ struct ServerPipe: Sendable {
   init(_ server: HomeReference<Server>) { self.server = server }
 
   /// Serves one connection until its end.
-  func run(_ connection: WebSocketConnection, _ request: HTTPRequest) async {
+  @concurrent
+  func run(_ connection: any ServerConnection, _ request: HTTPRequest) async {
     let id = await server.perform { $0.opened(connection, request) }
     guard let id else { return connection.abort() }
-    do throws(WebSocketError) {
-      while let message = try await connection.receiveOrPong() {
-        let isServed =
-          if message.isPong { await server.perform { $0.probed(id) } != nil } else {
-            await take(message, on: id, of: connection)
-          }
-        guard isServed else { return connection.abort() }
+    do {
+      while let input = try await connection.receive() {
+        guard await take(input, on: id, of: connection) else { return connection.abort() }
       }
     } catch {
-      await server.perform { $0.onLog.fire("connection \(id): \(error)") }
+      let text = "connection \(id): \(error)"
+      await server.perform { $0.onLog.fire(text) }
     }
     await server.perform { $0.closed(id) }
   }
 
   /// False if there is no server any more.
   private func take(
-    _ message: WebSocketMessage, on id: Int, of connection: WebSocketConnection
+    _ input: ServerInput, on id: Int, of connection: any ServerConnection
   ) async -> Bool {
-    guard message.kind == .text else {
-      connection.beginClose(code: .unsupportedData, reason: "the protocol has text frames only")
+    switch input {
+    case .probed: return await server.perform { $0.probed(id) } != nil
+    case .binaryFrame:
+      connection.beginClose(
+        code: Int(WebSocketCloseCode.unsupportedData.rawValue),
+        reason: "the protocol has text frames only")
       let text = "connection \(id): closed after a binary frame"
       return await server.perform { $0.onLog.fire(text) } != nil
+    case .frame(let bytes):
+      let isLarge = bytes.count > LargeMessageGate.threshold
+      if isLarge { await gate.enter() }
+      let isServed = await decode(bytes, on: id)
+      if isLarge { await gate.leave() }
+      return isServed
     }
-    let isLarge = message.bytes.count > LargeMessageGate.threshold
-    if isLarge { await gate.enter() }
-    let isServed = await decode(message, on: id)
-    if isLarge { await gate.leave() }
-    return isServed
   }
 
-  private func decode(_ message: WebSocketMessage, on id: Int) async -> Bool {
-    let isArray = Message.isArrayFrame(message.bytes)
-    let frame = Message.frame(message.bytes)
-    let size = message.bytes.count
+  private func decode(_ bytes: [UInt8], on id: Int) async -> Bool {
+    let isArray = Message.isArrayFrame(bytes)
+    let frame = Message.frame(bytes)
+    let size = bytes.count
     return await server.perform { $0.received(frame, isArray: isArray, size: size, on: id) } != nil
   }
 }

@@ -81,14 +81,14 @@ public final class ChangeSetHandle {
     if state.isFinal { body(error) } else { waiting.append(body) }
   }
 
-  /// Returns when the set is completed. Cancelling the task does not end the wait.
+  /// Returns when the set is completed. A task that is cancelled stops waiting; the set is as it was.
   ///
-  /// - Throws: ``ChangeSetError`` if not all of it counts, or if nobody will ever decide.
+  /// - Throws: ``ChangeSetError`` if not all of it counts, or if nobody will ever decide; and
+  ///   ``ChangeSetError/cancelled``.
   public func finished(isolation: isolated (any Actor)? = #isolation) async throws(ChangeSetError) {
-    let error = await withCheckedContinuation { continuation in
-      whenFinished { continuation.resume(returning: $0) }
-    }
-    if let error { throw error }
+    let outcome = Awaited<ChangeSetError?>(cancelled: .cancelled)
+    whenFinished { outcome.put($0) }
+    if let error = await outcome.value { throw error }
   }
 
   /// The server has decided about each fragment.
@@ -147,6 +147,8 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
   case rolledBack
   /// Nobody will decide any more, for this reason: the client was closed, or the scope is gone.
   case abandoned(String)
+  /// The task that waited was cancelled. The set is as it was.
+  case cancelled
 
   /// What happened, in words.
   public var description: String {
@@ -161,6 +163,7 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
       "Procedure \(procedure) was asked for in the middle of other changes."
     case .rolledBack: "The closure that made the changes has thrown an error."
     case .abandoned(let reason): "The server has not decided: \(reason)"
+    case .cancelled: "The task was cancelled."
     }
   }
 }

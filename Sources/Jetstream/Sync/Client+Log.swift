@@ -34,19 +34,14 @@ extension Client {
     let history = try log.history()
     let kept = Kept()
     let keeper = keeper(of: kept, named: scope.name, in: log, snapshotEvery: snapshotEvery)
-    let result: Result<Void, any Error> = await withCheckedContinuation { continuation in
-      do throws(ScopeError) {
-        kept.replica = try engine.fetch(
-          scope, params: params, mode: mode, history: history, now: ticker.now,
-          store: { keeper.keep($0) }
-        ) { continuation.resume(returning: $0.mapError { $0 }) }
-        keeper.begin()
-        scheduleTimer()
-      } catch {
-        continuation.resume(returning: .failure(error))
-      }
-    }
-    try result.get()
+    let outcome = SyncOutcome()
+    kept.replica = try engine.fetch(
+      scope, params: params, mode: mode, history: history, now: ticker.now,
+      store: { keeper.keep($0) }
+    ) { outcome.put($0) }
+    keeper.begin()
+    scheduleTimer()
+    try await end(of: outcome, fetching: scope)
   }
 
   /// The replica that a log is of, as long as its scope is synced.

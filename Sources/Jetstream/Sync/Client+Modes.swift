@@ -1,5 +1,3 @@
-import Synchronization
-
 /// When scopes are synced.
 extension Client {
   /// When what happens to a scope is sent and taken in; nil if it is not synced.
@@ -111,38 +109,5 @@ extension Client {
 
   private final class Waiters {
     var numbers: [Int] = []
-  }
-}
-
-/// What has become of an exchange, for the one who waits for it.
-private final class SyncOutcome: Sendable {
-  private enum State {
-    case open
-    case waiting(CheckedContinuation<Result<Void, SyncError>, Never>)
-    case over(Result<Void, SyncError>)
-  }
-
-  private let state = Mutex(State.open)
-
-  func put(_ result: Result<Void, SyncError>) {
-    let waiting = state.withLock { state -> CheckedContinuation<Result<Void, SyncError>, Never>? in
-      defer { state = .over(result) }
-      if case .waiting(let continuation) = state { return continuation }
-      return nil
-    }
-    waiting?.resume(returning: result)
-  }
-
-  var value: Result<Void, SyncError> {
-    get async {
-      await withCheckedContinuation { continuation in
-        let result = state.withLock { state -> Result<Void, SyncError>? in
-          if case .over(let result) = state { return result }
-          state = .waiting(continuation)
-          return nil
-        }
-        if let result { continuation.resume(returning: result) }
-      }
-    }
   }
 }

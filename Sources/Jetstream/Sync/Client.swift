@@ -49,7 +49,24 @@ public final class Client {
   private var connection: (any TransportConnection)?
   private var reader: Task<Void, Never>?
   private var timer: Duration?
-  private var connecting: [CheckedContinuation<Result<Void, SyncError>, Never>] = []
+  private var connecting: [SyncOutcome] = []
+  /// Gives what the client asks for a session with; see ``Credentials``.
+  ///
+  /// ```swift
+  /// client.credentials = { reason in
+  ///   if case .refused = reason { try await tokens.refresh() }
+  ///   return Credentials(headers: [("Authorization", "Bearer \(await tokens.current)")])
+  /// }
+  /// ```
+  ///
+  /// It is asked for each new session, and once more when the server has refused what it gave: with the status 401 or
+  /// 403, or with ``WireError/notYou(_:)`` for a reason. If that is refused, too, the client stops connecting, as
+  /// ``connect(params:isolation:)`` says. When it throws, another attempt follows. Called away from the client's actor.
+  public var credentials: Credentials.Source? {
+    didSet { engine.configuration.hasCredentials = credentials != nil }
+  }
+  /// The headers of the last credentials, for connections that go on with a session.
+  private var credentialHeaders: [(String, String)] = []
 
   /// A fragment that the server rejected, with what depends on it.
   public struct Rejection {
@@ -133,21 +150,23 @@ public final class Client {
   /// Connects and creates a session. Returns at once if there is one.
   ///
   /// While the server cannot be reached the client keeps trying, and this waits; ``onDiagnostic``
-  /// tells why. `params` reach the application on the server.
+  /// tells why. A task that is cancelled stops waiting; the client goes on connecting until ``close()``. `params` reach
+  /// the application on the server; with everything else in the first message they may take 64 KiB.
   ///
   /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, ``SyncError/sessionClosed(_:)`` if the client is
-  /// closed meanwhile, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
+  /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
   /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
   /// Scopes that have a state in their log stay as they are then, and the next call goes on with them.
   public func connect(
     params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     if session != nil { return }
-    let result = await withCheckedContinuation { continuation in
-      connecting.append(continuation)
-      engine.connect(params: params, now: ticker.now)
-      scheduleTimer()
-    }
+    let outcome = SyncOutcome()
+    connecting.append(outcome)
+    engine.connect(params: params, now: ticker.now)
+    scheduleTimer()
+    let result = await outcome.value
+    connecting.removeAll { $0 === outcome }
     try result.get()
   }
 
@@ -160,18 +179,24 @@ public final class Client {
   ///
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
   /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
-  /// if the session ends meanwhile, and ``SyncError/invalidReply(_:)`` if the state does not fit the
-  /// scope.
+  /// if the session ends meanwhile, ``SyncError/invalidReply(_:)`` if the state does not fit the
+  /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
     isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
-    let result = await withCheckedContinuation { continuation in
-      engine.fetch(scope, params: params, mode: mode, now: ticker.now) {
-        continuation.resume(returning: $0)
-      }
-      scheduleTimer()
-    }
+    let outcome = SyncOutcome()
+    engine.fetch(scope, params: params, mode: mode, now: ticker.now) { outcome.put($0) }
+    scheduleTimer()
+    try await end(of: outcome, fetching: scope)
+  }
+
+  /// Waits for the state of a scope; the scope is left if the task is cancelled first.
+  func end(
+    of outcome: SyncOutcome, fetching scope: Scope, isolation: isolated (any Actor)? = #isolation
+  ) async throws(SyncError) {
+    let result = await outcome.value
+    if case .failure(.cancelled) = result { _ = engine.leave(scope, now: ticker.now) }
     try result.get()
   }
 
@@ -189,9 +214,16 @@ public final class Client {
   private func perform(_ action: ClientEngine.Action) {
     switch action {
     case .connect(let number, let token):
-      let headers = token.map { [("X-Jetstream-SessionToken", $0)] } ?? []
       let pipe = ClientPipe(client: HomeReference(self, on: actor), number: number)
-      reader = Task { [transport] in await pipe.run(transport, headers: headers) }
+      if let token {
+        let headers = credentialHeaders + [("X-Jetstream-SessionToken", token)]
+        reader = Task { [transport] in await pipe.run(transport, headers: headers) }
+      } else if let credentials {
+        let reason = engine.credentialsReason
+        reader = Task { [transport] in await pipe.run(transport, credentials, reason) }
+      } else {
+        reader = Task { [transport] in await pipe.run(transport, headers: []) }
+      }
     case .send(let frame):
       do {
         try connection?.send(frame)
@@ -241,9 +273,8 @@ public final class Client {
   }
 
   private func finishConnecting(_ result: Result<Void, SyncError>) {
-    let waiting = connecting
+    for outcome in connecting { outcome.put(result) }
     connecting = []
-    for continuation in waiting { continuation.resume(returning: result) }
   }
 
   /// Lets the engine's next deadline wake it up.
@@ -256,6 +287,13 @@ public final class Client {
       engine.advance(to: ticker.now)
       scheduleTimer()
     }
+  }
+
+  /// There are credentials for a connection.
+  func took(_ credentials: Credentials, number: Int) {
+    guard number == engine.currentConnection else { return }
+    credentialHeaders = credentials.headers
+    engine.sessionParams = credentials.params
   }
 
   func opened(_ connection: any TransportConnection, number: Int) {
@@ -275,11 +313,12 @@ public final class Client {
   }
 
   func closed(
-    code: Int, reason: String, number: Int, retryAfter: Duration = .zero, isPermanent: Bool = false
+    code: Int, reason: String, number: Int, retryAfter: Duration = .zero, isPermanent: Bool = false,
+    refusesCredentials: Bool = false
   ) {
     engine.closed(
       number, code: code, reason: reason, retryAfter: retryAfter, isPermanent: isPermanent,
-      now: ticker.now)
+      refusesCredentials: refusesCredentials, now: ticker.now)
     scheduleTimer()
   }
 }

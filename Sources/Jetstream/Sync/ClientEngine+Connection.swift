@@ -75,10 +75,28 @@ extension ClientEngine {
     report(.sessionDenied(error))
   }
 
+  /// Why credentials are asked for.
+  package var credentialsReason: Credentials.Reason {
+    if let refusedCredentials { return .refused(refusedCredentials) }
+    return hasHadSession ? .reconnect : .first
+  }
+
+  /// The server does not accept who we say we are. Tries once more, with other credentials.
+  func refuseCredentials(_ reason: String) {
+    guard refusedCredentials == nil else {
+      refusedCredentials = nil
+      return giveUp(.sessionDenied(reason))
+    }
+    refusedCredentials = reason
+    if token != nil { loseSession() }
+    retry(reason: reason)
+  }
+
   /// Stops connecting, since no attempt can succeed: fails what the app waits for. Keeps the scopes that have a state
   /// in their log, and goes on with them when the app connects again.
-  func giveUp(_ reason: String) {
-    let error = SyncError.connectionFailed(reason)
+  func giveUp(_ error: SyncError) {
+    let reason = "\(error)"
+    if token != nil { loseSession() }
     drop()
     problem = reason
     let failed = takeRounds()
@@ -91,7 +109,7 @@ extension ClientEngine {
     }
     for round in failed { round.finish(.failure(error)) }
     report(.skipped("connection \(connection): \(reason); it is not tried again"))
-    report(.ended(error))
+    if case .sessionDenied = error { report(.sessionDenied(error)) } else { report(.ended(error)) }
   }
 
   func end(_ error: SyncError) {

@@ -71,6 +71,8 @@ extension ClientEngine {
     package var answersAreOrdered = true
     /// Who the client is. Its change sets are numbered under this name, in all sessions.
     package var clientID = UUID()
+    /// True if there are other credentials when the server refuses those of the last attempt.
+    package var hasCredentials = false
     /// Gives another name, for when the server takes the client for somebody else.
     package var makeClientID: () -> UUID = { UUID() }
     package var onHistoryLoss = HistoryLoss.recover

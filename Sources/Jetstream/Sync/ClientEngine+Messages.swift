@@ -75,6 +75,9 @@ extension ClientEngine {
   func begin(_ reply: SessionCreateReply) {
     switch reply.result {
     case .failure(let error):
+      if error.denial == .notYou, configuration.hasCredentials {
+        return refuseCredentials(error.message)
+      }
       guard let pause = error.retryAfter else { return deny(.sessionDenied(error.message)) }
       retry(reason: error.message, after: pause)
     case .success(let token):
@@ -94,6 +97,7 @@ extension ClientEngine {
     failures = 0
     problem = nil
     hasHadSession = true
+    refusedCredentials = nil
     handshakeDue = nil
     schedulePing()
     enter(.online)

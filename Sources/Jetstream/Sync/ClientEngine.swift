@@ -40,6 +40,10 @@ package final class ClientEngine {
   /// The last number given to a change set of a scope that is not synced any more, by the scope's name.
   var lastNumbers: [String: Int] = [:]
   var params: JSONValue = .object([:])
+  /// What the last credentials say instead.
+  package var sessionParams: JSONValue?
+  /// With which words the server has refused the credentials that were shown last.
+  var refusedCredentials: String?
   var replicas: [Replica] = []
   /// What was asked for and not answered yet, by the number of the message.
   var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
@@ -200,7 +204,7 @@ package final class ClientEngine {
         channel.stamp(
           .sessionCreate(
             SessionCreate(
-              version: configuration.version, params: params,
+              version: configuration.version, params: sessionParams ?? params,
               protocol: configuration.highestVersion > 1 ? configuration.highestVersion : nil,
               client: configuration.highestVersion > 1 ? configuration.clientID : nil)))
       ])
@@ -249,7 +253,7 @@ package final class ClientEngine {
   /// `retryAfter` before it tries again, at least, and does not try again if `isPermanent` before the first session.
   package func closed(
     _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
-    isPermanent: Bool = false, now: Duration
+    isPermanent: Bool = false, refusesCredentials: Bool = false, now: Duration
   ) {
     guard number == connection else { return }
     self.now = now
@@ -272,7 +276,9 @@ package final class ClientEngine {
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
       // What we have said came too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")
-    case _ where isPermanent && !hasHadSession: giveUp(reason)
+    case _ where configuration.hasCredentials && (refusesCredentials || error?.denial == .notYou):
+      refuseCredentials(error?.message ?? reason)
+    case _ where isPermanent && !hasHadSession: giveUp(.connectionFailed(reason))
     case _ where pause > .zero:
       retry(reason: error?.message ?? reason, after: pause)
     case 4096 where state == .creating || token == nil:

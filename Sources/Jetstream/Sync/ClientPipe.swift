@@ -3,6 +3,23 @@ struct ClientPipe: Sendable {
   let client: HomeReference<Client>
   let number: Int
 
+  /// Asks for credentials and connects with them.
+  @concurrent
+  func run(
+    _ transport: any Transport, _ source: @escaping Credentials.Source, _ reason: Credentials.Reason
+  ) async {
+    let credentials: Credentials
+    do {
+      credentials = try await source(reason)
+    } catch {
+      let text = "there are no credentials: \(error)"
+      await client.perform { [number] in $0.closed(code: 0, reason: text, number: number) }
+      return
+    }
+    await client.perform { [number] in $0.took(credentials, number: number) }
+    await run(transport, headers: credentials.headers)
+  }
+
   @concurrent
   func run(_ transport: any Transport, headers: [(String, String)]) async {
     let connection: any TransportConnection
@@ -12,9 +29,11 @@ struct ClientPipe: Sendable {
       let reason = "\(error)"
       let known = error as? any TransportError
       let (pause, isPermanent) = (known?.retryAfter ?? .zero, known?.isPermanent ?? false)
+      let refusesCredentials = known?.refusesCredentials ?? false
       await client.perform { [number] in
         $0.closed(
-          code: 0, reason: reason, number: number, retryAfter: pause, isPermanent: isPermanent)
+          code: 0, reason: reason, number: number, retryAfter: pause, isPermanent: isPermanent,
+          refusesCredentials: refusesCredentials)
       }
       return
     }

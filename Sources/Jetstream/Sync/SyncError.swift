@@ -34,3 +34,10 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
     }
   }
 }
+
+/// What has become of something that the app waits for.
+typealias SyncOutcome = Awaited<Result<Void, SyncError>>
+
+extension SyncOutcome {
+  convenience init() { self.init(cancelled: .failure(.cancelled)) }
+}

@@ -88,6 +88,7 @@ struct MessageTests {
       .scopeState(ScopeState(scopeIndex: 0, rootUUID: uuid, fragments: [])),
       .scopeSync(ScopeSync(scopeIndex: 0, fragments: [])),
       .scopeSyncReply(ScopeSyncReply(replyTo: 1, fragmentReplies: [])),
+      .scopeLeave(ScopeLeave(scopeIndex: 0, error: error)),
       .ping(Ping(ack: 0)),
     ]
     for message in messages {
@@ -100,6 +101,27 @@ struct MessageTests {
       #expect(copy == message)
     }
     #expect(Set(messages.map(\.type)) == Message.types)
+  }
+
+  @Test("Leaving a scope is read as it is written, with and without a reason")
+  func leaving() throws {
+    for error in [nil, WireError.gone("over"), .notNow("later", retryAfter: .seconds(2))] {
+      let message = Message.scopeLeave(ScopeLeave(index: 3, scopeIndex: 7, error: error))
+      #expect(try Message(json: message.json) == message)
+    }
+    #expect(
+      throws: MessageError.missing(message: "ScopeLeave", index: 3, field: "scopeIndex")
+    ) { try Message(json: ["type": "ScopeLeave", "index": 3]) }
+  }
+
+  @Test("What an error means for a scope is in its type")
+  func denials() {
+    #expect(WireError.notNow("a", retryAfter: .seconds(1)).denial == .notNow)
+    #expect(WireError(message: "a", type: "other", retryAfter: .seconds(1)).denial == .notNow)
+    #expect(WireError.notYou("a").denial == .notYou && WireError.notThere("a").denial == .notThere)
+    #expect(WireError.gone("a").denial == .gone && WireError.rejected("a").denial == nil)
+    let final: [Denial] = [.notThere, .gone]
+    #expect(final.allSatisfy(\.isFinal) && !Denial.notNow.isFinal && !Denial.notYou.isFinal)
   }
 
   @Test("Replies tell their two outcomes apart")

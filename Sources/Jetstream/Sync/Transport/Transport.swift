@@ -20,11 +20,18 @@ public protocol TransportError: Error {
   /// then ends ``Client/connect(params:isolation:)`` with the error; one that has goes on trying, since it worked
   /// before. False unless implemented.
   var isPermanent: Bool { get }
+
+  /// Whether the server has refused who the client says it is. One that has ``Client/credentials`` asks for others
+  /// then, and tries again. False unless implemented.
+  var refusesCredentials: Bool { get }
 }
 
 extension TransportError {
   /// False: the client tries again.
   public var isPermanent: Bool { false }
+
+  /// False: other credentials would not help.
+  public var refusesCredentials: Bool { false }
 }
 
 /// One connection that carries frames of text both ways, in order.

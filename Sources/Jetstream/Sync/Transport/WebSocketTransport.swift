@@ -31,6 +31,14 @@ extension WebSocketError: TransportError {
   public var retryAfter: Duration? {
     if case .handshakeRefused(_, let pause) = self { pause } else { nil }
   }
+
+  /// Whether the server has answered the handshake with the status 401 or 403.
+  public var refusesCredentials: Bool {
+    switch self {
+    case .handshakeRefused(401, _), .handshakeRefused(403, _): true
+    default: false
+    }
+  }
 }
 
 /// A WebSocket as the protocol uses it: with text frames.

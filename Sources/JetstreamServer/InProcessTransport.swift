@@ -1,0 +1,81 @@
+import Jetstream
+import JetstreamWebSocket
+import Synchronization
+
+/// Connects clients to a server in the same process, without sockets.
+struct InProcessTransport: Transport {
+  struct ServerGone: TransportError, CustomStringConvertible {
+    var retryAfter: Duration? { nil }
+    var isPermanent: Bool { true }
+    var description: String { "the server of this process is gone" }
+  }
+
+  let pipe: ServerPipe
+
+  func open(headers: [(String, String)]) async throws -> any TransportConnection {
+    guard await pipe.server.perform({ _ in }) != nil else { throw ServerGone() }
+    let line = InProcessLine()
+    let request = HTTPRequest(method: "GET", target: "/", headers: HTTPHeaders(headers))
+    Task { await pipe.run(InProcessLine.ServerEnd(line), request) }
+    return InProcessLine.ClientEnd(line)
+  }
+}
+
+/// Two queues of frames.
+final class InProcessLine: Sendable {
+  fileprivate let toServer = AsyncStream<ServerInput>.makeStream()
+  fileprivate let toClient = AsyncStream<[UInt8]>.makeStream()
+  /// How the server has closed.
+  private let status = Mutex<(code: Int, reason: String)?>(nil)
+
+  private func close() {
+    toServer.continuation.finish()
+    toClient.continuation.finish()
+  }
+
+  /// The end that a client has. It is released, and the line closed, with the last reference.
+  final class ClientEnd: TransportConnection {
+    private let line: InProcessLine
+
+    init(_ line: InProcessLine) { self.line = line }
+
+    deinit { line.close() }
+
+    func receive() async throws -> [UInt8]? {
+      for await frame in line.toClient.stream { return frame }
+      return nil
+    }
+
+    func send(_ frame: [UInt8]) { line.toServer.continuation.yield(.frame(frame)) }
+
+    func close(code: Int, reason: String) { line.close() }
+
+    var closeStatus: (code: Int, reason: String)? { line.status.withLock { $0 } }
+  }
+
+  /// The end that a server has.
+  final class ServerEnd: ServerConnection {
+    private let line: InProcessLine
+
+    init(_ line: InProcessLine) { self.line = line }
+
+    func receive() async throws -> ServerInput? {
+      for await input in line.toServer.stream { return input }
+      return nil
+    }
+
+    func send(_ frame: [UInt8]) { line.toClient.continuation.yield(frame) }
+
+    func setLimits(_ limits: WebSocketLimits) {}
+
+    /// What is sent has arrived.
+    func probe() { line.toServer.continuation.yield(.probed) }
+
+    func beginClose(code: Int, reason: String) {
+      line.status.withLock { $0 = (code, reason) }
+      line.close()
+    }
+
+    func abort() { line.close() }
+  }
+}
