@@ -140,9 +140,8 @@ final class AttackProcess {
         defer { rest = Data(rest[rest.index(after: end)...]) }
         return String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
       }
-      guard let more = try output.fileHandleForReading.read(upToCount: 4096), !more.isEmpty else {
-        throw AttackProblem(text: "a process of the attack has ended")
-      }
+      let more = output.fileHandleForReading.availableData
+      if more.isEmpty { throw AttackProblem(text: "a process of the attack has ended") }
       rest += more
     }
   }
