@@ -25,13 +25,14 @@ enum AttackRole {
 
   /// Plays the role until its end, or that of the process.
   func play() {
+    // Before there are other threads, which have the priority of the one that makes them. Sessions that have gone away
+    // take their time to be made.
+    if case .attacker(let attack, _) = self, attack != .absent { Self.lowerPriority() }
     let done = DispatchSemaphore(value: 0)
     Task {
       switch self {
       case .server(let models): await AttackedServer().run(models)
-      case .attacker(let attack, let port):
-        Self.lowerPriority()
-        await Attacker(port: port).run(attack)
+      case .attacker(let attack, let port): await Attacker(port: port).run(attack)
       }
       done.signal()
     }
