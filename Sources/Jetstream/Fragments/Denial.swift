@@ -2,7 +2,8 @@
 public enum Denial: Sendable, Hashable {
   /// Not now: the client asks again by itself, and what is changed meanwhile is pending.
   case notNow
-  /// Not with these credentials: the client waits as for ``notNow``.
+  /// Not with these credentials: the client asks again for a scope that it has had before, as for ``notNow``, and gives
+  /// up one that it has not.
   case notYou
   /// There is no such scope: the client stops syncing it.
   case notThere
