@@ -17,17 +17,31 @@ struct Shapes {
     }
     switch options.task {
     case .help: Console.say(Options.usage)
-    case .serve(let host, let port): await serve(host: host, port: port)
+    case .serve(let host, let port, let storage):
+      await serve(host: host, port: port, folder: folder(of: storage))
     case .join(let url): await Participant(url: url).run()
     }
   }
 
-  /// Offers a drawing until the process is asked to end.
-  private static func serve(host: String, port: UInt16) async {
+  /// Offers a drawing until the process is asked to end. One that is in the folder already goes on.
+  private static func serve(host: String, port: UInt16, folder: String?) async {
     let signals = StopSignals()
     let canvas = Canvas.sample()
+    let scope = Scope(name: "Canvas", root: canvas)
     let server = Server()
-    server.host(Scope(name: "Canvas", root: canvas))
+    do {
+      if let folder {
+        try await server.host(scope, log: ScopeLog(folder))
+        Console.say("The drawing is kept in \(folder).")
+      } else {
+        server.host(scope)
+      }
+    } catch {
+      Console.complain(
+        "the drawing in \(folder ?? "memory") cannot be opened: \(error); "
+          + "choose another folder with --log, or --memory")
+      exit(1)
+    }
     do throws(WebSocketError) {
       let port = try await server.listen(
         host: host, port: port, page: { await Page.respond(to: $0) })
@@ -41,9 +55,28 @@ struct Shapes {
     let narrator = Narrator(canvas, say: Console.say)
     server.onLog.listen { Console.say("note: \($0)") }
     await signals.next()
+    signals.exitAtNext()
+    Console.say("Stopping; another signal ends it at once.")
     await server.stop()
+    do {
+      try await server.remove(scope)
+    } catch {
+      Console.complain("the last changes could not be kept: \(error)")
+      exit(1)
+    }
     withExtendedLifetime(narrator) {}
     Console.say("Stopped.")
+  }
+
+  /// The folder in which the drawing is kept; nil for none.
+  private static func folder(of storage: Options.Storage) -> String? {
+    switch storage {
+    case .memory: nil
+    case .folder(let path): path
+    case .cache:
+      FileManager.default.urls(for: .cachesDirectory, in: .userDomainMask).first?
+        .appending(path: "jetstream-shapes").path
+    }
   }
 
   /// How an address to bind is written in a URL that can be opened on this machine.

@@ -61,6 +61,8 @@ final class ShapesProcess: Sendable {
 
   func terminate() { process.terminate() }
 
+  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
   /// Waits for its end and gives its exit code.
   func exitCode() async -> Int32? {
     for await code in exit { return code }

@@ -36,9 +36,9 @@ struct ShapesTests {
 
   @Test("A taken port ends with 1 and names the port")
   func takenPort() async throws {
-    let server = try ShapesProcess("--port", "0")
+    let server = try ShapesProcess("--port", "0", "--memory")
     let port = try await server.port()
-    let second = try ShapesProcess("--port", port)
+    let second = try ShapesProcess("--port", port, "--memory")
     let (_, errors) = await second.rest()
     #expect(await second.exitCode() == 1)
     #expect(errors.contains { $0.contains("port \(port)") && $0.contains("taken") })
@@ -48,7 +48,7 @@ struct ShapesTests {
 
   @Test("It serves its page and nothing else")
   func servesPage() async throws {
-    let server = try ShapesProcess("--port", "0")
+    let server = try ShapesProcess("--port", "0", "--memory")
     let root = try await "http://127.0.0.1:\(server.port())"
     let page = try await Self.get("\(root)/")
     #expect(page.status == 200)
@@ -66,7 +66,7 @@ struct ShapesTests {
 
   @Test("Everybody's observers fire, and a participant takes its shape along")
   func joins() async throws {
-    let server = try ShapesProcess("--port", "0")
+    let server = try ShapesProcess("--port", "0", "--memory")
     let url = try await "ws://127.0.0.1:\(server.port())"
     let participant = try ShapesProcess("--join", url)
     await participant.expect("status: online")
@@ -106,7 +106,7 @@ struct ShapesTests {
 
   @Test("A participant waits for its server, and brings its shape to a new one")
   func outlivesServer() async throws {
-    let first = try ShapesProcess("--port", "0")
+    let first = try ShapesProcess("--port", "0", "--memory")
     let port = try await first.port()
     let participant = try ShapesProcess("--join", "ws://127.0.0.1:\(port)")
     await first.expect("added shape")
@@ -114,7 +114,7 @@ struct ShapesTests {
     #expect(await first.exitCode() == 0)
     await participant.expect("status: waiting")
 
-    let second = try ShapesProcess("--port", port)
+    let second = try ShapesProcess("--port", port, "--memory")
     await participant.expect("status: online")
     await second.expect("added shape")
     second.terminate()
@@ -122,6 +122,72 @@ struct ShapesTests {
     await participant.expect("status: waiting")
     participant.terminate()
     #expect(await participant.exitCode() == 0)
+  }
+
+  @Test("The drawing goes on where the last process has left it")
+  func keepsDrawing() async throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path + "/drawing"
+    func serve() async throws -> (ShapesProcess, Canvas, Scope, Client) {
+      let server = try ShapesProcess("--port", "0", "--log", folder)
+      let url = try await "ws://127.0.0.1:\(server.port())"
+      let (client, scope) = (Client(url: url), Scope(name: "Canvas", root: Canvas()))
+      try await client.connect()
+      try await client.fetch(scope)
+      return (server, try #require(scope.root as? Canvas), scope, client)
+    }
+    let (first, canvas, scope, client) = try await serve()
+    canvas.name = "kept"
+    canvas.shapes[0].x = 321
+    try await client.waitForUpload(of: scope)
+    // Nobody else may have the folder meanwhile.
+    let other = try ShapesProcess("--port", "0", "--log", folder)
+    #expect(await other.rest().errors.contains { $0.contains(folder) && $0.contains("--memory") })
+    #expect(await other.exitCode() == 1)
+    first.terminate()
+    #expect(await first.exitCode() == 0)
+    client.close()
+    let (second, again, _, next) = try await serve()
+    #expect(again.name == "kept" && again.shapes[0].x == 321 && again.uuid == canvas.uuid)
+    second.signal(SIGKILL)
+    _ = await second.exitCode()
+    next.close()
+    let (third, last, _, end) = try await serve()
+    #expect(last.name == "kept")
+    end.close()
+    third.terminate()
+    #expect(await third.exitCode() == 0)
+  }
+
+  @Test("A page of another origin is refused")
+  func foreignPage() async throws {
+    let server = try ShapesProcess("--port", "0", "--memory")
+    let port = try await server.port()
+    for (origin, isAllowed) in [("http://127.0.0.1:\(port)", true), ("https://a.example", false)] {
+      let headers = [("Origin", origin)]
+      do {
+        try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)", headers: headers).abort()
+        #expect(isAllowed)
+      } catch {
+        #expect(!isAllowed && error == .handshakeRefused(status: 403))
+      }
+    }
+    server.terminate()
+    #expect(await server.exitCode() == 0)
+  }
+
+  @Test("A second signal ends it although a client does not answer the close")
+  func secondSignal() async throws {
+    let server = try ShapesProcess("--port", "0", "--memory")
+    let url = try await "ws://127.0.0.1:\(server.port())"
+    let silent = try ShapesProcess("--join", url)
+    await silent.expect("joined")
+    silent.signal(SIGSTOP)
+    server.terminate()
+    await server.expect("Stopping")
+    server.terminate()
+    #expect(await server.exitCode() == 128 + SIGTERM)
+    silent.signal(SIGKILL)
   }
 
   @Test("A participant that has not reached its server yet can be stopped")
