@@ -11,7 +11,8 @@ enum Command: Equatable {
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
 
-    catalogue serve [--file FILE] [--log FOLDER] [--snapshot-every COUNT] [--port PORT] [EDITING]
+    catalogue serve [--file FILE] [--log FOLDER] [--snapshot-every COUNT] [--port PORT] [--on-demand]
+                    [EDITING]
     catalogue join --url URL [--log FOLDER] [--snapshot-every COUNT] [--cut COUNT] [EDITING]
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
@@ -21,6 +22,8 @@ enum Command: Equatable {
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
       --port PORT    where to listen; a free port unless given
+      --on-demand    open the catalogue when somebody asks for it; until it is open they are asked to
+                     come back
       --url URL      where to join, as the server prints it
       --edits COUNT  how many random edits to make; none unless given
       --seed SEED    chooses the edits; 1 unless given
@@ -72,6 +75,7 @@ struct ServeOptions: Equatable {
   var log: String?
   var snapshotEvery = 10_000
   var port: UInt16 = 0
+  var isOnDemand = false
   var editing = EditOptions()
 
   /// The file to read: the one given, or where the data usually is.
@@ -135,6 +139,7 @@ extension Command {
         case "--log": options.log = try rest.value(of: option)
         case "--snapshot-every": options.snapshotEvery = try rest.count(of: option)
         case "--port": options.port = try rest.number(of: option)
+        case "--on-demand": options.isOnDemand = true
         default: try options.editing.take(option, from: &rest)
         }
       }

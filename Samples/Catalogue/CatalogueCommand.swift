@@ -21,13 +21,12 @@ enum CatalogueCommand {
 
   private static func serve(_ options: ServeOptions) async {
     Console.outliveReader()
+    if options.isOnDemand { return await serveOnDemand(options) }
     let catalogue: Catalogue
     let log: ScopeLog?
     do {
       log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
-      let path = options.path(environment: ProcessInfo.processInfo.environment)
-      let isNew = log.map { $0.records.lastSequence == 0 && $0.records.opening.snapshot == nil }
-      catalogue = isNew ?? true ? try Catalogue(contentsOfFile: path) : Catalogue()
+      catalogue = try options.catalogue(for: log)
     } catch {
       Console.fail("\(error)", status: 1)
     }
@@ -62,6 +61,28 @@ enum CatalogueCommand {
     await server.stop()
   }
 
+  /// Opens the catalogue when somebody asks for it, and asks them to come back until it is open.
+  private static func serveOnDemand(_ options: ServeOptions) async {
+    let room = Room(options)
+    let server = Server()
+    server.chooseScope = { [weak server] _, name, _ in
+      guard name == "Catalogue" else { return .failure(.notThere("There is no scope '\(name)'")) }
+      return room.scope(in: server)
+    }
+    do {
+      let port = try await server.listen(port: options.port)
+      Console.say("listening on ws://127.0.0.1:\(port)")
+    } catch {
+      Console.fail("cannot listen on port \(options.port): \(error)", status: 1)
+    }
+    Console.say("ready")
+    for await line in Console.lines() {
+      guard let participant = await room.participant() else { return }
+      if await !participant.answer(line) { break }
+    }
+    await server.stop()
+  }
+
   private static func join(_ options: JoinOptions) async {
     Console.outliveReader()
     let catalogue = Catalogue()
@@ -75,9 +96,9 @@ enum CatalogueCommand {
     do {
       log = try options.log.map { path throws(LogError) in try ClientLog(path) }
       if let log {
-        // What is in the log can be edited before there is a connection. A refusal ends the process above.
+        // It can be edited before there ever was a connection. A refusal ends the process above.
         Task { try await client.connect() }
-        try await client.fetch(scope, log: log, snapshotEvery: options.snapshotEvery)
+        try client.fetch(scope, log: log, snapshotEvery: options.snapshotEvery)
       } else {
         try await client.connect()
         try await client.fetch(scope)

@@ -96,31 +96,35 @@ final class Participant {
 
   /// Answers lines until one of them says `exit`, or they end.
   func answer(_ lines: AsyncStream<String>) async {
-    for await line in lines {
-      let words = line.split(separator: " ", maxSplits: 1).map(String.init)
-      switch (words.first, words.dropFirst().first) {
-      case (nil, _): continue
-      case ("exit", nil): return
-      case ("go", nil): start()
-      case ("stop", nil): isStopped = true
-      case ("cut", nil): client?.cutConnection()
-      case ("kept?", nil): await tellWhatIsKept()
-      case ("quiet?", nil): Console.say("quiet \(await becomeQuiet())")
-      case ("mark", nil): await mark()
-      case ("await", let other?):
-        await waitForMark(of: other)
-        Console.say("seen \(other)")
-      case ("print", let path): print(to: path)
-      case ("notes", nil):
-        Console.say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
-      case ("last", let author?):
-        let journal = catalogue.journals.first { $0.author == author }
-        Console.say("last \(journal?.lastEdit ?? 0)")
-      case ("report", nil):
-        Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
-      default: Console.say("error: '\(line)' is not understood; see --help")
-      }
+    for await line in lines where await !answer(line) { return }
+  }
+
+  /// Answers one line; false if it says `exit`.
+  func answer(_ line: String) async -> Bool {
+    let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+    switch (words.first, words.dropFirst().first) {
+    case (nil, _): break
+    case ("exit", nil): return false
+    case ("go", nil): start()
+    case ("stop", nil): isStopped = true
+    case ("cut", nil): client?.cutConnection()
+    case ("kept?", nil): await tellWhatIsKept()
+    case ("quiet?", nil): Console.say("quiet \(await becomeQuiet())")
+    case ("mark", nil): await mark()
+    case ("await", let other?):
+      await waitForMark(of: other)
+      Console.say("seen \(other)")
+    case ("print", let path): print(to: path)
+    case ("notes", nil):
+      Console.say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
+    case ("last", let author?):
+      let journal = catalogue.journals.first { $0.author == author }
+      Console.say("last \(journal?.lastEdit ?? 0)")
+    case ("report", nil):
+      Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
+    default: Console.say("error: '\(line)' is not understood; see --help")
     }
+    return true
   }
 
   /// Every change set is in the log before anything else happens; how long that takes is up to the disk.

@@ -1,8 +1,9 @@
 import Foundation
 import Testing
 
-/// A server and three clients with logs that are killed at random moments: `JETSTREAM_KILLS` times, a few
-/// and with an excerpt of the data unless given. `JETSTREAM_KILL_SEED` repeats the choices.
+/// A server that opens its room on demand, and three clients with logs, of which one begins without a server: killed
+/// at random moments, `JETSTREAM_KILLS` times, a few and with an excerpt of the data unless given. `JETSTREAM_KILL_SEED`
+/// repeats the choices.
 @Suite(
   "Processes with logs that are killed while they edit", .live, .serialized,
   .timeLimit(.minutes(15)),
@@ -69,20 +70,30 @@ private final class Group {
   private let folder: URL
   private let url: String
   private let snapshotEvery = 100
+  private let serving: [String]
   private var incarnations = 0
   private var random: SeededChoices
 
   init(folder: URL, data: String, seed: UInt64) async throws {
     self.folder = folder
     random = SeededChoices(state: seed)
-    server = try CatalogueProcess([
+    serving = [
       "serve", "--file", data, "--log", folder.appendingPathComponent("server").path,
-      "--snapshot-every", "\(snapshotEvery)", "--wait",
-    ])
+      "--snapshot-every", "\(snapshotEvery)", "--on-demand", "--wait",
+    ]
+    server = try CatalogueProcess(serving)
     url = try await server.expect("listening on")
     _ = try await server.expect("ready")
-    for at in 0..<3 { clients.append(try await start(at)) }
-    for (_, process) in clients { try process.say("go") }
+    // The first client edits a room that nobody has ever fetched, without a server.
+    server.murder()
+    clients.append(try await start(0))
+    try clients[0].process.say("go")
+    try await clients[0].process.awaitAsides(20)
+    try await startServer()
+    for at in 1..<3 {
+      clients.append(try await start(at))
+      try clients[at].process.say("go")
+    }
   }
 
   /// A process that goes on from what the one before it has left in its folder.
@@ -127,14 +138,16 @@ private final class Group {
   private func killServer() async throws {
     serverKills += 1
     server.murder()
-    let port = url.split(separator: ":").last.map(String.init) ?? ""
     // The clients go on without it for a while.
     try await clients[random.next(below: clients.count)].process.awaitAsides(
       random.next(below: 40))
-    server = try CatalogueProcess([
-      "serve", "--log", folder.appendingPathComponent("server").path, "--port", port,
-      "--snapshot-every", "\(snapshotEvery)", "--wait",
-    ])
+    try await startServer()
+  }
+
+  /// A server that refuses the room for now, until it has opened it.
+  private func startServer() async throws {
+    let port = url.split(separator: ":").last.map(String.init) ?? ""
+    server = try CatalogueProcess(serving + ["--port", port])
     _ = try await server.expect("listening on")
     _ = try await server.expect("ready")
   }

@@ -198,7 +198,8 @@ struct ClientRestartTests {
     let port = try await server.listen()
     var app = try App(path, port: port)
     try await app.client.connect()
-    try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+    try app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+    try await app.client.waitForDownload(of: app.scope)
     #expect(app.canvas.uuid == shared.uuid)
     var labels: [String] = []
     for round in 0..<6 {
@@ -218,7 +219,7 @@ struct ClientRestartTests {
       let pending = app.client.pendingCount
       try await app.end()
       app = try App(path, port: port)
-      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+      try app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
       #expect(app.scope.canonicalJSON == shown)
       #expect(app.client.pendingCount == pending)
       #expect(app.scope.pendingChangeSets.count == pending)
@@ -248,7 +249,7 @@ struct ClientRestartTests {
     let port = try await server.listen()
     var app = try App(path, port: port, models: [Sketch.self])
     func start() async throws {
-      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
+      try app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
       try await app.client.connect()
     }
     func restart() async throws {
@@ -257,11 +258,8 @@ struct ClientRestartTests {
       app = try App(path, port: port, models: [Sketch.self])
       try await start()
     }
-    let first = Task { [app] in
-      try await app.client.fetch(app.scope, log: app.log, snapshotEvery: snapshotEvery)
-    }
-    try await app.client.connect()
-    try await first.value
+    try await start()
+    try await app.client.waitForDownload(of: app.scope)
     // The server does not know the class.
     let sketch = Sketch()
     sketch.label = "a first idea"
@@ -286,7 +284,7 @@ struct ClientRestartTests {
     // Another client reads the same log into the scope that has them already.
     app.client.close()
     let other = Client(url: "ws://127.0.0.1:\(port)")
-    try await other.fetch(app.scope, log: app.log)
+    try other.fetch(app.scope, log: app.log)
     let known = app.scope.conflicts.items.flatMap(\.parts)
     #expect(known.map(ConflictName.init) == items.map(ConflictName.init))
     other.close()
@@ -313,22 +311,20 @@ struct ClientRestartTests {
     server.host(scope)
     let port = try await server.listen()
     var app = try App(path, port: port)
-    let first = Task { [app] in try await app.client.fetch(app.scope, log: app.log) }
-    while app.client.scopes.isEmpty { await Task.yield() }
+    try app.client.fetch(app.scope, log: app.log)
+    #expect(throws: SyncError.alreadyFetched("Canvas")) {
+      try app.client.fetch(app.scope, log: app.log)
+    }
     app.canvas.name = "mine"
     app.canvas.likes += 1
     app.scope.flush()
     try await app.end()
-    first.cancel()
     app.client.close()
-    await #expect(throws: SyncError.self) { try await first.value }
     app = try App(path, port: port)
-    let second = Task { [app] in try await app.client.fetch(app.scope, log: app.log) }
-    while app.client.scopes.isEmpty { await Task.yield() }
+    try app.client.fetch(app.scope, log: app.log)
     #expect(app.canvas.name == "mine")
     #expect(app.client.pendingCount == 1)
     try await app.client.connect()
-    try await second.value
     await app.settle()
     #expect(shared.name == "mine" && shared.likes == 6)
     try await app.end()

@@ -259,14 +259,16 @@ struct TransportTests {
     do {
       let (client, log) = (Client(transport: server.transport()), try ClientLog(directory.path))
       try await client.connect()
-      try await client.fetch(Scope(name: "Canvas", root: Canvas()), log: log)
+      let scope = Scope(name: "Canvas", root: Canvas())
+      try client.fetch(scope, log: log)
+      try await client.waitForDownload(of: scope)
       client.close()
       try await log.records.close()
     }
     let canvas = Canvas()
     let scope = Scope(name: "Canvas", root: canvas)
     let client = Client(transport: server.transport(refusing: 1))
-    try await client.fetch(scope, log: ClientLog(directory.path))
+    try client.fetch(scope, log: ClientLog(directory.path))
     await #expect(throws: SyncError.self) { try await client.connect() }
     canvas.name = "named meanwhile"
     scope.flush()

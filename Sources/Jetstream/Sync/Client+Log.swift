@@ -6,14 +6,18 @@ extension Client {
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
-  /// try await client.fetch(canvas, log: try ClientLog(path))  // Shows what it showed last time.
-  /// Task { try await client.connect() }                       // Sends what was changed meanwhile.
+  /// try client.fetch(canvas, log: ClientLog(path))  // Shows what it showed last time.
+  /// Task { try await client.connect() }             // Sends what was changed meanwhile.
+  /// try await client.waitForDownload(of: canvas)    // Who needs to know that it is up to date.
   /// ```
   ///
-  /// If the log has a state, the scope becomes that, with all pending change sets, and this returns at once,
-  /// connected or not; when there is a connection the client catches up. Otherwise the scope's content is
-  /// replaced by the server's, and this returns when that has come; what is changed until then, also before
-  /// ``connect(params:)``, is pending. The log is read here, in the time that takes.
+  /// The scope can be used at once, whatever the server says, and this waits for nothing but the disk: the log is read
+  /// here, in the time that takes. If it has a state, the scope becomes that, with all pending change sets; when there
+  /// is a connection the client catches up. Otherwise the scope's content is replaced by the server's when that comes;
+  /// what is changed until then, also before ``connect(params:)``, is pending and counts on top of it.
+  ///
+  /// A server that refuses the scope is asked again, and ``SyncState/Stall/refused(_:)`` tells why, unless it says that
+  /// there is no such scope, or none any more: ``Denial``.
   ///
   /// A change set is sent when its record is durable. When the disk fails, ``onDiagnostic`` tells and another
   /// attempt is made every second; until one succeeds new change sets are not sent, and nothing is lost.
@@ -25,23 +29,21 @@ extension Client {
   ///   - snapshotEvery: after how many records a snapshot is made, in a turn of its own; 0 for never. It carries
   ///     pending change sets along: while there are more of them, after as many. The state is copied on the
   ///     client's actor, in O(models); all else happens elsewhere.
-  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError`` as
-  ///   ``fetch(_:params:)`` does, except that the client need not be connected.
+  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(_:)``.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: ClientLog,
-    snapshotEvery: Int = 10_000, isolation: isolated (any Actor)? = #isolation
-  ) async throws {
+    snapshotEvery: Int = 10_000
+  ) throws {
     let history = try log.history()
     let kept = Kept()
     let keeper = keeper(of: kept, named: scope.name, in: log, snapshotEvery: snapshotEvery)
-    let outcome = SyncOutcome()
     kept.replica = try engine.fetch(
       scope, params: params, mode: mode, history: history, now: ticker.now,
       store: { keeper.keep($0) }
-    ) { outcome.put($0) }
+    ) { _ in }
+    if kept.replica == nil { throw SyncError.alreadyFetched(scope.name) }
     keeper.begin()
     scheduleTimer()
-    try await end(of: outcome, fetching: scope)
   }
 
   /// The replica that a log is of, as long as its scope is synced.

@@ -156,7 +156,7 @@ public final class Client {
   /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, ``SyncError/sessionClosed(_:)`` if the client is
   /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
   /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
-  /// Scopes that have a state in their log stay as they are then, and the next call goes on with them.
+  /// Scopes that have a log stay as they are then, and the next call goes on with them.
   public func connect(
     params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
@@ -192,7 +192,7 @@ public final class Client {
   }
 
   /// Waits for the state of a scope; the scope is left if the task is cancelled first.
-  func end(
+  private func end(
     of outcome: SyncOutcome, fetching scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     let result = await outcome.value

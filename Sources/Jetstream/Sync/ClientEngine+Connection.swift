@@ -92,15 +92,15 @@ extension ClientEngine {
     retry(reason: reason)
   }
 
-  /// Stops connecting, since no attempt can succeed: fails what the app waits for. Keeps the scopes that have a state
-  /// in their log, and goes on with them when the app connects again.
+  /// Stops connecting, since no attempt can succeed: fails what the app waits for. Keeps the scopes that have a log, and
+  /// goes on with them when the app connects again.
   func giveUp(_ error: SyncError) {
     let reason = "\(error)"
     if token != nil { loseSession() }
     drop()
     problem = reason
     let failed = takeRounds()
-    let ended = replicas.filter { $0.store == nil || !$0.hasBase }
+    let ended = replicas.filter { $0.store == nil }
     replicas.removeAll { replica in ended.contains { $0 === replica } }
     enter(.idle)
     for replica in ended {

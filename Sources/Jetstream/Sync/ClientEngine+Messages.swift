@@ -155,6 +155,7 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
+          report(.skipped("scope \(replica.scope.name) is not synced any more: \(error)"))
           leave(replica, "\(error)")
           replicas.removeAll { $0 === replica }
           complete(replica, .failure(.invalidReply("\(error)")))

@@ -1,9 +1,9 @@
 /// Scopes that a server refuses.
 ///
 /// A refusal with a retry time is "not now": the client waits and asks again, and keeps the scope with everything that
-/// is pending. So is any refusal of a scope of which this replica has had a state, unless the server says with its type
-/// that the scope is not there or gone: a server that has just been started may not know the scope yet, and ending the
-/// subscription would lose what is changed from then on. Any other refusal ends the subscription, and
+/// is pending. So is any refusal of a scope that has a log, or of which this replica has had a state, unless the server
+/// says with its type that the scope is not there or gone: a server that has just been started may not know the scope
+/// yet, and ending the subscription would lose what is changed from then on. Any other refusal ends it, and
 /// ``Client/fetch(_:params:mode:isolation:)`` throws it.
 extension ClientEngine {
   /// A server's "not now".
@@ -18,8 +18,10 @@ extension ClientEngine {
   /// The server has refused a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
-    let isFinal = error.denial?.isFinal ?? !replica.hasBase
-    guard !isFinal, replica.hasBase || error.denial == .notNow else { return lose(replica, error) }
+    let isFinal = error.denial?.isFinal ?? !replica.mayReturn
+    guard !isFinal, replica.mayReturn || error.denial == .notNow else {
+      return lose(replica, error)
+    }
     let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
     // Clients that were all refused at one time do not all come back at one time.
     let asked = (error.retryAfter ?? .zero) * (1 + 0.1 * random())

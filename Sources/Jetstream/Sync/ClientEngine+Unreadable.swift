@@ -39,7 +39,7 @@ extension ClientEngine {
   /// Ends the fetch of a scope whose grant or first state cannot be read. Asks again later for a scope that has a
   /// state, as for one that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
-    guard replica.hasBase else {
+    guard replica.mayReturn else {
       leave(replica, "\(error)")
       replicas.removeAll { $0 === replica }
       return complete(replica, .failure(.invalidReply("\(error)")))

@@ -5,7 +5,7 @@ import Foundation
 ///
 /// ```swift
 /// let log = try ClientLog("/home/ada/.local/share/app/canvas")
-/// try await client.fetch(scope, log: log)
+/// try client.fetch(scope, log: log)
 /// ```
 ///
 /// Each change set is one record, which is written to the file before the tick that delivers it has ended, and

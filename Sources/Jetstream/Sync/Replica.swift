@@ -127,6 +127,9 @@ package final class Replica {
   var isRejecting = false
   /// Whether a state was ever taken in.
   var hasBase = false
+  /// Whether the app goes on with the scope when the server refuses it for now: it has shown the server's state, or
+  /// what is changed is in a log.
+  var mayReturn: Bool { hasBase || store != nil }
   /// How many records were made, and how many of them are kept.
   var madeRecords = 0
   var storedRecords = 0

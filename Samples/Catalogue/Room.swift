@@ -1,0 +1,66 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+/// A catalogue that a server opens when it is asked for.
+@MainActor
+final class Room {
+  private enum State {
+    case closed
+    case opening(Task<Participant, Never>)
+    case open(Participant)
+  }
+
+  private let options: ServeOptions
+  private var state = State.closed
+
+  init(_ options: ServeOptions) { self.options = options }
+
+  /// The scope, or when to ask again.
+  func scope(in server: Server?) -> Result<Scope, WireError> {
+    if case .open(let participant) = state { return .success(participant.scope) }
+    if case .closed = state, let server {
+      state = .opening(Task { await open(in: server) })
+    }
+    return .failure(.notNow("The catalogue is being opened", retryAfter: .milliseconds(20)))
+  }
+
+  /// Who edits here, once the room is open; nil if nobody has asked for it.
+  func participant() async -> Participant? {
+    switch state {
+    case .closed: nil
+    case .opening(let task): await task.value
+    case .open(let participant): participant
+    }
+  }
+
+  private func open(in server: Server) async -> Participant {
+    do {
+      let log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
+      let catalogue = try options.catalogue(for: log)
+      let scope = Scope(name: "Catalogue", root: catalogue)
+      let participant = Participant(
+        scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
+      if let log {
+        try await server.host(scope, log: log, snapshotEvery: options.snapshotEvery)
+      } else {
+        server.host(scope)
+      }
+      state = .open(participant)
+      return participant
+    } catch {
+      Console.fail("\(error)", status: 1)
+    }
+  }
+}
+
+extension ServeOptions {
+  /// The catalogue to begin with: that of the file, unless the log has one.
+  @MainActor
+  func catalogue(for log: ScopeLog?) throws -> Catalogue {
+    if let log, log.records.lastSequence > 0 || log.records.opening.snapshot != nil {
+      return Catalogue()
+    }
+    return try Catalogue(contentsOfFile: path(environment: ProcessInfo.processInfo.environment))
+  }
+}
