@@ -73,6 +73,10 @@ enum LogCommand {
     }
     let records = result.records.map { "records \($0.lowerBound) to \($0.upperBound)" }
     Console.line("\(records ?? "no records"), in \(counted(result.segments, "segment"))")
+    for range in result.readable where range != result.records {
+      Console.line(
+        "records \(range.lowerBound) to \(range.upperBound) can be read behind the damage")
+    }
     if !result.snapshots.isEmpty {
       Console.line("snapshots at \(result.snapshots.map(String.init).joined(separator: ", "))")
     }
@@ -115,6 +119,8 @@ enum LogCommand {
     return [
       "whole": .bool(result.isWhole && unreadable.isEmpty),
       "first": number(result.records?.lowerBound), "last": number(result.records?.upperBound),
+      "readable": .array(
+        result.readable.map { .array([number($0.lowerBound), number($0.upperBound)]) }),
       "segments": number(result.segments), "snapshots": .array(result.snapshots.map(number)),
       "tornBytes": number(result.tornBytes), "abandonedBytes": number(result.abandonedBytes),
       "damage": .array(

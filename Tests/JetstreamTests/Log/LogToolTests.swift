@@ -90,6 +90,22 @@ struct LogToolTests {
     #expect(dump.errors.contains("record 30"))
   }
 
+  @Test("Behind a segment that is cut, it tells what is whole")
+  func cutSegment() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let segments = try LogFiles(POSIXLogDirectory(directory.path)).segments
+    let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(1))
+    let bytes = try Data(contentsOf: file)
+    try bytes.prefix(bytes.count / 2).write(to: file)
+    let verified = try run("log", "verify", directory.path)
+    #expect(verified.status == 1 && verified.lines.last == "damaged")
+    #expect(verified.lines.count { $0.hasPrefix("damaged: ") } == 1)
+    #expect(
+      verified.lines.contains("records \(segments[1]) to 30 can be read behind the damage"),
+      "\(verified.lines)")
+  }
+
   @Test(
     "Output that cannot be written is a failure, with a sentence",
     arguments: [">/dev/full", ">&-", ">/dev/full 2>&-"])
