@@ -10,7 +10,7 @@ enum LogCommand {
 
     Reads a fragment log, also while a program writes it. It changes nothing.
 
-    verify  reads everything, snapshots as well, and tells what is damaged and where
+    verify  reads everything, snapshots as well, and tells what is damaged or missing and where
       --json            the result as one line of JSON
 
     tail    prints the last records, one a line: number, tab, kind, tab, JSON

@@ -14,6 +14,8 @@ extension LogReader {
 /// Goes through all files of a log. Unlike opening, it does not end at the first damage.
 private struct LogCheck {
   let directory: any LogDirectory
+  /// Read before the files are, so that all that it knows of has to be in them.
+  let mark: LogMark?
   let files: LogFiles
   /// The headers of the segments; nil where one is damaged.
   var headers: [SegmentHeader?] = []
@@ -21,6 +23,7 @@ private struct LogCheck {
 
   init(_ directory: any LogDirectory) throws(LogError) {
     self.directory = directory
+    mark = LogMark(directory)
     files = try LogFiles(directory)
     result.segments = files.segments.count
   }
@@ -104,6 +107,10 @@ private struct LogCheck {
       damage = LogDamage(
         "the records between it and the next segment are missing", file: scan.name,
         offset: scan.offset, sequence: scan.next)
+    }
+    if isLast, damage == nil {
+      damage = mark?.missingEnd(
+        behind: scan.next - 1, inSegment: header.first, at: scan.offset, first: header.first)
     }
     guard var damage else { return }
     if let last = result.readable.last, last.upperBound == scan.next - 1 { damage.readable = last }

@@ -11,6 +11,9 @@ public struct LogOpening: Sendable, Hashable {
   public internal(set) var tailCount = 0
   /// Newer snapshots that are damaged. Nothing is missing, since the records are all there.
   public internal(set) var damagedSnapshots: [LogDamage] = []
+  /// What is missing although it was known to be durable. Empty unless ``LogConfiguration/acceptsLoss`` is set,
+  /// since opening fails otherwise.
+  public internal(set) var losses: [LogDamage] = []
   /// Whether the log was made just now.
   public internal(set) var isNew = false
 }
@@ -27,15 +30,24 @@ struct OpenedLog {
     lockFile = lock
     var isOpen = false
     defer { if !isOpen { lock.close() } }
+    let mark = LogMark(directory)
     let catalog = try LogCatalog(directory)
     if let header = catalog.segments.last {
       let (snapshot, damaged) = try catalog.newestSnapshot(directory)
       report.snapshot = snapshot
       report.damagedSnapshots = damaged
       let end = try Self.findEnd(directory, catalog, base: snapshot ?? 0, damaged)
+      let loss = mark?.missingEnd(
+        behind: end.last, inSegment: header.first, at: end.offset, first: catalog.segments[0].first)
+      if let loss {
+        guard configuration.acceptsLoss else { throw .damaged(loss) }
+        report.losses.append(loss)
+      }
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
-      let start = try Self.offset(behind: end.synced, directory, header)
+      // A log that was closed in order is on stable storage as a whole.
+      let start =
+        mark?.isOpen == false ? nil : try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
         try Self.resume(directory, header, end, rewritingFrom: start, configuration)
       }
@@ -45,7 +57,17 @@ struct OpenedLog {
         try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
       }
     }
+    if !report.losses.isEmpty { try Self.forget(lock, upTo: writer.last) }
     isOpen = true
+  }
+
+  /// Replaces the mark that knows of more records. It must not come back with a power cut, when the log has gone on
+  /// and is whole: so this one is synced.
+  private static func forget(_ lock: any LogFile, upTo last: Int) throws(LogError) {
+    try reading { () throws(LogFileError) in
+      try lock.writeAll(LogMark(isOpen: true, durable: last).line, at: 0)
+      try lock.syncFully()
+    }
   }
 
   /// Where the last segment ends.
@@ -100,12 +122,10 @@ struct OpenedLog {
     return End(last: last, offset: offset, tornBytes: tornBytes, synced: synced)
   }
 
-  /// Where in the last segment the records begin that are not known to be on stable storage; nil if the
-  /// log was closed in order, so that all are.
+  /// Where in the last segment the records begin that are not known to be on stable storage.
   private static func offset(
     behind synced: Int, _ directory: any LogDirectory, _ header: SegmentHeader
-  ) throws(LogError) -> Int? {
-    if let mark = LogMark(directory), !mark.isOpen { return nil }
+  ) throws(LogError) -> Int {
     var scan = try SegmentScan(directory, first: header.first)
     while scan.next <= synced, try scan.batch() != nil {}
     return scan.offset

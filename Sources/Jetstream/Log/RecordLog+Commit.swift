@@ -119,8 +119,9 @@ extension RecordLog {
 
   private func settle(_ attempt: Attempt) {
     var over: [Waiter] = []
-    let (news, durable, isTimerDue) = state.withLock { state in
+    let (news, durable, isMarkDue, isTimerDue) = state.withLock { state in
       let before = self.durable(state)
+      let wasSynced = state.synced
       state.written = attempt.written
       state.synced = attempt.synced
       state.failure = attempt.failure
@@ -139,9 +140,15 @@ extension RecordLog {
         state.isTimerSet = true
         isTimerDue = true
       }
-      return (durable > before, durable, isTimerDue)
+      let news = durable > before
+      return (news, durable, news || synced > wasSynced, isTimerDue)
     }
-    if news { mark(isOpen: true, durable) }
+    if isMarkDue {
+      changeMark { mark in
+        mark.durable = durable
+        mark.synced = attempt.synced
+      }
+    }
     if isTimerDue, case .interval(let interval) = configuration.durability {
       queue.run(after: interval) { [weak self] in self?.intervalEnded() }
     }

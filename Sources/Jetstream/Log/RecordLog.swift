@@ -27,6 +27,8 @@ public final class RecordLog: Sendable {
   let snapshotQueue: any LogQueue
   let log: UUID
   private let lockFile: any LogFile
+  /// What the lock file says. Held while it is written, so that an older mark never replaces a newer one.
+  private let mark: Mutex<LogMark>
 
   // Two locks. `writer` is held for as long as the system takes to accept lines, but not while they are
   // synced. `state` is held for as long as a line takes to encode, also while `writer` is held; never the
@@ -111,7 +113,8 @@ public final class RecordLog: Sendable {
     let last = opened.writer.last
     writer = Mutex(opened.writer)
     state = Mutex(State(next: last + 1, written: last, synced: last))
-    mark(isOpen: true, last)
+    mark = Mutex(LogMark(isOpen: true, durable: last))
+    changeMark { _ in }
   }
 
   /// The number of the last record that was appended; 0 if there is none.
@@ -127,9 +130,12 @@ public final class RecordLog: Sendable {
     configuration.durability == .none ? state.written : state.synced
   }
 
-  /// Tells readers of other processes; only followers heed it.
-  func mark(isOpen: Bool, _ durable: Int) {
-    try? lockFile.writeAll(LogMark(isOpen: isOpen, durable: durable).line, at: 0)
+  /// Writes another mark to the lock file. A failure is no harm: the mark of before says less.
+  func changeMark(_ change: (inout LogMark) -> Void) {
+    mark.withLock { mark in
+      change(&mark)
+      try? lockFile.writeAll(mark.line, at: 0)
+    }
   }
 
   // MARK: Appending
@@ -221,7 +227,8 @@ public final class RecordLog: Sendable {
 
   private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
     state.withLock { $0.isClosed = true }
-    mark(isOpen: false, lastSequence)
+    let last = lastSequence
+    changeMark { $0 = LogMark(isOpen: false, durable: last) }
     lockFile.close()
     wakeFollowers()
     done(.success(()))

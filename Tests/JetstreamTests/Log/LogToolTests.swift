@@ -76,7 +76,7 @@ struct LogToolTests {
     let last = try #require(try LogFiles(POSIXLogDirectory(directory.path)).segments.last)
     let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
     let bytes = try Data(contentsOf: file)
-    try bytes.dropLast(5).write(to: file)
+    try (bytes + Data(#"{"seq":31,"kind":"set","rest":0,"syn"#.utf8)).write(to: file)
     let torn = try run("log", "verify", directory.path)
     #expect(torn.status == 0 && torn.lines.contains { $0.hasPrefix("torn tail: ") })
     var changed = bytes
@@ -88,6 +88,27 @@ struct LogToolTests {
     let dump = try run("log", "dump", directory.path)
     #expect(dump.status == 1 && dump.lines.count == 29)
     #expect(dump.errors.contains("record 30"))
+  }
+
+  @Test("What was durable and is missing is damage, and says what and where")
+  func missingEnd() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let last = try #require(try LogFiles(POSIXLogDirectory(directory.path)).segments.last)
+    let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
+    let bytes = try Data(contentsOf: file)
+    let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n"))) + 1
+    for length in [end, end + 20] {
+      try bytes.prefix(length).write(to: file)
+      let verified = try run("log", "verify", directory.path)
+      #expect(verified.status == 1 && verified.lines.last == "damaged")
+      let place = "\(LogNames.segment(last)), byte \(end), record 30: "
+      let problem = "30 records were known to be durable, but only 29 are there"
+      #expect(verified.lines.contains { $0.contains(place + problem) }, "\(verified.lines)")
+      let dump = try run("log", "dump", directory.path)
+      #expect(dump.status == 1 && dump.lines.count == 29)
+      #expect(dump.errors.contains(problem))
+    }
   }
 
   @Test("Behind a segment that is cut, it tells what is whole")
