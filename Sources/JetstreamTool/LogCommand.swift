@@ -40,10 +40,8 @@ enum LogCommand {
     }
     do {
       let reader = try LogReader(options.directory)
-      guard try reader.firstSequence() != nil else {
-        Console.error("jetstream log: there is no log in \(options.directory).")
-        return .failed
-      }
+      // The check tells itself what is missing, in full.
+      if options.action != .verify, try reader.firstSequence() == nil { return noLog(options) }
       switch options.action {
       case .verify: return try verify(reader, options)
       case .tail: try await tail(reader, options)
@@ -59,12 +57,18 @@ enum LogCommand {
     }
   }
 
+  private static func noLog(_ options: LogOptions) -> Status {
+    Console.error("jetstream log: there is no log in \(options.directory).")
+    return .failed
+  }
+
   // MARK: Actions
 
   private static func verify(
     _ reader: LogReader, _ options: LogOptions
   ) throws(LogError) -> Status {
     let result = try reader.verify()
+    if result.segments == 0, result.isWhole { return noLog(options) }
     let unreadable = try unreadableRecords(reader)
     let isWhole = result.isWhole && unreadable.isEmpty
     if options.isJSON {
@@ -97,8 +101,8 @@ enum LogCommand {
   /// Records that are as they were written, but hold no change set, although they should.
   private static func unreadableRecords(_ reader: LogReader) throws(LogError) -> [String] {
     var result: [String] = []
-    var cursor = try reader.read()
     do throws(LogError) {
+      var cursor = try reader.read()
       while result.count < 100, let record = try cursor.next() {
         guard record.kind == .set else { continue }
         do throws(LogError) {

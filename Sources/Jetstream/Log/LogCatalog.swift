@@ -14,20 +14,13 @@ struct LogCatalog {
   ///
   /// - Throws: ``LogError/damaged(_:)`` where one does not, and for a file that has the name of none but
   ///   the content of one.
-  init(_ directory: any LogDirectory) throws(LogError) {
-    let names = try LogFiles(directory)
-    snapshots = names.snapshots
-    for first in names.segments { segments.append(try SegmentScan(directory, first: first).header) }
+  init(_ directory: any LogDirectory, _ files: LogFiles) throws(LogError) {
+    snapshots = files.snapshots
+    for first in files.segments { segments.append(try SegmentScan(directory, first: first).header) }
     for (before, segment) in zip(segments, segments.dropFirst()) {
       if let gap = segment.gap(behind: before) { throw .damaged(gap) }
     }
-    if segments.isEmpty, let last = snapshots.last {
-      throw .damaged(
-        LogDamage(
-          "the segment behind it is missing", file: LogNames.snapshot(last), offset: 0,
-          sequence: last + 1))
-    }
-    if let stray = names.strays(directory).first { throw .damaged(stray) }
+    if let stray = files.strays(directory).first { throw .damaged(stray) }
   }
 
   /// How many bytes of a segment count; nil for the last one.
@@ -83,6 +76,23 @@ struct LogFiles {
     segments.sort()
     snapshots.sort()
     others.sort()
+  }
+
+  /// The damage of a log that has lost all its segments: a snapshot or the lock file shows that there was one. Nil if
+  /// there is a segment, and if there is no log.
+  ///
+  /// - Parameter mark: what the lock file said before the names were listed.
+  func missingSegments(_ mark: LogMark?) -> LogDamage? {
+    guard segments.isEmpty else { return nil }
+    if let last = snapshots.last {
+      return LogDamage(
+        "the segment behind it is missing", file: LogNames.snapshot(last), offset: 0,
+        sequence: last + 1)
+    }
+    guard let mark else { return nil }
+    let known = mark.synced == 0 ? "a log was begun" : mark.knownRecords
+    return LogDamage(
+      "\(known), but no segment is there", file: LogNames.segment(1), offset: 0, sequence: 1)
   }
 
   /// The files that have the content of one of a log, and no name of one.

@@ -34,11 +34,13 @@ public struct LogCursor: Sendable {
     }
     // The record may have been written after the end was looked at, but not after the mark was: now it is there.
     if let record = try advance(upTo: limit) { return record }
-    guard
-      let damage = mark.missingEnd(
-        behind: (scan?.next ?? sequence) - 1, inSegment: scan?.header.first ?? sequence,
-        at: scan?.offset ?? 0, first: sequence)
-    else { return nil }
+    guard let scan else {
+      guard let damage = try LogFiles(directory).missingSegments(mark) else { return nil }
+      throw .damaged(damage)
+    }
+    let damage = mark.missingEnd(
+      behind: scan.next - 1, inSegment: scan.header.first, at: scan.offset, first: sequence)
+    guard let damage else { return nil }
     throw .damaged(try readable(damage))
   }
 

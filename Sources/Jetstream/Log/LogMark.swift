@@ -63,6 +63,11 @@ struct LogMark: Hashable {
 }
 
 extension LogMark {
+  /// How many records were synced, as half a sentence.
+  var knownRecords: String {
+    "\(synced == 1 ? "1 record was" : "\(synced) records were") known to be durable"
+  }
+
   /// The damage where a log ends with record `last` although later ones were synced; nil if none is missing.
   ///
   /// - Parameters:
@@ -73,10 +78,9 @@ extension LogMark {
     behind last: Int, inSegment segment: Int, at offset: Int, first: Int
   ) -> LogDamage? {
     guard synced > last else { return nil }
-    let known = synced == 1 ? "1 record was" : "\(synced) records were"
     let left = last == 0 ? "none is" : last == 1 ? "only 1 is" : "only \(last) are"
     return LogDamage(
-      "\(known) known to be durable, but \(left) there", file: LogNames.segment(segment),
+      "\(knownRecords), but \(left) there", file: LogNames.segment(segment),
       offset: offset, sequence: last + 1, readable: first <= last ? first...last : nil)
   }
 }

@@ -54,12 +54,7 @@ private struct LogCheck {
   }
 
   private mutating func checkSnapshots() throws(LogError) {
-    if files.segments.isEmpty, let last = files.snapshots.last {
-      result.damage.append(
-        LogDamage(
-          "the segment behind it is missing", file: LogNames.snapshot(last), offset: 0,
-          sequence: last + 1))
-    }
+    if let damage = files.missingSegments(mark) { result.damage.append(damage) }
     let log = headers.lazy.compactMap { $0?.log }.first
     for sequence in files.snapshots {
       do throws(LogError) {

@@ -19,8 +19,14 @@ public struct LogReader: Sendable {
   }
 
   /// The number of the first record that is kept; nil if there is no log yet.
+  ///
+  /// - Throws: ``LogError/damaged(_:)`` if there was a log, as a snapshot or the file `lock` shows, and none of its
+  ///   segments is there; ``LogError/file(_:)``.
   public func firstSequence() throws(LogError) -> Int? {
-    try LogFiles(directory).segments.first
+    let mark = LogMark(directory)
+    let files = try LogFiles(directory)
+    if let damage = files.missingSegments(mark) { throw .damaged(damage) }
+    return files.segments.first
   }
 
   /// The records from one on; from the first one kept unless a number is given.

@@ -31,7 +31,13 @@ struct OpenedLog {
     var isOpen = false
     defer { if !isOpen { lock.close() } }
     let mark = LogMark(directory)
-    let catalog = try LogCatalog(directory)
+    let files = try LogFiles(directory)
+    if let loss = files.missingSegments(mark) {
+      // A snapshot is no log that could go on.
+      guard configuration.acceptsLoss, files.snapshots.isEmpty else { throw .damaged(loss) }
+      report.losses.append(loss)
+    }
+    let catalog = try LogCatalog(directory, files)
     if let header = catalog.segments.last {
       let (snapshot, damaged) = try catalog.newestSnapshot(directory)
       report.snapshot = snapshot

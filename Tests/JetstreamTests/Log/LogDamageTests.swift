@@ -203,7 +203,7 @@ struct LogDamageTests {
       bytes.indices.map { (name, $0) }
     }
     let firsts = files.keys.compactMap { LogNames.first(ofSegment: $0) }.sorted()
-    let catalog = try LogCatalog(whole)
+    let catalog = try LogCatalog(whole, LogFiles(whole))
     let headers = files.mapValues { $0.firstIndex(of: UInt8(ascii: "\n")) ?? 0 }
     var random = SeededGenerator(seed: 5)
     var torn = 0

@@ -157,4 +157,32 @@ struct LogLossTests {
     #expect(try cursor.next()?.sequence == 7)
     #expect(try cursor.next() == nil)
   }
+
+  @Test("Without its only segment a log is damaged, not new")
+  func onlySegment() throws {
+    let (files, _) = try closedLog()
+    let disk = SimulatedDisk()
+    disk.files = files
+    disk.files[name] = nil
+    let damage = LogDamage(
+      "10 records were known to be durable, but no segment is there", file: name, offset: 0,
+      sequence: 1)
+    let left = disk.files
+    #expect(try LogReader(disk).verify().damage == [damage])
+    #expect(throws: LogError.damaged(damage)) { try LogReader(disk).firstSequence() }
+    #expect(throws: LogError.damaged(damage)) { try LogReader(disk).all() }
+    #expect(throws: LogError.damaged(damage)) { try SimulatedLog(disk) }
+    #expect(disk.files == left)
+    // Accepted, it begins anew.
+    let log = try SimulatedLog(disk, .init(acceptsLoss: true))
+    #expect(log.log.opening.isNew && log.log.opening.losses == [damage])
+    try log.write(1...3)
+    disk.crash()
+    #expect(numbers(try LogReader(disk).all()) == Array(1...3))
+    #expect(try SimulatedLog(disk).log.opening.losses.isEmpty)
+    // A process that was killed while it made the log has left a lock, and nothing else.
+    disk.files = ["lock": []]
+    #expect(try LogReader(disk).firstSequence() == nil)
+    #expect(try SimulatedLog(disk).log.opening.isNew)
+  }
 }

@@ -111,6 +111,31 @@ struct LogToolTests {
     }
   }
 
+  @Test("Without its only segment a log is damaged, and a folder without a log has none")
+  func noSegment() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try RecordLog(directory.path)
+    for number in 1...5 { try log.append(.note, payload(number)) }
+    try await log.close()
+    try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.segment(1))
+    let problem = "5 records were known to be durable, but no segment is there"
+    for command in ["verify", "dump", "tail"] {
+      let result = try run("log", command, directory.path)
+      #expect(result.status == 1, "\(command)")
+      let said = result.errors + result.lines.joined(separator: "\n")
+      #expect(said.contains(problem), "\(command): \(said)")
+    }
+    // A snapshot shows as well that there was a log.
+    let other = try TemporaryDirectory()
+    try await makeLog(other.path)
+    for first in try LogFiles(POSIXLogDirectory(other.path)).segments {
+      try FileManager.default.removeItem(atPath: other.path + "/" + LogNames.segment(first))
+    }
+    try FileManager.default.removeItem(atPath: other.path + "/lock")
+    let result = try run("log", "verify", other.path)
+    #expect(result.status == 1 && result.lines.contains { $0.contains("segment behind it") })
+  }
+
   @Test("Behind a segment that is cut, it tells what is whole")
   func cutSegment() async throws {
     let directory = try TemporaryDirectory()
