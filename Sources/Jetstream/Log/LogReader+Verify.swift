@@ -36,7 +36,11 @@ private struct LogCheck {
       result.records = first
     }
     result.damage += files.strays(directory)
-    checkCoverage()
+    if let missing = try LogMark.missingSnapshot(directory) {
+      result.damage.append(LogDamage(missingSnapshot: missing, readable: result.records))
+    } else {
+      checkCoverage()
+    }
   }
 
   private mutating func readHeaders() throws(LogError) {

@@ -23,6 +23,8 @@ struct OpenedLog {
   let lockFile: any LogFile
   private(set) var writer: LogWriter
   private(set) var report = LogOpening()
+  /// The oldest snapshot that the log has, or should have.
+  private(set) var oldestSnapshot: Int?
 
   init(_ directory: any LogDirectory, _ configuration: LogConfiguration) throws(LogError) {
     let lock = try reading { () throws(LogFileError) in try directory.lock(LogNames.lock) }
@@ -38,17 +40,28 @@ struct OpenedLog {
       report.losses.append(loss)
     }
     let catalog = try LogCatalog(directory, files)
+    oldestSnapshot = mark?.snapshot
     if let header = catalog.segments.last {
       let (snapshot, damaged) = try catalog.newestSnapshot(directory)
       report.snapshot = snapshot
       report.damagedSnapshots = damaged
       let end = try Self.findEnd(directory, catalog, base: snapshot ?? 0, damaged)
-      let loss = mark?.missingEnd(
-        behind: end.last, inSegment: header.first, at: end.offset, first: catalog.segments[0].first)
-      if let loss {
-        guard configuration.acceptsLoss else { throw .damaged(loss) }
-        report.losses.append(loss)
+      let first = catalog.segments[0].first
+      // Without a mark that can be read, the oldest file tells. It does as well when a crash came before the first
+      // snapshot was noted, but not when a log goes on without one that is damaged.
+      if mark == nil || snapshot != nil { oldestSnapshot = oldestSnapshot ?? files.snapshots.first }
+      // The state from which all departs is in no record. A later snapshot stands for it, and the records stand for
+      // a later snapshot.
+      if snapshot == nil, oldestSnapshot == 0, first == 1 {
+        report.losses.append(
+          damaged.last { $0.file == LogNames.snapshot(0) }
+            ?? LogDamage(missingSnapshot: 0, readable: end.last > 0 ? 1...end.last : nil))
+        oldestSnapshot = files.snapshots.first { $0 > 0 }
       }
+      let loss = mark?.missingEnd(
+        behind: end.last, inSegment: header.first, at: end.offset, first: first)
+      if let loss { report.losses.append(loss) }
+      if let loss = report.losses.first, !configuration.acceptsLoss { throw .damaged(loss) }
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
       // A log that was closed in order is on stable storage as a whole.
@@ -63,16 +76,19 @@ struct OpenedLog {
         try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
       }
     }
-    if !report.losses.isEmpty { try Self.forget(lock, upTo: writer.last) }
+    if !report.losses.isEmpty { try forgetLosses() }
     isOpen = true
   }
 
-  /// Replaces the mark that knows of more records. It must not come back with a power cut, when the log has gone on
-  /// and is whole: so this one is synced.
-  private static func forget(_ lock: any LogFile, upTo last: Int) throws(LogError) {
+  /// What the lock file says of a log that was opened.
+  var mark: LogMark { LogMark(isOpen: true, durable: writer.last, snapshot: oldestSnapshot) }
+
+  /// Replaces the mark that knows of more than is there. It must not come back with a power cut, when the log has gone
+  /// on and is whole: so this one is synced.
+  private func forgetLosses() throws(LogError) {
     try reading { () throws(LogFileError) in
-      try lock.writeAll(LogMark(isOpen: true, durable: last).line, at: 0)
-      try lock.syncFully()
+      try lockFile.writeAll(mark.line, at: 0)
+      try lockFile.syncFully()
     }
   }
 

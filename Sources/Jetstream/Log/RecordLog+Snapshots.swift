@@ -97,6 +97,7 @@ extension RecordLog {
       }
       try again { () throws(LogFileError) in try directory.sync() }
     }
+    if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
   }
 
   /// The records that a snapshot has to carry along: those that the one before it carries, and those
@@ -130,6 +131,7 @@ extension RecordLog {
       files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
       + segments.map { LogNames.segment($0.0) }
     if names.isEmpty { return }
+    try noteOldestSnapshot(base)
     try reading { () throws(LogFileError) in
       // An earlier removal may not have got that far.
       try again { () throws(LogFileError) in try directory.sync() }

@@ -113,7 +113,7 @@ public final class RecordLog: Sendable {
     let last = opened.writer.last
     writer = Mutex(opened.writer)
     state = Mutex(State(next: last + 1, written: last, synced: last))
-    mark = Mutex(LogMark(isOpen: true, durable: last))
+    mark = Mutex(opened.mark)
     changeMark { _ in }
   }
 
@@ -137,6 +137,22 @@ public final class RecordLog: Sendable {
       try? lockFile.writeAll(mark.line, at: 0)
     }
   }
+
+  /// Notes on stable storage which snapshot is the oldest one.
+  ///
+  /// - Throws: ``LogError/file(_:)``. The one that was noted before has to stay then.
+  func noteOldestSnapshot(_ sequence: Int) throws(LogError) {
+    try reading { () throws(LogFileError) in
+      try mark.withLock { mark throws(LogFileError) in
+        mark.snapshot = sequence
+        try lockFile.writeAll(mark.line, at: 0)
+      }
+      try lockFile.syncFully()
+    }
+  }
+
+  /// The oldest snapshot; nil if there is none.
+  var oldestSnapshot: Int? { mark.withLock { $0.snapshot } }
 
   // MARK: Appending
 
@@ -228,7 +244,7 @@ public final class RecordLog: Sendable {
   private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
     state.withLock { $0.isClosed = true }
     let last = lastSequence
-    changeMark { $0 = LogMark(isOpen: false, durable: last) }
+    changeMark { $0 = LogMark(isOpen: false, durable: last, snapshot: $0.snapshot) }
     lockFile.close()
     wakeFollowers()
     done(.success(()))

@@ -185,4 +185,64 @@ struct LogLossTests {
     #expect(try LogReader(disk).firstSequence() == nil)
     #expect(try SimulatedLog(disk).log.opening.isNew)
   }
+
+  @Test("Without its first snapshot a log is damaged")
+  func firstSnapshot() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.snapshot()
+    try log.write(1...10)
+    try log.close()
+    let whole = disk.files
+    #expect(try LogReader(disk).verify().isWhole)
+    disk.files[LogNames.snapshot(0)] = nil
+    let damage = LogDamage(
+      "it is missing, and the records behind it depend on it", file: LogNames.snapshot(0),
+      offset: 0, sequence: 0, readable: 1...10)
+    #expect(try LogReader(disk).verify().damage == [damage])
+    #expect(throws: LogError.damaged(damage)) { try SimulatedLog(disk) }
+    // One that is there, but is not what was written, is no better.
+    disk.files = whole
+    disk.flip(LogNames.snapshot(0), at: 40, mask: 1)
+    #expect(throws: LogError.self) { try SimulatedLog(disk) }
+    // Accepted, it is no longer asked for.
+    let again = try SimulatedLog(disk, .init(acceptsLoss: true))
+    #expect(again.log.opening.losses.map(\.file) == [LogNames.snapshot(0)])
+    try again.close()
+    #expect(try SimulatedLog(disk).log.opening.losses.isEmpty)
+    disk.files[LogNames.snapshot(0)] = nil
+    #expect(try LogReader(disk).verify().isWhole)
+    // A later snapshot stands for it, but not for the states before that.
+    disk.files = whole
+    let third = try SimulatedLog(disk)
+    try third.snapshot()
+    try third.close()
+    disk.files[LogNames.snapshot(0)] = nil
+    #expect(try SimulatedLog(disk).log.opening.snapshot == 10)
+    #expect(try LogReader(disk).verify().damage == [damage])
+  }
+
+  @Test("The snapshot that the records depend on may become another one, whenever that ends")
+  func compactedSnapshot() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk, .init(history: .nothing, segmentBytes: 300))
+    try log.snapshot()
+    for number in 1...10 { try log.write(number...number) }
+    try log.snapshot()
+    for number in 11...15 { try log.write(number...number) }
+    try log.close()
+    #expect(try LogReader(disk).verify().isWhole)
+    let whole = disk.files
+    disk.files[LogNames.snapshot(10)] = nil
+    #expect(try LogReader(disk).verify().damage.contains { $0.file == LogNames.snapshot(10) })
+    disk.files = whole
+    // Another one on top of it.
+    let again = try SimulatedLog(disk, .init(history: .all))
+    try again.snapshot()
+    try again.close()
+    #expect(try LogReader(disk).verify().isWhole)
+    disk.files[LogNames.snapshot(15)] = nil
+    #expect(try LogReader(disk).verify().isWhole)
+    #expect(try SimulatedLog(disk).log.opening.snapshot == 10)
+  }
 }

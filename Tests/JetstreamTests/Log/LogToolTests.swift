@@ -152,6 +152,20 @@ struct LogToolTests {
       "\(verified.lines)")
   }
 
+  @Test("Without its first snapshot a log is damaged")
+  func firstSnapshot() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try RecordLog(directory.path)
+    try await log.snapshot(at: 0, standingFor: [.set]) { [(.fragment, Array("{}".utf8))] }
+    for number in 1...5 { try log.append(.note, payload(number)) }
+    try await log.close()
+    #expect(try run("log", "verify", directory.path).status == 0)
+    try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.snapshot(0))
+    let verified = try run("log", "verify", directory.path)
+    #expect(verified.status == 1 && verified.lines.last == "damaged")
+    #expect(verified.lines.contains { $0.contains("snapshot-000000000000.jsonl") })
+  }
+
   @Test(
     "Output that cannot be written is a failure, with a sentence",
     arguments: [">/dev/full", ">&-", ">/dev/full 2>&-"])
