@@ -72,6 +72,7 @@ extension RecordLog {
   private func writeSnapshot(
     _ sequence: Int, _ kinds: Set<LogKind>, _ state: [(kind: LogKind, payload: [UInt8])]
   ) throws(LogError) {
+    try checkPlace()
     let kept = try recordsToKeep(upTo: sequence, except: kinds)
     let records = state.map { LogRecord(sequence: sequence, kind: $0.kind, payload: $0.payload) }
     var rest = records.count + kept.count
@@ -116,6 +117,7 @@ extension RecordLog {
   }
 
   private func removeHistory(_ history: LogHistory) throws(LogError) {
+    try checkPlace()
     let wanted: Int
     switch history {
     case .all: return

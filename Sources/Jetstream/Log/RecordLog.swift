@@ -214,8 +214,8 @@ public final class RecordLog: Sendable {
 
   /// Brings everything to stable storage and lets go of the directory. Nothing can be appended any more.
   ///
-  /// - Throws: ``LogError/file(_:)`` if that fails; then the log stays open, and closing it can be tried
-  ///   again. Dropping the last reference closes it as well, without an error.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)`` if that fails; then the log stays open, and closing it
+  ///   can be tried again. Dropping the last reference closes it as well, without an error.
   public func close() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       close { continuation.resume(returning: $0) }
@@ -235,6 +235,13 @@ public final class RecordLog: Sendable {
       }
       // Behind the segments and snapshots that were asked for: nothing is touched once the lock is gone.
       self.queue.run {
+        // The last sync may have been long ago.
+        do throws(LogError) {
+          try self.checkPlace()
+        } catch {
+          self.state.withLock { $0.isClosing = false }
+          return done(.failure(error))
+        }
         self.state.withLock { $0.hasStopped = true }
         self.snapshotQueue.run { self.end(then: done) }
       }
