@@ -217,7 +217,9 @@ private final class POSIXLogFile: LogFile {
       defer { lock = nil }
       return lock
     }
-    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well.
+    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well. It ends by name,
+    // because a process that is just being started has a copy of the descriptor, which would keep it.
+    if identity != nil { flock(descriptor, LOCK_UN) }
     #if canImport(Darwin)
     _ = Darwin.close(descriptor)
     #elseif canImport(Musl)
