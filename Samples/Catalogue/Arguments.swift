@@ -34,8 +34,8 @@ enum Command: Equatable {
                      "sealed NUMBER" when the change set of all edits up to this one is pending
       --wait         begin to edit when told to, instead of once there is somebody to edit with
 
-      --log FOLDER   the fragment log that record makes and replay reads; what serve and join keep, and
-                     go on from when they are started again
+      --log FOLDER   the fragment log that record makes and replay reads, which needs no permission to
+                     write; what serve and join keep, and go on from when they are started again
       --snapshot-every COUNT
                      after how many records of the log serve and join make a snapshot; 10,000 unless
                      given, never if it is 0

@@ -12,7 +12,7 @@ enum CatalogueCommand {
       case .serve(let options): await serve(options)
       case .join(let options): await join(options)
       case .record(let options): await record(options)
-      case .replay(let options): await replay(options)
+      case .replay(let options): replay(options)
       }
     } catch {
       Console.fail("\(error.message)\nTry 'catalogue --help'.", status: 2)

@@ -35,13 +35,17 @@ extension CatalogueCommand {
     }
   }
 
-  /// Restores the catalogue from a log, and tells what came of it.
-  static func replay(_ options: ReplayOptions) async {
+  /// Restores the catalogue from a log, which is only read, and tells what came of it.
+  static func replay(_ options: ReplayOptions) {
     do {
-      let log = try FragmentLog(options.log)
-      let last = options.sequence ?? log.lastSequence
+      let log = try LogReader(options.log)
+      guard try log.firstSequence() != nil else {
+        Console.fail("there is no log in \(options.log)", status: 1)
+      }
       let scope = Scope(name: "Catalogue", root: Catalogue(), ticker: Ticker.manual())
-      report(try log.restore(into: scope, at: last))
+      let restoration = try log.restore(into: scope, at: options.sequence)
+      report(restoration)
+      let last = restoration.sequence
       if let step = options.step { try check(log, every: step, upTo: last) }
       if options.undoes {
         for (sequence, set) in last > 0 ? try log.changeSets(in: 1...last).reversed() : [] {
@@ -52,8 +56,6 @@ extension CatalogueCommand {
           }
         }
       }
-      // Whoever waits for the line may open the log next.
-      try await log.close()
       Console.give(summary(of: scope))
     } catch {
       Console.fail("\(error)", status: 1)
@@ -61,7 +63,7 @@ extension CatalogueCommand {
   }
 
   /// Opens sequence numbers one by one, each beside a replay of all sets so far.
-  private static func check(_ log: FragmentLog, every step: Int, upTo last: Int) throws {
+  private static func check(_ log: LogReader, every step: Int, upTo last: Int) throws {
     let prefix = Scope(name: "Prefix", root: Catalogue(), ticker: Ticker.manual())
     report(try log.restore(into: prefix, at: 0))
     let opened = Scope(name: "Opened", root: Catalogue(), ticker: Ticker.manual())

@@ -11,6 +11,11 @@ extension SimulatedDisk.State {
     return inode
   }
 
+  /// Throws if the directory is not found.
+  func find(_ file: String, _ operation: LogFileError.Operation) throws(LogFileError) {
+    if isAway { throw LogFileError(operation, file, code: ENOENT) }
+  }
+
   /// Throws if the next fault is for this operation.
   mutating func fail(
     _ file: String, _ operation: LogFileError.Operation

@@ -51,6 +51,7 @@ package final class SimulatedDisk: LogDirectory {
     var locked: Set<String> = []
     var faults: [Fault] = []
     var isFull = false
+    var isAway = false
     /// Raised by a crash: files of before are dead.
     var epoch = 0
     var syncCount = 0
@@ -69,6 +70,13 @@ package final class SimulatedDisk: LogDirectory {
   package var isFull: Bool {
     get { state.withLock { $0.isFull } }
     set { state.withLock { $0.isFull = newValue } }
+  }
+
+  /// While the directory is away, it is not found under its name. Files of it that are open can be written and
+  /// synced.
+  package var isAway: Bool {
+    get { state.withLock { $0.isAway } }
+    set { state.withLock { $0.isAway = newValue } }
   }
 
   package var syncCount: Int { state.withLock { $0.syncCount } }
@@ -106,6 +114,7 @@ package final class SimulatedDisk: LogDirectory {
       state.locked = []
       state.faults = []
       state.isFull = false
+      state.isAway = false
     }
   }
 
@@ -117,10 +126,16 @@ package final class SimulatedDisk: LogDirectory {
 
   // MARK: LogDirectory
 
-  package func list() throws(LogFileError) -> [String] { state.withLock { $0.names.keys.sorted() } }
+  package func list() throws(LogFileError) -> [String] {
+    try state.withLock { state throws(LogFileError) in
+      try state.find(name, .list)
+      return state.names.keys.sorted()
+    }
+  }
 
   package func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
     try state.withLock { state throws(LogFileError) in
+      try state.find(file, .open)
       if access != .reading { try state.fail(file, .open) }
       if let inode = state.names[file] {
         if access == .creating { state.inodes[inode]?.bytes = [] }
@@ -133,6 +148,7 @@ package final class SimulatedDisk: LogDirectory {
 
   package func rename(_ file: String, to other: String) throws(LogFileError) {
     try state.withLock { state throws(LogFileError) in
+      try state.find(file, .rename)
       try state.fail(file, .rename)
       guard let inode = state.names.removeValue(forKey: file) else {
         throw LogFileError(.rename, file, code: ENOENT)
@@ -144,6 +160,7 @@ package final class SimulatedDisk: LogDirectory {
 
   package func remove(_ file: String) throws(LogFileError) {
     try state.withLock { state throws(LogFileError) in
+      try state.find(file, .remove)
       guard state.names.removeValue(forKey: file) != nil else {
         throw LogFileError(.remove, file, code: ENOENT)
       }
@@ -153,6 +170,7 @@ package final class SimulatedDisk: LogDirectory {
 
   package func sync() throws(LogFileError) {
     try state.withLock { state throws(LogFileError) in
+      try state.find(name, .sync)
       try state.fail(name, .list)
       state.durableNames = state.names
       state.changes = []
@@ -160,10 +178,17 @@ package final class SimulatedDisk: LogDirectory {
   }
 
   package func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
-    state.withLock { state in
+    try state.withLock { state throws(LogFileError) in
+      try state.find(file, .lock)
       guard state.locked.insert(file).inserted else { return nil }
       return SimulatedFile(
         self, file, state.names[file] ?? state.make(file), state.epoch, holdsLock: true)
+    }
+  }
+
+  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
+    state.withLock { state in
+      !state.isAway && (file as? SimulatedFile).map { state.names[name] == $0.inode } ?? false
     }
   }
 

@@ -10,7 +10,7 @@ enum LogCommand {
 
     Reads a fragment log, also while a program writes it. It changes nothing.
 
-    verify  reads everything, snapshots as well, and tells what is damaged and where
+    verify  reads everything, snapshots as well, and tells what is damaged or missing and where
       --json            the result as one line of JSON
 
     tail    prints the last records, one a line: number, tab, kind, tab, JSON
@@ -40,10 +40,8 @@ enum LogCommand {
     }
     do {
       let reader = try LogReader(options.directory)
-      guard try reader.firstSequence() != nil else {
-        Console.error("jetstream log: there is no log in \(options.directory).")
-        return .failed
-      }
+      // The check tells itself what is missing, in full.
+      if options.action != .verify, try reader.firstSequence() == nil { return noLog(options) }
       switch options.action {
       case .verify: return try verify(reader, options)
       case .tail: try await tail(reader, options)
@@ -59,12 +57,18 @@ enum LogCommand {
     }
   }
 
+  private static func noLog(_ options: LogOptions) -> Status {
+    Console.error("jetstream log: there is no log in \(options.directory).")
+    return .failed
+  }
+
   // MARK: Actions
 
   private static func verify(
     _ reader: LogReader, _ options: LogOptions
   ) throws(LogError) -> Status {
     let result = try reader.verify()
+    if result.segments == 0, result.isWhole { return noLog(options) }
     let unreadable = try unreadableRecords(reader)
     let isWhole = result.isWhole && unreadable.isEmpty
     if options.isJSON {
@@ -73,6 +77,10 @@ enum LogCommand {
     }
     let records = result.records.map { "records \($0.lowerBound) to \($0.upperBound)" }
     Console.line("\(records ?? "no records"), in \(counted(result.segments, "segment"))")
+    for range in result.readable where range != result.records {
+      Console.line(
+        "records \(range.lowerBound) to \(range.upperBound) can be read behind the damage")
+    }
     if !result.snapshots.isEmpty {
       Console.line("snapshots at \(result.snapshots.map(String.init).joined(separator: ", "))")
     }
@@ -93,8 +101,8 @@ enum LogCommand {
   /// Records that are as they were written, but hold no change set, although they should.
   private static func unreadableRecords(_ reader: LogReader) throws(LogError) -> [String] {
     var result: [String] = []
-    var cursor = try reader.read()
     do throws(LogError) {
+      var cursor = try reader.read()
       while result.count < 100, let record = try cursor.next() {
         guard record.kind == .set else { continue }
         do throws(LogError) {
@@ -115,6 +123,8 @@ enum LogCommand {
     return [
       "whole": .bool(result.isWhole && unreadable.isEmpty),
       "first": number(result.records?.lowerBound), "last": number(result.records?.upperBound),
+      "readable": .array(
+        result.readable.map { .array([number($0.lowerBound), number($0.upperBound)]) }),
       "segments": number(result.segments), "snapshots": .array(result.snapshots.map(number)),
       "tornBytes": number(result.tornBytes), "abandonedBytes": number(result.abandonedBytes),
       "damage": .array(

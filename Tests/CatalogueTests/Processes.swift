@@ -45,6 +45,26 @@ struct ProcessError: Error, CustomStringConvertible {
   let description: String
 }
 
+/// Runs the catalogue to its end.
+func runCatalogue(_ arguments: [String]) throws -> (lines: [String], errors: String, status: Int32)
+{
+  guard let executable = Place.executable else {
+    throw ProcessError(description: "The executable 'catalogue' is not beside the tests.")
+  }
+  let process = Process()
+  let (output, errors) = (Pipe(), Pipe())
+  process.executableURL = executable
+  process.arguments = arguments
+  process.standardOutput = output
+  process.standardError = errors
+  try process.run()
+  // Both are short enough for a pipe.
+  let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+  let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+  process.waitUntilExit()
+  return (lines.split(separator: "\n").map(String.init), said, process.terminationStatus)
+}
+
 /// A process of the catalogue: lines go in, lines come out.
 final class CatalogueProcess {
   private let process = Process()

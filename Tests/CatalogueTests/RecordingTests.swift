@@ -33,4 +33,57 @@ struct RecordingTests {
     defer { traveller.kill() }
     #expect(try await traveller.expect("canonical") == imported)
   }
+
+  @Test("A log that cannot be locked is replayed, and nothing in its folder changes")
+  func withoutLock() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let recorded = try runCatalogue([
+      "record", "--log", folder.path, "--file", try #require(Place.data), "--edits", "20",
+    ])
+    #expect(recorded.status == 0)
+    // Not even root opens a folder for writing.
+    let lock = folder.appendingPathComponent("lock")
+    try FileManager.default.removeItem(at: lock)
+    try FileManager.default.createDirectory(at: lock, withIntermediateDirectories: false)
+    let before = try contents(of: folder)
+    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    #expect(replayed.status == 0 && replayed.lines == recorded.lines.suffix(1))
+    #expect(replayed.errors.isEmpty, "\(replayed.errors)")
+    #expect(try contents(of: folder) == before)
+  }
+
+  private func contents(of folder: URL) throws -> [String: Data?] {
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    return Dictionary(
+      uniqueKeysWithValues: names.map {
+        ($0, try? Data(contentsOf: folder.appendingPathComponent($0)))
+      })
+  }
+}
+
+@Suite("Replaying what is not there", .timeLimit(.minutes(1)))
+struct MissingLogTests {
+  @Test("A folder that is not there is not made, and the error names it")
+  func missingFolder() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    #expect(replayed.status == 1 && replayed.lines.isEmpty)
+    #expect(replayed.errors.contains(folder.path), "\(replayed.errors)")
+    #expect(!FileManager.default.fileExists(atPath: folder.path))
+  }
+
+  @Test("A folder without a log stays empty, and the error names it")
+  func emptyFolder() throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
+    defer { try? FileManager.default.removeItem(at: folder) }
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+    let replayed = try runCatalogue(["replay", "--log", folder.path])
+    #expect(replayed.status == 1 && replayed.errors.contains("there is no log in \(folder.path)"))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+  }
 }

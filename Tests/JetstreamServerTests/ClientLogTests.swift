@@ -16,6 +16,22 @@ struct ClientLogTests {
     SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "a"])
   }
 
+  @Test("A log whose end is missing is opened by those who accept that, and by nobody else")
+  func missingEnd() async throws {
+    let log = try ClientLog(path)
+    try await log.append(.named(client: UUID(), root: root)).durable()
+    try await log.append(.named(client: UUID(), root: root)).durable()
+    try await log.records.close()
+    let file = URL(fileURLWithPath: path + "/" + LogNames.segment(1))
+    try Data(contentsOf: file).dropLast(5).write(to: file)
+    #expect(throws: LogError.self) { try ClientLog(path) }
+    let again = try ClientLog(
+      path, configuration: LogConfiguration(history: .nothing, acceptsLoss: true))
+    #expect(again.records.opening.losses.map(\.sequence) == [2])
+    #expect(try again.history() != nil)
+    try await again.records.close()
+  }
+
   @Test("What is appended is read again, with and without a snapshot")
   func roundTrip() async throws {
     let log = try ClientLog(path)

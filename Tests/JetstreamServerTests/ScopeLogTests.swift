@@ -86,6 +86,32 @@ struct ScopeLogTests {
     try await log.records.close()
   }
 
+  @Test("A history whose end is missing is hosted by those who accept that, and by nobody else")
+  func missingEnd() async throws {
+    let log = try ScopeLog(path)
+    try await log.snapshot(history())
+    for sequence in 8...10 {
+      try await log.append(ScopeRecord(sequence: sequence, fragments: history().state)).durable()
+    }
+    try await log.records.close()
+    // The last record is cut off.
+    let file = URL(fileURLWithPath: path + "/log-000000000001.jsonl")
+    let bytes = try Data(contentsOf: file)
+    let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n"))) + 1
+    try bytes.prefix(end).write(to: file)
+    let error = #expect(throws: LogError.self) { try ScopeLog(path) }
+    #expect(
+      "\(error as Any)".contains("3 records were known to be durable, but only 2 are there"))
+    let again = try ScopeLog(path, configuration: LogConfiguration(acceptsLoss: true))
+    #expect(again.records.opening.losses.map(\.sequence) == [3])
+    try await again.beginEpoch()
+    let left = try #require(try again.history())
+    #expect(left.records.map(\.sequence) == [8, 9] && left.epoch != "first")
+    try await again.records.close()
+    // It is whole again.
+    try await ScopeLog(path).records.close()
+  }
+
   @Test("A record that is not what it should be is named")
   func badRecord() async throws {
     let log = try ScopeLog(path)

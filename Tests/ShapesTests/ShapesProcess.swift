@@ -19,13 +19,20 @@ final class ShapesProcess: Sendable {
     }
   }
 
-  init(_ arguments: String...) throws {
+  convenience init(_ arguments: String...) throws { try self.init(arguments) }
+
+  /// - Parameter hint: when this comes, a second signal to end follows at once, however busy the tests are.
+  init(_ arguments: [String], terminatingAgainAt hint: String? = nil) throws {
     let process = Process()
     process.executableURL = try Self.executable
     process.arguments = arguments
     // Somewhere else, because the program must not depend on where it is started.
     process.currentDirectoryURL = FileManager.default.temporaryDirectory
-    output = Self.lines { process.standardOutput = $0 }
+    output = Self.lines {
+      process.standardOutput = $0
+    } onLine: { line in
+      if let hint, line.contains(hint) { process.terminate() }
+    }
     errors = Self.lines { process.standardError = $0 }
     exit = AsyncStream { continuation in
       process.terminationHandler = {
@@ -69,7 +76,9 @@ final class ShapesProcess: Sendable {
     return nil
   }
 
-  private static func lines(attach: (Pipe) -> Void) -> AsyncStream<String> {
+  private static func lines(
+    attach: (Pipe) -> Void, onLine: @escaping @Sendable (String) -> Void = { _ in }
+  ) -> AsyncStream<String> {
     let pipe = Pipe()
     attach(pipe)
     return AsyncStream { continuation in
@@ -81,7 +90,9 @@ final class ShapesProcess: Sendable {
           if more.isEmpty { break }
           rest += more
           while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-            continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
+            let line = String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
+            onLine(line)
+            continuation.yield(line)
             rest = Data(rest[rest.index(after: end)...])
           }
         }

@@ -178,13 +178,11 @@ struct ShapesTests {
 
   @Test("A second signal ends it although a client does not answer the close")
   func secondSignal() async throws {
-    let server = try ShapesProcess("--port", "0", "--memory")
+    let server = try ShapesProcess(["--port", "0", "--memory"], terminatingAgainAt: "Stopping")
     let url = try await "ws://127.0.0.1:\(server.port())"
     let silent = try ShapesProcess("--join", url)
     await silent.expect("joined")
     silent.signal(SIGSTOP)
-    server.terminate()
-    await server.expect("Stopping")
     server.terminate()
     #expect(await server.exitCode() == 128 + SIGTERM)
     silent.signal(SIGKILL)

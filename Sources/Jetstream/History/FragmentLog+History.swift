@@ -24,19 +24,7 @@ extension FragmentLog {
     guard sequence >= 0, sequence <= lastSequence else {
       throw .unreadable(sequence, "the log has records 1 to \(lastSequence)")
     }
-    let reader = LogReader(records.directory)
-    guard let snapshot = try reader.snapshot(upTo: sequence) else {
-      throw .unreadable(sequence, "no snapshot below it is kept")
-    }
-    var result = LogRestoration()
-    try apply(snapshot, to: scope, &result)
-    result.sequence = snapshot.sequence
-    if snapshot.sequence == sequence { return result }
-    var cursor = try reader.read(from: snapshot.sequence + 1)
-    while result.sequence < sequence, let record = try cursor.next() {
-      result.sequence = record.sequence
-      try apply(record, to: scope, &result)
-    }
+    let result = try LogReader(records.directory).replay(into: scope, upTo: sequence)
     guard result.sequence == sequence else {
       throw .unreadable(sequence, "it is not written yet; sync the log first")
     }
@@ -69,14 +57,7 @@ extension FragmentLog {
   public func changeSets(
     in range: ClosedRange<Int>
   ) throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
-    var result: [(sequence: Int, set: ChangeSet)] = []
-    let reader = LogReader(records.directory)
-    let first = max(range.lowerBound, try reader.firstSequence() ?? 1)
-    var cursor = try reader.read(from: first)
-    while let record = try cursor.next(), record.sequence <= range.upperBound {
-      if record.kind == .set { result.append((record.sequence, try ChangeSet(record))) }
-    }
-    return result
+    try LogReader(records.directory).changeSets(in: range)
   }
 
   /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.

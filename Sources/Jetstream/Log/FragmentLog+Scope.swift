@@ -42,48 +42,8 @@ extension FragmentLog {
 
   /// The same without waiting. Nil, and nothing done, if the log has no state and no change set yet.
   package func restoreWhatIsThere(into scope: Scope) throws(LogError) -> LogRestoration? {
-    var result = LogRestoration()
-    let reader = LogReader(records.directory)
-    let snapshot = try reader.snapshot()
-    if snapshot == nil, lastSequence == 0 { return nil }
-    if let snapshot { try apply(snapshot, to: scope, &result) }
-    result.sequence = snapshot?.sequence ?? 0
-    var cursor = try reader.read(from: result.sequence + 1)
-    while let record = try cursor.next() {
-      result.sequence = record.sequence
-      try apply(record, to: scope, &result)
-    }
-    return snapshot == nil && result.setCount == 0 ? nil : result
-  }
-
-  func apply(
-    _ record: LogRecord, to scope: Scope, _ result: inout LogRestoration
-  ) throws(LogError) {
-    guard record.kind == .set else {
-      result.others.append(record)
-      return
-    }
-    let report = scope.apply(try ChangeSet(record).fragments)
-    result.setCount += 1
-    result.misfits += report.errors.map { (record.sequence, $0.error) }
-  }
-
-  func apply(
-    _ snapshot: LogSnapshot, to scope: Scope, _ result: inout LogRestoration
-  ) throws(LogError) {
-    var fragments: [SyncFragment] = []
-    for record in snapshot.state where record.kind == .fragment {
-      fragments.append(try SyncFragment(record))
-    }
-    result.snapshot = snapshot.sequence
-    result.others = snapshot.kept + snapshot.state.filter { $0.kind != .fragment }
-    guard let root = fragments.first else { return }
-    do throws(ScopeError) {
-      let report = try scope.applyFullState(fragments, rootUUID: root.uuid)
-      result.misfits = report.errors.map { (snapshot.sequence, $0.error) }
-    } catch {
-      throw .unreadable(snapshot.sequence, "\(error)")
-    }
+    let result = try LogReader(records.directory).replay(into: scope, upTo: nil)
+    return result.snapshot == nil && result.setCount == 0 ? nil : result
   }
 
   /// Appends every change set of the scope from here on, and makes a snapshot now and then.

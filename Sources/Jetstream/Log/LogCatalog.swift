@@ -14,30 +14,13 @@ struct LogCatalog {
   ///
   /// - Throws: ``LogError/damaged(_:)`` where one does not, and for a file that has the name of none but
   ///   the content of one.
-  init(_ directory: any LogDirectory) throws(LogError) {
-    let names = try LogFiles(directory)
-    snapshots = names.snapshots
-    for first in names.segments { segments.append(try SegmentScan(directory, first: first).header) }
+  init(_ directory: any LogDirectory, _ files: LogFiles) throws(LogError) {
+    snapshots = files.snapshots
+    for first in files.segments { segments.append(try SegmentScan(directory, first: first).header) }
     for (before, segment) in zip(segments, segments.dropFirst()) {
-      guard segment.log == before.log, segment.after?.first == before.first else {
-        throw .damaged(
-          LogDamage(
-            "the segment before it is missing", file: LogNames.segment(segment.first), offset: 0,
-            sequence: segment.after?.first ?? before.first))
-      }
+      if let gap = segment.gap(behind: before) { throw .damaged(gap) }
     }
-    if segments.isEmpty, let last = snapshots.last {
-      throw .damaged(
-        LogDamage(
-          "the segment behind it is missing", file: LogNames.snapshot(last), offset: 0,
-          sequence: last + 1))
-    }
-    for name in names.others where try Self.isOurs(name, directory) {
-      throw .damaged(
-        LogDamage(
-          "it is a file of a log, but has no name of one", file: name, offset: 0,
-          sequence: segments.last?.first ?? 1))
-    }
+    if let stray = files.strays(directory).first { throw .damaged(stray) }
   }
 
   /// How many bytes of a segment count; nil for the last one.
@@ -62,21 +45,15 @@ struct LogCatalog {
     }
     return (nil, damaged)
   }
+}
 
-  /// Whether an unknown file begins like those of a log.
-  private static func isOurs(
-    _ name: String, _ directory: any LogDirectory
-  ) throws(LogError) -> Bool {
-    let beginning = Array(#"{"seq":"#.utf8)
-    var bytes: [UInt8] = []
-    do throws(LogFileError) {
-      let file = try directory.open(name, for: .reading)
-      _ = try file.read(at: 0, beginning.count, appendingTo: &bytes)
-    } catch {
-      // A directory, or a file that is not for us.
-      return false
-    }
-    return bytes == beginning
+extension SegmentHeader {
+  /// The damage between two segments of which this one should follow the other; nil if it does.
+  func gap(behind before: SegmentHeader) -> LogDamage? {
+    if log == before.log, after?.first == before.first { return nil }
+    return LogDamage(
+      "the segment before it is missing", file: LogNames.segment(first), offset: 0,
+      sequence: after?.first ?? before.first)
   }
 }
 
@@ -99,5 +76,48 @@ struct LogFiles {
     segments.sort()
     snapshots.sort()
     others.sort()
+  }
+
+  /// The damage of a log that has lost all its segments: a snapshot or the lock file shows that there was one. Nil if
+  /// there is a segment, and if there is no log.
+  ///
+  /// - Parameter mark: what the lock file said before the names were listed.
+  func missingSegments(_ mark: LogMark?) -> LogDamage? {
+    guard segments.isEmpty else { return nil }
+    if let last = snapshots.last {
+      return LogDamage(
+        "the segment behind it is missing", file: LogNames.snapshot(last), offset: 0,
+        sequence: last + 1)
+    }
+    guard let mark else { return nil }
+    let known = mark.synced == 0 ? "a log was begun" : mark.knownRecords
+    return LogDamage(
+      "\(known), but no segment is there", file: LogNames.segment(1), offset: 0, sequence: 1)
+  }
+
+  /// The files that have the content of one of a log, and no name of one.
+  func strays(_ directory: any LogDirectory) -> [LogDamage] {
+    var strays: [LogDamage] = []
+    for name in others where Self.isOurs(name, directory) {
+      strays.append(
+        LogDamage(
+          "it is a file of a log, but has no name of one", file: name, offset: 0,
+          sequence: segments.last ?? 1))
+    }
+    return strays
+  }
+
+  /// Returns true if a file of another name begins like those of a log.
+  private static func isOurs(_ name: String, _ directory: any LogDirectory) -> Bool {
+    let beginning = Array(#"{"seq":"#.utf8)
+    var bytes: [UInt8] = []
+    do throws(LogFileError) {
+      let file = try directory.open(name, for: .reading)
+      _ = try file.read(at: 0, beginning.count, appendingTo: &bytes)
+    } catch {
+      // A directory, or a file that is not for us.
+      return false
+    }
+    return bytes == beginning
   }
 }

@@ -31,15 +31,25 @@ public struct LogConfiguration: Sendable, Hashable {
   public var segmentBytes: Int
   /// How many bytes may wait to be written, while the disk is slow or full. 256 MiB, unless set.
   public var backlogBytes: Int
+  /// A Boolean value that indicates whether a log is opened although records are missing at its end that were known
+  /// to be durable. False unless set: opening throws ``LogError/damaged(_:)`` then.
+  ///
+  /// Set it to go on with what is left, such as after a disk has lost the end of a file. Opening says in
+  /// ``LogOpening/losses`` what is missing, once; the next record gets the number of the first one that is gone. A
+  /// server that goes on so has to begin another history, by `ScopeLog.beginEpoch()`, before it hosts the scope:
+  /// its clients may have seen what is gone.
+  public var acceptsLoss: Bool
 
   /// Makes a configuration.
   public init(
     durability: LogDurability = .everyChangeSet, history: LogHistory = .all,
-    segmentBytes: Int = 16 << 20, backlogBytes: Int = 256 << 20
+    segmentBytes: Int = 16 << 20, backlogBytes: Int = 256 << 20,
+    acceptsLoss: Bool = false
   ) {
     self.durability = durability
     self.history = history
     self.segmentBytes = segmentBytes
     self.backlogBytes = backlogBytes
+    self.acceptsLoss = acceptsLoss
   }
 }

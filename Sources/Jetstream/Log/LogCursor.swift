@@ -21,12 +21,31 @@ public struct LogCursor: Sendable {
 
   /// The next record, or nil if there is none yet.
   ///
-  /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it;
+  /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it, and at the end of a log
+  ///   that was known to be longer;
   ///   ``LogError/notKept(_:kept:)`` if the log no longer has the record or begins later.
   public mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
 
   /// The next record, unless its number is above `limit`.
   mutating func next(upTo limit: Int) throws(LogError) -> LogRecord? {
+    if let record = try advance(upTo: limit) { return record }
+    guard sequence <= limit, let mark = LogMark(directory), mark.synced >= sequence else {
+      return nil
+    }
+    // The record may have been written after the end was looked at, but not after the mark was: now it is there.
+    if let record = try advance(upTo: limit) { return record }
+    guard let scan else {
+      guard let damage = try LogFiles(directory).missingSegments(mark) else { return nil }
+      throw .damaged(damage)
+    }
+    let damage = mark.missingEnd(
+      behind: scan.next - 1, inSegment: scan.header.first, at: scan.offset, first: sequence)
+    guard let damage else { return nil }
+    throw .damaged(try readable(damage))
+  }
+
+  /// The next record that is whole, unless its number is above `limit`.
+  private mutating func advance(upTo limit: Int) throws(LogError) -> LogRecord? {
     while sequence <= limit {
       if let record = ready.popLast() {
         sequence = record.sequence + 1

@@ -4,6 +4,10 @@ public enum LogError: Error, Sendable, Hashable {
   case damaged(LogDamage)
   /// Somebody else, in this process or another one, has opened the log in this directory for writing.
   case inUse(String)
+  /// The log is not in this directory any more: the directory, or the segment that is written to, was renamed, removed
+  /// or replaced while the log was open. Nothing that is not durable yet becomes so, until both are back in
+  /// their place; the next attempt looks.
+  case moved(String)
   /// The file system refused something. While writing, everything that is not durable stays in memory,
   /// in order, and the next attempt begins with it: nothing needs to be, or may be, appended again.
   case file(LogFileError)
@@ -62,6 +66,9 @@ extension LogError: CustomStringConvertible {
     switch self {
     case .damaged(let damage): "The log is damaged: \(damage)."
     case .inUse(let directory): "The log in \(directory) is open for writing already."
+    case .moved(let directory):
+      "The log in \(directory) is not there any more: the directory or its last segment was renamed, removed or "
+        + "replaced while the log was open."
     case .file(let error): "The file system failed: \(error)."
     case .notKept(let sequence, let kept?):
       "Record \(sequence) is not in the log, which has \(kept.lowerBound) to \(kept.upperBound)."

@@ -30,9 +30,21 @@ public protocol LogDirectory: Sendable {
   /// Returns when the names of all files are on stable storage.
   func sync() throws(LogFileError)
 
-  /// Makes the file if there is none, and locks it against everybody, this process included. Nil if
-  /// somebody else has it. Closing the file, or the end of the process, ends the lock.
+  /// Makes the file if there is none, leaves its content as it is, and locks it against everybody, this process
+  /// included. Nil if somebody else has it. Closing the file, or the end of the process, ends the lock.
   func lock(_ file: String) throws(LogFileError) -> (any LogFile)?
+
+  /// Returns true while the name `name` leads to `file`, which was opened in this directory. False after the file or
+  /// the directory was renamed, removed or replaced: the next process would not find what is written to the file.
+  ///
+  /// A log asks after each sync, before it says that anything is durable. Always true unless implemented, which is
+  /// right for a store that nothing else can change.
+  func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool
+}
+
+extension LogDirectory {
+  /// Returns true: nothing else changes the store.
+  public func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool { true }
 }
 
 /// What a file is opened for.

@@ -1,24 +1,3 @@
-/// What checking a log has found.
-public struct LogVerification: Sendable, Hashable {
-  /// The numbers of the records that are kept and whole, from the first to the first damage.
-  public var records: ClosedRange<Int>?
-  /// How many segments there are.
-  public var segments = 0
-  /// What the snapshots that are whole stand for.
-  public var snapshots: [Int] = []
-  /// All that is damaged. Behind damage in one segment, checking goes on with the next.
-  public var damage: [LogDamage] = []
-  /// How many bytes at the end belong to records that are incomplete. Opening the log for writing cuts
-  /// them off.
-  public var tornBytes = 0
-  /// How many bytes of segments do not count, since a sync failed after they were written and what they
-  /// held was written again to another segment.
-  public var abandonedBytes = 0
-
-  /// Whether nothing is damaged. A torn tail is none.
-  public var isWhole: Bool { damage.isEmpty }
-}
-
 extension LogReader {
   /// Reads everything that is kept, snapshots as well, and tells what is wrong.
   ///
@@ -26,71 +5,130 @@ extension LogReader {
   ///
   /// - Throws: ``LogError/file(_:)`` or ``LogError/newerVersion(_:_:)`` if that is not possible.
   public func verify() throws(LogError) -> LogVerification {
-    var result = LogVerification()
-    let names = try LogFiles(directory)
-    result.segments = names.segments.count
-    let catalog: LogCatalog
-    do throws(LogError) {
-      catalog = try LogCatalog(directory)
-    } catch .damaged(let damage) {
-      result.damage.append(damage)
-      return result
+    var check = try LogCheck(directory)
+    try check.run()
+    return check.result
+  }
+}
+
+/// Goes through all files of a log. Unlike opening, it does not end at the first damage.
+private struct LogCheck {
+  let directory: any LogDirectory
+  /// Read before the files are, so that all that it knows of has to be in them.
+  let mark: LogMark?
+  let files: LogFiles
+  /// The headers of the segments; nil where one is damaged.
+  var headers: [SegmentHeader?] = []
+  var result = LogVerification()
+
+  init(_ directory: any LogDirectory) throws(LogError) {
+    self.directory = directory
+    mark = LogMark(directory)
+    files = try LogFiles(directory)
+    result.segments = files.segments.count
+  }
+
+  mutating func run() throws(LogError) {
+    try readHeaders()
+    try checkSnapshots()
+    for position in headers.indices { try checkSegment(position) }
+    if let first = result.readable.first, first.lowerBound == files.segments.first {
+      result.records = first
     }
-    for sequence in catalog.snapshots {
+    result.damage += files.strays(directory)
+    if let missing = try LogMark.missingSnapshot(directory) {
+      result.damage.append(LogDamage(missingSnapshot: missing, readable: result.records))
+    } else {
+      checkCoverage()
+    }
+  }
+
+  private mutating func readHeaders() throws(LogError) {
+    for first in files.segments {
       do throws(LogError) {
-        var file = try SnapshotFile(directory, sequence, of: catalog.log)
+        headers.append(try SegmentScan(directory, first: first).header)
+      } catch .damaged(let damage) {
+        headers.append(nil)
+        result.damage.append(damage)
+      }
+    }
+    for case (let before?, let segment?) in zip(headers, headers.dropFirst()) {
+      if let gap = segment.gap(behind: before) { result.damage.append(gap) }
+    }
+  }
+
+  private mutating func checkSnapshots() throws(LogError) {
+    if let damage = files.missingSegments(mark) { result.damage.append(damage) }
+    let log = headers.lazy.compactMap { $0?.log }.first
+    for sequence in files.snapshots {
+      do throws(LogError) {
+        var file = try SnapshotFile(directory, sequence, of: log)
         try file.check()
         result.snapshots.append(sequence)
       } catch .damaged(let damage) {
         result.damage.append(damage)
       }
     }
-    for position in catalog.segments.indices {
-      do throws(LogError) {
-        try verify(position, of: catalog, into: &result)
-      } catch .damaged(let damage) {
-        result.damage.append(damage)
-      }
-    }
-    checkCoverage(catalog, &result)
-    return result
   }
 
-  private func verify(
-    _ position: Int, of catalog: LogCatalog, into result: inout LogVerification
-  ) throws(LogError) {
-    let first = catalog.segments[position].first
-    let end = catalog.end(ofSegment: position)
-    var scan = try SegmentScan(directory, first: first, end: end)
-    defer {
-      // Records behind a damaged place are not in the range, since nothing leads to them in order.
-      if scan.next > first,
-        result.records == nil ? position == 0 : result.records!.upperBound == first - 1
-      {
-        result.records = (result.records?.lowerBound ?? first)...(scan.next - 1)
-      }
+  // MARK: Segments
+
+  private mutating func checkSegment(_ position: Int) throws(LogError) {
+    guard let header = headers[position] else { return }
+    let isLast = position + 1 == headers.count
+    // Where the next header is damaged, or another segment is missing between the two, it is not known how
+    // much of this one counts: it is read for as long as lines follow.
+    let next = isLast ? nil : headers[position + 1]
+    let end = next?.gap(behind: header) == nil ? next?.after?.bytes : nil
+    var scan = try SegmentScan(directory, first: header.first, end: end)
+    var damage: LogDamage?
+    do throws(LogError) {
+      while try scan.batch() != nil {}
+    } catch .damaged(let found) {
+      damage = found
     }
-    while try scan.batch() != nil {}
-    result.tornBytes += scan.tornBytes
+    let following = isLast ? scan.next : files.segments[position + 1]
+    // What stands behind the end, wherever that is, does not count.
+    if !isLast, end == nil, scan.next >= following { damage = nil }
+    addReadable(header.first, to: min(scan.next, following))
+    if isLast { result.tornBytes = scan.tornBytes }
     if let end {
       let name = scan.name
       let size = try reading { () throws(LogFileError) in
         try directory.open(name, for: .reading).size()
       }
-      result.abandonedBytes += size - end
-      let next = catalog.segments[position + 1].first
-      guard scan.next == next else {
-        throw .damaged(
-          LogDamage(
-            "the records between it and the next segment are missing", file: name, offset: end,
-            sequence: scan.next))
-      }
+      result.abandonedBytes += max(size - end, 0)
+    }
+    // Where a segment is missing, that was said already.
+    if damage == nil, scan.next < following || (end != nil && scan.next > following),
+      next?.gap(behind: header) == nil
+    {
+      damage = LogDamage(
+        "the records between it and the next segment are missing", file: scan.name,
+        offset: scan.offset, sequence: scan.next)
+    }
+    if isLast, damage == nil {
+      damage = mark?.missingEnd(
+        behind: scan.next - 1, inSegment: header.first, at: scan.offset, first: header.first)
+    }
+    guard var damage else { return }
+    if let last = result.readable.last, last.upperBound == scan.next - 1 { damage.readable = last }
+    result.damage.append(damage)
+  }
+
+  /// Adds the records from `first` on that are before `end`.
+  private mutating func addReadable(_ first: Int, to end: Int) {
+    guard first < end else { return }
+    if let last = result.readable.last, last.upperBound == first - 1 {
+      result.readable[result.readable.count - 1] = last.lowerBound...(end - 1)
+    } else {
+      result.readable.append(first...(end - 1))
     }
   }
 
-  /// Whether a state leads to the first record that is kept, and the last snapshot is not ahead.
-  private func checkCoverage(_ catalog: LogCatalog, _ result: inout LogVerification) {
-    guard let first = catalog.segments.first?.first else { return }
+  /// Checks that a state leads to the first record that is kept, and that the last snapshot is not ahead.
+  private mutating func checkCoverage() {
+    guard let first = files.segments.first else { return }
     let base = result.snapshots.last ?? 0
     if base < first - 1 {
       result.damage.append(

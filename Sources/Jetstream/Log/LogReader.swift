@@ -1,4 +1,10 @@
-/// Reads a log, also while another process writes it. It changes nothing and takes no lock.
+/// Reads a log, also while another process writes it. It makes nothing, changes nothing and takes no lock, so it needs no
+/// permission to write.
+///
+/// While another process writes, reading gives whole records in their order, among them such that are not durable yet
+/// (``follow(from:every:)`` waits for that), and what is being written may look like a torn tail. Files that the other
+/// process removes meanwhile, since ``LogConfiguration/history`` does not keep them, may end reading with
+/// ``LogError/notKept(_:kept:)`` or ``LogError/file(_:)``: begin again then.
 ///
 /// ```swift
 /// let reader = try LogReader(path)
@@ -13,14 +19,20 @@ public struct LogReader: Sendable {
 
   /// Reads the log in the directory at `path`.
   ///
-  /// - Throws: ``LogError/file(_:)`` if there is none.
+  /// - Throws: ``LogError/file(_:)``, with the path, if there is no such directory or it cannot be read.
   public init(_ path: String) throws(LogError) {
     directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(existing: path) }
   }
 
   /// The number of the first record that is kept; nil if there is no log yet.
+  ///
+  /// - Throws: ``LogError/damaged(_:)`` if there was a log, as a snapshot or the file `lock` shows, and none of its
+  ///   segments is there; ``LogError/file(_:)``.
   public func firstSequence() throws(LogError) -> Int? {
-    try LogFiles(directory).segments.first
+    let mark = LogMark(directory)
+    let files = try LogFiles(directory)
+    if let damage = files.missingSegments(mark) { throw .damaged(damage) }
+    return files.segments.first
   }
 
   /// The records from one on; from the first one kept unless a number is given.

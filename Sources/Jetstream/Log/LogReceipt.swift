@@ -15,7 +15,8 @@ public struct LogReceipt: Sendable {
 
   /// Returns when the record is durable.
   ///
-  /// - Throws: ``LogError/file(_:)`` when an attempt to write it has failed. The record is still in the
+  /// - Throws: ``LogError/file(_:)`` when an attempt to write it has failed, and ``LogError/moved(_:)`` when the log is
+  ///   not in its place any more. The record is still in the
   ///   log and will be written before anything later: calling this again is a new attempt, and so is the
   ///   next append.
   public func durable() async throws(LogError) {

@@ -6,13 +6,16 @@ import Foundation
 /// Three states. Usually lines are written behind those on stable storage, and a sync moves the border between
 /// the two; it works on bytes that no one changes any more, so lines can be written while it is under way.
 /// Then `isRolling`, from when a segment is due until it is there: lines still go to the old one. And
-/// `isUncertain` after a failure: nothing is written but all of it, to a segment of its own.
+/// `isUncertain` after a failure: nothing is written but all of it, to a segment of its own. In each of them it may be
+/// found that the segment `isAway`: then nothing is written at all until it is back.
 struct LogWriter {
   private let directory: any LogDirectory
   private let segmentBytes: Int
   /// The header of the segment that is written to.
   private(set) var header: SegmentHeader
   private var file: any LogFile
+  /// A segment that may have taken the name of this one: its name was given, and that has failed.
+  private var successor: (any LogFile)?
   /// How many bytes of the segment are on stable storage.
   private var syncedBytes: Int
   /// The lines behind them.
@@ -30,6 +33,9 @@ struct LogWriter {
   /// True after a sync, or giving a segment its name, has failed: it is not known what of all that was written
   /// since the last sync is on stable storage.
   private(set) var isUncertain = false
+  /// True after the segment was found to be renamed, removed or replaced, until it is in its place again: nothing is
+  /// written meanwhile.
+  private(set) var isAway = false
   /// True while another segment is due, and after it could not be made.
   private var isRolling = false
 
@@ -59,7 +65,9 @@ struct LogWriter {
   var isSynced: Bool { synced == last }
 
   /// How many bytes wait to be written, or to be written again.
-  var waitingBytes: Int { isUncertain ? unsynced.count : unsynced.count - writtenBytes }
+  var waitingBytes: Int {
+    isUncertain || isAway ? unsynced.count : unsynced.count - writtenBytes
+  }
 
   /// True when so much was written that the log has to sync it, although its owner has not asked for that.
   var needsSync: Bool { writtenBytes >= Self.maxUnsynced }
@@ -82,7 +90,7 @@ struct LogWriter {
 
   /// True when a plain write is enough for the lines that wait: the log need not sync anything or begin a segment
   /// before.
-  var canWrite: Bool { !isUncertain && !needsSync }
+  var canWrite: Bool { !isUncertain && !isAway && !needsSync }
 
   /// True when another segment is due.
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
@@ -113,6 +121,8 @@ struct LogWriter {
 
   /// Bytes that are being brought to stable storage. More can be written meanwhile.
   struct Sync {
+    fileprivate let directory: any LogDirectory
+    fileprivate let name: String
     fileprivate let file: any LogFile
     fileprivate let bytes: Int
     fileprivate let last: Int
@@ -131,11 +141,14 @@ struct LogWriter {
   /// if that is so already.
   func beginSync(upTo mark: Mark? = nil) -> Sync? {
     if isUncertain || writtenBytes == 0 { return nil }
-    guard let mark, mark.last < written else {
-      return Sync(file: file, bytes: writtenBytes, last: written)
+    var (bytes, last) = (writtenBytes, written)
+    if let mark, mark.last < written {
+      (bytes, last) = (mark.bytes - (takenBytes - unsynced.count), mark.last)
     }
-    let bytes = mark.bytes - (takenBytes - unsynced.count)
-    return bytes > 0 ? Sync(file: file, bytes: bytes, last: mark.last) : nil
+    guard bytes > 0 else { return nil }
+    return Sync(
+      directory: directory, name: LogNames.segment(header.first), file: file, bytes: bytes,
+      last: last)
   }
 
   mutating func endSync(_ sync: Sync) {
@@ -152,6 +165,21 @@ struct LogWriter {
   /// A sync has failed, or a segment may have its name or not: what was written since the last sync is written
   /// again, also what was written meanwhile.
   mutating func fail() { isUncertain = true }
+
+  // MARK: The place of the segment
+
+  /// Looks whether the segment is where the next process will look for it.
+  mutating func checkPlace() throws(LogFileError) -> Bool {
+    let name = LogNames.segment(header.first)
+    // Also if that cannot be found out.
+    isAway = true
+    if let successor, try directory.isInPlace(successor, name) { file = successor }
+    isAway = try !directory.isInPlace(file, name)
+    return !isAway
+  }
+
+  /// The segment was not in its place after a sync.
+  mutating func leave() { isAway = true }
 
   // MARK: Segments
 
@@ -228,8 +256,14 @@ struct LogWriter {
   }
 
   private mutating func use(_ header: SegmentHeader, _ lines: [UInt8]) throws(LogFileError) {
-    let (file, size) = try Self.makeSegment(header, lines, in: directory)
-    self.file = file
+    let (file, size) = try Self.make(header, lines, in: directory)
+    // One without durable records has the same name. From when this one has it until it is known to be on stable
+    // storage, it is the one to be found in its place.
+    let isReplaced = header.first == self.header.first
+    if isReplaced { successor = file }
+    let name = try Self.giveName(header, in: directory)
+    if isReplaced { (self.file, successor) = (file, nil) }
+    self.file = try Self.open(name, in: directory)
     self.header = header
     syncedBytes = size
     isRolling = false
@@ -240,10 +274,15 @@ struct LogWriter {
     _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
   ) throws(LogFileError) -> (any LogFile, size: Int) {
     let size = try make(header, lines, in: directory).size
-    let name = try giveName(header, in: directory)
+    return (try open(giveName(header, in: directory), in: directory), size)
+  }
+
+  /// Opens a segment under its name, which errors tell, once that is on stable storage.
+  private static func open(
+    _ name: String, in directory: any LogDirectory
+  ) throws(LogFileError) -> any LogFile {
     try again { () throws(LogFileError) in try directory.sync() }
-    // Under its name, which errors tell.
-    return (try directory.open(name, for: .writing), size)
+    return try directory.open(name, for: .writing)
   }
 
   private static func make(
@@ -265,4 +304,9 @@ struct LogWriter {
     }
     return name
   }
+}
+
+extension LogWriter.Sync {
+  /// Looks whether what was synced is where the next process will look for it.
+  func isInPlace() throws(LogFileError) -> Bool { try directory.isInPlace(file, name) }
 }

@@ -11,6 +11,9 @@ public struct LogOpening: Sendable, Hashable {
   public internal(set) var tailCount = 0
   /// Newer snapshots that are damaged. Nothing is missing, since the records are all there.
   public internal(set) var damagedSnapshots: [LogDamage] = []
+  /// What is missing although it was known to be durable. Empty unless ``LogConfiguration/acceptsLoss`` is set,
+  /// since opening fails otherwise.
+  public internal(set) var losses: [LogDamage] = []
   /// Whether the log was made just now.
   public internal(set) var isNew = false
 }
@@ -20,6 +23,8 @@ struct OpenedLog {
   let lockFile: any LogFile
   private(set) var writer: LogWriter
   private(set) var report = LogOpening()
+  /// The oldest snapshot that the log has, or should have.
+  private(set) var oldestSnapshot: Int?
 
   init(_ directory: any LogDirectory, _ configuration: LogConfiguration) throws(LogError) {
     let lock = try reading { () throws(LogFileError) in try directory.lock(LogNames.lock) }
@@ -27,15 +32,41 @@ struct OpenedLog {
     lockFile = lock
     var isOpen = false
     defer { if !isOpen { lock.close() } }
-    let catalog = try LogCatalog(directory)
+    let mark = LogMark(directory)
+    let files = try LogFiles(directory)
+    if let loss = files.missingSegments(mark) {
+      // A snapshot is no log that could go on.
+      guard configuration.acceptsLoss, files.snapshots.isEmpty else { throw .damaged(loss) }
+      report.losses.append(loss)
+    }
+    let catalog = try LogCatalog(directory, files)
+    oldestSnapshot = mark?.snapshot
     if let header = catalog.segments.last {
       let (snapshot, damaged) = try catalog.newestSnapshot(directory)
       report.snapshot = snapshot
       report.damagedSnapshots = damaged
       let end = try Self.findEnd(directory, catalog, base: snapshot ?? 0, damaged)
+      let first = catalog.segments[0].first
+      // Without a mark that can be read, the oldest file tells. It does as well when a crash came before the first
+      // snapshot was noted, but not when a log goes on without one that is damaged.
+      if mark == nil || snapshot != nil { oldestSnapshot = oldestSnapshot ?? files.snapshots.first }
+      // The state from which all departs is in no record. A later snapshot stands for it, and the records stand for
+      // a later snapshot.
+      if snapshot == nil, oldestSnapshot == 0, first == 1 {
+        report.losses.append(
+          damaged.last { $0.file == LogNames.snapshot(0) }
+            ?? LogDamage(missingSnapshot: 0, readable: end.last > 0 ? 1...end.last : nil))
+        oldestSnapshot = files.snapshots.first { $0 > 0 }
+      }
+      let loss = mark?.missingEnd(
+        behind: end.last, inSegment: header.first, at: end.offset, first: first)
+      if let loss { report.losses.append(loss) }
+      if let loss = report.losses.first, !configuration.acceptsLoss { throw .damaged(loss) }
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
-      let start = try Self.offset(behind: end.synced, directory, header)
+      // A log that was closed in order is on stable storage as a whole.
+      let start =
+        mark?.isOpen == false ? nil : try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
         try Self.resume(directory, header, end, rewritingFrom: start, configuration)
       }
@@ -45,7 +76,20 @@ struct OpenedLog {
         try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
       }
     }
+    if !report.losses.isEmpty { try forgetLosses() }
     isOpen = true
+  }
+
+  /// What the lock file says of a log that was opened.
+  var mark: LogMark { LogMark(isOpen: true, durable: writer.last, snapshot: oldestSnapshot) }
+
+  /// Replaces the mark that knows of more than is there. It must not come back with a power cut, when the log has gone
+  /// on and is whole: so this one is synced.
+  private func forgetLosses() throws(LogError) {
+    try reading { () throws(LogFileError) in
+      try lockFile.writeAll(mark.line, at: 0)
+      try lockFile.syncFully()
+    }
   }
 
   /// Where the last segment ends.
@@ -100,12 +144,10 @@ struct OpenedLog {
     return End(last: last, offset: offset, tornBytes: tornBytes, synced: synced)
   }
 
-  /// Where in the last segment the records begin that are not known to be on stable storage; nil if the
-  /// log was closed in order, so that all are.
+  /// Where in the last segment the records begin that are not known to be on stable storage.
   private static func offset(
     behind synced: Int, _ directory: any LogDirectory, _ header: SegmentHeader
-  ) throws(LogError) -> Int? {
-    if let mark = LogMark(directory), !mark.isOpen { return nil }
+  ) throws(LogError) -> Int {
     var scan = try SegmentScan(directory, first: header.first)
     while scan.next <= synced, try scan.batch() != nil {}
     return scan.offset

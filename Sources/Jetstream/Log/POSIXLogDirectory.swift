@@ -101,6 +101,17 @@ public struct POSIXLogDirectory: LogDirectory {
     return opened
   }
 
+  /// Compares the open file with the one that the path leads to.
+  public func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
+    guard let file = file as? POSIXLogFile else { return true }
+    return try again { () throws(LogFileError) in
+      var status = stat()
+      if stat("\(path)/\(name)", &status) == 0 { return file.identity == .init(status) }
+      if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return false }
+      throw LogFileError(.sync, "\(path)/\(name)", code: errno)
+    }
+  }
+
   /// The files that this process has locked.
   fileprivate static let held = Mutex<Set<POSIXLogFile.Identity>>([])
 
@@ -134,6 +145,11 @@ private final class POSIXLogFile: LogFile {
   struct Identity: Hashable {
     let device: UInt64
     let number: UInt64
+
+    init(_ status: stat) {
+      device = UInt64(truncatingIfNeeded: status.st_dev)
+      number = UInt64(status.st_ino)
+    }
   }
 
   private let name: String
@@ -154,8 +170,7 @@ private final class POSIXLogFile: LogFile {
   var identity: Identity? {
     var status = stat()
     guard fstat(descriptor, &status) == 0 else { return nil }
-    return Identity(
-      device: UInt64(truncatingIfNeeded: status.st_dev), number: UInt64(status.st_ino))
+    return Identity(status)
   }
 
   func size() throws(LogFileError) -> Int {
@@ -202,7 +217,9 @@ private final class POSIXLogFile: LogFile {
       defer { lock = nil }
       return lock
     }
-    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well.
+    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well. It ends by name,
+    // because a process that is just being started has a copy of the descriptor, which would keep it.
+    if identity != nil { flock(descriptor, LOCK_UN) }
     #if canImport(Darwin)
     _ = Darwin.close(descriptor)
     #elseif canImport(Musl)

@@ -46,14 +46,10 @@ extension RecordLog {
     }
     if hasStopped { return }
     var failure: LogError?
-    do throws(LogFileError) {
-      // What is uncertain is written again before anything else.
-      if rollMark != nil || writer.withLock({ $0.isUncertain }) { try write() }
-      if rollMark != nil || writer.withLock({ $0.isFull }) { try roll(at: rollMark) }
-      try write()
-      if isSyncDue || writer.withLock({ $0.needsSync }) { try sync() }
+    do throws(LogError) {
+      try attempt(isSyncDue: isSyncDue, rollMark: rollMark)
     } catch {
-      failure = .file(error)
+      failure = error
     }
     settle(
       writer.withLock { writer in
@@ -64,28 +60,63 @@ extension RecordLog {
       })
   }
 
-  private func write() throws(LogFileError) {
-    try writer.withLock { writer throws(LogFileError) in
-      take(into: &writer)
-      try writer.write()
+  private func attempt(isSyncDue: Bool, rollMark: LogWriter.Mark?) throws(LogError) {
+    let (isUncertain, isAway) = writer.withLock { ($0.isUncertain, $0.isAway) }
+    // Nothing goes to a file that nobody will find, and no segment is made where the log is not.
+    if isUncertain || isAway { try checkPlace() }
+    // What is uncertain is written again before anything else.
+    if rollMark != nil || isUncertain { try write() }
+    if rollMark != nil || writer.withLock({ $0.isFull }) { try roll(at: rollMark) }
+    try write()
+    if isSyncDue || writer.withLock({ $0.needsSync }) { try sync() }
+  }
+
+  private func write() throws(LogError) {
+    try reading { () throws(LogFileError) in
+      try writer.withLock { writer throws(LogFileError) in
+        take(into: &writer)
+        try writer.write()
+      }
     }
   }
 
-  private func sync(upTo mark: LogWriter.Mark? = nil) throws(LogFileError) {
+  private func sync(upTo mark: LogWriter.Mark? = nil) throws(LogError) {
     guard let sync = writer.withLock({ $0.beginSync(upTo: mark) }) else { return }
     do throws(LogFileError) {
       try sync.perform()
     } catch {
       writer.withLock { $0.fail() }
+      throw .file(error)
+    }
+    // A file that was removed, or is in a directory that was, can be synced as well. What it has is not durable, since
+    // the next process will not find it. It is not written again, as after a failed sync: where to is not known.
+    // Should the file come back, it has all of it.
+    do throws(LogError) {
+      guard try reading({ () throws(LogFileError) in try sync.isInPlace() }) else {
+        throw .moved(directory.name)
+      }
+    } catch {
+      writer.withLock { $0.leave() }
       throw error
     }
     writer.withLock { $0.endSync(sync) }
   }
 
+  /// Looks whether the segment is where the next process will look for it.
+  ///
+  /// - Throws: ``LogError/moved(_:)`` if it is not, and ``LogError/file(_:)`` if that cannot be found out.
+  func checkPlace() throws(LogError) {
+    let isInPlace = try reading { () throws(LogFileError) in
+      try writer.withLock { writer throws(LogFileError) in try writer.checkPlace() }
+    }
+    guard isInPlace else { throw .moved(directory.name) }
+  }
+
   /// Begins another segment behind `mark`, or behind what was written, unless this one has nothing on stable
   /// storage.
-  private func roll(at mark: LogWriter.Mark?) throws(LogFileError) {
+  private func roll(at mark: LogWriter.Mark?) throws(LogError) {
     try sync(upTo: mark)
+    try checkPlace()
     guard let header = writer.withLock({ $0.beginRoll() }) else { return }
     let old: any LogFile
     let end: Int
@@ -97,13 +128,13 @@ extension RecordLog {
     } catch {
       // The one before goes on, unless it is not known which of them counts.
       if !writer.withLock({ $0.isUncertain }) { try write() }
-      throw error
+      throw .file(error)
     }
     do throws(LogFileError) {
       try again { () throws(LogFileError) in try directory.sync() }
     } catch {
       writer.withLock { $0.fail() }
-      throw error
+      throw .file(error)
     }
     // What was written behind its end meanwhile stands in the next one. Only to save space.
     if let size = try? old.size(), size > end { try? old.truncate(to: end) }
@@ -119,8 +150,9 @@ extension RecordLog {
 
   private func settle(_ attempt: Attempt) {
     var over: [Waiter] = []
-    let (news, durable, isTimerDue) = state.withLock { state in
+    let (news, durable, isMarkDue, isTimerDue) = state.withLock { state in
       let before = self.durable(state)
+      let wasSynced = state.synced
       state.written = attempt.written
       state.synced = attempt.synced
       state.failure = attempt.failure
@@ -139,9 +171,15 @@ extension RecordLog {
         state.isTimerSet = true
         isTimerDue = true
       }
-      return (durable > before, durable, isTimerDue)
+      let news = durable > before
+      return (news, durable, news || synced > wasSynced, isTimerDue)
     }
-    if news { mark(isOpen: true, durable) }
+    if isMarkDue {
+      changeMark { mark in
+        mark.durable = durable
+        mark.synced = attempt.synced
+      }
+    }
     if isTimerDue, case .interval(let interval) = configuration.durability {
       queue.run(after: interval) { [weak self] in self?.intervalEnded() }
     }
@@ -195,7 +233,7 @@ extension RecordLog {
   /// Brings all that was appended to stable storage, whatever the configuration says. After a failure
   /// this is how to try again.
   ///
-  /// - Throws: ``LogError/file(_:)``. Nothing is lost then; everything waits for the next attempt.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)``. Nothing is lost then; everything waits for the next attempt.
   public func sync() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       whenSynced { continuation.resume(returning: $0) }

@@ -72,6 +72,7 @@ extension RecordLog {
   private func writeSnapshot(
     _ sequence: Int, _ kinds: Set<LogKind>, _ state: [(kind: LogKind, payload: [UInt8])]
   ) throws(LogError) {
+    try checkPlace()
     let kept = try recordsToKeep(upTo: sequence, except: kinds)
     let records = state.map { LogRecord(sequence: sequence, kind: $0.kind, payload: $0.payload) }
     var rest = records.count + kept.count
@@ -97,6 +98,7 @@ extension RecordLog {
       }
       try again { () throws(LogFileError) in try directory.sync() }
     }
+    if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
   }
 
   /// The records that a snapshot has to carry along: those that the one before it carries, and those
@@ -115,6 +117,7 @@ extension RecordLog {
   }
 
   private func removeHistory(_ history: LogHistory) throws(LogError) {
+    try checkPlace()
     let wanted: Int
     switch history {
     case .all: return
@@ -130,6 +133,7 @@ extension RecordLog {
       files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
       + segments.map { LogNames.segment($0.0) }
     if names.isEmpty { return }
+    try noteOldestSnapshot(base)
     try reading { () throws(LogFileError) in
       // An earlier removal may not have got that far.
       try again { () throws(LogFileError) in try directory.sync() }

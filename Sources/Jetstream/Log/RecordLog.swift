@@ -27,6 +27,8 @@ public final class RecordLog: Sendable {
   let snapshotQueue: any LogQueue
   let log: UUID
   private let lockFile: any LogFile
+  /// What the lock file says. Held while it is written, so that an older mark never replaces a newer one.
+  private let mark: Mutex<LogMark>
 
   // Two locks. `writer` is held for as long as the system takes to accept lines, but not while they are
   // synced. `state` is held for as long as a line takes to encode, also while `writer` is held; never the
@@ -111,7 +113,8 @@ public final class RecordLog: Sendable {
     let last = opened.writer.last
     writer = Mutex(opened.writer)
     state = Mutex(State(next: last + 1, written: last, synced: last))
-    mark(isOpen: true, last)
+    mark = Mutex(opened.mark)
+    changeMark { _ in }
   }
 
   /// The number of the last record that was appended; 0 if there is none.
@@ -127,10 +130,29 @@ public final class RecordLog: Sendable {
     configuration.durability == .none ? state.written : state.synced
   }
 
-  /// Tells readers of other processes; only followers heed it.
-  func mark(isOpen: Bool, _ durable: Int) {
-    try? lockFile.writeAll(LogMark(isOpen: isOpen, durable: durable).line, at: 0)
+  /// Writes another mark to the lock file. A failure is no harm: the mark of before says less.
+  func changeMark(_ change: (inout LogMark) -> Void) {
+    mark.withLock { mark in
+      change(&mark)
+      try? lockFile.writeAll(mark.line, at: 0)
+    }
   }
+
+  /// Notes on stable storage which snapshot is the oldest one.
+  ///
+  /// - Throws: ``LogError/file(_:)``. The one that was noted before has to stay then.
+  func noteOldestSnapshot(_ sequence: Int) throws(LogError) {
+    try reading { () throws(LogFileError) in
+      try mark.withLock { mark throws(LogFileError) in
+        mark.snapshot = sequence
+        try lockFile.writeAll(mark.line, at: 0)
+      }
+      try lockFile.syncFully()
+    }
+  }
+
+  /// The oldest snapshot; nil if there is none.
+  var oldestSnapshot: Int? { mark.withLock { $0.snapshot } }
 
   // MARK: Appending
 
@@ -192,8 +214,8 @@ public final class RecordLog: Sendable {
 
   /// Brings everything to stable storage and lets go of the directory. Nothing can be appended any more.
   ///
-  /// - Throws: ``LogError/file(_:)`` if that fails; then the log stays open, and closing it can be tried
-  ///   again. Dropping the last reference closes it as well, without an error.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)`` if that fails; then the log stays open, and closing it
+  ///   can be tried again. Dropping the last reference closes it as well, without an error.
   public func close() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       close { continuation.resume(returning: $0) }
@@ -213,6 +235,13 @@ public final class RecordLog: Sendable {
       }
       // Behind the segments and snapshots that were asked for: nothing is touched once the lock is gone.
       self.queue.run {
+        // The last sync may have been long ago.
+        do throws(LogError) {
+          try self.checkPlace()
+        } catch {
+          self.state.withLock { $0.isClosing = false }
+          return done(.failure(error))
+        }
         self.state.withLock { $0.hasStopped = true }
         self.snapshotQueue.run { self.end(then: done) }
       }
@@ -221,7 +250,8 @@ public final class RecordLog: Sendable {
 
   private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
     state.withLock { $0.isClosed = true }
-    mark(isOpen: false, lastSequence)
+    let last = lastSequence
+    changeMark { $0 = LogMark(isOpen: false, durable: last, snapshot: $0.snapshot) }
     lockFile.close()
     wakeFollowers()
     done(.success(()))

@@ -17,15 +17,12 @@ struct SegmentScan {
   var isClosed: Bool { scanner.end != nil }
 
   /// Opens the segment that begins with record `first`; `end` says how much of it counts if another one
-  /// follows.
+  /// follows. Bytes that are missing before it are damage that ``batch()`` comes to.
   init(_ directory: any LogDirectory, first: Int, end: Int? = nil) throws(LogError) {
     name = LogNames.segment(first)
     next = first
     let name = name
     let file = try reading { () throws(LogFileError) in try directory.open(name, for: .reading) }
-    if let end, try reading({ () throws(LogFileError) in try file.size() }) < end {
-      throw .damaged(LogDamage("its end is missing", file: name, offset: 0, sequence: first))
-    }
     scanner = LogScanner(file, name, end: end)
     header = try Self.readHeader(&scanner, first)
   }
@@ -78,6 +75,9 @@ struct SegmentScan {
         }
         expectedRest = line.rest - 1
       case .nothing:
+        if let end = scanner.end, offset < end {
+          throw damage("its end is missing", at: offset, next + records.count)
+        }
         if records.isEmpty { return nil }
         return try tear(from: start, at: offset, "the rest of its batch is missing", records.count)
       case .unfinished:

@@ -85,12 +85,14 @@ private struct Run {
     case ..<86: snapshot(log)
     case ..<88: log.log.compact(keeping: .last(10)) { _ in }
     case ..<93: injectFault()
+    case ..<96 where disk.isAway: disk.isAway = false
     case ..<96: try check(LogReader(disk).all(), isWholeDisk: false)
     case ..<98: try crash(machine: true)
     case ..<99: try crash(machine: false)
     default:
       disk.clearFaults()
       disk.isFull = false
+      disk.isAway = false
       try log.close()
       try reopen(atLeast: appended.count)
     }
@@ -122,8 +124,11 @@ private struct Run {
       .write(EIO), .write(EINTR), .shortWrite(30), .sync(EIO), .sync(EIO), .rename(EIO),
       .syncDirectory(EIO), .open(EMFILE), .truncate(EIO),
     ]
-    if Int.random(in: 0..<5, using: &random) == 0 {
+    let kind = Int.random(in: 0..<12, using: &random)
+    if kind < 2 {
       disk.isFull.toggle()
+    } else if kind == 2 {
+      disk.isAway.toggle()
     } else {
       disk.inject([faults.randomElement(using: &random)!])
     }

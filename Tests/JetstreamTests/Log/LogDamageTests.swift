@@ -118,6 +118,59 @@ struct LogDamageTests {
     }
   }
 
+  @Test("A segment that is cut hides nothing of what is before and behind it")
+  func cutSegment() throws {
+    let files = try files(20, segmentBytes: 500)
+    let disk = SimulatedDisk()
+    disk.files = files
+    let segments = try LogFiles(disk).segments
+    #expect(segments.count > 3)
+    for (position, first) in segments.dropLast().enumerated() {
+      let name = LogNames.segment(first)
+      let bytes = try #require(files[name])
+      let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }.map { $0 + 1 }
+      for length in [0, 30, ends[0], ends[0] + 20, ends[1], ends[1] + 30] {
+        disk.files = files
+        disk.files[name] = Array(bytes[..<length])
+        let verification = try LogReader(disk).verify()
+        #expect(verification.segments == segments.count)
+        #expect(verification.damage.map(\.file) == [name], "\(name) cut at \(length)")
+        let left = ends.dropFirst().count { $0 <= length }
+        let readable = [1..<(first + left), segments[position + 1]..<21].filter { !$0.isEmpty }
+        #expect(verification.readable.map(Range.init) == readable, "\(name) cut at \(length)")
+        #expect(verification.records == (readable.count > 1 ? verification.readable[0] : nil))
+        // What opens the log, and what reads it, say the same of it.
+        let damage = try #require(verification.damage.first)
+        #expect(throws: LogError.damaged(damage)) { try SimulatedLog(disk) }
+        #expect(throws: LogError.self) { try LogReader(disk).all() }
+      }
+    }
+  }
+
+  @Test("Damage in several places is told at once, with what is whole in between")
+  func manyPlaces() throws {
+    var files = try files(40, segmentBytes: 500)
+    let disk = SimulatedDisk()
+    disk.files = files
+    let segments = try LogFiles(disk).segments
+    #expect(segments.count > 6)
+    // A header, a segment that is not there, and a line.
+    files[LogNames.segment(segments[1])]![20] ^= 1
+    files[LogNames.segment(segments[3])] = nil
+    let last = LogNames.segment(segments.last!)
+    files[last]![files[last]!.count - 20] ^= 1
+    disk.files = files
+    let verification = try LogReader(disk).verify()
+    #expect(
+      verification.damage.map(\.file)
+        == [LogNames.segment(segments[1]), LogNames.segment(segments[4]), last])
+    let lost = try #require(verification.damage.last).sequence
+    #expect(
+      verification.readable == [
+        1...(segments[1] - 1), segments[2]...(segments[3] - 1), segments[4]...(lost - 1),
+      ])
+  }
+
   @Test("Lines of equal length that have changed places are noticed, as is one that is there twice")
   func places() throws {
     let bytes = try #require(try files(9)[name])
@@ -150,7 +203,7 @@ struct LogDamageTests {
       bytes.indices.map { (name, $0) }
     }
     let firsts = files.keys.compactMap { LogNames.first(ofSegment: $0) }.sorted()
-    let catalog = try LogCatalog(whole)
+    let catalog = try LogCatalog(whole, LogFiles(whole))
     let headers = files.mapValues { $0.firstIndex(of: UInt8(ascii: "\n")) ?? 0 }
     var random = SeededGenerator(seed: 5)
     var torn = 0

@@ -97,6 +97,9 @@ struct LogLineTests {
     let disk = SimulatedDisk()
     disk.files = ["lock": LogMark(isOpen: true, durable: 4711).line]
     #expect(LogMark(disk) == LogMark(isOpen: true, durable: 4711))
+    let mark = LogMark(isOpen: false, durable: 12, synced: 10, snapshot: 0)
+    disk.files = ["lock": mark.line]
+    #expect(LogMark(disk) == mark)
     var bytes = LogMark(isOpen: false, durable: 4711).line
     bytes[30] ^= 1
     disk.files = ["lock": bytes]

@@ -76,7 +76,7 @@ struct LogToolTests {
     let last = try #require(try LogFiles(POSIXLogDirectory(directory.path)).segments.last)
     let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
     let bytes = try Data(contentsOf: file)
-    try bytes.dropLast(5).write(to: file)
+    try (bytes + Data(#"{"seq":31,"kind":"set","rest":0,"syn"#.utf8)).write(to: file)
     let torn = try run("log", "verify", directory.path)
     #expect(torn.status == 0 && torn.lines.contains { $0.hasPrefix("torn tail: ") })
     var changed = bytes
@@ -88,6 +88,82 @@ struct LogToolTests {
     let dump = try run("log", "dump", directory.path)
     #expect(dump.status == 1 && dump.lines.count == 29)
     #expect(dump.errors.contains("record 30"))
+  }
+
+  @Test("What was durable and is missing is damage, and says what and where")
+  func missingEnd() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let last = try #require(try LogFiles(POSIXLogDirectory(directory.path)).segments.last)
+    let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(last))
+    let bytes = try Data(contentsOf: file)
+    let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n"))) + 1
+    for length in [end, end + 20] {
+      try bytes.prefix(length).write(to: file)
+      let verified = try run("log", "verify", directory.path)
+      #expect(verified.status == 1 && verified.lines.last == "damaged")
+      let place = "\(LogNames.segment(last)), byte \(end), record 30: "
+      let problem = "30 records were known to be durable, but only 29 are there"
+      #expect(verified.lines.contains { $0.contains(place + problem) }, "\(verified.lines)")
+      let dump = try run("log", "dump", directory.path)
+      #expect(dump.status == 1 && dump.lines.count == 29)
+      #expect(dump.errors.contains(problem))
+    }
+  }
+
+  @Test("Without its only segment a log is damaged, and a folder without a log has none")
+  func noSegment() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try RecordLog(directory.path)
+    for number in 1...5 { try log.append(.note, payload(number)) }
+    try await log.close()
+    try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.segment(1))
+    let problem = "5 records were known to be durable, but no segment is there"
+    for command in ["verify", "dump", "tail"] {
+      let result = try run("log", command, directory.path)
+      #expect(result.status == 1, "\(command)")
+      let said = result.errors + result.lines.joined(separator: "\n")
+      #expect(said.contains(problem), "\(command): \(said)")
+    }
+    // A snapshot shows as well that there was a log.
+    let other = try TemporaryDirectory()
+    try await makeLog(other.path)
+    for first in try LogFiles(POSIXLogDirectory(other.path)).segments {
+      try FileManager.default.removeItem(atPath: other.path + "/" + LogNames.segment(first))
+    }
+    try FileManager.default.removeItem(atPath: other.path + "/lock")
+    let result = try run("log", "verify", other.path)
+    #expect(result.status == 1 && result.lines.contains { $0.contains("segment behind it") })
+  }
+
+  @Test("Behind a segment that is cut, it tells what is whole")
+  func cutSegment() async throws {
+    let directory = try TemporaryDirectory()
+    try await makeLog(directory.path)
+    let segments = try LogFiles(POSIXLogDirectory(directory.path)).segments
+    let file = URL(fileURLWithPath: directory.path + "/" + LogNames.segment(1))
+    let bytes = try Data(contentsOf: file)
+    try bytes.prefix(bytes.count / 2).write(to: file)
+    let verified = try run("log", "verify", directory.path)
+    #expect(verified.status == 1 && verified.lines.last == "damaged")
+    #expect(verified.lines.count { $0.hasPrefix("damaged: ") } == 1)
+    #expect(
+      verified.lines.contains("records \(segments[1]) to 30 can be read behind the damage"),
+      "\(verified.lines)")
+  }
+
+  @Test("Without its first snapshot a log is damaged")
+  func firstSnapshot() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try RecordLog(directory.path)
+    try await log.snapshot(at: 0, standingFor: [.set]) { [(.fragment, Array("{}".utf8))] }
+    for number in 1...5 { try log.append(.note, payload(number)) }
+    try await log.close()
+    #expect(try run("log", "verify", directory.path).status == 0)
+    try FileManager.default.removeItem(atPath: directory.path + "/" + LogNames.snapshot(0))
+    let verified = try run("log", "verify", directory.path)
+    #expect(verified.status == 1 && verified.lines.last == "damaged")
+    #expect(verified.lines.contains { $0.contains("snapshot-000000000000.jsonl") })
   }
 
   @Test(

@@ -1,3 +1,4 @@
+import Foundation
 import JetstreamSimulation
 import Testing
 
@@ -179,6 +180,24 @@ struct RecordLogTests {
     #expect(again.lastSequence == 60)
     #expect(throws: LogError.self) { try LogReader(directory.path + "/nowhere") }
   }
+
+  #if os(Linux)
+  @Test("A process that is being started does not hold the lock of a log that was closed")
+  func inheritedLock() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try RecordLog(directory.path)
+    // Until a new process runs its program, it has copies of all descriptors.
+    let folder = "/proc/self/fd"
+    let copies = try FileManager.default.contentsOfDirectory(atPath: folder).filter {
+      (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(folder)/\($0)"))
+        == directory.path + "/lock"
+    }.compactMap { Int32($0) }.map { FileHandle(fileDescriptor: dup($0), closeOnDealloc: true) }
+    #expect(copies.count == 1)
+    try await log.close()
+    try await RecordLog(directory.path).close()
+    withExtendedLifetime(copies) {}
+  }
+  #endif
 
   @Test("Many tasks append at once: every record is there once, each task's in order")
   func manyTasks() async throws {
