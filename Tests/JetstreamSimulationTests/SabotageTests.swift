@@ -34,14 +34,17 @@ struct SabotageTests {
 
   @Test("A change set that arrives under another number")
   func otherNumber() throws {
+    // That nothing comes to rest takes long to find out, each time that a shorter run is tried.
+    var configuration = SimulationConfiguration.calm
+    configuration.clients = 2
     let failure = try #require(
       find(
         Sabotage(frames: { frame, toServer, _ in
           guard toServer else { return [frame] }
           return [Self.replace(#""ScopeSync","index":4"#, #""ScopeSync","index":5"#, in: frame)]
-        }), steps: 40))
+        }), in: configuration, steps: 14))
     #expect(failure.kind == .unrest)
-    #expect(failure.configuration.absent.count == 2, "\(failure)")
+    #expect(failure.configuration.absent.count == 1, "\(failure)")
     #expect(failure.events.count <= 8, "\(failure)")
   }
 
