@@ -77,7 +77,11 @@ enum CatalogueCommand {
     }
     Console.say("ready")
     for await line in Console.lines() {
-      guard let participant = await room.participant() else { return }
+      guard let participant = await room.participant() else {
+        if line == "exit" { break }
+        Console.say("error: nobody has asked for the catalogue yet")
+        continue
+      }
       if await !participant.answer(line) { break }
     }
     await server.stop()

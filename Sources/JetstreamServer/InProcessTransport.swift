@@ -10,10 +10,15 @@ struct InProcessTransport: Transport {
     var description: String { "the server of this process is gone" }
   }
 
+  struct ServerStopped: Error, CustomStringConvertible {
+    var description: String { "the server of this process has stopped" }
+  }
+
   let pipe: ServerPipe
 
   func open(headers: [(String, String)]) async throws -> any TransportConnection {
-    guard await pipe.server.perform({ _ in }) != nil else { throw ServerGone() }
+    guard let isUsed = await pipe.server.perform({ $0.isUsed }) else { throw ServerGone() }
+    guard isUsed else { throw ServerStopped() }
     let line = InProcessLine()
     let request = HTTPRequest(method: "GET", target: "/", headers: HTTPHeaders(headers))
     Task { await pipe.run(InProcessLine.ServerEnd(line), request) }

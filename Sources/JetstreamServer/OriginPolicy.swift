@@ -5,7 +5,8 @@ import JetstreamWebSocket
 ///
 /// A browser lets any page open a WebSocket to any address, one on the user's own machine too, and says with `Origin`
 /// where the page is from. A page may also be loaded under a name that its owner then points at that machine (DNS
-/// rebinding): its origin is the server's own, and only the name in `Host` tells.
+/// rebinding): its origin is the server's own, and only the name in `Host` tells. Of requests from the same machine, that
+/// name has to be one that nobody else can have. Of others, the server cannot know under which names it is reached.
 struct OriginPolicy: Sendable {
   /// Of pages that may open WebSockets besides the server's own; with `*`, all may.
   let origins: Set<String>
@@ -15,7 +16,8 @@ struct OriginPolicy: Sendable {
   /// Why a request is refused; nil if it is not.
   func objection(to request: HTTPRequest, opensWebSocket: Bool) -> String? {
     let host = request.headers["Host"]
-    if let host, isLoopback(request.remoteAddress ?? ""), !isOwn(name(in: host)) {
+    let isLocal = request.isFromSameMachine || isLoopback(request.remoteAddress ?? "")
+    if let host, isLocal, !isOwn(name(in: host)) {
       return
         "This server is not \(host). A reverse proxy on the same machine has to pass on a name that is in "
         + "Server.Configuration.allowedHosts."
@@ -37,8 +39,16 @@ struct OriginPolicy: Sendable {
   }
 
   private func isOwn(_ name: String) -> Bool {
-    name == "localhost" || name.hasSuffix(".localhost") || isLoopback(name)
+    name == "localhost" || name.hasSuffix(".localhost") || isAddress(name)
+      || name == ProcessInfo.processInfo.hostName.lowercased()
       || hosts.contains { $0.lowercased() == name }
+  }
+
+  /// Whether a name is an address: nobody can point that elsewhere.
+  private func isAddress(_ name: String) -> Bool {
+    if name.contains(":") { return true }
+    let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
   }
 
   /// The name in a `Host` field, without its port and without brackets.

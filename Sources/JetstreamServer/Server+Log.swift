@@ -34,6 +34,8 @@ extension Server {
     let keeper = keeper(of: scope, in: log, snapshotEvery: snapshotEvery)
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }
     if history == nil { try await log.snapshot(now) }
+    // It may have been removed meanwhile.
+    guard engine.keepsHistory(of: scope) else { return try await log.records.close() }
     offer(scope)
     logs[ObjectIdentifier(scope)] = (log, keeper)
     keeper.begin()

@@ -42,8 +42,8 @@ public final class Server {
   private var connections: [Int: any ServerConnection] = [:]
   private var nextConnection = 1
   private var isTicking = false
-  /// True once anybody may connect.
-  private var isUsed = false
+  /// True from when the server listens, or makes a transport, until it stops.
+  private(set) var isUsed = false
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
   /// Makes a server that does not listen yet. A server must be made on an actor.
@@ -67,6 +67,7 @@ public final class Server {
   }
 
   deinit {
+    for connection in connections.values { connection.abort() }
     guard let listener else { return }
     Task { await listener.stop() }
   }
@@ -147,7 +148,8 @@ public final class Server {
   /// ```
   ///
   /// Clients of version 1, which know no such message, lose their session and are refused the scope in the next one.
-  /// The scope keeps its content. Does nothing if the scope is not hosted.
+  /// The scope keeps its content. Does nothing if the scope is not hosted. An app that chooses scopes itself has to stop
+  /// choosing this one first; see ``chooseScope``.
   ///
   /// - Parameter error: its ``WireError/denial`` decides what clients do: they ask again later, or stop.
   /// - Throws: ``LogError`` if the log could not be written; the scope is not hosted any more all the same.
@@ -284,6 +286,11 @@ public final class Server {
   func opened(_ connection: any ServerConnection, _ request: HTTPRequest) -> Int {
     let id = nextConnection
     nextConnection += 1
+    // A connection that was accepted while the server stopped is not served: the scopes are without their logs.
+    guard isUsed else {
+      connection.beginClose(code: 1001, reason: "the server has stopped")
+      return id
+    }
     connections[id] = connection
     let params = ConnectionParams.read(from: request)
     engine.opened(id, params: params, request: request, now: ticker.now)

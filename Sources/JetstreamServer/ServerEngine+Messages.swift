@@ -10,9 +10,7 @@ extension ServerEngine {
     switch frame {
     case .failure(let error):
       hooks.log("session \(session.number): a frame that holds no messages: \(error)")
-      session.connection = nil
-      session.pingAt = nil
-      connections[id] = nil
+      detach(session)
       perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
     case .success(let messages):
       touch(session)
@@ -201,9 +199,7 @@ extension ServerEngine {
 
   private func closeInvalid(_ session: ServerSession, _ error: MessageError) {
     guard let id = session.connection else { return }
-    session.connection = nil
-    session.pingAt = nil
-    connections[id] = nil
+    detach(session)
     perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
   }
 }

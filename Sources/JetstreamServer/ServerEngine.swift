@@ -160,11 +160,17 @@ package final class ServerEngine {
     guard case .session(let session)? = connections.removeValue(forKey: id),
       session.connection == id
     else { return }
+    detach(session)
+  }
+
+  /// A session goes on without a connection.
+  func detach(_ session: ServerSession) {
+    if let id = session.connection { connections[id] = nil }
     session.connection = nil
     session.pingAt = nil
     session.outbox = []
     session.probe.stop()
-    if session.subscriptions.isEmpty { session.expiresAt = now + configuration.unusedExpiry }
+    if !session.hasFetched { session.expiresAt = now + configuration.unusedExpiry }
   }
 
   /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
@@ -301,6 +307,8 @@ package final class ServerEngine {
 
   /// Ends every session; for a server that stops.
   package func stop() {
+    // What the app has changed last is for the logs, too.
+    for host in hosts.values { host.scope.sealChanges() }
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
     connections = [:]

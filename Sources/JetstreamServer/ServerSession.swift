@@ -119,6 +119,9 @@ final class ServerSession {
 
   // MARK: Scopes
 
+  /// Whether the session ever had a scope.
+  var hasFetched: Bool { subscriptionCount > 0 }
+
   /// The scopes in the order in which the session has fetched them.
   var inOrder: [Subscription] { subscriptions.values.sorted { $0.index < $1.index } }
 

@@ -114,6 +114,8 @@ public struct HTTPRequest: Sendable, Hashable {
   /// The numeric address of the socket at the other end, such as `203.0.113.5` or `::1`: the peer's, or that of the
   /// proxy in front. Nil for a request that came over no socket.
   public var remoteAddress: String?
+  /// Whether both ends of the socket have the same address, as on one machine.
+  package var isFromSameMachine = false
 
   /// Makes a request, of HTTP/1.1 unless told otherwise, that came over no socket.
   public init(method: String, target: String, minorVersion: Int = 1, headers: HTTPHeaders = [:]) {

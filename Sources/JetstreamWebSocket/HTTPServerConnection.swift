@@ -35,13 +35,16 @@ final class HTTPServerConnection: TransportHandler {
   }
 
   private let transport: SocketTransport
-  private let remoteAddress: String?
+  private let addresses: (remote: String?, local: String?)
   private let server: any HTTPServerDelegate
   private let state = Mutex(State())
 
-  init(transport: SocketTransport, remoteAddress: String?, server: any HTTPServerDelegate) {
+  init(
+    transport: SocketTransport, addresses: (remote: String?, local: String?),
+    server: any HTTPServerDelegate
+  ) {
     self.transport = transport
-    self.remoteAddress = remoteAddress
+    self.addresses = addresses
     self.server = server
   }
 
@@ -78,7 +81,8 @@ final class HTTPServerConnection: TransportHandler {
         state.hasRequested = true
         state.deadline += 1
         var request = try HTTPRequest.parse(startLine: head.startLine, headers: head.headers)
-        request.remoteAddress = remoteAddress
+        request.remoteAddress = addresses.remote
+        request.isFromSameMachine = addresses.remote != nil && addresses.remote == addresses.local
         return .success(request)
       } catch {
         return .failure(error)

@@ -160,7 +160,10 @@ final class ListenerCore: HTTPServerDelegate {
       }
     }
     let connection = HTTPServerConnection(
-      transport: transport, remoteAddress: SocketAddress.remoteAddress(of: accepted), server: self)
+      transport: transport,
+      addresses: (
+        SocketAddress.remoteAddress(of: accepted), SocketAddress.localAddress(of: accepted)
+      ), server: self)
     let isStopped = state.withLock { state in
       if !state.isStopped { state.connections[id] = connection }
       return state.isStopped

@@ -64,13 +64,25 @@ struct SocketAddress: Sendable, Equatable {
   /// The numeric address of the peer of a connected socket; nil when there is none. An IPv4 address that has come over
   /// an IPv6 socket is written as IPv4.
   static func remoteAddress(of descriptor: Int32) -> String? {
+    address(of: descriptor, getpeername)
+  }
+
+  /// The same of the socket's own end.
+  static func localAddress(of descriptor: Int32) -> String? {
+    address(of: descriptor, getsockname)
+  }
+
+  private static func address(
+    of descriptor: Int32,
+    _ read: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+  ) -> String? {
     var storage = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
     var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
     let isNamed = withUnsafeMutableBytes(of: &storage) { raw -> Bool in
       // A sockaddr_storage is large enough and aligned for every kind of address.
       let address = raw.baseAddress!.assumingMemoryBound(to: sockaddr.self)
-      guard getpeername(descriptor, address, &size) == 0 else { return false }
+      guard read(descriptor, address, &size) == 0 else { return false }
       return getnameinfo(
         address, size, &name, socklen_t(name.count), nil, 0, Int32(NI_NUMERICHOST)) == 0
     }

@@ -39,6 +39,22 @@ struct InProcessTests {
     clients[1].close()
   }
 
+  @Test("A server that has stopped serves nobody until it is used again")
+  func stopped() async throws {
+    let server = Server()
+    let scope = Scope(name: "Canvas", root: Canvas())
+    server.host(scope)
+    let transport = server.makeTransport()
+    await server.stop()
+    await #expect(throws: (any Error).self) { _ = try await transport.open(headers: []) }
+    _ = server.makeTransport()
+    server.host(scope)
+    let client = Client(transport: transport)
+    try await client.connect()
+    try await client.fetch(Scope(name: "Canvas", root: Canvas()))
+    client.close()
+  }
+
   @Test("Who connects to a server that is gone is told so")
   func gone() async {
     var server: Server? = Server()

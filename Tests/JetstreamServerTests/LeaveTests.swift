@@ -79,6 +79,38 @@ struct LeaveTests {
     #expect(client.canvas.name == "somebody does")
   }
 
+  @Test("A scope that is left before the grant and fetched again at once stays")
+  func againBeforeTheGrant() {
+    let other = Scope(name: "Other", root: Canvas(), ticker: client.ticker)
+    let served = Scope(name: "Other", root: Canvas(), ticker: world.serverTicker)
+    world.moreScopes["Other"] = served
+    client.engine.fetch(other, params: [:], now: world.now) { _ in }
+    _ = client.engine.leave(other, now: world.now)
+    client.engine.fetch(other, params: [:], now: world.now) { _ in }
+    world.settle()
+    (other.root as? Canvas)?.name = "arrives"
+    other.flush()
+    world.settle()
+    #expect((served.root as? Canvas)?.name == "arrives")
+    (served.root as? Canvas)?.likes = 3
+    served.flush()
+    world.settle()
+    #expect((other.root as? Canvas)?.likes == 3)
+  }
+
+  @Test("Leaving before there was ever a session connects nobody")
+  func beforeTheSession() throws {
+    let client = world.addClient()
+    for _ in 0..<2 {
+      try client.engine.fetch(
+        client.scope, params: [:], history: nil, now: world.now, store: { _ in }
+      ) { _ in }
+      _ = client.engine.leave(client.scope, now: world.now)
+    }
+    world.pass(10)
+    #expect(client.engine.status == .offline && client.tokens.isEmpty)
+  }
+
   @Test("A server of version 1 does not tell a scope twice that was left and fetched again")
   func version1() {
     var configuration = ServerEngine.Configuration()

@@ -1,3 +1,4 @@
+import Foundation
 import Jetstream
 import JetstreamWebSocket
 import Testing
@@ -50,14 +51,20 @@ struct OriginTests {
 
   @Test("Who comes from the same machine asks for it under a name that is its own")
   func hosts() {
-    for host in ["localhost", "127.0.0.1:80", "127.1.2.3", "[::1]:8080", "a.localhost:1"] {
+    for host in [
+      "localhost", "127.0.0.1:80", "127.1.2.3", "[::1]:8080", "a.localhost:1", "10.0.0.1",
+      "[fe80::2]",
+      ProcessInfo.processInfo.hostName,
+    ] {
       #expect(Self.allows(Self.request(host: host)), "\(host)")
     }
-    for host in ["evil.example:8080", "127.0.0.1.evil.example", "[::2]", "127.0.0", "", "10.0.0.1"]
-    {
+    for host in ["evil.example:8080", "127.0.0.1.evil.example", "127.0.0", "", "300.1.1.1"] {
       #expect(!Self.allows(Self.request(origin: "http://\(host)", host: host)), "\(host)")
     }
     #expect(!Self.allows(Self.request(host: "evil.example", from: "::1")))
+    var own = Self.request(host: "evil.example", from: "192.168.1.5")
+    own.isFromSameMachine = true
+    #expect(!Self.allows(own), "a name that points at the machine's other address")
     #expect(Self.allows(Self.request(host: nil)), "an HTTP/1.0 client")
     // From elsewhere, the server cannot know its names.
     #expect(Self.allows(Self.request(host: "jetstream.example.org", from: "203.0.113.5")))

@@ -63,7 +63,10 @@ public final class Client {
   /// 403, or with ``WireError/notYou(_:)`` for a reason. If that is refused, too, the client stops connecting, as
   /// ``connect(params:isolation:)`` says. When it throws, another attempt follows. Called away from the client's actor.
   public var credentials: Credentials.Source? {
-    didSet { engine.configuration.hasCredentials = credentials != nil }
+    didSet {
+      engine.configuration.hasCredentials = credentials != nil
+      if credentials == nil { forgetCredentials() }
+    }
   }
   /// The headers of the last credentials, for connections that go on with a session.
   private var credentialHeaders: [(String, String)] = []
@@ -180,29 +183,36 @@ public final class Client {
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
   /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
   /// if the session ends meanwhile, ``SyncError/invalidReply(_:)`` if the state does not fit the
-  /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced.
+  /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced, and can be fetched again
+  /// once this has thrown.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
     isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     let outcome = SyncOutcome()
-    engine.fetch(scope, params: params, mode: mode, now: ticker.now) { outcome.put($0) }
+    let replica = engine.fetch(scope, params: params, mode: mode, now: ticker.now) {
+      outcome.put($0)
+    }
     scheduleTimer()
-    try await end(of: outcome, fetching: scope)
-  }
-
-  /// Waits for the state of a scope; the scope is left if the task is cancelled first.
-  private func end(
-    of outcome: SyncOutcome, fetching scope: Scope, isolation: isolated (any Actor)? = #isolation
-  ) async throws(SyncError) {
     let result = await outcome.value
-    if case .failure(.cancelled) = result { _ = engine.leave(scope, now: ticker.now) }
+    // The scope may have been left and fetched again by now.
+    if case .failure(.cancelled) = result, let replica, engine.replica(of: scope) === replica {
+      _ = engine.leave(scope, now: ticker.now)
+    }
     try result.get()
   }
 
   /// Ends the session. Scopes keep their content, and changes that the server has not decided stay
   /// visible in them but are not sent any more. ``connect(params:)`` begins anew.
-  public func close() { engine.close() }
+  public func close() {
+    engine.close()
+    forgetCredentials()
+  }
+
+  private func forgetCredentials() {
+    credentialHeaders = []
+    engine.sessionParams = nil
+  }
 
   /// Drops the connection without closing it, as a failing network would; the client reconnects.
   package func cutConnection() {

@@ -65,7 +65,7 @@ extension ClientEngine {
 
   func loseSession() {
     token = nil
-    (fetches, leftFetches, leftNames) = ([:], [], [])
+    (fetches, leftFetches, leftGrants, leftNames) = ([:], [], [], [])
     for replica in replicas { replica.sessionEnded() }
   }
 
@@ -115,7 +115,7 @@ extension ClientEngine {
   func end(_ error: SyncError) {
     drop()
     token = nil
-    (fetches, leftFetches, leftNames) = ([:], [], [])
+    (fetches, leftFetches, leftGrants, leftNames) = ([:], [], [], [])
     let ended = replicas
     let failed = takeRounds()
     replicas = []

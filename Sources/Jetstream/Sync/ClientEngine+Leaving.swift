@@ -7,23 +7,28 @@ extension ClientEngine {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
     let undecided = replica.pending.filter { $0.decision == nil }.map(\.set)
-    // A request that is not answered is given up when it is granted.
-    for (index, fetch) in fetches where fetch.replica === replica {
-      fetches[index] = nil
-      leftFetches.insert(index)
-    }
     if let scopeIndex = replica.scopeIndex { tellLeft(scopeIndex) }
-    if version == 1 { leftNames.insert(scope.name) }
+    if version == 1, token != nil { leftNames.insert(scope.name) }
     end(replica, .notFetched(scope.name), "it was left here")
     updateWaitingReplies()
     return undecided
   }
 
-  /// The server has granted what was left meanwhile; false if it was not.
+  /// The server has answered a request for a scope that was left meanwhile; false if it was not.
   func takeLeft(_ reply: ScopeFetchReply) -> Bool {
     guard leftFetches.remove(reply.replyTo) != nil else { return false }
-    if let scopeIndex = reply.scopeIndex { tellLeft(scopeIndex) }
+    if let scopeIndex = reply.scopeIndex { leftGrants.insert(scopeIndex) }
+    giveUpGrants()
     return true
+  }
+
+  /// Tells the server of what it has granted and nobody wants. A scope that was fetched again since has the same number,
+  /// so all answers have to be there first.
+  func giveUpGrants() {
+    guard fetches.isEmpty else { return }
+    let unwanted = leftGrants.subtracting(replicas.compactMap(\.scopeIndex))
+    leftGrants = []
+    for scopeIndex in unwanted.sorted() { tellLeft(scopeIndex) }
   }
 
   private func tellLeft(_ scopeIndex: Int) {
@@ -44,7 +49,7 @@ extension ClientEngine {
   /// stays in the log.
   func lose(_ replica: Replica, _ error: WireError) {
     let name = replica.scope.name
-    let count = replica.pending.count
+    let count = replica.pending.count { $0.decision == nil }
     report(
       .skipped(
         "scope \(name) is not synced any more: \(error)"
@@ -55,7 +60,12 @@ extension ClientEngine {
     updateWaitingReplies()
   }
 
-  private func end(_ replica: Replica, _ error: SyncError, _ reason: String) {
+  /// Stops syncing a scope. A request that is not answered is given up when it is granted.
+  func end(_ replica: Replica, _ error: SyncError, _ reason: String) {
+    for (index, fetch) in fetches where fetch.replica === replica {
+      fetches[index] = nil
+      leftFetches.insert(index)
+    }
     replicas.removeAll { $0 === replica }
     leave(replica, reason)
     complete(replica, .failure(error))

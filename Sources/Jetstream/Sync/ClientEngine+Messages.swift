@@ -132,6 +132,7 @@ extension ClientEngine {
 
   func handle(_ reply: ScopeFetchReply) {
     if takeLeft(reply) { return }
+    defer { giveUpGrants() }
     guard let (replica, tell) = fetches.removeValue(forKey: reply.replyTo) else {
       return decide(
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
@@ -156,9 +157,7 @@ extension ClientEngine {
         case .success: complete(replica, .success(()))
         case .failure(let error):
           report(.skipped("scope \(replica.scope.name) is not synced any more: \(error)"))
-          leave(replica, "\(error)")
-          replicas.removeAll { $0 === replica }
-          complete(replica, .failure(.invalidReply("\(error)")))
+          end(replica, .invalidReply("\(error)"), "\(error)")
         }
       }, index: state.index)
   }

@@ -40,9 +40,7 @@ extension ClientEngine {
   /// state, as for one that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.mayReturn else {
-      leave(replica, "\(error)")
-      replicas.removeAll { $0 === replica }
-      return complete(replica, .failure(.invalidReply("\(error)")))
+      return end(replica, .invalidReply("\(error)"), "\(error)")
     }
     handle(
       WireError(message: "What the server sends cannot be read: \(error)", type: "invalid-message"),

@@ -49,6 +49,8 @@ package final class ClientEngine {
   var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
   /// Requests of this session for scopes that were left before the answer has come.
   var leftFetches: Set<Int> = []
+  /// What the server has granted of these.
+  var leftGrants: Set<Int> = []
   /// The scopes that were left in this session of version 1, whose server goes on telling of them.
   var leftNames: Set<String> = []
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
@@ -97,18 +99,26 @@ package final class ClientEngine {
   }
 
   /// Syncs `scope` from now on. `completion` is called once the server's state is applied.
+  ///
+  /// - Returns: the replica; nil if there is one of the scope already, or no connection was asked for.
+  @discardableResult
   package func fetch(
     _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, now: Duration,
     completion: @escaping (Result<Void, SyncError>) -> Void
-  ) {
+  ) -> Replica? {
     self.now = now
-    guard state != .idle, state != .closed else { return completion(.failure(.notConnected)) }
+    guard state != .idle, state != .closed else {
+      completion(.failure(.notConnected))
+      return nil
+    }
     guard !replicas.contains(where: { $0.scope === scope }) else {
-      return completion(.failure(.alreadyFetched(scope.name)))
+      completion(.failure(.alreadyFetched(scope.name)))
+      return nil
     }
     let replica = makeReplica(scope, params, mode)
     replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
     sync(replica, completion)
+    return replica
   }
 
   /// The same for a scope of which everything that happens is kept: it becomes what `history` says, and

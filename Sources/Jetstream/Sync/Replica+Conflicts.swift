@@ -25,10 +25,10 @@ extension Replica {
     batch.lost += lost(at: position, of: set, by: reply, cause: cause)
   }
 
-  /// What the ledger says of what is pending when the server has rejected all of it with `error`.
+  /// What the ledger says of what the server has not decided, when it has rejected all of it with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
-      pending.flatMap { entry in
+      pending.filter { $0.decision == nil }.flatMap { entry in
         entry.set.fragments.indices.flatMap {
           lost(at: $0, of: entry.set, by: FragmentReply(error: error), cause: nil)
         }
