@@ -68,7 +68,8 @@ final class AttackStage {
 
   private func run() -> Outcome {
     do {
-      let server = try AttackProcess(["--serve", "20000"])
+      // Each of the sessions that go away has fetched the scope.
+      let server = try AttackProcess(["--serve", attack == .absent ? "500" : "20000"])
       defer { server.end() }
       guard let port = UInt16(try server.line()) else {
         throw AttackProblem(text: "the server has no port")
