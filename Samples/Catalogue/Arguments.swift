@@ -22,8 +22,8 @@ enum Command: Equatable {
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
       --port PORT    where to listen; a free port unless given
-      --on-demand    open the catalogue when somebody asks for it; until it is open they are asked to
-                     come back
+      --on-demand    open the catalogue when the first client fetches it; clients are refused for now
+                     until it is open
       --url URL      where to join, as the server prints it
       --edits COUNT  how many random edits to make; none unless given
       --seed SEED    chooses the edits; 1 unless given

@@ -21,52 +21,11 @@ enum CatalogueCommand {
 
   private static func serve(_ options: ServeOptions) async {
     Console.outliveReader()
-    if options.isOnDemand { return await serveOnDemand(options) }
-    let catalogue: Catalogue
-    let log: ScopeLog?
-    do {
-      log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
-      catalogue = try options.catalogue(for: log)
-    } catch {
-      Console.fail("\(error)", status: 1)
-    }
-    let scope = Scope(name: "Catalogue", root: catalogue)
-    let participant = Participant(
-      scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
     let server = Server()
-    do {
-      if let log {
-        try await server.host(scope, log: log, snapshotEvery: options.snapshotEvery)
-      } else {
-        server.host(scope)
-      }
-    } catch {
-      Console.fail("\(error)", status: 1)
-    }
-    if !options.editing.waits {
-      server.chooseScope = { [weak participant] _, name, _ in
-        guard name == scope.name else { return .failure(.rejected("There is no scope '\(name)'")) }
-        participant?.start()
-        return .success(scope)
-      }
-    }
-    do {
-      let port = try await server.listen(port: options.port)
-      Console.say("listening on ws://127.0.0.1:\(port)")
-    } catch {
-      Console.fail("cannot listen on port \(options.port): \(error)", status: 1)
-    }
-    Console.say("ready")
-    await participant.answer(Console.lines())
-    await server.stop()
-  }
-
-  /// Opens the catalogue when somebody asks for it, and asks them to come back until it is open.
-  private static func serveOnDemand(_ options: ServeOptions) async {
     let room = Room(options)
-    let server = Server()
+    if !options.isOnDemand { await room.open(in: server) }
     server.chooseScope = { [weak server] _, name, _ in
-      guard name == "Catalogue" else { return .failure(.notThere("There is no scope '\(name)'")) }
+      guard name == Room.name else { return .failure(.notThere("There is no scope '\(name)'")) }
       return room.scope(in: server)
     }
     do {
@@ -77,12 +36,13 @@ enum CatalogueCommand {
     }
     Console.say("ready")
     for await line in Console.lines() {
-      guard let participant = await room.participant() else {
-        if line == "exit" { break }
-        Console.say("error: nobody has asked for the catalogue yet")
-        continue
+      if let participant = await room.participant() {
+        if await !participant.answer(line) { break }
+      } else if line == "exit" {
+        break
+      } else {
+        Console.say("error: no client has fetched the catalogue yet")
       }
-      if await !participant.answer(line) { break }
     }
     await server.stop()
   }
@@ -90,7 +50,7 @@ enum CatalogueCommand {
   private static func join(_ options: JoinOptions) async {
     Console.outliveReader()
     let catalogue = Catalogue()
-    let scope = Scope(name: "Catalogue", root: catalogue)
+    let scope = Scope(name: Room.name, root: catalogue)
     let client = Client(
       url: options.url, backoff: Backoff(first: .milliseconds(20), limit: .seconds(1)))
     let denial = client.onSessionDenied.listen {
@@ -100,7 +60,7 @@ enum CatalogueCommand {
     do {
       log = try options.log.map { path throws(LogError) in try ClientLog(path) }
       if let log {
-        // It can be edited before there ever was a connection. A refusal ends the process above.
+        // The catalogue can be edited before there is a connection. A denied session ends the process, see above.
         Task { try await client.connect() }
         try client.fetch(scope, log: log, snapshotEvery: options.snapshotEvery)
       } else {

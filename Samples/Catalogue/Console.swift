@@ -13,7 +13,7 @@ enum Console {
     return stream
   }
 
-  /// Lets the process go on when nobody reads what it prints any more, since others rely on it.
+  /// Keeps the process running when its output is closed, since clients or a server depend on it.
   static func outliveReader() {
     signal(SIGPIPE, SIG_IGN)
     // A file that is opened where a stream was closed would get what is printed.

@@ -2,9 +2,11 @@ import Foundation
 import Jetstream
 import JetstreamServer
 
-/// A catalogue that a server opens when it is asked for.
+/// The catalogue of a server, which opens it before it listens or when a client fetches it.
 @MainActor
 final class Room {
+  static let name = "Catalogue"
+
   private enum State {
     case closed
     case opening(Task<Participant, Never>)
@@ -16,16 +18,17 @@ final class Room {
 
   init(_ options: ServeOptions) { self.options = options }
 
-  /// The scope, or when to ask again.
+  /// The scope; while the room is closed, opens it and refuses the scope for now.
   func scope(in server: Server?) -> Result<Scope, WireError> {
-    if case .open(let participant) = state { return .success(participant.scope) }
-    if case .closed = state, let server {
-      state = .opening(Task { await open(in: server) })
+    if case .open(let participant) = state {
+      if !options.editing.waits { participant.start() }
+      return .success(participant.scope)
     }
+    if case .closed = state, let server { state = .opening(Task { await make(in: server) }) }
     return .failure(.notNow("The catalogue is being opened", retryAfter: .milliseconds(20)))
   }
 
-  /// Who edits here, once the room is open; nil if nobody has asked for it.
+  /// The server's own participant; nil before the room is opened. Waits while it is being opened.
   func participant() async -> Participant? {
     switch state {
     case .closed: nil
@@ -34,11 +37,14 @@ final class Room {
     }
   }
 
-  private func open(in server: Server) async -> Participant {
+  /// Opens the room. Ends the process if that fails.
+  func open(in server: Server) async { _ = await make(in: server) }
+
+  private func make(in server: Server) async -> Participant {
     do {
       let log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
       let catalogue = try options.catalogue(for: log)
-      let scope = Scope(name: "Catalogue", root: catalogue)
+      let scope = Scope(name: Self.name, root: catalogue)
       let participant = Participant(
         scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
       if let log {

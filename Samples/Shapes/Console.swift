@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Writes whole lines at once, so that whoever reads a pipe sees them when they are written.
+/// Writes whole lines without a buffer, so that the reader of a pipe sees them at once.
 enum Console {
   static func say(_ line: String) { write(line, to: .standardOutput) }
 
@@ -18,24 +18,24 @@ enum Console {
 final class StopSignals {
   private let sources: [any DispatchSourceSignal]
   private let received: AsyncStream<Void>
-  private let impatience = Impatience()
+  private let mode = Mode()
 
-  /// Whether another signal ends the process at once. Lives on the main queue.
-  private final class Impatience {
-    var isOver = false
+  /// What a signal does. Used on the main queue only.
+  private final class Mode {
+    var exitsAtOnce = false
   }
 
   init() {
     let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
     received = stream
-    let impatience = impatience
+    let mode = mode
     sources = [SIGINT, SIGTERM].map { number in
       // Without this the signal ends the process before the source can tell.
       signal(number, SIG_IGN)
       let source = DispatchSource.makeSignalSource(signal: number, queue: .main)
       source.setEventHandler {
         // The status that a shell gives a process which a signal has ended.
-        if impatience.isOver { exit(128 + number) }
+        if mode.exitsAtOnce { exit(128 + number) }
         continuation.yield()
       }
       source.activate()
@@ -44,8 +44,8 @@ final class StopSignals {
     signal(SIGPIPE, SIG_IGN)
   }
 
-  /// From now on a signal ends the process at once: whoever sends another one does not want to wait.
-  func exitAtNext() { impatience.isOver = true }
+  /// Makes every further signal end the process at once.
+  func exitAtNext() { mode.exitsAtOnce = true }
 
   /// Returns when one of the signals has come.
   func next() async {

@@ -10,7 +10,7 @@ struct Options: Equatable {
     case help
   }
 
-  /// Where the drawing is kept.
+  /// The place that keeps the drawing.
   enum Storage: Equatable {
     /// In a folder of the user's cache folder.
     case cache

@@ -1,19 +1,19 @@
 import Foundation
 import JetstreamWebSocket
 
-/// Decides from which pages a server may be used, and under which names.
+/// Refuses requests that a foreign web page has made a browser send.
 ///
-/// A browser lets any page open a WebSocket to any address, one on the user's own machine too, and says with `Origin`
-/// where the page is from. A page may also be loaded under a name that its owner then points at that machine (DNS
-/// rebinding): its origin is the server's own, and only the name in `Host` tells. Of requests from the same machine, that
-/// name has to be one that nobody else can have. Of others, the server cannot know under which names it is reached.
+/// A browser lets every page open a WebSocket to every address, including those of the user's own machine. It names the
+/// page's origin in `Origin`. With DNS rebinding, the owner of a page points the page's own name at that machine: the
+/// origin then equals the server's, and only `Host` shows the foreign name. A request from the same machine therefore
+/// has to carry a name that nobody else can own. For other requests, the server does not know its own names.
 struct OriginPolicy: Sendable {
-  /// Of pages that may open WebSockets besides the server's own; with `*`, all may.
+  /// The origins that may open WebSockets in addition to the server's own; `*` allows all.
   let origins: Set<String>
-  /// Names for requests that come from the same machine, besides those that mean the machine itself.
+  /// The names that requests from the same machine may carry in addition to those of the machine itself.
   let hosts: Set<String>
 
-  /// Why a request is refused; nil if it is not.
+  /// The reason for which a request is refused; nil if it is served.
   func objection(to request: HTTPRequest, opensWebSocket: Bool) -> String? {
     let host = request.headers["Host"]
     let isLocal = request.isFromSameMachine || isLoopback(request.remoteAddress ?? "")
@@ -44,7 +44,7 @@ struct OriginPolicy: Sendable {
       || hosts.contains { $0.lowercased() == name }
   }
 
-  /// Whether a name is an address: nobody can point that elsewhere.
+  /// True for an IP address, which nobody can point elsewhere.
   private func isAddress(_ name: String) -> Bool {
     if name.contains(":") { return true }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -60,7 +60,7 @@ struct OriginPolicy: Sendable {
     return String(host.prefix { $0 != ":" })
   }
 
-  /// Whether an address is one of the machine itself.
+  /// True for the addresses `127.0.0.0/8` and `::1`.
   private func isLoopback(_ address: String) -> Bool {
     if address == "::1" { return true }
     let parts = address.split(separator: ".", omittingEmptySubsequences: false)

@@ -62,8 +62,11 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var untold: [(records: Int, action: () -> Void)] = []
   /// What the scope comes to, for clients that compare.
   private(set) lazy var digest = ScopeDigest(scope)
-  /// How many sessions know no operations: for them everything is named as values, too.
-  var valueSessions = 0
+  /// The subscriptions that are told each change as soon as it is kept, by the numbers of their sessions: those that
+  /// want to be told everything and are told of all that came before. None of version 1.
+  var listeners: [Int: Subscription] = [:]
+  /// Those of version 1, which know no operations: for them everything is named as values, too.
+  var valueSubscriptions: [Int: Subscription] = [:]
   /// Called with the server's own changes, after they were given a number.
   var onLocalChanges: ((StreamItem) -> Void)?
 
@@ -131,6 +134,12 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   func end() {
     token?.cancel()
     scope.removeMembershipObserver(self)
+    forgetSubscriptions()
+  }
+
+  func forgetSubscriptions() {
+    listeners = [:]
+    valueSubscriptions = [:]
   }
 
   /// A model that has left for the sessions, and is in no other scope by now. A local property of the server
@@ -183,7 +192,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     let item = StreamItem(
       sequence: sequence, author: nil, origin: ChangeOrigin(authorOf: sealed.set),
       fragments: sealed.set.fragments,
-      whole: valueSessions > 0 ? sealed.whole.fragments : nil,
+      whole: valueSubscriptions.isEmpty ? nil : sealed.whole.fragments,
       newcomers: newcomers(among: sealed.set.fragments))
     stream.append(item)
     onLocalChanges?(item)
@@ -203,7 +212,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// Notes what operations have put into collections and taken out of them.
   func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
     // Only who names whole collections may leave something out by mistake.
-    if valueSessions == 0 { return }
+    if valueSubscriptions.isEmpty { return }
     for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
       histories[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(
         entry.operations, sequence: sequence, origin: origin)

@@ -42,7 +42,7 @@ public final class Server {
   private var connections: [Int: any ServerConnection] = [:]
   private var nextConnection = 1
   private var isTicking = false
-  /// True from when the server listens, or makes a transport, until it stops.
+  /// True from the first ``listen(host:port:page:isolation:)`` or ``makeTransport()`` until ``stop(isolation:)``.
   private(set) var isUsed = false
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
@@ -88,12 +88,13 @@ public final class Server {
     public var rememberedClients = 100_000
     /// How long a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
-    /// Whose pages may open WebSockets, besides those that come from the server itself: origins as a browser names
-    /// them, such as `https://app.example.org`, or `*` for all. Clients that are no browsers name none, and may.
+    /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,
+    /// such as `https://app.example.org`; `*` allows all. Clients that are not browsers send no origin and are not
+    /// restricted.
     public var allowedOrigins: Set<String> = []
-    /// Under which names, besides `localhost` and addresses of the machine itself, somebody on the same machine may
-    /// use the server: those that a reverse proxy passes on in `Host`. Without this a page could reach the server
-    /// under a name of its own that it points at the user's machine.
+    /// The names that `Host` may contain in requests from the same machine, in addition to `localhost`, the machine's
+    /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. All other names are
+    /// refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
 
     /// Makes a configuration with the defaults.
@@ -140,7 +141,7 @@ public final class Server {
     engine.host(scope, unknown: unknown)
   }
 
-  /// Ends the hosting of `scope`: whoever has fetched it is told `error`, and its log is written and closed.
+  /// Ends the hosting of `scope`: its clients are told `error`, and its log is written and closed.
   ///
   /// ```swift
   /// try await server.remove(scope)  // Gone for good.
@@ -219,14 +220,14 @@ public final class Server {
     return listener.port
   }
 
-  /// A way for clients in this process to connect, without sockets, whether the server listens or not: for tests, and
-  /// for apps that embed a server.
+  /// Makes a transport for clients in this process, which needs no sockets: for tests, and for apps that embed a server.
+  /// The server need not listen.
   ///
   /// ```swift
   /// let client = Client(transport: server.makeTransport())
   /// ```
   ///
-  /// It does not keep the server. What clients have to show is asked of them as elsewhere: see ``authorize``.
+  /// The transport does not retain the server. ``authorize`` is asked about its sessions as about all others.
   public func makeTransport() -> some Transport {
     isUsed = true
     tickSoon()

@@ -35,7 +35,7 @@ extension ServerEngine {
     session.demands = ServerSession.Demands()
     let isResent = session.wantsResend && resendIfDue(session)
     if demands.asksAgain { askAgain(session, isResent: isResent) }
-    for subscription in demands.states where session.has(subscription) {
+    for subscription in demands.states where subscription.isLive {
       tellState(to: session, of: subscription)
     }
     for (_, difference) in demands.differences.sorted(by: { $0.key < $1.key })
@@ -66,7 +66,7 @@ extension ServerEngine {
     for offset in scopes.indices {
       let subscription = scopes[(session.turn + offset) % scopes.count]
       // Who is too far behind in one scope has lost the session, and with it all others.
-      guard session.has(subscription), session.channel.hasRoom else { return }
+      guard subscription.isLive, session.channel.hasRoom else { return }
       if subscription.isBehind { catchUp(session, on: subscription) }
     }
   }

@@ -6,7 +6,7 @@ extension ServerEngine {
   func checks(for session: ServerSession) -> [Ping.Check] {
     guard session.version > 1 else { return [] }
     return session.inOrder.compactMap { subscription in
-      guard subscription.limit == nil, !subscription.isBehind else { return nil }
+      guard subscription.listens else { return nil }
       let host = subscription.host
       // What has been changed meanwhile gets its place in the order first.
       host.scope.sealChanges()
@@ -35,7 +35,7 @@ extension ServerEngine {
     repair.sequence = host.sequence
     repair.repairs = true
     whenStored(subscription, of: session) {
-      guard subscription.limit == nil, !subscription.isBehind else { return }
+      guard subscription.listens else { return }
       session.queue(.scopeSync(repair))
     }
   }

@@ -126,7 +126,7 @@ extension ServerEngine {
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
     subscription.host.whenStored { [weak self] in
-      guard let self, isLive(session), session.has(subscription) else { return }
+      guard let self, subscription.isLive else { return }
       action()
       waiting.append(session)
     }

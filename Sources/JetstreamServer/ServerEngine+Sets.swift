@@ -94,10 +94,23 @@ extension ServerEngine {
   }
 
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
-    for session in sessions.values where session !== origin {
-      guard let subscription = session.subscription(to: host) else { continue }
-      session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
-      whenStored(subscription, of: session) { session.offer(item, of: subscription) }
+    let old = host.valueSubscriptions.values.filter { $0.session !== origin }
+    let changes = item.whole ?? []
+    for subscription in old {
+      subscription.session.announce(changes, newcomers: item.newcomers, of: subscription)
+    }
+    host.whenStored { [weak self, unowned host] in
+      guard let self else { return }
+      for (_, subscription) in host.listeners where subscription.session !== origin {
+        let session = subscription.session
+        if session.offer(item, of: subscription) { waiting.append(session) }
+      }
+      for subscription in old where subscription.isLive {
+        let session = subscription.session
+        session.tell(
+          changes, upTo: item.sequence, newcomers: item.newcomers, of: subscription)
+        waiting.append(session)
+      }
     }
   }
 }

@@ -120,6 +120,11 @@ package final class ServerEngine {
     self.perform = perform
   }
 
+  deinit {
+    // Subscriptions and hosts know each other.
+    for host in hosts.values { host.forgetSubscriptions() }
+  }
+
   package var sessionCount: Int { sessions.count }
   package var connectionCount: Int { connections.count }
 

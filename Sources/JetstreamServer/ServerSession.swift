@@ -129,23 +129,18 @@ final class ServerSession {
     subscriptions.values.first { $0.host === host }
   }
 
-  /// Whether a scope has been left since.
-  func has(_ subscription: Subscription) -> Bool {
-    subscriptions[subscription.index] === subscription
-  }
-
   func subscribe(to host: ScopeHost, as client: UUID?) -> Subscription {
-    let subscription = Subscription(subscriptionCount, host: host, client: client)
+    let subscription = Subscription(subscriptionCount, of: self, host: host, client: client)
     subscriptionCount += 1
     subscriptions[subscription.index] = subscription
-    if version == 1 { host.valueSessions += 1 }
+    if version == 1 { host.valueSubscriptions[number] = subscription }
     return subscription
   }
 
   func leave(_ subscription: Subscription) {
-    guard has(subscription) else { return }
+    guard subscription.isLive else { return }
     subscriptions[subscription.index] = nil
-    if version == 1 { subscription.host.valueSessions -= 1 }
+    subscription.end()
   }
 
   // MARK: Telling
@@ -171,18 +166,17 @@ final class ServerSession {
     return true
   }
 
-  /// Tells the session what was accepted. A client that cannot keep up, or that is not there, is told later.
-  func offer(_ item: StreamItem, of subscription: Subscription) {
-    guard version > 1 else {
-      return tell(
-        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, of: subscription)
+  /// Tells a session that listens what was accepted. A client that cannot keep up, or that is not there, is told
+  /// later.
+  ///
+  /// - Returns: whether it is told now.
+  func offer(_ item: StreamItem, of subscription: Subscription) -> Bool {
+    guard channel.hasRoom, connection != nil, !isHeld else {
+      subscription.fallBehind()
+      return false
     }
-    if subscription.limit != nil { return }
-    if !subscription.isBehind, channel.hasRoom, connection != nil, !isHeld {
-      tell(item, of: subscription)
-    } else {
-      subscription.isBehind = true
-    }
+    tell(item, of: subscription)
+    return true
   }
 
   /// Answers a set, behind everything that is in front of it in the order; but at once where the client does
@@ -218,7 +212,7 @@ final class ServerSession {
     }
     // Who wants to be told no more than this is answered at once.
     answerLater(before: subscription.limit == nil ? last + 1 : .max, of: subscription)
-    subscription.isBehind = false
+    subscription.catchUp()
   }
 
   /// Sends the replies that have waited for what is in front of a number.

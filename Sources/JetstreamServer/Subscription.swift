@@ -7,6 +7,10 @@ final class Subscription {
   /// By which number the messages of the session name the scope.
   let index: Int
   let host: ScopeHost
+  /// The session that has fetched the scope. It owns its subscriptions.
+  unowned let session: ServerSession
+  /// True until the session leaves the scope, or ends.
+  private(set) var isLive = true
   /// Under which name the client numbers its sets of it, if it does.
   var client: UUID?
   /// The number up to which the client has provably seen everything.
@@ -18,10 +22,10 @@ final class Subscription {
   /// Up to which number of the order everything was queued.
   var told: Int
   /// Up to where the client wants to be told; nil for one that wants to be told everything.
-  var limit: Int?
+  private(set) var limit: Int?
   /// Whether something after that waits in the host's stream, because the session has not acknowledged
   /// enough of what it was told, or has no connection. Never for clients of version 1, who acknowledge too seldom.
-  var isBehind = false
+  private(set) var isBehind = false
   /// The models of its state that are still to be told, before anything else.
   var untoldState: UntoldState?
   /// Replies whose place is behind something that waits.
@@ -29,10 +33,13 @@ final class Subscription {
   /// Up to which number the client was told of its own sets that were decided in an earlier session.
   var ownUpTo = 0
 
-  init(_ index: Int, host: ScopeHost, client: UUID?) {
-    (self.index, self.host, self.client) = (index, host, client)
+  init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
+    (self.index, self.session, self.host, self.client) = (index, session, host, client)
     (proven, told) = (host.sequence, host.sequence)
   }
+
+  /// Whether the session is told each change as soon as it is kept; see ``ScopeHost/listeners``.
+  var listens: Bool { host.listeners[session.number] === self }
 
   /// The sequence up to which nothing has to be remembered for it. A client that does not want to be told, or
   /// does not acknowledge what it is told, for longer than the stream goes back, gets the full state.
@@ -60,6 +67,30 @@ final class Subscription {
     if let since = told.since { proven = max(proven, since) }
     ownUpTo = told.upTo
     isBehind = told.since != nil || told.state != nil
+    updateListening()
+  }
+
+  /// From now on what is accepted waits in the host's stream.
+  func fallBehind() {
+    isBehind = true
+    updateListening()
+  }
+
+  /// Everything that has waited was queued.
+  func catchUp() {
+    isBehind = false
+    updateListening()
+  }
+
+  /// The session wants no more of the scope, or ends.
+  func end() {
+    isLive = false
+    updateListening()
+    host.valueSubscriptions[session.number] = nil
+  }
+
+  private func updateListening() {
+    host.listeners[session.number] = isLive && limit == nil && !isBehind ? self : nil
   }
 }
 

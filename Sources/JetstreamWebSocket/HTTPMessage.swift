@@ -114,7 +114,7 @@ public struct HTTPRequest: Sendable, Hashable {
   /// The numeric address of the socket at the other end, such as `203.0.113.5` or `::1`: the peer's, or that of the
   /// proxy in front. Nil for a request that came over no socket.
   public var remoteAddress: String?
-  /// Whether both ends of the socket have the same address, as on one machine.
+  /// True if both ends of the socket have the same address, which only a peer on the same machine has.
   package var isFromSameMachine = false
 
   /// Makes a request, of HTTP/1.1 unless told otherwise, that came over no socket.

@@ -143,8 +143,8 @@ struct TransportTests {
     #expect(server.params.count { $0["sessiontoken"] != nil } >= 2, "sessions were resumed")
   }
 
-  @Test("Headers of the client reach the application on the server")
-  func headers() async throws {
+  @Test("An app sees parameters, headers and address of the request that has opened a session")
+  func request() async throws {
     let server = Server()
     server.host(Scope(name: "Canvas", root: Canvas()))
     var seen: [SessionInfo] = []
@@ -152,10 +152,15 @@ struct TransportTests {
       seen.append(session)
       return nil
     }
-    let port = try await server.listen()
-    let client = Client(url: "ws://localhost:\(port)/x", headers: [("X-Jetstream-Key", "k")])
+    let port = try await server.listen(host: "::")
+    let client = Client(
+      url: "ws://127.0.0.1:\(port)/rooms?key=1",
+      headers: [("Authorization", "Bearer abc"), ("X-Jetstream-Key", "k")])
     try await client.connect(params: ["a": 1])
     #expect(seen.map(\.connectionParams) == [["key": "k"]] && seen[0].params == ["a": 1])
+    let request = try #require(seen[0].request)
+    #expect(request.headers["Authorization"] == "Bearer abc" && request.query == "key=1")
+    #expect(request.path == "/rooms" && request.remoteAddress == "127.0.0.1")
     client.close()
     await server.stop()
   }

@@ -1,21 +1,21 @@
-/// What a server means that refuses a scope, and so what its client does.
+/// The kind of a server's refusal of a scope, which decides what its client does.
 public enum Denial: Sendable, Hashable {
-  /// Not now: the client asks again by itself, and what is changed meanwhile is pending.
+  /// The server refuses the scope for now. The client asks again by itself; changes made until then stay pending.
   case notNow
-  /// Not with these credentials: the client asks again for a scope that it has had before, as for ``notNow``, and gives
-  /// up one that it has not.
+  /// The server does not grant the scope with these credentials. The client asks again, as for ``notNow``, for a scope
+  /// that has a log or whose state it has received before; it stops syncing any other.
   case notYou
-  /// There is no such scope: the client stops syncing it.
+  /// There is no such scope. The client stops syncing it.
   case notThere
-  /// The scope is gone for good: the client stops syncing it.
+  /// The scope no longer exists. The client stops syncing it.
   case gone
 
-  /// Whether no later attempt can succeed.
+  /// True if no later attempt can succeed.
   public var isFinal: Bool { self == .notThere || self == .gone }
 }
 
 extension WireError {
-  /// What the error means for a scope that is refused with it; nil if its sender has not said.
+  /// The kind of refusal that the error's ``type`` names; nil if it names none.
   public var denial: Denial? {
     switch type {
     case Self.notNowType: .notNow
@@ -31,12 +31,12 @@ extension WireError {
   private static let notThereType = "not-there"
   private static let goneType = "gone"
 
-  /// Refuses a scope for now. Its client asks again after this time.
+  /// Refuses a scope for now. The client asks again after `retryAfter`.
   public static func notNow(_ message: String, retryAfter: Duration) -> WireError {
     WireError(message: message, type: notNowType, retryAfter: retryAfter)
   }
 
-  /// Refuses a scope to somebody who may not have it.
+  /// Refuses a scope because of the client's credentials.
   public static func notYou(_ message: String) -> WireError {
     WireError(message: message, type: notYouType)
   }
@@ -46,7 +46,7 @@ extension WireError {
     WireError(message: message, type: notThereType)
   }
 
-  /// Refuses a scope that has existed and never will again.
+  /// Refuses a scope that no longer exists.
   public static func gone(_ message: String) -> WireError {
     WireError(message: message, type: goneType)
   }

@@ -2,19 +2,19 @@ import Foundation
 
 /// Scopes that outlive the app.
 extension Client {
-  /// Syncs `scope` as ``fetch(_:params:)`` does, and keeps on disk what is confirmed and what is pending.
+  /// Syncs `scope` as ``fetch(_:params:mode:isolation:)`` does, and keeps its confirmed and its pending changes on disk.
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
   /// try client.fetch(canvas, log: ClientLog(path))  // Shows what it showed last time.
   /// Task { try await client.connect() }             // Sends what was changed meanwhile.
-  /// try await client.waitForDownload(of: canvas)    // Who needs to know that it is up to date.
+  /// try await client.waitForDownload(of: canvas)    // Optional: returns once the scope is up to date.
   /// ```
   ///
-  /// The scope can be used at once, whatever the server says, and this waits for nothing but the disk: the log is read
-  /// here, in the time that takes. If it has a state, the scope becomes that, with all pending change sets; when there
-  /// is a connection the client catches up. Otherwise the scope's content is replaced by the server's when that comes;
-  /// what is changed until then, also before ``connect(params:)``, is pending and counts on top of it.
+  /// Reads the log before it returns, and waits for nothing else: the scope can be used at once, whatever the server
+  /// says. If the log has a state, the scope gets that state with all pending change sets, and catches up once there is
+  /// a connection. Otherwise the server's state replaces the scope's content when it arrives; changes made until then,
+  /// also before ``connect(params:isolation:)``, stay pending on top of it.
   ///
   /// A server that refuses the scope is asked again, and ``SyncState/Stall/refused(_:)`` tells why, unless it says that
   /// there is no such scope, or none any more: ``Denial``.

@@ -1,9 +1,9 @@
-/// With what a client asks for a session.
+/// What a client shows a server when it asks for a session.
 public struct Credentials: Sendable {
-  /// What reaches the application on the server as the parameters of the session; nil for those of
+  /// The parameters of the session, which the app on the server reads; nil for those that were given to
   /// ``Client/connect(params:isolation:)``.
   public var params: JSONValue?
-  /// Headers of the request that opens the connection, besides those of the transport.
+  /// Headers of the request that opens the connection, in addition to those of the transport.
   public var headers: [(String, String)]
 
   /// Makes credentials.
@@ -12,16 +12,16 @@ public struct Credentials: Sendable {
     self.headers = headers
   }
 
-  /// Why a client asks for credentials.
+  /// The occasion on which a client asks for credentials.
   public enum Reason: Sendable, Hashable {
-    /// It has had no session yet.
+    /// The client has had no session yet.
     case first
-    /// The session that it has had is over.
+    /// The client's last session has ended.
     case reconnect
-    /// Those that it has shown last were refused, with these words.
+    /// The server has refused the last credentials, with this message.
     case refused(String)
   }
 
-  /// Gives credentials, away from the client's actor.
+  /// A function that returns credentials. The client calls it away from its actor.
   public typealias Source = @Sendable (Reason) async throws -> Credentials
 }
