@@ -110,7 +110,7 @@ extension ScopeHost {
     let done = broadcast(of: effective)
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      whole: valueSubscriptions.isEmpty ? nil : broadcast(of: effective, asValues: true),
+      whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
       newcomers: newcomers(among: done))
     append(item)
     result.item = item

@@ -65,8 +65,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// The subscriptions that are told each change as soon as it is kept, by the numbers of their sessions: those that
   /// want to be told everything and are told of all that came before. None of version 1.
   var listeners: [Int: Subscription] = [:]
-  /// Those of version 1, which know no operations: for them everything is named as values, too.
-  var valueSubscriptions: [Int: Subscription] = [:]
+  /// The same for version 1, whose sessions know no operations: those that have a connection.
+  var valueListeners: [Int: Subscription] = [:]
+  /// How many sessions know no operations: for them everything is named as values, too.
+  var valueSessions = 0
   /// Called with the server's own changes, after they were given a number.
   var onLocalChanges: ((StreamItem) -> Void)?
 
@@ -139,7 +141,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   func forgetSubscriptions() {
     listeners = [:]
-    valueSubscriptions = [:]
+    valueListeners = [:]
   }
 
   /// A model that has left for the sessions, and is in no other scope by now. A local property of the server
@@ -192,7 +194,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     let item = StreamItem(
       sequence: sequence, author: nil, origin: ChangeOrigin(authorOf: sealed.set),
       fragments: sealed.set.fragments,
-      whole: valueSubscriptions.isEmpty ? nil : sealed.whole.fragments,
+      whole: valueSessions > 0 ? sealed.whole.fragments : nil,
       newcomers: newcomers(among: sealed.set.fragments))
     stream.append(item)
     onLocalChanges?(item)
@@ -212,7 +214,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// Notes what operations have put into collections and taken out of them.
   func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
     // Only who names whole collections may leave something out by mistake.
-    if valueSubscriptions.isEmpty { return }
+    if valueSessions == 0 { return }
     for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
       histories[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(
         entry.operations, sequence: sequence, origin: origin)

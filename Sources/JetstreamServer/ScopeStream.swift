@@ -34,6 +34,8 @@ struct ScopeStream {
   private var sizes: [Int] = []
   /// About how many bytes the items take.
   private(set) var bytes = 0
+  /// The same of all that were ever appended.
+  private(set) var totalBytes = 0
   let limit: Limit
 
   init(limit: Limit) { self.limit = limit }
@@ -43,6 +45,7 @@ struct ScopeStream {
     items.append(item)
     sizes.append(size)
     bytes += size
+    totalBytes += size
     // By halves, so that it costs nothing worth mentioning for each.
     if items.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
   }

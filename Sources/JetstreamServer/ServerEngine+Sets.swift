@@ -94,10 +94,12 @@ extension ServerEngine {
   }
 
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
-    let old = host.valueSubscriptions.values.filter { $0.session !== origin }
-    let changes = item.whole ?? []
-    for subscription in old {
-      subscription.session.announce(changes, newcomers: item.newcomers, of: subscription)
+    for (_, subscription) in host.valueListeners where subscription.session !== origin {
+      if subscription.session.connection == nil {
+        subscription.miss(item)
+      } else {
+        tell(item, of: subscription)
+      }
     }
     host.whenStored { [weak self, unowned host] in
       guard let self else { return }
@@ -105,12 +107,28 @@ extension ServerEngine {
         let session = subscription.session
         if session.offer(item, of: subscription) { waiting.append(session) }
       }
-      for subscription in old where subscription.isLive {
-        let session = subscription.session
-        session.tell(
-          changes, upTo: item.sequence, newcomers: item.newcomers, of: subscription)
-        waiting.append(session)
-      }
     }
+  }
+
+  /// Tells a session of version 1 what was accepted, once it is kept.
+  private func tell(_ item: StreamItem, of subscription: Subscription) {
+    let session = subscription.session
+    session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
+    whenStored(subscription, of: session) {
+      session.tell(
+        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, of: subscription)
+    }
+  }
+
+  /// Tells a session of version 1 that is back what it has missed; it goes out when the client has said what it has.
+  func tellMissed(to session: ServerSession) {
+    for subscription in session.inOrder {
+      guard let items = subscription.takeMissed() else {
+        hooks.log("session \(session.number): too far behind; the session ends")
+        return end(session, code: 4097, reason: "too far behind")
+      }
+      for item in items { tell(item, of: subscription) }
+    }
+    session.outbox = []
   }
 }

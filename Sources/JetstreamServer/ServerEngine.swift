@@ -158,6 +158,7 @@ package final class ServerEngine {
     schedulePing(session)
     connections[id] = .session(session)
     perform(.admit(connection: id))
+    tellMissed(to: session)
   }
 
   package func closed(_ id: Int, now: Duration) {
@@ -233,6 +234,7 @@ package final class ServerEngine {
         schedulePing(session)
       }
       if session.wantsResend { resendIfDue(session) }
+      endsForOverflow(session)
     }
     forgetSeen()
     flush()
@@ -349,15 +351,22 @@ package final class ServerEngine {
   }
 
   /// Ends a session for which too much waits.
+  ///
+  /// - Returns: whether it has ended.
+  @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
-    let isAbsent = session.connection == nil && session.version == 1
-    guard
-      session.channel.isOverflowing
-        || isAbsent && session.channel.exceeds(configuration.absentLimit)
-    else { return false }
+    guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
     hooks.log("session \(session.number): too much is not acknowledged; the session ends")
     end(session, code: 4097, reason: "too much is not acknowledged")
     return true
+  }
+
+  /// Whether more waits for a session of version 1 without a connection than may.
+  private func hasMissedTooMuch(_ session: ServerSession) -> Bool {
+    let limit = configuration.absentLimit
+    guard session.connection == nil, session.version == 1 else { return false }
+    return session.channel.exceeds(limit)
+      || session.subscriptions.values.contains { $0.hasMissed(moreThan: limit) }
   }
 
   /// Puts as many messages into each frame as a peer should have to take at once; mostly that is all.

@@ -133,7 +133,6 @@ final class ServerSession {
     let subscription = Subscription(subscriptionCount, of: self, host: host, client: client)
     subscriptionCount += 1
     subscriptions[subscription.index] = subscription
-    if version == 1 { host.valueSubscriptions[number] = subscription }
     return subscription
   }
 

@@ -26,6 +26,8 @@ final class Subscription {
   /// Whether something after that waits in the host's stream, because the session has not acknowledged
   /// enough of what it was told, or has no connection. Never for clients of version 1, who acknowledge too seldom.
   private(set) var isBehind = false
+  /// What has not been told to a session of version 1 since it has no connection.
+  private(set) var missed: Missed?
   /// The models of its state that are still to be told, before anything else.
   var untoldState: UntoldState?
   /// Replies whose place is behind something that waits.
@@ -36,6 +38,9 @@ final class Subscription {
   init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
     (self.index, self.session, self.host, self.client) = (index, session, host, client)
     (proven, told) = (host.sequence, host.sequence)
+    guard session.version == 1 else { return }
+    host.valueSessions += 1
+    updateListening()
   }
 
   /// Whether the session is told each change as soon as it is kept; see ``ScopeHost/listeners``.
@@ -82,15 +87,40 @@ final class Subscription {
     updateListening()
   }
 
+  /// From this item on, nothing is told to a session of version 1 until it has a connection again.
+  func miss(_ item: StreamItem) {
+    missed = Missed(since: item.sequence - 1, totalBytes: host.stream.totalBytes)
+    updateListening()
+  }
+
+  /// Whether more was missed than may wait for a session of version 1.
+  func hasMissed(moreThan limit: ReliableChannel.Limit) -> Bool {
+    guard let missed else { return false }
+    return host.sequence - missed.since > limit.messages
+      || host.stream.totalBytes - missed.totalBytes > limit.bytes
+  }
+
+  /// A session of version 1 has a connection again. Gives what it has missed; nil if that is not known any more.
+  func takeMissed() -> ArraySlice<StreamItem>? {
+    guard let since = missed?.since else { return [] }
+    missed = nil
+    updateListening()
+    return host.stream.items(after: since, upTo: host.sequence)
+  }
+
   /// The session wants no more of the scope, or ends.
   func end() {
     isLive = false
     updateListening()
-    host.valueSubscriptions[session.number] = nil
+    if session.version == 1 { host.valueSessions -= 1 }
   }
 
   private func updateListening() {
-    host.listeners[session.number] = isLive && limit == nil && !isBehind ? self : nil
+    if session.version == 1 {
+      host.valueListeners[session.number] = isLive && missed == nil ? self : nil
+    } else {
+      host.listeners[session.number] = isLive && limit == nil && !isBehind ? self : nil
+    }
   }
 }
 
@@ -105,6 +135,14 @@ extension Subscription {
     let upTo: Int
     /// Whether it is told nothing that comes after that.
     let isLimited: Bool
+  }
+
+  /// A place in a scope's stream.
+  struct Missed {
+    /// The number of the last item in front of it.
+    let since: Int
+    /// How many bytes the stream had been given by then.
+    let totalBytes: Int
   }
 
   /// A scope's content, of which a part is told already.

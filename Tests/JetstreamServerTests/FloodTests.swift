@@ -120,12 +120,37 @@ struct FloodTests {
       world.canvas.likes += 1
       world.scope.flush()
     }
+    world.advance(by: .seconds(1))
     #expect(world.endedSessions.isEmpty)
     for _ in 0..<10 {
       world.canvas.likes += 1
       world.scope.flush()
     }
+    world.advance(by: .seconds(1))
     #expect(world.endedSessions.count == 1 && world.server.sessionCount == 0)
+  }
+
+  @Test("A session of version 1 that comes back is told what it has missed, and nothing waits meanwhile")
+  func returnOfVersion1() throws {
+    let world = InMemoryWorld()
+    let peer = RawPeer.joined(world)
+    peer.acknowledge()
+    world.cut(peer.link)
+    for _ in 0..<100 {
+      world.canvas.likes += 1
+      world.scope.flush()
+    }
+    #expect(world.server.restingTables["sent", default: 0] <= 1)
+    #expect(world.server.restingTables["touched", default: 0] == 0)
+    let again = RawPeer(world, params: ["sessiontoken": try #require(peer.token)])
+    again.send(frame([Ping(ack: 0, resendMissing: true)].map { .ping($0) }))
+    #expect(again.syncs.suffix(100).map(\.fragments.count) == Array(repeating: 1, count: 100))
+    #expect(again.syncs.last?.fragments[0].properties["likes"] == 100)
+    // What comes now is told at once.
+    world.canvas.likes += 1
+    world.scope.flush()
+    again.take()
+    #expect(again.syncs.last?.fragments[0].properties["likes"] == 101)
   }
 
   @Test("A session that has never fetched ends seconds after its connection")
