@@ -130,7 +130,7 @@ struct FloodTests {
     #expect(world.endedSessions.count == 1 && world.server.sessionCount == 0)
   }
 
-  @Test("A session of version 1 that comes back is told what it has missed, and nothing waits meanwhile")
+  @Test("A session of version 1 that comes back is told what it has missed")
   func returnOfVersion1() throws {
     let world = InMemoryWorld()
     let peer = RawPeer.joined(world)
