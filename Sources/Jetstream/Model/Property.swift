@@ -92,16 +92,19 @@ public struct Property<Value: PropertyValue> {
             at: slot, lease: lease!, value: owner[keyPath: storageKeyPath].value)
         }
         yield &owner[keyPath: storageKeyPath].value
-      } else if Value._storageKind == .plain, owner.record == nil {
+      } else if Value._isBuffer, owner.record == nil {
         yield &owner[keyPath: storageKeyPath].value
       } else {
         // A copy is lent, so that the property can be read while this change goes on: by observers
         // of another property that is changed at once, as with `swap(&a.x, &b.x)`.
+        //
+        // For a type, all but one `yield` of this accessor are constantly left out, and what follows it names no key
+        // path: otherwise the compiler keeps the key path, and checks the exclusivity of each access to the property
+        // in the app, which makes a read ten times slower.
+        let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
         let lent = owner[keyPath: storageKeyPath].value
         var new = lent
-        defer {
-          if !Value.isSame(lent, new) { assign(new, to: owner, storageKeyPath) }
-        }
+        defer { takeBack(new, lent: lent, to: owner, at: slot) }
         yield &new
       }
     }
@@ -136,6 +139,25 @@ public struct Property<Value: PropertyValue> {
       owner[keyPath: storageKeyPath].value = newValue
       owner.didReplaceCollection(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+    }
+  }
+
+  /// Ends a change in place: stores the changed copy, and notifies.
+  ///
+  /// Sound because the offset is that of a property of this type in the same object, which is alive, and because no
+  /// access to the property is open: it is not lent itself, except as a buffer of a model that has no record.
+  @inlinable @inline(never)
+  static func takeBack(_ new: Value, lent: Value, to owner: ModelObject, at slot: Int) {
+    if Value.isSame(lent, new) { return }
+    let storage = (Unmanaged.passUnretained(owner).toOpaque() + slot)
+      .assumingMemoryBound(to: Property<Value>.self)
+    let old = storage.pointee.value
+    if Value.isSame(old, new) { return }
+    storage.pointee.value = new
+    if Value._storageKind != .plain {
+      owner.didReplaceReference(at: slot, old: old, new: new)
+    } else if let record = owner.record, !record.isNoted(at: slot) {
+      record.didWrite(at: slot, old: old, new: new)
     }
   }
 

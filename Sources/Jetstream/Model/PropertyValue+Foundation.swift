@@ -33,6 +33,8 @@ extension Data: PropertyValue {
     else { return nil }
     return data
   }
+  /// A buffer.
+  @inlinable public static var _isBuffer: Bool { true }
 }
 
 extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
@@ -58,6 +60,8 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
     }
     return result
   }
+  /// A buffer.
+  @inlinable public static var _isBuffer: Bool { true }
   /// The problem with the first value that cannot be read.
   public static func problem(with json: JSONValue) -> String? {
     guard case .object(let object) = json else { return nil }

@@ -201,6 +201,8 @@ extension Array: PropertyValue where Element: PropertyValue {
   public static func isSame(_ a: [Element], _ b: [Element]) -> Bool {
     a.elementsEqual(b, by: Element.isSame)
   }
+  /// A buffer.
+  @inlinable public static var _isBuffer: Bool { true }
 }
 
 extension Optional: PropertyValue where Wrapped: PropertyValue {
@@ -229,6 +231,8 @@ extension Optional: PropertyValue where Wrapped: PropertyValue {
   @inlinable public static var _storageKind: _StorageKind {
     Wrapped._storageKind == .model ? .reference : .plain
   }
+  /// A buffer if the wrapped value is one.
+  @inlinable public static var _isBuffer: Bool { Wrapped._isBuffer }
   /// The wrapped model.
   public static func _model(of value: Wrapped?) -> ModelObject? { value.flatMap(Wrapped._model) }
   /// A reference to `model`; nil if its class does not fit.

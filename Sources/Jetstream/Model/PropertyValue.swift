@@ -35,6 +35,8 @@ public protocol PropertyValue {
 
   /// How the framework handles the value; not meant to be implemented outside of it.
   static var _storageKind: _StorageKind { get }
+  /// Whether changing a copy of the value takes time in proportion to its size.
+  static var _isBuffer: Bool { get }
   /// The model that a reference holds.
   static func _model(of value: Self) -> ModelObject?
   /// A reference to `model`; nil if its class does not fit.
@@ -143,6 +145,8 @@ extension PropertyValue {
   public static func problem(with json: JSONValue) -> String? { nil }
   /// A plain value.
   @inlinable public static var _storageKind: _StorageKind { .plain }
+  /// A value of constant size.
+  @inlinable public static var _isBuffer: Bool { false }
   /// Plain values hold no model.
   public static func _model(of value: Self) -> ModelObject? { nil }
   /// Plain values hold no model.
