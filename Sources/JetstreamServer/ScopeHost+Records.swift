@@ -43,6 +43,7 @@ extension ScopeHost {
     try scope.applyFullState(history.state, rootUUID: root.uuid)
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
+    written = history.sequence == 0 ? [] : history.written
     for record in history.records {
       if let decision = record.decision {
         clients.decide(
@@ -50,6 +51,7 @@ extension ScopeHost {
       }
       guard let sequence = record.sequence else { continue }
       scope.apply(record.fragments)
+      noteWritten(record.fragments)
       begin(at: sequence, of: history.epoch)
       let author = record.decision.map {
         StreamItem.Author(client: $0.client, number: $0.number)
@@ -77,6 +79,7 @@ extension ScopeHost {
     var history = ScopeHistory(
       epoch: epoch, sequence: sequence, state: scope.sharedState(), clients: clients.history)
     history.forgottenUpTo = clients.forgottenUpTo
+    history.written = written
     return history
   }
 }

@@ -113,6 +113,7 @@ extension ScopeHost {
       whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
       newcomers: newcomers(among: done))
     append(item)
+    noteWritten(done)
     result.item = item
     if submitter.usesOperations {
       if !isSame(done, accepted) { result.effective = done }

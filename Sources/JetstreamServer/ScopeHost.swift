@@ -60,6 +60,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var storedRecords = 0
   /// What waits for records to be kept.
   var untold: [(records: Int, action: () -> Void)] = []
+  /// The properties of the root that were written in this history, by their names on the wire; nil if it began with a
+  /// log that does not say so.
+  var written: Set<String>? = []
   /// What the scope comes to, for clients that compare.
   private(set) lazy var digest = ScopeDigest(scope)
   /// The subscriptions that are told each change as soon as it is kept, by the numbers of their sessions: those that
@@ -197,6 +200,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       whole: valueSessions > 0 ? sealed.whole.fragments : nil,
       newcomers: newcomers(among: sealed.set.fragments))
     stream.append(item)
+    noteWritten(item.fragments)
     onLocalChanges?(item)
   }
 

@@ -103,11 +103,12 @@ public struct ScopeLog: Sendable {
       fragment.write(to: &payload)
       result.append((.fragment, payload))
     }
-    let place: JSONValue = [
+    var place: JSONObject = [
       "epoch": .string(history.epoch), "sequence": .integer(Int64(history.sequence)),
       "forgotten": .integer(Int64(history.forgottenUpTo)),
     ]
-    result.append((Self.history, Array(place.text.utf8)))
+    place["written"] = history.written.map { .array($0.sorted().map { .string($0) }) }
+    result.append((Self.history, Array(JSONValue.object(place).text.utf8)))
     for (uuid, client) in history.clients {
       let json: JSONValue = [
         "client": .string(uuid.uuidString.lowercased()),
@@ -155,7 +156,7 @@ public struct ScopeLog: Sendable {
     switch record.kind {
     case .fragment: history.state.append(try SyncFragment(record))
     case Self.history:
-      (history.epoch, history.sequence, history.forgottenUpTo) = try json(record) {
+      (history.epoch, history.sequence, history.forgottenUpTo, history.written) = try json(record) {
         json throws(FragmentError) in
         guard case .object(let object) = json else { throw .notAnObject }
         guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
@@ -165,7 +166,7 @@ public struct ScopeLog: Sendable {
         // Older logs have forgotten nobody.
         let forgotten =
           if case .integer(let number)? = object["forgotten"] { Int(number) } else { 0 }
-        return (epoch, Int(sequence), forgotten)
+        return (epoch, Int(sequence), forgotten, try written(object["written"]))
       }
     case Self.client:
       let place = history.sequence
@@ -175,6 +176,22 @@ public struct ScopeLog: Sendable {
       history.clients[uuid] = client
     default: break
     }
+  }
+
+  /// Older logs do not have it.
+  private static func written(_ json: JSONValue?) throws(FragmentError) -> Set<String>? {
+    guard let json else { return nil }
+    guard case .array(let elements) = json else {
+      throw .invalid(field: "written", problem: "should be an array")
+    }
+    var result: Set<String> = []
+    for element in elements {
+      guard case .string(let name) = element else {
+        throw .invalid(field: "written", problem: "should have texts")
+      }
+      result.insert(name)
+    }
+    return result
   }
 
   /// - Parameter sequence: the place of the snapshot.

@@ -78,6 +78,8 @@ public struct ScopeHistory: Sendable, Hashable {
   public var clients: [UUID: Client]
   /// Clients that were here last at this place of the order, or before, may be forgotten.
   public var forgottenUpTo = 0
+  /// The properties of the root that were written until then, by their names on the wire; nil if that is not known.
+  public var written: Set<String>?
   /// What came after that, in order.
   public var records: [ScopeRecord]
 

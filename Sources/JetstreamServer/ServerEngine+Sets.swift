@@ -35,7 +35,8 @@ extension ServerEngine {
     let host = subscription.host
     var result: ScopeHost.Result
     host.openSteps += 1
-    if let procedure = sync.procedure {
+    if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
+    {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
       result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
     } else {
@@ -43,9 +44,11 @@ extension ServerEngine {
       // The server's own changes come first in the order, and the session is told of them: seal them before
       // asking what the session may have missed.
       host.scope.sealChanges()
-      result = host.submit(
-        sync.fragments, isAtomic: sync.atomic == true,
-        by: session.submitter(of: sync, to: subscription))
+      let submitter = session.submitter(of: sync, to: subscription)
+      result =
+        sync.procedure == nil
+        ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+        : host.submitInitial(sync.fragments, by: submitter)
     }
     host.keep(
       result.item,

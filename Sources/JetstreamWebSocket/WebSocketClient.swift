@@ -51,6 +51,9 @@ public enum WebSocketClient {
     return try await attempt.run().get()
   }
 
+  /// Throws ``WebSocketError/invalidURL(_:)``, with what is wrong, when an address cannot be used.
+  package static func check(_ url: String) throws(WebSocketError) { _ = try WebSocketURL(url) }
+
   /// Connects to the address of a `URL`, as the function that takes a string does.
   public static func connect(
     to url: URL,

@@ -16,6 +16,16 @@ extension Client {
   /// a connection. Otherwise the server's state replaces the scope's content when it arrives; changes made until then,
   /// also before ``connect(params:isolation:)``, stay pending on top of it.
   ///
+  /// A scope that is synced for the first time can begin with content of the app's:
+  ///
+  /// ```swift
+  /// try client.fetch(canvas, log: log) { root.title = "Untitled" }
+  /// ```
+  ///
+  /// `initial` is called if the log has nothing of the scope yet. What it writes to the root is visible at once, and
+  /// counts on the server property by property, where nobody has written the property before: what two clients bring at
+  /// the same time does not add up. A server of version 1 is sent what its first state has no content for.
+  ///
   /// A server that refuses the scope is asked again, and ``SyncState/Stall/refused(_:)`` tells why, unless it says that
   /// there is no such scope, or none any more: ``Denial``.
   ///
@@ -29,10 +39,12 @@ extension Client {
   ///   - snapshotEvery: after how many records a snapshot is made, in a turn of its own; 0 for never. It carries
   ///     pending change sets along: while there are more of them, after as many. The state is copied on the
   ///     client's actor, in O(models); all else happens elsewhere.
-  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(_:)``.
+  ///   - initial: writes initial content to the root and to new models.
+  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(_:)``; what
+  ///   `initial` throws, and then what it has written is taken back.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: ClientLog,
-    snapshotEvery: Int = 10_000
+    snapshotEvery: Int = 10_000, initial: (() throws -> Void)? = nil
   ) throws {
     let history = try log.history()
     let kept = Kept()
@@ -41,9 +53,11 @@ extension Client {
       scope, params: params, mode: mode, history: history, now: ticker.now,
       store: { keeper.keep($0) }
     ) { _ in }
-    if kept.replica == nil { throw SyncError.alreadyFetched(scope.name) }
+    guard let replica = kept.replica else { throw SyncError.alreadyFetched(scope.name) }
     keeper.begin()
     scheduleTimer()
+    guard let initial, replica.isUntouched else { return }
+    try scope.modify(procedure: InitialContent.procedure, initial)
   }
 
   /// The replica that a log is of, as long as its scope is synced.

@@ -166,11 +166,16 @@ public final class Client {
     if session != nil { return }
     let outcome = SyncOutcome()
     connecting.append(outcome)
-    engine.connect(params: params, now: ticker.now)
-    scheduleTimer()
+    beginConnecting(params)
     let result = await outcome.value
     connecting.removeAll { $0 === outcome }
     try result.get()
+  }
+
+  /// Begins what ``connect(params:isolation:)`` waits for.
+  func beginConnecting(_ params: JSONValue = .object([:])) {
+    engine.connect(params: params, now: ticker.now)
+    scheduleTimer()
   }
 
   /// Syncs `scope`, whose name the server knows, from now on: its content becomes the server's, and

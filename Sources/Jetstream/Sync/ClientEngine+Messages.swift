@@ -246,13 +246,13 @@ extension ClientEngine {
       var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
       var sync = ScopeSync(
         scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
-        procedure: set.procedure)
+        procedure: version == 1 ? set.oldProcedure : set.procedure)
       if version > 1 {
         (sync.number, sync.decided) = (entry.number, replica.decided)
         sync.origin = replica.origin(of: entry)
       }
       let marker =
-        version == 1 && set.procedure != nil
+        version == 1 && set.oldProcedure != nil
         ? channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
       let message = channel.stamp(.scopeSync(sync))
       if let marker {

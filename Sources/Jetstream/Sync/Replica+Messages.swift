@@ -122,6 +122,7 @@ extension Replica {
     // What was decided of the root is decided of the one with this name.
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
+    if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
     noteOverwritten(inState: fragments)
     if version == 1, !isRestoring { position = nil }
     // Until the state is applied, the scope is not what the record says.
@@ -265,7 +266,9 @@ extension Replica {
     for fragment in effective ?? [] { note(fragment) }
     if split == nil { noteSentDates(of: fragments, outcomes) }
     // A server that tells no order, and so no position with its state, says of no set what its maker had seen.
-    if position != nil || !hasBase, sequence != nil || effective != nil {
+    // Of initial content, the set does not say what of it counts.
+    let isKnown = position != nil || !hasBase
+    if isKnown, !entry.set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
       if exceptions.count < fragments.count {
         ownWrites.accept(entry.set, except: exceptions, at: sequence)

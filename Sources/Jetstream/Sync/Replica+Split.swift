@@ -7,7 +7,7 @@ extension Replica {
   /// Sends the next set through `send`, in as many messages as it takes; its last index is that of the set.
   func sendParts(_ at: Int, _ fragments: [SyncFragment], _ send: (Pending, [SyncFragment]) -> Int) {
     let entry = pending[at]
-    let isWhole = entry.set.isAtomic || entry.set.procedure != nil
+    let isWhole = entry.set.isAtomic || entry.set.oldProcedure != nil
     guard splits[entry.number] != nil || !isWhole && fragments.count > fragmentLimit else {
       pending[at].messageIndex = send(entry, fragments)
       return

@@ -130,6 +130,8 @@ package final class Replica {
   /// Whether the app goes on with the scope when the server refuses it for now: it has shown the server's state, or
   /// what is changed is in a log.
   var mayReturn: Bool { hasBase || store != nil }
+  /// Whether there was never anything of the scope: no state, and no change set.
+  var isUntouched: Bool { !hasBase && nextNumber == 1 }
   /// How many records were made, and how many of them are kept.
   var madeRecords = 0
   var storedRecords = 0

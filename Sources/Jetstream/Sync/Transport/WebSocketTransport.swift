@@ -18,6 +18,9 @@ public struct WebSocketTransport: Transport {
     configuration = WebSocketClient.Configuration()
   }
 
+  /// - Throws: ``WebSocketError/invalidURL(_:)`` if no transport could use the address.
+  static func check(_ url: String) throws(WebSocketError) { try WebSocketClient.check(url) }
+
   /// Connects and does the opening handshake.
   public func open(headers more: [(String, String)]) async throws -> any TransportConnection {
     let channel = try await WebSocketClient.open(

@@ -1,0 +1,105 @@
+import Foundation
+
+/// The part of a change set with initial content that counts: of each property of the root, what is said counts only
+/// where the scope has no content yet; and of the models that are added, those that this part refers to.
+///
+/// A client marks such a set with ``procedure``. The server decides where it stands in the order, so of two clients
+/// that bring initial content at the same time, the second one finds the content of the first.
+package struct InitialContent {
+  /// The name under which change sets ask a server for this.
+  package static let procedure = "Jetstream.initialize"
+
+  /// What is left of the fragments.
+  package private(set) var fragments: [SyncFragment] = []
+  /// The place that each of these had among all.
+  package private(set) var places: [Int] = []
+
+  /// - Parameters:
+  ///   - root: the UUID under which the fragments name the root.
+  ///   - hasContent: whether the scope has content at a property of the root, by its name on the wire.
+  package init(
+    of all: [SyncFragment], root: UUID, in scope: Scope, hasContent: (String) -> Bool
+  ) {
+    var changes: [Int: SyncFragment] = [:]
+    var additions: [UUID: SyncFragment] = [:]
+    var open: [UUID] = []
+    for (place, fragment) in all.enumerated() {
+      guard fragment.kind == .change else {
+        additions[fragment.uuid] = fragment
+        continue
+      }
+      guard fragment.uuid == root, let rest = Self.rest(of: fragment, hasContent) else { continue }
+      changes[place] = rest
+      scope.forEachModel(namedBy: rest) { open.append($0) }
+    }
+    var wanted: Set<UUID> = []
+    while let uuid = open.popLast() {
+      guard let fragment = additions[uuid], wanted.insert(uuid).inserted else { continue }
+      scope.forEachModel(namedBy: fragment) { open.append($0) }
+    }
+    for (place, fragment) in all.enumerated() {
+      guard let kept = wanted.contains(fragment.uuid) ? fragment : changes[place] else { continue }
+      fragments.append(kept)
+      places.append(place)
+    }
+  }
+
+  private static func rest(
+    of fragment: SyncFragment, _ hasContent: (String) -> Bool
+  ) -> SyncFragment? {
+    var rest = fragment
+    for (key, _) in fragment.properties where hasContent(key) { rest.properties[key] = nil }
+    for entry in fragment.operations where hasContent(entry.key) {
+      rest.operations[entry.key] = []
+    }
+    return rest.properties.isEmpty && rest.operations.isEmpty ? nil : rest
+  }
+}
+
+extension ChangeSet {
+  /// Whether the set counts only where a scope has no content yet.
+  package var isInitialContent: Bool { procedure == InitialContent.procedure }
+
+  /// The procedure that a server of version 1 is asked for. It knows none for initial content, and takes that as it is.
+  var oldProcedure: String? { isInitialContent ? nil : procedure }
+}
+
+extension Replica {
+  /// The server's first state has come: of initial content that the server has not decided, only what that state has
+  /// no content for stays visible and is sent.
+  func dropInitialContent(where state: SyncFragment) {
+    guard let at = pending.firstIndex(where: { $0.set.isInitialContent && $0.decision == nil })
+    else { return }
+    let entry = pending[at]
+    let schema = scope.schema(of: state)
+    let part = InitialContent(of: entry.set.fragments, root: state.uuid, in: scope) { key in
+      guard let value = state.properties[key], let property = schema?[wireName: key] else {
+        return false
+      }
+      return !property.areSame(value, property.defaultValue)
+    }
+    guard part.fragments != entry.set.fragments else { return }
+    beginBatch()
+    let kept = Dictionary(uniqueKeysWithValues: zip(part.places, part.fragments))
+    for (place, fragment) in entry.set.fragments.enumerated() {
+      if fragment.kind == .add {
+        if kept[place] == nil { decide(addition: fragment, of: entry.number, isAccepted: false) }
+        continue
+      }
+      let rest = kept[place]
+      for key in fragment.properties.map(\.key) where rest?.properties[key] == nil {
+        drop(key, of: fragment, in: entry.number)
+      }
+      for key in fragment.operations.map(\.key) where rest?.operations[key].isEmpty ?? true {
+        drop(key, of: fragment, in: entry.number)
+      }
+    }
+    pending[at].set = entry.set.with(part.fragments, undo: entry.set.undo)
+    pending[at].handle?.set = pending[at].set
+  }
+
+  private func drop(_ key: String, of fragment: SyncFragment, in number: Int) {
+    let name = PropertyKey(uuid: fragment.uuid, name: key)
+    decide(name, className: fragment.className, by: number, false)
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import Jetstream
+
+/// Content that clients bring for a scope that has none.
+extension ScopeHost {
+  /// Applies what counts of a client's initial content: what is for properties of the root that nobody has written yet.
+  /// All fragments are accepted; ``Result/effective`` tells what was done.
+  func submitInitial(_ fragments: [SyncFragment], by submitter: Submitter) -> Result {
+    guard let root = scope.root else { return submit(fragments, isAtomic: false, by: submitter) }
+    let part = InitialContent(of: fragments, root: root.uuid, in: scope) { hasContent($0, root) }
+    var result = submit(part.fragments, isAtomic: false, by: submitter)
+    guard part.fragments != fragments else { return result }
+    var replies = fragments.map { _ in FragmentReply() }
+    for (place, var reply) in zip(part.places, result.replies) {
+      reply.causedBy = reply.causedBy.map { part.places[$0] }
+      replies[place] = reply
+    }
+    result.replies = replies
+    result.effective = result.item?.fragments ?? []
+    return result
+  }
+
+  /// Whether a property of the root was ever written in this history, or has another value than its default.
+  private func hasContent(_ key: String, _ root: ModelObject) -> Bool {
+    guard let written, !written.contains(key) else { return true }
+    guard let property = root.schema[wireName: key] else {
+      return scope.unknownValue(PropertyKey(uuid: root.uuid, name: key)) != nil
+    }
+    return !property.areSame(root.currentJSON(of: property), property.defaultValue)
+  }
+
+  /// Notes what is written of the root.
+  func noteWritten(_ fragments: [SyncFragment]) {
+    guard written != nil, let root = scope.root?.uuid else { return }
+    for fragment in fragments where fragment.uuid == root {
+      for (key, _) in fragment.properties { written?.insert(key) }
+      for entry in fragment.operations { written?.insert(entry.key) }
+    }
+  }
+}
