@@ -72,10 +72,20 @@ struct ImportTests {
     }
   }
 
-  @Test("The real one has all its models", .enabled(if: Place.data != nil))
+  @Test("A made-up one has all its models, and is the same each time")
+  @MainActor
+  func sample() throws {
+    let json = try SampleCatalogue.json(performances: 60)
+    #expect(try SampleCatalogue.json(performances: 60) == json)
+    let catalogue = try Catalogue(json: json, file: "sample")
+    #expect(catalogue.events.count == 45 && catalogue.performances.count == 60)
+    #expect(Scope(name: "Catalogue", root: catalogue).count > 2_000)
+  }
+
+  @Test("The real one has all its models", .enabled(if: Place.realData != nil))
   @MainActor
   func realFile() throws {
-    let catalogue = try Catalogue(contentsOfFile: try #require(Place.data))
+    let catalogue = try Catalogue(contentsOfFile: try #require(Place.realData))
     #expect(catalogue.events.count == 184)
     #expect(catalogue.performances.count == 243)
     let scope = Scope(name: "Catalogue", root: catalogue)

@@ -2,12 +2,11 @@ import Foundation
 import Testing
 
 /// A server that opens its room on demand, and three clients with logs, of which one begins without a server: killed
-/// at random moments, `JETSTREAM_KILLS` times, a few and with an excerpt of the data unless given. `JETSTREAM_KILL_SEED`
+/// at random moments, `JETSTREAM_KILLS` times, a few and with a small catalogue unless given. `JETSTREAM_KILL_SEED`
 /// repeats the choices.
 @Suite(
   "Processes with logs that are killed while they edit", .live, .serialized,
-  .timeLimit(.minutes(15)),
-  .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
+  .timeLimit(.minutes(15)))
 struct KillTests {
   private static let environment = ProcessInfo.processInfo.environment
   private let kills = environment["JETSTREAM_KILLS"].flatMap(Int.init)
@@ -18,11 +17,8 @@ struct KillTests {
     "Nothing accepted is lost, nothing counts twice, and what was in a change set is there after the restart"
   )
   func kill() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("kills-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let (folder, data) = try Place.folder(performances: kills == nil ? 24 : 240)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let data = try kills == nil ? Place.excerpt(in: folder) : #require(Place.data)
     let group = try await Group(folder: folder, data: data, seed: seed)
     defer { group.end() }
     for _ in 0..<(kills ?? 6) { try await group.killOne() }

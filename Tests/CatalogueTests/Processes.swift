@@ -1,9 +1,9 @@
 import Foundation
 
-/// The catalogue's data and executable, where there are any.
+/// The catalogue's executable, and the real data, if that is there.
 enum Place {
-  /// The data to import, in `JETSTREAM_DATA` or beside the package; nil if it is not there.
-  static let data: String? = {
+  /// The real data, in `JETSTREAM_DATA` or beside the package; nil if it is not there.
+  static let realData: String? = {
     let package = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let folder =
@@ -13,17 +13,16 @@ enum Place {
     return FileManager.default.isReadableFile(atPath: file) ? file : nil
   }()
 
-  /// Writes the data with its first performances alone into `folder`, for processes that start so often
-  /// that reading all of it would take most of their time. Returns the path of the file.
-  static func excerpt(in folder: URL) throws -> String {
-    guard let data else { throw ProcessError(description: "There is no data to import.") }
-    let whole = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: data)))
-    guard var catalogue = whole as? [String: Any], let all = catalogue["performances"] as? [Any]
-    else { throw ProcessError(description: "\(data) has no performances.") }
-    catalogue["performances"] = Array(all.prefix(24))
-    let file = folder.appendingPathComponent("excerpt.json")
-    try JSONSerialization.data(withJSONObject: catalogue).write(to: file)
-    return file.path
+  /// Makes a folder for a test and writes a sample catalogue into it.
+  static func folder(
+    performances count: Int
+  ) throws -> (folder: URL, data: String) {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("catalogue-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let file = folder.appendingPathComponent("catalogue.json")
+    try SampleCatalogue.json(performances: count).write(to: file)
+    return (folder, file.path)
   }
 
   /// The executable, which is built into the same folder as the tests.

@@ -2,16 +2,15 @@ import Foundation
 import Testing
 
 @Suite(
-  "A catalogue and its log, in one process after the other", .serialized, .timeLimit(.minutes(5)),
-  .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
+  "A catalogue and its log, in one process after the other", .serialized, .timeLimit(.minutes(5)))
 struct RecordingTests {
   @Test("Edits are restored, opened at any sequence number, and undone to the import")
   func record() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let (place, data) = try Place.folder(performances: 60)
+    let folder = place.appendingPathComponent("log")
+    defer { try? FileManager.default.removeItem(at: place) }
     let recorder = try CatalogueProcess([
-      "record", "--log", folder.path, "--file", try #require(Place.data), "--edits", "100",
+      "record", "--log", folder.path, "--file", data, "--edits", "100",
       "--seed", "31",
     ])
     defer { recorder.kill() }
@@ -36,11 +35,11 @@ struct RecordingTests {
 
   @Test("A log that cannot be locked is replayed, and nothing in its folder changes")
   func withoutLock() throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("catalogue-log-\(UUID().uuidString)")
-    defer { try? FileManager.default.removeItem(at: folder) }
+    let (place, data) = try Place.folder(performances: 24)
+    let folder = place.appendingPathComponent("log")
+    defer { try? FileManager.default.removeItem(at: place) }
     let recorded = try runCatalogue([
-      "record", "--log", folder.path, "--file", try #require(Place.data), "--edits", "20",
+      "record", "--log", folder.path, "--file", data, "--edits", "20",
     ])
     #expect(recorded.status == 0)
     // Not even root opens a folder for writing.

@@ -3,11 +3,10 @@ import Jetstream
 import Testing
 
 /// Real processes, real sockets, real files, and no mercy. `JETSTREAM_STORM_SECONDS` says how long, a few
-/// rounds with an excerpt of the data unless given; `JETSTREAM_STORM_SEED` repeats what was done to whom.
+/// rounds with a small catalogue unless given; `JETSTREAM_STORM_SEED` repeats what was done to whom.
 @Suite(
   "Eight clients and a server that are killed again and again", .live, .serialized,
-  .timeLimit(.minutes(10)),
-  .enabled(if: Place.data != nil, "needs citm_catalog.json in JETSTREAM_DATA or ../shared/data"))
+  .timeLimit(.minutes(10)))
 struct StormTests {
   private static let environment = ProcessInfo.processInfo.environment
   private let seed =
@@ -16,11 +15,8 @@ struct StormTests {
 
   @Test("They end byte-equal, nothing is lost that was kept, nothing counts twice")
   func storm() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("storm-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let (folder, data) = try Place.folder(performances: seconds == nil ? 24 : 240)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let data = try seconds == nil ? Place.excerpt(in: folder) : #require(Place.data)
     let storm = try await Storm(
       folder: folder, data: data, seed: seed, pause: seconds == nil ? 250 : 80)
     defer { storm.end() }

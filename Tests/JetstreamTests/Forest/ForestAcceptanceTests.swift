@@ -12,16 +12,15 @@ import Testing
 /// `JETSTREAM_FOREST_SEED` names the ones to run instead of all others, with commas between them, and
 /// `JETSTREAM_FOREST_HISTORY` says how many steps before a failure are told.
 @Suite(.serialized, .paced(counting: Plant.self)) struct ForestAcceptanceTests {
-  /// The first ones, and what once found something without calls of modify.
+  /// The first one, and some that once found something without calls of modify.
   static let plainSeeds: [UInt64] =
-    [1, 2] + [1005, 1013, 1021, 1079, 1129, 1165, 1192, 65_087_427_399_948]
+    [1, 1005, 1021, 1129, 1192, 65_087_427_399_948]
 
-  /// The first ones, and what once found something with calls of modify.
+  /// The first one, and some that once found something with calls of modify.
   static let modifyingSeeds: [UInt64] =
-    [1, 2] + [
-      1148, 1451, 1689, 1766, 1874, 1879, 1927, 1965, 10_706_033_706_839, 68_584_352_133_812,
-      103_691_363_086_256, 173_225_401_028_255, 193_531_738_936_207, 200_123_738_055_716,
-      211_284_564_754_261, 227_411_110_248_671, 237_258_757_754_733, 259_640_174_478_424,
+    [
+      1, 1148, 1689, 1874, 1927, 10_706_033_706_839, 103_691_363_086_256, 193_531_738_936_207,
+      211_284_564_754_261, 237_258_757_754_733,
     ]
 
   /// Returns the fixed seeds, and what the environment asks for.

@@ -11,8 +11,8 @@ import Testing
   static var seeds: [UInt64] {
     let environment = ProcessInfo.processInfo.environment
     if let seed = environment["JETSTREAM_MODIFY_SEED"].flatMap(UInt64.init) { return [seed] }
-    // Those that once found something stay.
-    let fixed: [UInt64] = [1, 2, 10, 12, 14, 243, 1024, 1041, 1131]
+    // The first one, and some that once found something.
+    let fixed: [UInt64] = [1, 10, 14, 243, 1041]
     guard let count = environment["JETSTREAM_MODIFY_SEEDS"].flatMap(UInt64.init) else {
       return fixed
     }

@@ -3,19 +3,12 @@ import Testing
 
 @testable import Jetstream
 
-/// A real editing history, where it is there: what was typed and deleted in a file, in order.
+/// An editing history: what was typed and deleted in a file, in order.
 private struct EditingTrace: Decodable {
   struct Patch: Decodable {
     let position: Int
     let deleted: Int
     let inserted: String
-
-    init(from decoder: any Decoder) throws {
-      var fields = try decoder.unkeyedContainer()
-      position = try fields.decode(Int.self)
-      deleted = try fields.decode(Int.self)
-      inserted = try fields.decode(String.self)
-    }
   }
 
   struct Transaction: Decodable { let patches: [Patch] }
@@ -33,8 +26,65 @@ private struct EditingTrace: Decodable {
 
   static var isThere: Bool { FileManager.default.fileExists(atPath: url.path) }
 
+  /// Reads the real one.
   static func load() throws -> EditingTrace {
     try JSONDecoder().decode(EditingTrace.self, from: Data(contentsOf: url))
+  }
+
+  /// Its first transactions, with what they have come to.
+  func prefix(_ count: Int) -> EditingTrace {
+    var text = Array(startContent)
+    let transactions = Array(txns.prefix(count))
+    for patch in transactions.lazy.flatMap(\.patches) {
+      let range = patch.position..<patch.position + patch.deleted
+      text.replaceSubrange(range, with: Array(patch.inserted))
+    }
+    return EditingTrace(
+      startContent: startContent, endContent: String(text), txns: transactions)
+  }
+
+  /// Makes one as somebody types: runs of characters and of deletions at a caret, which jumps at times, some pasted text,
+  /// and replacements in several places at once.
+  static func made(_ count: Int, seed: UInt64) -> EditingTrace {
+    var generator = SeededGenerator(seed: seed)
+    func roll(_ count: Int) -> Int { Int.random(in: 0..<count, using: &generator) }
+    let letters = Array("abcdefghij klmnop\nqrstuvwxyz éü{}();")
+    let start = "first line\nsecond line\n"
+    var text = Array(start)
+    var caret = text.count
+    func patch(deleting: Int, inserting: Int) -> Patch {
+      let deleted = min(deleting, text.count - caret)
+      let inserted = (0..<inserting).map { _ in letters[roll(letters.count)] }
+      text.replaceSubrange(caret..<caret + deleted, with: inserted)
+      defer { caret += inserted.count }
+      return Patch(position: caret, deleted: deleted, inserted: String(inserted))
+    }
+    let transactions = (0..<count).map { _ in
+      if roll(20) == 0 { caret = roll(text.count + 1) }
+      switch roll(100) {
+      case ..<70: return Transaction(patches: [patch(deleting: 0, inserting: 1)])
+      case ..<94:
+        caret = max(0, caret - 1)
+        return Transaction(patches: [patch(deleting: 1, inserting: 0)])
+      case ..<97: return Transaction(patches: [patch(deleting: roll(30), inserting: roll(60))])
+      default:
+        return Transaction(
+          patches: (0..<3).map { _ in
+            caret = roll(text.count + 1)
+            return patch(deleting: 4, inserting: 5)
+          })
+      }
+    }
+    return EditingTrace(startContent: start, endContent: String(text), txns: transactions)
+  }
+}
+
+extension EditingTrace.Patch {
+  init(from decoder: any Decoder) throws {
+    var fields = try decoder.unkeyedContainer()
+    position = try fields.decode(Int.self)
+    deleted = try fields.decode(Int.self)
+    inserted = try fields.decode(String.self)
   }
 }
 
@@ -89,10 +139,20 @@ private final class Mirror {
 
 @Suite(.serialized, .paced) struct EditingTraceTests {
   @Test(
-    "a real editing history, one model a character: differences alone keep up a second array",
-    .enabled(if: EditingTrace.isThere, "the editing history is not beside the project"))
-  func replay() async throws {
+    "a made-up editing history, one model a character: differences alone keep up a second array",
+    arguments: 1...2 as ClosedRange<UInt64>)
+  func madeUp(seed: UInt64) async throws { try await replay(.made(2_000, seed: seed)) }
+
+  @Test(
+    "the beginning of a real editing history, where it is beside the project",
+    .enabled(if: EditingTrace.isThere))
+  func real() async throws {
     let trace = try EditingTrace.load()
+    #expect(trace.prefix(.max).endContent == trace.endContent)
+    try await replay(trace.prefix(4_000))
+  }
+
+  private func replay(_ trace: EditingTrace) async throws {
     let document = Document()
     document.letters = ModelArray(trace.startContent.map { Letter($0) })
     let scope = manualScope(document)
