@@ -138,6 +138,31 @@ struct CredentialTests {
     #expect(await asked.next() == .refused("the token has expired"))
   }
 
+  @Test("A scope that is refused for them is asked for once more, in a session with others")
+  func refusedScope() async throws {
+    let (client, reasons) = client(answers: ["old", "good", "old"])
+    server.authorize = { _ in nil }
+    let scope = scope
+    server.chooseScope = { session, _, _ in
+      session.request?.headers["Authorization"] == "good"
+        ? .success(scope) : .failure(.notYou("not your room"))
+    }
+    try await client.connect()
+    let mine = Scope(name: "Canvas", root: Canvas())
+    try await client.fetch(mine)
+    var asked = reasons.makeAsyncIterator()
+    #expect(await asked.next() == .first)
+    #expect(await asked.next() == .refused("not your room"))
+    // The next credentials are not good for it, and neither are those after them.
+    server.chooseScope = { _, _, _ in .failure(.notYou("not your room any more")) }
+    let other = Scope(name: "Canvas", root: Canvas())
+    await #expect(throws: SyncError.scopeDenied("Canvas", .notYou("not your room any more"))) {
+      try await client.fetch(other)
+    }
+    #expect(await asked.next() == .refused("not your room any more"))
+    client.close()
+  }
+
   @Test("A handshake that is refused for them asks for other credentials", arguments: [401, 403])
   func refusedHandshake(status: Int) async {
     let client = Client(

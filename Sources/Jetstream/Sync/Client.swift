@@ -61,7 +61,9 @@ public final class Client {
   ///
   /// It is asked for each new session, and once more when the server has refused what it gave: with the status 401 or
   /// 403, or with ``WireError/notYou(_:)`` for a reason. If that is refused, too, the client stops connecting, as
-  /// ``connect(params:isolation:)`` says. When it throws, another attempt follows. Called away from the client's actor.
+  /// ``connect(params:isolation:)`` says. The same goes for a scope that the server refuses with
+  /// ``WireError/notYou(_:)``: the client shows other credentials in another session, once until it has the scope. When
+  /// the source throws, another attempt follows. Called away from the client's actor.
   public var credentials: Credentials.Source? {
     didSet {
       engine.configuration.hasCredentials = credentials != nil

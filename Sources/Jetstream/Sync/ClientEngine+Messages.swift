@@ -140,7 +140,7 @@ extension ClientEngine {
     switch reply.result {
     case .success(let index):
       replica.scopeIndex = index
-      replica.refusal = nil
+      (replica.refusal, replica.hasAskedForCredentials) = (nil, false)
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }

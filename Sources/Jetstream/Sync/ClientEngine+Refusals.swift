@@ -1,5 +1,8 @@
 /// Scopes that a server refuses.
 ///
+/// A refusal that names the credentials (``Denial/notYou``) makes the client ask its app for others, and show them in
+/// another session, once until the scope is granted. Otherwise, and when that is refused, too, this is done:
+///
 /// A refusal with a retry time is "not now": the client waits and asks again, and keeps the scope with everything that
 /// is pending. So is any refusal of a scope that has a log, or of which this replica has had a state, unless the server
 /// says with its type that the scope is not there or gone: a server that has just been started may not know the scope
@@ -18,6 +21,10 @@ extension ClientEngine {
   /// The server has refused a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
+    if error.denial == .notYou, configuration.hasCredentials, !replica.hasAskedForCredentials {
+      replica.hasAskedForCredentials = true
+      return changeCredentials("scope \(name) is refused: \(error)", refused: error.message)
+    }
     let isFinal = error.denial?.isFinal ?? !replica.mayReturn
     guard !isFinal, replica.mayReturn || error.denial == .notNow else {
       return lose(replica, error)
@@ -35,6 +42,13 @@ extension ClientEngine {
     report(.skipped("scope \(name) is refused for now: \(error); asking again in \(delay)"))
     reportStates()
     round?.finish(.failure(.scopeDenied(name, error)))
+  }
+
+  /// Ends the session, whose credentials are not good for a scope, and begins one with others.
+  private func changeCredentials(_ reason: String, refused: String) {
+    refusedCredentials = refused
+    loseSession()
+    retry(reason: reason)
   }
 
   /// Asks again for the scopes whose retry time has come. In a session that does not have them yet, those that were

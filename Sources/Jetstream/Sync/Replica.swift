@@ -52,6 +52,8 @@ package final class Replica {
   var mode = SyncMode.realtime
   /// The server's refusal of the scope, while it has said "not now" to the last fetch.
   var refusal: ClientEngine.Refusal?
+  /// True from when other credentials were asked for because the server has refused the scope, until it grants it.
+  var hasAskedForCredentials = false
   /// What the server was asked for last in this session.
   var asked: ScopeFetch.Tell?
   /// Whether the server tells everything behind ``position``. What it tells otherwise is left out: it is asked
