@@ -20,16 +20,19 @@ extension Client {
   ///   - root: the root of the scope, with the default values of its class.
   ///   - url: the server's address, such as `ws://localhost:8080`.
   ///   - log: the directory of the scope's log, which is made if it is not there.
+  ///   - credentials: gives what the client asks for sessions with; see ``credentials``.
   ///   - initial: writes initial content; see ``fetch(_:params:mode:log:snapshotEvery:initial:)``.
   /// - Throws: ``LogError`` if the log cannot be read, ``ScopeError`` if it is not one of this scope,
   ///   ``WebSocketError/invalidURL(_:)``, and what `initial` throws.
   public static func open(
     _ name: String, _ root: ModelObject, at url: String, log: String,
-    isolation: (any Actor)? = #isolation, initial: (() throws -> Void)? = nil
+    credentials: Credentials.Source? = nil, isolation: (any Actor)? = #isolation,
+    initial: (() throws -> Void)? = nil
   ) throws -> (client: Client, scope: Scope) {
     try WebSocketTransport.check(url)
     let scope = Scope(name: name, root: root, isolation: isolation)
     let client = Client(url: url, isolation: isolation)
+    client.credentials = credentials
     try client.fetch(scope, log: ClientLog(log), initial: initial)
     client.beginConnecting()
     return (client, scope)
