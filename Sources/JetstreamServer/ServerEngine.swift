@@ -177,6 +177,7 @@ package final class ServerEngine {
     session.outbox = []
     session.probe.stop()
     if !session.hasFetched { session.expiresAt = now + configuration.unusedExpiry }
+    endsForOverflow(session)
   }
 
   /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
