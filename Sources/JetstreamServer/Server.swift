@@ -300,9 +300,10 @@ public final class Server {
 
   func received(
     _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int,
-    on id: Int
+    endsFrame: Bool = true, on id: Int
   ) {
-    engine.received(id, frame, isArray: isArray, size: size, now: ticker.now)
+    engine.received(
+      id, frame, isArray: isArray, size: size, endsFrame: endsFrame, now: ticker.now)
   }
 
   func probed(_ id: Int) { engine.probed(id, now: ticker.now) }

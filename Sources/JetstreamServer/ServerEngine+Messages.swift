@@ -5,7 +5,7 @@ import Jetstream
 extension ServerEngine {
   func receive(
     _ session: ServerSession, _ frame: Result<[Result<Message, MessageError>], FrameError>,
-    on id: Int
+    on id: Int, endsFrame: Bool
   ) {
     switch frame {
     case .failure(let error):
@@ -22,12 +22,13 @@ extension ServerEngine {
         }
         guard isLive(session), !endsForOverflow(session) else { return }
       }
+      guard endsFrame else { return }
       meetDemands(of: session)
       if isLive(session) { acknowledgeIfDue(to: session) }
     }
   }
 
-  func isLive(_ session: ServerSession) -> Bool { sessions[session.info.token] === session }
+  func isLive(_ session: ServerSession) -> Bool { !session.hasEnded }
 
   /// Does what the frame has asked for.
   private func meetDemands(of session: ServerSession) {
@@ -83,11 +84,16 @@ extension ServerEngine {
   }
 
   /// The members of a frame in the order in which they are processed: by index. Mostly that is how they come.
-  private static func inOrder(
+  static func inOrder(
     _ messages: [Result<Message, MessageError>]
   ) -> [Result<Message, MessageError>] {
+    var last = Int.min
+    let isOrdered = messages.allSatisfy { message in
+      defer { last = order(message) }
+      return last <= order(message)
+    }
+    if isOrdered { return messages }
     let orders = messages.map(order)
-    if zip(orders, orders.dropFirst()).allSatisfy({ $0 <= $1 }) { return messages }
     return messages.indices.sorted { (orders[$0], $0) < (orders[$1], $1) }.map { messages[$0] }
   }
 

@@ -181,7 +181,7 @@ package final class ServerEngine {
   }
 
   /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
-  /// given to ``received(_:_:isArray:size:now:)`` before.
+  /// given to ``received(_:_:isArray:size:endsFrame:now:)`` before.
   package func probed(_ id: Int, now: Duration) {
     self.now = now
     guard case .session(let session)? = connections[id], session.connection == id else { return }
@@ -195,9 +195,12 @@ package final class ServerEngine {
   }
 
   /// A frame has come, of `size` bytes.
+  ///
+  /// A long frame may come in several parts, whose messages are in their order. What the messages ask for that is done
+  /// once for a frame is done with the part that ends it.
   package func received(
     _ id: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool,
-    size: Int = 0, now: Duration
+    size: Int = 0, endsFrame: Bool = true, now: Duration
   ) {
     self.now = now
     isHandling = true
@@ -206,11 +209,11 @@ package final class ServerEngine {
       create(id, params, request, frame, isArray: isArray)
     case .session(let session):
       session.unacknowledgedBytes += size
-      receive(session, frame, on: id)
+      receive(session, frame, on: id, endsFrame: endsFrame)
     case nil: break
     }
     isHandling = false
-    states = [:]
+    if endsFrame { states = [:] }
     flush()
   }
 
@@ -303,6 +306,7 @@ package final class ServerEngine {
   /// Ends a session and releases all it held.
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
+    session.hasEnded = true
     for subscription in session.inOrder { session.leave(subscription) }
     session.outbox = []
     if let id = session.connection {

@@ -5,6 +5,8 @@ import JetstreamWebSocket
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
   private let gate = LargeMessageGate()
+  /// How many messages of a frame the server handles in one go.
+  static let partLimit = 1024
 
   init(_ server: HomeReference<Server>) { self.server = server }
 
@@ -47,8 +49,31 @@ struct ServerPipe: Sendable {
 
   private func decode(_ bytes: [UInt8], on id: Int) async -> Bool {
     let isArray = Message.isArrayFrame(bytes)
-    let frame = Message.frame(bytes)
     let size = bytes.count
-    return await server.perform { $0.received(frame, isArray: isArray, size: size, on: id) } != nil
+    switch Message.frame(bytes) {
+    case .success(let messages) where messages.count > Self.partLimit:
+      return await take(ServerEngine.inOrder(messages), size: size, on: id)
+    case let frame:
+      return await server.perform { $0.received(frame, isArray: isArray, size: size, on: id) }
+        != nil
+    }
+  }
+
+  /// Hands over the messages of a long frame, which come in their order, part by part: others get their turn between
+  /// two of them.
+  private func take(
+    _ messages: [Result<Message, MessageError>], size: Int, on id: Int
+  ) async -> Bool {
+    for start in stride(from: 0, to: messages.count, by: Self.partLimit) {
+      let end = min(start + Self.partLimit, messages.count)
+      let part = Array(messages[start..<end])
+      let isLast = end == messages.count
+      let isServed: Void? = await server.perform {
+        $0.received(
+          .success(part), isArray: true, size: isLast ? size : 0, endsFrame: isLast, on: id)
+      }
+      guard isServed != nil else { return false }
+    }
+    return true
   }
 }

@@ -35,6 +35,8 @@ final class ServerSession {
   var unacknowledgedBytes = 0
   /// The connection that the session uses now.
   var connection: Int?
+  /// True once the engine has forgotten the session.
+  var hasEnded = false
   /// The scopes that the session has fetched and not left, by their numbers.
   private(set) var subscriptions: [Int: Subscription] = [:]
   /// How many there have ever been.

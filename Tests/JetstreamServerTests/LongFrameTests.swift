@@ -1,0 +1,73 @@
+import Jetstream
+import JetstreamServer
+import Testing
+
+@Suite("Frames with more messages than are handled in one go")
+struct LongFrameTests {
+  @Test("What the messages ask for is done once, with the last part")
+  func demands() {
+    let world = InMemoryWorld()
+    let peer = RawPeer(world)
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"0.1.0","params":{}}"#)
+    let fetches: [Result<Message, MessageError>] = (0..<30).map { _ in
+      .success(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    }
+    for part in 0..<3 {
+      world.server.received(
+        peer.link.id, .success(Array(fetches[part * 10..<part * 10 + 10])), isArray: true,
+        endsFrame: part == 2, now: world.now)
+      peer.take()
+      #expect(peer.messages.count { $0.type == "ScopeFetchReply" } == (part + 1) * 10)
+      #expect(peer.messages.count { $0.type == "ScopeState" } == (part == 2 ? 1 : 0))
+    }
+  }
+
+  @Test("The parts behind the one with which the session ends are not handled")
+  func end() {
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit = .init(messages: 20)
+    let world = InMemoryWorld(configuration: configuration)
+    let peer = RawPeer.joined(world)
+    for part in 0..<3 {
+      let fetches: [Result<Message, MessageError>] = (0..<100).map { _ in
+        .success(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+      }
+      world.server.received(
+        peer.link.id, .success(fetches), isArray: true, endsFrame: part == 2, now: world.now)
+    }
+    peer.take()
+    #expect(peer.close?.code == 4097)
+    #expect(world.fetches.count <= 21)
+    #expect(world.endedSessions.count == 1)
+  }
+
+  @Test(
+    "All of a long frame is handled in the order of its numbers, and others get their turn in between"
+  )
+  @MainActor
+  func order() async throws {
+    let room = try await LiveRoom()
+    let peer = try await BadPeer.joined(port: room.port)
+    let count = 5000
+    // The last one first.
+    let messages = (0..<count).reversed().map { at in
+      #"{"type":"ScopeSync","index":\#(at + 2),"scopeIndex":0,"fragments":[{"type":"change","#
+        + #""uuid":"\#(room.shape)","clsName":"Shape","properties":{"x":\#(at + 1)}}]}"#
+    }
+    var seen: Set<Float> = []
+    let watcher = Task {
+      while room.canvas.shapes[0].x < Float(count) {
+        seen.insert(room.canvas.shapes[0].x)
+        await Task.yield()
+      }
+    }
+    try peer.send("[" + messages.joined(separator: ",") + "]")
+    for at in 0..<count {
+      let replies = try await peer.replies(to: at + 2)
+      #expect(replies == [FragmentReply()])
+    }
+    await watcher.value
+    #expect(seen.filter { $0 > 0 }.count >= 2, "The frame was handled in one go: \(seen)")
+    await room.server.stop()
+  }
+}
