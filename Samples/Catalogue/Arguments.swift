@@ -11,9 +11,10 @@ enum Command: Equatable {
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
 
-    catalogue serve [--file FILE] [--log FOLDER] [--snapshot-every COUNT] [--port PORT] [--on-demand]
-                    [EDITING]
-    catalogue join --url URL [--log FOLDER] [--snapshot-every COUNT] [--cut COUNT] [EDITING]
+    catalogue serve [--room NAME]... [--file FILE] [--log FOLDER] [--snapshot-every COUNT] [--port PORT]
+                    [--on-demand] [EDITING]
+    catalogue join --url URL [--room NAME]... [--log FOLDER] [--snapshot-every COUNT] [--cut COUNT]
+                   [EDITING]
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
 
@@ -21,6 +22,9 @@ enum Command: Equatable {
 
       --file FILE    the catalogue to serve; citm_catalog.json in $JETSTREAM_DATA, or in
                      ../shared/data, unless given
+      --room NAME    serves or joins the catalogue of a room, and can be given several times. Each room has a
+                     catalogue of its own and a log of its own, in FOLDER/NAME. All lines of a room then begin
+                     with its name, those that are read and those that are printed.
       --port PORT    where to listen; a free port unless given
       --on-demand    open the catalogue when the first client fetches it; clients are refused for now
                      until it is open
@@ -48,7 +52,7 @@ enum Command: Equatable {
     "canonical BYTES HASH": record of the import and of the end, replay of what it has come to. They
     end then.
 
-    serve and join print "ready" when they have the catalogue and "edited COUNT" when the edits are made, and
+    serve and join print "ready" when they have all catalogues and "edited COUNT" when the edits are made, and
     answer these lines:
 
       go             begin to edit; prints nothing
@@ -71,6 +75,7 @@ enum Command: Equatable {
 }
 
 struct ServeOptions: Equatable {
+  var rooms = RoomNames()
   var file: String?
   var log: String?
   var snapshotEvery = 10_000
@@ -87,10 +92,39 @@ struct ServeOptions: Equatable {
 
 struct JoinOptions: Equatable {
   var url = ""
+  var rooms = RoomNames()
   var log: String?
   var snapshotEvery = 10_000
   var cuts = 0
   var editing = EditOptions()
+}
+
+/// The rooms that are served or joined: those that were named, or the only one, which needs no name.
+struct RoomNames: Equatable {
+  /// The name of the only room.
+  static let only = "Catalogue"
+
+  private(set) var named: [String] = []
+
+  /// The names of the scopes.
+  var all: [String] { named.isEmpty ? [Self.only] : named }
+
+  /// What the lines of a room begin with.
+  func prefix(of room: String) -> String { named.isEmpty ? "" : room + " " }
+
+  /// Where the log of a room is, below the folder that was given.
+  func log(of room: String, in folder: String) -> String {
+    named.isEmpty ? folder : folder + "/" + room
+  }
+
+  fileprivate mutating func add(_ name: String) throws(UsageError) {
+    guard name.first?.isLetter == true, name.allSatisfy({ $0.isLetter || $0.isNumber || $0 == "-" })
+    else { throw UsageError(message: "--room should be letters and digits, not '\(name)'") }
+    guard !named.contains(name) else {
+      throw UsageError(message: "--room '\(name)' is given twice")
+    }
+    named.append(name)
+  }
 }
 
 struct RecordOptions: Equatable {
@@ -135,6 +169,7 @@ extension Command {
       var options = ServeOptions()
       while let option = rest.next() {
         switch option {
+        case "--room": try options.rooms.add(try rest.value(of: option))
         case "--file": options.file = try rest.value(of: option)
         case "--log": options.log = try rest.value(of: option)
         case "--snapshot-every": options.snapshotEvery = try rest.count(of: option)
@@ -149,6 +184,7 @@ extension Command {
       while let option = rest.next() {
         switch option {
         case "--url": options.url = try rest.value(of: option)
+        case "--room": try options.rooms.add(try rest.value(of: option))
         case "--log": options.log = try rest.value(of: option)
         case "--snapshot-every": options.snapshotEvery = try rest.count(of: option)
         case "--cut": options.cuts = try rest.count(of: option)

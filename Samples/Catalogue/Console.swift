@@ -28,6 +28,15 @@ enum Console {
     try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
   }
 
+  /// Makes a folder unless it is there; ends the process if that fails.
+  static func makeFolder(_ path: String) {
+    do {
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    } catch {
+      fail("\(path) cannot be made: \(error.localizedDescription)", status: 1)
+    }
+  }
+
   /// Prints what the process was run for; one that cannot say it has failed.
   static func give(_ line: String) {
     do {

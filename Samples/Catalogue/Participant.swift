@@ -13,6 +13,8 @@ final class Participant {
   private let log: RecordLog?
   private let options: EditOptions
   private let cuts: Int
+  /// What each line begins with that it prints.
+  private let prefix: String
   private var editing: Task<Void, Never>?
   private var editor: RandomEditor
   private var lostConnections = 0
@@ -21,7 +23,7 @@ final class Participant {
 
   init(
     scope: Scope, catalogue: Catalogue, client: Client? = nil, log: RecordLog? = nil,
-    options: EditOptions, cuts: Int = 0
+    options: EditOptions, cuts: Int = 0, prefix: String = ""
   ) {
     self.scope = scope
     self.catalogue = catalogue
@@ -29,15 +31,17 @@ final class Participant {
     self.log = log
     self.options = options
     self.cuts = cuts
+    self.prefix = prefix
     name = options.name ?? (client == nil ? "server" : "client\(options.seed)")
     editor = RandomEditor(catalogue: catalogue, author: name, seed: options.seed)
     client?.onStatusChange.listen(self) { me, status in
       if status == .waiting { me.lostConnections += 1 }
     }
-    client?.onRejection.listen(self) { me, _ in me.rejected += 1 }
+    client?.onRejection.listen(self) { me, rejection in
+      if rejection.scope === me.scope { me.rejected += 1 }
+    }
     if options.tells {
-      scope.pendingChangeSets.onAdd.listen(self) { me, _ in Console.say("sealed \(me.editor.count)")
-      }
+      scope.pendingChangeSets.onAdd.listen(self) { me, _ in me.say("sealed \(me.editor.count)") }
     }
   }
 
@@ -48,7 +52,7 @@ final class Participant {
     guard editing == nil else { return }
     editing = Task {
       await edit()
-      Console.say("edited \(editor.count)")
+      say("edited \(editor.count)")
     }
   }
 
@@ -59,7 +63,7 @@ final class Participant {
       if isCut { await waitUntilOnline() }
       for _ in 0..<min(editor.batch(), options.edits - editor.count) {
         editor.edit()
-        if options.tells { Console.say("shown \(editor.count) \(Date().timeIntervalSince1970)") }
+        if options.tells { say("shown \(editor.count) \(Date().timeIntervalSince1970)") }
       }
       if isCut {
         // What was just sent is on its way, or not even that.
@@ -94,37 +98,32 @@ final class Participant {
 
   // MARK: The line protocol
 
-  /// Answers lines until one of them says `exit`, or they end.
-  func answer(_ lines: AsyncStream<String>) async {
-    for await line in lines where await !answer(line) { return }
-  }
+  private func say(_ line: String) { Console.say(prefix + line) }
 
-  /// Answers one line; false if it says `exit`.
-  func answer(_ line: String) async -> Bool {
+  /// Answers one line.
+  func answer(_ line: String) async {
     let words = line.split(separator: " ", maxSplits: 1).map(String.init)
     switch (words.first, words.dropFirst().first) {
     case (nil, _): break
-    case ("exit", nil): return false
     case ("go", nil): start()
     case ("stop", nil): isStopped = true
     case ("cut", nil): client?.cutConnection()
     case ("kept?", nil): await tellWhatIsKept()
-    case ("quiet?", nil): Console.say("quiet \(await becomeQuiet())")
+    case ("quiet?", nil): say("quiet \(await becomeQuiet())")
     case ("mark", nil): await mark()
     case ("await", let other?):
       await waitForMark(of: other)
-      Console.say("seen \(other)")
+      say("seen \(other)")
     case ("print", let path): print(to: path)
     case ("notes", nil):
-      Console.say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
+      say((["notes"] + editor.noted.map(String.init)).joined(separator: " "))
     case ("last", let author?):
       let journal = catalogue.journals.first { $0.author == author }
-      Console.say("last \(journal?.lastEdit ?? 0)")
+      say("last \(journal?.lastEdit ?? 0)")
     case ("report", nil):
-      Console.say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
-    default: Console.say("error: '\(line)' is not understood; see --help")
+      say("report cuts=\(lostConnections) rejected=\(rejected) models=\(scope.count)")
+    default: say("error: '\(line)' is not understood; see --help")
     }
-    return true
   }
 
   /// Every change set is in the log before anything else happens; how long that takes is up to the disk.
@@ -133,9 +132,9 @@ final class Participant {
     let count = editor.count
     do {
       try await log?.sync()
-      Console.say("kept \(log == nil ? 0 : count)")
+      say("kept \(log == nil ? 0 : count)")
     } catch {
-      Console.say("error: the log cannot be written: \(error)")
+      say("error: the log cannot be written: \(error)")
     }
   }
 
@@ -144,12 +143,9 @@ final class Participant {
   private func becomeQuiet() async -> Int {
     await editing?.value
     scope.flush()
-    while let client, client.pendingCount > 0 {
-      await withCheckedContinuation { continuation in
-        client.onPendingCountChange.listenOnce(self) { _, _ in continuation.resume() }
-      }
-    }
-    return client?.pendingCount ?? 0
+    guard let client else { return 0 }
+    for await state in client.syncStates(of: scope) where state.pendingCount == 0 { return 0 }
+    return scope.pendingChangeSets.count
   }
 
   /// The server puts everything into one order, so whoever sees a mark has seen all that its author
@@ -160,7 +156,7 @@ final class Participant {
     mark.author = name
     catalogue.marks.append(mark)
     _ = await becomeQuiet()
-    Console.say("marked \(name)")
+    say("marked \(name)")
   }
 
   private func waitForMark(of author: String) async {
@@ -183,9 +179,9 @@ final class Participant {
       do {
         try Data(json.utf8).write(to: URL(fileURLWithPath: path))
       } catch {
-        return Console.say("error: \(path) cannot be written: \(error.localizedDescription)")
+        return say("error: \(path) cannot be written: \(error.localizedDescription)")
       }
     }
-    Console.say("canonical \(json.utf8.count) \(FNV1a.hash(json))")
+    say("canonical \(json.utf8.count) \(FNV1a.hash(json))")
   }
 }

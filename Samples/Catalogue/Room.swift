@@ -2,21 +2,23 @@ import Foundation
 import Jetstream
 import JetstreamServer
 
-/// The catalogue of a server, which opens it before it listens or when a client fetches it.
+/// A room of a server with its catalogue, which is opened before the server listens or when a client fetches it.
 @MainActor
 final class Room {
-  static let name = "Catalogue"
-
   private enum State {
     case closed
     case opening(Task<Participant, Never>)
     case open(Participant)
   }
 
+  let name: String
   private let options: ServeOptions
   private var state = State.closed
 
-  init(_ options: ServeOptions) { self.options = options }
+  init(_ name: String, _ options: ServeOptions) {
+    self.name = name
+    self.options = options
+  }
 
   /// The scope; while the room is closed, opens it and refuses the scope for now.
   func scope(in server: Server?) -> Result<Scope, WireError> {
@@ -42,11 +44,14 @@ final class Room {
 
   private func make(in server: Server) async -> Participant {
     do {
-      let log = try options.log.map { path throws(LogError) in try ScopeLog(path) }
+      let log = try options.log.map { folder throws(LogError) in
+        try ScopeLog(options.rooms.log(of: name, in: folder))
+      }
       let catalogue = try options.catalogue(for: log)
-      let scope = Scope(name: Self.name, root: catalogue)
+      let scope = Scope(name: name, root: catalogue)
       let participant = Participant(
-        scope: scope, catalogue: catalogue, log: log?.records, options: options.editing)
+        scope: scope, catalogue: catalogue, log: log?.records, options: options.editing,
+        prefix: options.rooms.prefix(of: name))
       if let log {
         try await server.host(scope, log: log, snapshotEvery: options.snapshotEvery)
       } else {

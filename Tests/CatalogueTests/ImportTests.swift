@@ -108,6 +108,21 @@ struct ArgumentTests {
         == .serve(ServeOptions(port: 80, editing: EditOptions(waits: true))))
   }
 
+  @Test("Rooms that are named have logs of their own, and lines that begin with their names")
+  func rooms() throws {
+    guard
+      case .serve(let named) = try Command(arguments: ["serve", "--room", "A", "--room", "B2"]),
+      case .serve(let plain) = try Command(arguments: ["serve"])
+    else {
+      Issue.record("Both are commands to serve.")
+      return
+    }
+    #expect(named.rooms.all == ["A", "B2"] && plain.rooms.all == ["Catalogue"])
+    #expect(named.rooms.prefix(of: "B2") == "B2 " && plain.rooms.prefix(of: "Catalogue").isEmpty)
+    #expect(named.rooms.log(of: "B2", in: "logs") == "logs/B2")
+    #expect(plain.rooms.log(of: "Catalogue", in: "logs") == "logs")
+  }
+
   @Test(
     "What is wrong is said",
     arguments: [
@@ -117,6 +132,8 @@ struct ArgumentTests {
       (["join", "--url"], "--url needs a value"),
       (["join", "--url", "h:1"], "--url should begin with ws:// or wss://, not 'h:1'"),
       (["serve", "--cut", "1"], "there is no option '--cut' here"),
+      (["serve", "--room", "../a"], "--room should be letters and digits, not '../a'"),
+      (["join", "--room", "A", "--room", "A"], "--room 'A' is given twice"),
       (["serve", "--port", "x"], "--port should be a number from 0 to 65535, not 'x'"),
       (["serve", "--name", "a b"], "--name should be one word, not 'a b'"),
       (["record"], "record needs --log"),

@@ -69,7 +69,7 @@ final class CatalogueProcess {
   private let process = Process()
   private let input = Pipe()
   private var lines: AsyncStream<String>.Iterator
-  /// What lines begin with that come at any time; they are put into ``asides``.
+  /// What lines begin with that come at any time, if not with the name of a room; they are put into ``asides``.
   var asideWords: Set<String> = []
   /// The lines of that kind that have come and were not taken.
   private var asides: [String] = []
@@ -139,7 +139,7 @@ final class CatalogueProcess {
   }
 
   private func isAside(_ line: String) -> Bool {
-    asideWords.contains(String(line.prefix { $0 != " " }))
+    line.split(separator: " ", maxSplits: 2).prefix(2).contains { asideWords.contains(String($0)) }
   }
 
   /// Waits until so many lines more have come that are put aside; fewer if the process ends.
