@@ -7,13 +7,12 @@ import Testing
 struct TranscriptTests {
   @Test(
     "Every frame reads as the original peers read it, and server frames are written alike",
-    .enabled(if: Self.file != nil))
-  func transcript() throws {
-    let text = try String(contentsOf: #require(Self.file), encoding: .utf8)
+    arguments: Transcript.all)
+  func transcript(_ transcript: Transcript) throws {
     var serverFrames = 0
     var clientFrames = 0
-    for (number, line) in text.split(separator: "\n").enumerated() {
-      guard case .object(let entry) = try JSONValue(parsing: String(line)),
+    for (number, line) in try transcript.lines().enumerated() {
+      guard case .object(let entry) = try JSONValue(parsing: line),
         case .string(let frame)? = entry["frame"], case .string(let direction)? = entry["dir"]
       else { continue }
       let bytes = Array(frame.utf8)
@@ -64,15 +63,4 @@ struct TranscriptTests {
       return "\(error)"
     }
   }
-
-  /// The transcript, in the folder that JETSTREAM_DATA names or in `shared/data` beside the
-  /// package. It is not part of the package.
-  private static let file: URL? = {
-    let beside = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      .appending(path: "shared/data")
-    let folder = ProcessInfo.processInfo.environment["JETSTREAM_DATA"].map { URL(filePath: $0) }
-    let file = (folder ?? beside).appending(path: "v1-transcript.jsonl")
-    return FileManager.default.fileExists(atPath: file.path) ? file : nil
-  }()
 }
