@@ -8,7 +8,7 @@ extension Client {
     case now
   }
 
-  /// Ends the syncing of `scope`. Its content stays, and ``fetch(_:params:mode:isolation:)`` may follow again.
+  /// Ends the syncing of `scope`. Its content stays, and ``fetch(_:params:mode:keepingContent:isolation:)`` may follow again.
   ///
   /// ```swift
   /// try await client.leave(scope)                     // Everything is on the server then.

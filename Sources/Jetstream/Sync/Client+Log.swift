@@ -2,7 +2,7 @@ import Foundation
 
 /// Scopes that outlive the app.
 extension Client {
-  /// Syncs `scope` as ``fetch(_:params:mode:isolation:)`` does, and keeps its confirmed and its pending changes on disk.
+  /// Syncs `scope` as ``fetch(_:params:mode:keepingContent:isolation:)`` does, and keeps its confirmed and its pending changes on disk.
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
@@ -26,6 +26,15 @@ extension Client {
   /// counts on the server property by property, where nobody has written the property before: what two clients bring at
   /// the same time does not add up. A server of version 1 is sent what its first state has no content for.
   ///
+  /// What an app has built before it asks for the first time can be kept, too:
+  ///
+  /// ```swift
+  /// try client.fetch(canvas, log: log, keepingContent: true)
+  /// ```
+  ///
+  /// If the log has nothing of the scope yet, all that the scope contains is one pending change set, as if the app had
+  /// written it just now: models and collections join those that the server has, and values replace the server's.
+  ///
   /// A server that refuses the scope is asked again, and ``SyncState/Stall/refused(_:)`` tells why, unless it says that
   /// there is no such scope, or none any more: ``Denial``.
   ///
@@ -39,12 +48,14 @@ extension Client {
   ///   - snapshotEvery: after how many records a snapshot is made, in a turn of its own; 0 for never. It carries
   ///     pending change sets along: while there are more of them, after as many. The state is copied on the
   ///     client's actor, in O(models); all else happens elsewhere.
+  ///   - keepingContent: whether the content of the scope becomes a change set instead of being replaced.
   ///   - initial: writes initial content to the root and to new models.
   /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(_:)``; what
   ///   `initial` throws, and then what it has written is taken back.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: ClientLog,
-    snapshotEvery: Int = 10_000, initial: (() throws -> Void)? = nil
+    snapshotEvery: Int = 10_000, keepingContent: Bool = false,
+    initial: (() throws -> Void)? = nil
   ) throws {
     let history = try log.history()
     let kept = Kept()
@@ -56,7 +67,9 @@ extension Client {
     guard let replica = kept.replica else { throw SyncError.alreadyFetched(scope.name) }
     keeper.begin()
     scheduleTimer()
-    guard let initial, replica.isUntouched else { return }
+    guard replica.isUntouched else { return }
+    if keepingContent { replica.takeContent() }
+    guard let initial else { return }
     try scope.modify(procedure: InitialContent.procedure, initial)
   }
 

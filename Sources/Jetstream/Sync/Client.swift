@@ -187,6 +187,9 @@ public final class Client {
   /// ``SyncState/Stall/refused(_:)`` tells why. So it is when a server refuses a scope later that it has granted
   /// before; what is changed meanwhile is pending.
   ///
+  /// With `keepingContent`, what the scope contains is not replaced but sent, as one change set: models and collections
+  /// join those that the server has, and values replace the server's.
+  ///
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
   /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
   /// if the session ends meanwhile, ``SyncError/invalidReply(_:)`` if the state does not fit the
@@ -194,12 +197,13 @@ public final class Client {
   /// once this has thrown.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
-    isolation: isolated (any Actor)? = #isolation
+    keepingContent: Bool = false, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     let outcome = SyncOutcome()
     let replica = engine.fetch(scope, params: params, mode: mode, now: ticker.now) {
       outcome.put($0)
     }
+    if keepingContent { replica?.takeContent() }
     scheduleTimer()
     let result = await outcome.value
     // The scope may have been left and fetched again by now.

@@ -7,7 +7,7 @@
 /// is pending. So is any refusal of a scope that has a log, or of which this replica has had a state, unless the server
 /// says with its type that the scope is not there or gone: a server that has just been started may not know the scope
 /// yet, and ending the subscription would lose what is changed from then on. Any other refusal ends it, and
-/// ``Client/fetch(_:params:mode:isolation:)`` throws it.
+/// ``Client/fetch(_:params:mode:keepingContent:isolation:)`` throws it.
 extension ClientEngine {
   /// A server's "not now".
   struct Refusal {

@@ -65,6 +65,12 @@ extension ChangeSet {
 }
 
 extension Replica {
+  /// All that the scope contains becomes a change set that is pending.
+  func takeContent() {
+    scope.collectContent()
+    scope.sealChanges()
+  }
+
   /// The server's first state has come: of initial content that the server has not decided, only what that state has
   /// no content for stays visible and is sent.
   func dropInitialContent(where state: SyncFragment) {

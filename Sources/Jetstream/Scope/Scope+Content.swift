@@ -1,0 +1,41 @@
+/// Content that becomes a change set although nobody changes anything.
+extension Scope {
+  /// Has the next change set say all that the scope contains, as if it had been written into an empty scope just now:
+  /// the models under the root are new, and the root departs from the default values of its class. Observers are told
+  /// nothing, since nothing changes. Cost: O(models).
+  ///
+  /// - Precondition: this is not called within ``modify(_:author:_:)``.
+  package func collectContent() {
+    requireNoModification("asked for a change set of all its content")
+    guard let root = rootRecord, let model = root.model else { return }
+    root.dropBases()
+    for property in root.schema.properties where property.isSynced {
+      if property.areSame(model.currentJSON(of: property), property.defaultValue) { continue }
+      root.keepBase(
+        property.index,
+        property.kind == .collection ? .list(ModelList()) : .json(property.defaultValue))
+    }
+    // Depth first, each model once.
+    var seen: Set<ObjectIdentifier> = [ObjectIdentifier(root)]
+    var open: ContiguousArray<ModelRecord> = [root]
+    while let record = open.popLast() {
+      if record !== root { becomeNew(record) }
+      var below: ContiguousArray<ModelRecord> = []
+      record.forEachChild { child, _ in
+        guard let child = child.record, child.scope === self,
+          seen.insert(ObjectIdentifier(child)).inserted
+        else { return }
+        below.append(child)
+      }
+      open += below.reversed()
+    }
+    startCollecting()
+  }
+
+  private func becomeNew(_ record: ModelRecord) {
+    if record.isNew { return }
+    record.dropBases()
+    record.isNew = true
+    entered.append(record)
+  }
+}
