@@ -2,6 +2,7 @@ import Foundation
 import Jetstream
 import JetstreamServer
 import JetstreamWebSocket
+import Pacing
 import Testing
 
 #if canImport(Glibc)
@@ -38,13 +39,10 @@ final class LiveRoom {
 
   /// A machine under load may be slower than a short handshake timeout; then it is tried again.
   private static func participant(port: UInt16) async throws -> Participant {
-    while true {
-      do {
-        return try await Participant(port: port)
-      } catch SyncError.sessionDenied {
-        await Task.yield()
-      }
+    for _ in 0..<100 {
+      do { return try await Participant(port: port) } catch SyncError.sessionDenied { continue }
     }
+    return try await Participant(port: port)
   }
 
   var root: String { canvas.uuid.uuidString.lowercased() }

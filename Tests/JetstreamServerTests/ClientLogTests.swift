@@ -1,5 +1,6 @@
 import Foundation
 import JetstreamServer
+import Pacing
 import Testing
 
 @testable import Jetstream
@@ -164,7 +165,7 @@ struct ClientLogTests {
 /// A class that servers do not know.
 private final class Sketch: Shape {}
 
-@Suite("An app that ends and starts again", .serialized)
+@Suite("An app that ends and starts again", .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct ClientRestartTests {
   private let directory: TemporaryDirectory
@@ -193,15 +194,7 @@ struct ClientRestartTests {
 
     func settle() async {
       scope.flush()
-      if client.pendingCount == 0 { return }
-      await withCheckedContinuation { continuation in
-        var waiting: CheckedContinuation<Void, Never>? = continuation
-        client.onPendingCountChange.listen(client) { _, count in
-          guard count == 0, let next = waiting else { return }
-          waiting = nil
-          next.resume()
-        }
-      }
+      await client.settle()
     }
   }
 

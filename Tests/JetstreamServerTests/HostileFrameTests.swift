@@ -1,9 +1,10 @@
 import Jetstream
 import JetstreamServer
 import JetstreamWebSocket
+import Pacing
 import Testing
 
-@Suite("Frames that are no protocol, while others keep working")
+@Suite("Frames that are no protocol, while others keep working", .timeLimit(.minutes(5)))
 @MainActor
 struct HostileFrameTests {
   @Test(
@@ -48,9 +49,7 @@ struct HostileFrameTests {
     }
     let client = Client(url: "ws://127.0.0.1:\(listener.port)")
     let attempt = Task { try await client.connect() }
-    let words = await withCheckedContinuation { continuation in
-      client.onDiagnostic.listenOnce { continuation.resume(returning: $0) }
-    }
+    let words = try await awaitCall { client.onDiagnostic.listenOnce($0) }
     #expect(words.contains("binary frame"))
     client.close()
     await #expect(throws: SyncError.self) { try await attempt.value }

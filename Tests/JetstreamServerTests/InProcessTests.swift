@@ -1,8 +1,9 @@
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
-@Suite("Clients in the server's process", .live)
+@Suite("Clients in the server's process", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct InProcessTests {
   @Test("Two clients edit without a socket, and hear of the server's end")
@@ -30,10 +31,8 @@ struct InProcessTests {
     try await clients[1].sync(scopes[1])
     #expect(scopes[1].canonicalJSON == scope.canonicalJSON && canvas.shapes.count == 100)
     clients[0].close()
-    await withCheckedContinuation { continuation in
-      clients[1].onStatusChange.listenOnce(filter: { $0 == .waiting }) { _ in
-        continuation.resume()
-      }
+    try await awaitCall { done in
+      clients[1].onStatusChange.listenOnce(filter: { $0 == .waiting }) { _ in done(()) }
       Task { await server.stop() }
     }
     clients[1].close()
@@ -66,7 +65,7 @@ struct InProcessTests {
   }
 }
 
-@Suite("Credentials and waits that are cancelled", .live)
+@Suite("Credentials and waits that are cancelled", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct CredentialTests {
   private let server: Server
@@ -209,14 +208,12 @@ struct CredentialTests {
     // Nobody listens there, and attempts to connect go on.
     let client = Client(url: "ws://127.0.0.1:1")
     let connecting = Task { try await client.connect() }
-    await withCheckedContinuation { continuation in
-      client.onStatusChange.listenOnce(filter: { $0 == .waiting }) { _ in continuation.resume() }
+    try await awaitCall { done in
+      client.onStatusChange.listenOnce(filter: { $0 == .waiting }) { _ in done(()) }
     }
     let mine = Scope(name: "Canvas", root: Canvas())
     let fetching = Task { try await client.fetch(mine) }
-    await withCheckedContinuation { continuation in
-      client.onSyncStateChange.listenOnce { _ in continuation.resume() }
-    }
+    try await awaitCall { done in client.onSyncStateChange.listenOnce { _ in done(()) } }
     fetching.cancel()
     await #expect(throws: SyncError.cancelled) { try await fetching.value }
     #expect(client.syncState(of: mine) == nil && client.scopes.isEmpty)

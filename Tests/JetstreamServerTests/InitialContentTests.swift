@@ -3,7 +3,7 @@ import JetstreamServer
 import JetstreamWebSocket
 import Testing
 
-@Suite("Initial content", .live)
+@Suite("Initial content", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct InitialContentTests {
   private let directory: TemporaryDirectory

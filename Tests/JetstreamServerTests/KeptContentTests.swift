@@ -2,7 +2,8 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Content that a scope has before it is fetched, and that is kept", .live)
+@Suite(
+  "Content that a scope has before it is fetched, and that is kept", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct KeptContentTests {
   private let directory: TemporaryDirectory

@@ -197,7 +197,7 @@ struct LeaveTests {
   }
 }
 
-@Suite("Scopes that a live server removes", .live)
+@Suite("Scopes that a live server removes", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct RemovalTests {
   @Test("A removed scope's log is written and closed, and may be hosted again")

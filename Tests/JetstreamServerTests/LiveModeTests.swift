@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import Testing
 
-@Suite("Sync modes over real sockets", .live)
+@Suite("Sync modes over real sockets", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct LiveModeTests {
   private final class App {

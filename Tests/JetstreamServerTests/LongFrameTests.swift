@@ -1,8 +1,9 @@
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
-@Suite("Frames with more messages than are handled in one go")
+@Suite("Frames with more messages than are handled in one go", .timeLimit(.minutes(5)))
 struct LongFrameTests {
   @Test("What the messages ask for is done once, with the last part")
   func demands() {
@@ -56,9 +57,9 @@ struct LongFrameTests {
     }
     var seen: Set<Float> = []
     let watcher = Task {
-      while room.canvas.shapes[0].x < Float(count) {
+      try await wait {
         seen.insert(room.canvas.shapes[0].x)
-        await Task.yield()
+        return seen.contains(Float(count))
       }
     }
     try peer.send("[" + messages.joined(separator: ",") + "]")
@@ -66,7 +67,7 @@ struct LongFrameTests {
       let replies = try await peer.replies(to: at + 2)
       #expect(replies == [FragmentReply()])
     }
-    await watcher.value
+    try await watcher.value
     #expect(seen.filter { $0 > 0 }.count >= 2, "The frame was handled in one go: \(seen)")
     await room.server.stop()
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import JetstreamServer
 
-@Suite("Pages of other origins", .live)
+@Suite("Pages of other origins", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct OriginTests {
   private nonisolated static func request(

@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import Pacing
 import Testing
 
 @Suite("The history of a hosted scope on disk")
@@ -127,7 +128,7 @@ struct ScopeLogTests {
   }
 }
 
-@Suite("A server that is killed and started again", .serialized)
+@Suite("A server that is killed and started again", .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct ServerRestartTests {
   private let directory: TemporaryDirectory
@@ -163,7 +164,7 @@ struct ServerRestartTests {
     running.scope.flush()
     token.cancel()
     #expect(canvas.likes == 11)
-    while try (LogReader(path).snapshot()?.sequence ?? 0) < 2 { await Task.yield() }
+    try await wait { try LogReader(path).snapshot()?.sequence ?? 0 >= 2 }
     await running.server.stop()
     try await running.log.records.close()
     let next = try await start(port: 0)

@@ -1,10 +1,11 @@
 import Foundation
 import JetstreamServer
+import Pacing
 import Testing
 
 @testable import Jetstream
 
-@Suite("How a scope stands to its server", .serialized)
+@Suite("How a scope stands to its server", .serialized, .timeLimit(.minutes(5)))
 @MainActor
 struct SyncStateTests {
   @Test("A client tells what is pending, since when, and where the server is")
@@ -102,7 +103,7 @@ struct SyncStateTests {
     shared.name = "others"
     scope.flush()
     try await one.client.waitForDownload(of: one.scope)
-    while one.canvas.name != "others" { await Task.yield() }
+    try await wait { one.canvas.name == "others" }
     await #expect(throws: SyncError.notFetched("Canvas")) {
       try await one.client.waitForUpload(of: scope)
     }

@@ -2,6 +2,7 @@ import Jetstream
 import JetstreamServer
 import JetstreamWebSocket
 import Synchronization
+import Pacing
 import Testing
 
 /// Two queues that carry frames between a client and an engine in one process.
@@ -51,7 +52,7 @@ struct FailingTransport: Transport {
   func open(headers: [(String, String)]) async throws -> any TransportConnection { throw error }
 }
 
-@Suite("Transports", .live)
+@Suite("Transports", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct TransportTests {
   /// A server's engine that serves queues.
@@ -171,13 +172,10 @@ struct TransportTests {
       url: "ws://localhost", backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
     let attempt = Task { try await client.connect() }
     var failures = 0
-    await withCheckedContinuation { continuation in
-      var waiting: CheckedContinuation<Void, Never>? = continuation
+    try await awaitCall { done in
       client.onDiagnostic.listen(client) { _, _ in
         failures += 1
-        guard failures == 2 || client.status == .online, let next = waiting else { return }
-        waiting = nil
-        next.resume()
+        if failures == 2 || client.status == .online { done(()) }
       }
     }
     #expect(client.status != .online)
@@ -192,9 +190,7 @@ struct TransportTests {
         error: .handshakeRefused(status: 503, retryAfter: .seconds(1000))),
       backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
     let attempt = Task { try await client.connect() }
-    let words = await withCheckedContinuation { continuation in
-      client.onDiagnostic.listenOnce { continuation.resume(returning: $0) }
-    }
+    let words = try await awaitCall { client.onDiagnostic.listenOnce($0) }
     // With jitter, so that not all who were refused come at one time.
     #expect(words.contains("503") && words.contains("trying again in 10"))
     client.close()
@@ -230,9 +226,9 @@ struct TransportTests {
     let client = Client(transport: FailingTransport(error: .handshakeRefused(status: 404)))
     let scope = Scope(name: "Canvas", root: Canvas())
     let attempt = Task { try await client.connect() }
-    let fetch = await withCheckedContinuation { continuation in
+    let fetch = try await awaitCall { done in
       client.onStatusChange.listenOnce(filter: { $0 == .connecting }) { _ in
-        continuation.resume(returning: Task { try await client.fetch(scope) })
+        done(Task { try await client.fetch(scope) })
       }
     }
     await #expect(throws: SyncError.self) { try await attempt.value }
@@ -247,8 +243,8 @@ struct TransportTests {
       transport: server.transport(refusing: 2, after: 1),
       backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(5)))
     try await client.connect()
-    await withCheckedContinuation { continuation in
-      client.onStatusChange.listenOnce(filter: { $0 == .online }) { _ in continuation.resume() }
+    try await awaitCall { done in
+      client.onStatusChange.listenOnce(filter: { $0 == .online }) { _ in done(()) }
       for connection in server.connections.values { connection.close(code: 0, reason: "") }
     }
     #expect(server.params.count == 2)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.live) struct ClientTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct ClientTests {
   @Test func secureAddressesSayWhyTheyCannotWork() async {
     await #expect(throws: WebSocketError.secureTransportUnavailable) {
       _ = try await WebSocketClient.connect(to: "wss://localhost")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.live) struct EchoTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct EchoTests {
   @Test func everySizeComesBack() async throws {
     var generator = SeededGenerator()
     let seed = generator.seed

@@ -1,8 +1,9 @@
+import Pacing
 import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.live) struct LifetimeTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct LifetimeTests {
   /// A handler that reports how each connection ended.
   private func reporting() -> (Reports<WebSocketError?>, WebSocketListener.ConnectionHandler) {
     let errors = Reports(of: WebSocketError?.self)
@@ -82,7 +83,7 @@ import Testing
     for _ in 0..<20 { connections.append(try await connect(to: listener)) }
     let half = try RawSocket(port: listener.port)
     half.send("GET / HT")
-    await until { listener.connectionCount == 21 }
+    try await wait { listener.connectionCount == 21 }
 
     async let other: Void = listener.stop()
     await listener.stop(code: 4096, reason: "over")

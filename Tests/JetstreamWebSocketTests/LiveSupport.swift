@@ -6,6 +6,7 @@ import Musl
 import Darwin
 #endif
 import Foundation
+import Pacing
 import Testing
 
 @testable import JetstreamWebSocket
@@ -15,11 +16,6 @@ func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async ->
   await withCheckedContinuation { continuation in
     Thread.detachNewThread { continuation.resume(returning: work()) }
   }
-}
-
-/// Lets other tasks run until `condition` holds.
-func until(_ condition: @Sendable () -> Bool) async {
-  while !condition() { await Task.yield() }
 }
 
 /// Sends back whatever comes.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.live) struct LiveViolationTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct LiveViolationTests {
   /// Wire bytes of a client, with a mask of zeros where they are masked.
   @Test(arguments: [
     BadBytes("unmasked", .server, [0x81, 0x02, 0x68, 0x69], .unmaskedFrame, 1002),

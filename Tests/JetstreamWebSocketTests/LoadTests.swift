@@ -6,11 +6,12 @@ import Musl
 import Darwin
 #endif
 import Synchronization
+import Pacing
 import Testing
 
 @testable import JetstreamWebSocket
 
-@Suite(.live, .serialized) struct LoadTests {
+@Suite(.live, .serialized, .timeLimit(.minutes(5))) struct LoadTests {
   @Test func manyConnectionsEchoAtOnce() async throws {
     // Both ends live in this process, which may have to ask for that many descriptors.
     var limit = rlimit()
@@ -44,7 +45,7 @@ import Testing
         for connection in open { connection.beginClose() }
         for connection in open { #expect(try await connection.receive() == nil) }
       }
-      await until { listener.connectionCount == 0 }
+      try await wait { listener.connectionCount == 0 }
     }
   }
 
@@ -86,7 +87,7 @@ import Testing
         #expect(try await healthy.receive()?.text == "\(round)")
       }
       #expect(await dropped == .outboundQueueFull)
-      await until { listener.connectionCount == 1 }
+      try await wait { listener.connectionCount == 1 }
       _ = await stuck.readToEnd()
       try healthy.send(text: "still here")
       #expect(try await healthy.receive()?.text == "still here")

@@ -1,3 +1,4 @@
+import Pacing
 import Testing
 
 @testable import JetstreamWebSocket
@@ -10,7 +11,7 @@ private final class Listener: TransportHandler {
   func drained() {}
 }
 
-@Suite(.live) struct TransportTests {
+@Suite(.live, .timeLimit(.minutes(5))) struct TransportTests {
   private func pair(
     _ closed: Reports<Bool>
   ) async throws -> (transport: SocketTransport, peer: RawSocket) {
@@ -23,10 +24,10 @@ private final class Listener: TransportHandler {
   }
 
   /// Fills the kernel's buffers, so that the transport has to wait to write more.
-  private func fill(_ transport: SocketTransport) async {
+  private func fill(_ transport: SocketTransport) async throws {
     let chunk = EncodedFrame(head: [1], payload: [UInt8](repeating: 0, count: 32 << 20))
     transport.enqueue(chunk)
-    await until { transport.bufferedBytes < chunk.count }
+    try await wait { transport.bufferedBytes < chunk.count }
   }
 
   @Test func theDescriptorIsGivenBackFromEveryState() async throws {
@@ -51,7 +52,7 @@ private final class Listener: TransportHandler {
     #expect(await peer3.readToEnd().isEmpty)
 
     let (writing, peer4) = try await pair(closed)
-    await fill(writing)
+    try await fill(writing)
     writing.abort()
     #expect(await closed.next())
     _ = await peer4.readToEnd()
@@ -60,7 +61,7 @@ private final class Listener: TransportHandler {
   @Test func closingWritesWhatIsQueued() async throws {
     let closed = Reports(of: Bool.self)
     let (transport, peer) = try await pair(closed)
-    await fill(transport)
+    try await fill(transport)
     transport.close(within: .seconds(60))
     #expect(await peer.readToEnd().count == 1 + (32 << 20))
     #expect(await closed.next())
@@ -69,7 +70,7 @@ private final class Listener: TransportHandler {
   @Test func closingGivesUpOnAPeerThatDoesNotRead() async throws {
     let closed = Reports(of: Bool.self)
     let (transport, peer) = try await pair(closed)
-    await fill(transport)
+    try await fill(transport)
     transport.close(within: .milliseconds(20))
     #expect(await closed.next())
     _ = await peer.readToEnd()

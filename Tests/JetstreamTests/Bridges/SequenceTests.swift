@@ -1,3 +1,4 @@
+import Pacing
 import Testing
 
 @testable import Jetstream
@@ -19,7 +20,7 @@ extension Scope {
 
 /// Gives other tasks of the actor time until `condition` holds.
 @TestDomain private func until(_ condition: () -> Bool) async {
-  while !condition() { await Task.yield() }
+  do { try await wait(until: condition) } catch { Issue.record(error) }
 }
 
 @TestDomain @Suite(.paced) struct ValueSequenceTests {

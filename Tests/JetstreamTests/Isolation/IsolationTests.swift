@@ -1,4 +1,5 @@
 import MainActorFixture
+import Pacing
 import Testing
 
 @testable import Jetstream
@@ -78,7 +79,7 @@ private final class WeakScope: @unchecked Sendable {
   @Test("a scope on an actor") func actor() async { await Home().behaveHere() }
 
   @Test("an actor that owns its scope, with observers and a change that waits, is released")
-  func release() async {
+  func release() async throws {
     weak var weakHome: Home?
     let scope: WeakScope
     do {
@@ -89,7 +90,7 @@ private final class WeakScope: @unchecked Sendable {
       #expect(!scope.isGone)
     }
     // A tick that is due may hold the actor while it runs.
-    while weakHome != nil { await Task.yield() }
+    try await wait { weakHome == nil }
     #expect(weakHome == nil)
     #expect(scope.isGone)
   }
