@@ -35,7 +35,7 @@ extension ScopeHost {
 
   /// Begins where another process has stopped.
   ///
-  /// - Throws: ``ScopeError`` if the state is not one of the scope.
+  /// - Throws: `ScopeError` if the state is not one of the scope.
   func restore(_ history: ScopeHistory) throws(ScopeError) {
     guard let root = history.state.first else {
       throw .invalidState("the history of scope \(scope.name) has no state.")

@@ -9,7 +9,7 @@ import Jetstream
 /// try await server.host(scope, log: log)
 /// ```
 ///
-/// What was accepted stands in it as change sets, so that a ``FragmentLog`` of the same directory, and the
+/// What was accepted stands in it as change sets, so that a `FragmentLog` of the same directory, and the
 /// `jetstream` command, read it as well.
 public struct ScopeLog: Sendable {
   /// What was decided of a set of which nothing was accepted.
@@ -25,11 +25,13 @@ public struct ScopeLog: Sendable {
   private static let kinds: Set<LogKind> = [.set, decision, epoch]
 
   /// The records, of which each change set is one.
-  public let records: RecordLog
+  package let records: RecordLog
 
   /// Opens the log in the directory at `path`, which is made if it is not there.
   ///
-  /// - Throws: as ``RecordLog/init(_:configuration:)-(String,_)`` does.
+  /// - Throws: `LogError.inUse`, `LogError.damaged`, `LogError.file` or
+  ///   `LogError.newerVersion`. Nothing has been changed then. A `LogReader` reads a damaged log
+  ///   up to the damage.
   public init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
@@ -37,14 +39,23 @@ public struct ScopeLog: Sendable {
   }
 
   /// Uses a log that is open.
-  public init(_ records: RecordLog) { self.records = records }
+  package init(_ records: RecordLog) { self.records = records }
+
+  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
+  public var opening: LogOpening { records.opening }
+
+  /// Returns when all change sets until now are on stable storage.
+  public func sync() async throws(LogError) { try await records.sync() }
+
+  /// Writes what waits and gives the directory back. ``Server/remove(_:telling:isolation:)`` does this, too.
+  public func close() async throws(LogError) { try await records.close() }
 
   /// Appends a record, which is encoded here. A change of the server's own app is written here, too; what a client has
   /// submitted is written elsewhere.
   ///
-  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing was
+  /// - Throws: `LogError.backlog`, `LogError.tooLong` or `LogError.closed`; then nothing was
   ///   appended. What the disk has to say comes with the receipt.
-  public func append(
+  package func append(
     _ record: ScopeRecord, date: Date? = nil
   ) throws(LogError) -> LogReceipt {
     // What clients have submitted is not shown before it is durable. What the app of the server has changed is.
@@ -64,7 +75,7 @@ public struct ScopeLog: Sendable {
   /// keep.
   ///
   /// - Parameter sequence: the last record that the history contains, if that is not the last of all.
-  public func snapshot(
+  package func snapshot(
     _ history: ScopeHistory, at sequence: Int? = nil
   ) async throws(LogError) {
     try await records.snapshot(
@@ -84,9 +95,9 @@ public struct ScopeLog: Sendable {
   /// Makes another history of it, which begins where this one ends. Call it before the log is hosted, when
   /// it is a backup that was put in place of what had gone on since: otherwise the server gives numbers for
   /// the second time, and a client that knows what they stood for takes it that it has missed nothing.
-  /// Clients get the whole state, and ``Client/onHistoryLoss`` tells them.
+  /// Clients get the whole state, and `Client.onHistoryLoss` tells them.
   ///
-  /// - Throws: ``LogError`` if that cannot be written.
+  /// - Throws: `LogError` if that cannot be written.
   public func beginEpoch() async throws(LogError) {
     try await appendEpoch(UUID().wireText).durable()
   }
@@ -125,9 +136,9 @@ public struct ScopeLog: Sendable {
 
   /// Reads the whole history: the newest snapshot, and the records after it. Nil if the log is new.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(_:_:)`` with the
+  /// - Throws: `LogError.damaged`, `LogError.file`, or `LogError.unreadable` with the
   ///   number of the record that is not what it should be.
-  public func history() throws(LogError) -> ScopeHistory? {
+  package func history() throws(LogError) -> ScopeHistory? {
     let reader = LogReader(records.directory)
     guard let snapshot = try reader.snapshot() else {
       if records.lastSequence == 0 { return nil }

@@ -3,20 +3,20 @@ import Jetstream
 
 /// One step of a scope's history as a server keeps it: what was accepted at one place of the order, and
 /// what was decided of the set that asked for it.
-public struct ScopeRecord: Sendable, Hashable {
+package struct ScopeRecord: Sendable, Hashable {
   /// What was decided of a client's change set.
-  public struct Decision: Sendable, Hashable {
+  package struct Decision: Sendable, Hashable {
     /// Who has sent the set.
-    public var client: UUID
+    package var client: UUID
     /// The number that the client has given it.
-    public var number: Int
+    package var number: Int
     /// Tells the set from another one with its number.
-    public var checksum: UInt32
+    package var checksum: UInt32
     /// One answer for each fragment.
-    public var fragmentReplies: [FragmentReply]
+    package var fragmentReplies: [FragmentReply]
 
     /// Makes a decision.
-    public init(client: UUID, number: Int, checksum: UInt32, fragmentReplies: [FragmentReply]) {
+    package init(client: UUID, number: Int, checksum: UInt32, fragmentReplies: [FragmentReply]) {
       self.client = client
       self.number = number
       self.checksum = checksum
@@ -25,16 +25,16 @@ public struct ScopeRecord: Sendable, Hashable {
   }
 
   /// The place in the order; nil if nothing was accepted.
-  public var sequence: Int?
+  package var sequence: Int?
   /// What was done.
-  public var fragments: [SyncFragment]
+  package var fragments: [SyncFragment]
   /// What was decided; nil for the server's own changes, and for clients that do not number their sets.
-  public var decision: Decision?
+  package var decision: Decision?
   /// What the maker of the set has said of it, for those who are told later.
-  public var origin: ChangeOrigin
+  package var origin: ChangeOrigin
 
   /// Makes a record.
-  public init(
+  package init(
     sequence: Int?, fragments: [SyncFragment], decision: Decision? = nil,
     origin: ChangeOrigin = ChangeOrigin()
   ) {
@@ -46,22 +46,22 @@ public struct ScopeRecord: Sendable, Hashable {
 }
 
 /// What all the records of a scope up to one of them amount to.
-public struct ScopeHistory: Sendable, Hashable {
+package struct ScopeHistory: Sendable, Hashable {
   /// What a client's sets have come to.
-  public struct Client: Sendable, Hashable {
+  package struct Client: Sendable, Hashable {
     /// The highest number that was decided.
-    public var decided: Int
+    package var decided: Int
     /// Tells the set of that number from another one.
-    public var checksum: UInt32
+    package var checksum: UInt32
     /// The decisions that the client has not said to know.
-    public var decisions: [ScopeStanding.Decision]
+    package var decisions: [ScopeStanding.Decision]
     /// Tells the sets that they are of from others, by number, as far as that is known.
-    public var checksums: [Int: UInt32] = [:]
+    package var checksums: [Int: UInt32] = [:]
     /// How far the scope was when the client was here last.
-    public var seenAt = 0
+    package var seenAt = 0
 
     /// Makes one.
-    public init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
+    package init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
       self.decided = decided
       self.checksum = checksum
       self.decisions = decisions
@@ -69,22 +69,22 @@ public struct ScopeHistory: Sendable, Hashable {
   }
 
   /// Tells this history from others.
-  public var epoch: String
+  package var epoch: String
   /// The place in the order that the state is of.
-  public var sequence: Int
+  package var sequence: Int
   /// The scope's full state there, the root first.
-  public var state: [SyncFragment]
+  package var state: [SyncFragment]
   /// What the clients have to be told when they come back.
-  public var clients: [UUID: Client]
+  package var clients: [UUID: Client]
   /// Clients that were here last at this place of the order, or before, may be forgotten.
-  public var forgottenUpTo = 0
+  package var forgottenUpTo = 0
   /// The properties of the root that were written until then, by their names on the wire; nil if that is not known.
-  public var written: Set<String>?
+  package var written: Set<String>?
   /// What came after that, in order.
-  public var records: [ScopeRecord]
+  package var records: [ScopeRecord]
 
   /// Makes a history.
-  public init(
+  package init(
     epoch: String, sequence: Int = 0, state: [SyncFragment], clients: [UUID: Client] = [:],
     records: [ScopeRecord] = []
   ) {
@@ -100,7 +100,7 @@ extension ScopeRecord {
   /// Reads a record as ``json`` gives it. Unknown keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     self.init(sequence: nil, fragments: [])
     if let sequence = object["sequence"] {
@@ -118,7 +118,7 @@ extension ScopeRecord {
   }
 
   /// The record as JSON, without what it does not have.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var object = JSONObject()
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
     if let decision { object["decision"] = decision.json }
@@ -132,7 +132,7 @@ extension ScopeRecord.Decision {
   /// Reads a decision as ``json`` gives it.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     let decision = try ScopeStanding.Decision(json: json)
     guard case .object(let object) = json, case .string(let text)? = object["client"],
       let client = UUID(uuidString: text)
@@ -145,7 +145,7 @@ extension ScopeRecord.Decision {
   }
 
   /// The decision as JSON.
-  public var json: JSONValue {
+  package var json: JSONValue {
     [
       "client": .string(client.uuidString.lowercased()), "number": .integer(Int64(number)),
       "checksum": .integer(Int64(checksum)),

@@ -7,7 +7,7 @@ extension Server {
   /// it is durable, and whatever was told is there after a crash. Each client's change sets are applied
   /// once, however often client and server are killed.
   ///
-  /// What durable means is for the log's ``LogConfiguration`` to say: with a durability other than each
+  /// What durable means is for the log's `LogConfiguration` to say: with a durability other than each
   /// record, a crash of the machine may take back what was told. A backup that is put in place of what has gone
   /// on since needs ``ScopeLog/beginEpoch()``.
   ///
@@ -19,10 +19,12 @@ extension Server {
   ///
   /// - Parameters:
   ///   - unknown: what is done with properties and classes that the scope does not know.
+  ///   - scope: the scope to offer to clients.
   ///   - log: the history. No other scope, and no other process, may use it.
   ///   - snapshotEvery: after how many records a snapshot is made; 0 for never. The state is copied on the
   ///     server's actor, in O(models); all else happens elsewhere.
-  /// - Throws: ``LogError``; or ``ScopeError`` if the history is not one of this scope.
+  ///   - isolation: the caller's actor, which has to be the server's.
+  /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope.
   public func host(
     _ scope: Scope, unknown: UnknownContent = .reject, log: ScopeLog, snapshotEvery: Int = 10_000,
     isolation: isolated (any Actor)? = #isolation

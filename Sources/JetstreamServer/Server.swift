@@ -84,7 +84,7 @@ public final class Server {
     public var maximumOutboundBytes = 64 << 20
     /// Of how many clients each scope remembers, at least, how it has decided their change sets: those that were
     /// here last. A client that is forgotten and comes back with change sets of which it does not know whether
-    /// they were decided is told so, and sends them again or takes them back: see ``HistoryLoss``.
+    /// they were decided is told so, and sends them again or takes them back: see `HistoryLoss`.
     public var rememberedClients = 100_000
     /// How long a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
@@ -132,7 +132,9 @@ public final class Server {
   /// server.host(scope, unknown: .keep)  // Clients may be newer than the server.
   /// ```
   ///
-  /// - Parameter unknown: what is done with properties and classes that the scope does not know.
+  /// - Parameters:
+  ///   - scope: the scope.
+  ///   - unknown: what is done with properties and classes that the scope does not know.
   ///   Unless told otherwise the server rejects them, so that nothing unchecked gets into the scope.
   ///   What is kept is bounded by the largest message and by 256 unknown properties in each model;
   ///   an array of UUIDs in it is merged like a collection of models.
@@ -152,8 +154,11 @@ public final class Server {
   /// The scope keeps its content. Does nothing if the scope is not hosted. An app that chooses scopes itself has to stop
   /// choosing this one first; see ``chooseScope``.
   ///
-  /// - Parameter error: its ``WireError/denial`` decides what clients do: they ask again later, or stop.
-  /// - Throws: ``LogError`` if the log could not be written; the scope is not hosted any more all the same.
+  /// - Parameters:
+  ///   - scope: the scope.
+  ///   - isolation: the caller's actor, which has to be the server's.
+  ///   - error: its `WireError.denial` decides what clients do: they ask again later, or stop.
+  /// - Throws: `LogError` if the log could not be written; the scope is not hosted any more all the same.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more"),
     isolation: isolated (any Actor)? = #isolation
@@ -181,8 +186,9 @@ public final class Server {
   ///   - host: the address to bind: `127.0.0.1` for this machine only, `::` for all.
   ///   - port: 0 has the system choose one.
   ///   - page: answers plain GET requests.
+  ///   - isolation: the caller's actor, which has to be the server's.
   ///
-  /// Throws ``WebSocketError/bindFailed(code:)`` when the port is taken.
+  /// Throws `WebSocketError.bindFailed` when the port is taken.
   @discardableResult
   public func listen(
     host: String = "127.0.0.1", port: UInt16 = 0,

@@ -14,7 +14,7 @@ extension ServerEngine {
   /// and ``stored(_:of:)`` has said that it is safe. Begins with `history`, or as a new one.
   ///
   /// - Returns: what a process would have to begin with that started now.
-  /// - Throws: ``ScopeError`` if the history is not one of the scope.
+  /// - Throws: `ScopeError` if the history is not one of the scope.
   @discardableResult
   package func host(
     _ scope: Scope, unknown: UnknownContent = .reject, history: ScopeHistory?,

@@ -8,7 +8,7 @@ import Jetstream
 /// - after each event: the engines' own invariants, that what was accepted is there, and that clients have
 ///   told nobody of what a crash may take from their disks;
 /// - whenever all has come to rest, and at the end: that all replicas are equal byte for byte, that
-///   nothing is pending and every ``ChangeSetHandle`` says what the server has said, that the server has
+///   nothing is pending and every `ChangeSetHandle` says what the server has said, that the server has
 ///   told everybody what it has, that what was accepted is still there, and that clients have noticed each
 ///   loss of the server's history, and no other.
 ///

@@ -44,6 +44,7 @@ public struct SimulationWorld: Sendable {
   /// Makes a world whose edits need nothing but the tree.
   ///
   /// - Parameters:
+  ///   - name: what the world is called on the command line.
   ///   - root: makes an empty root; the server and each client have one of their own.
   ///   - fill: what the server's tree has at first.
   ///   - edit: one random edit, on a client or on the server.
@@ -67,6 +68,7 @@ public struct SimulationWorld: Sendable {
   /// `UndoHistory`, which a crash takes with it.
   ///
   /// - Parameters:
+  ///   - name: what the world is called on the command line.
   ///   - root: makes an empty root; the server and each client have one of their own.
   ///   - fill: what the server's tree has at first.
   ///   - app: makes what a process has in memory. Called when the process starts.

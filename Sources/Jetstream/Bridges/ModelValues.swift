@@ -1,6 +1,6 @@
 extension ObservableModel {
   /// The values of a property, or of a computed one, as a sequence: the value there is, then the
-  /// latest once in each tick in which ``observeChange(_:_:isolation:_:)`` would be called.
+  /// latest once in each tick in which `observeChange` would call its handler.
   ///
   /// ```swift
   /// for await area in shape.values(of: \.area) { label.text = "\(area)" }

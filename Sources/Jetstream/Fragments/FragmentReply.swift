@@ -1,24 +1,24 @@
 /// The answer to one fragment of a change set: `{}` if it was accepted as it is, an error if it
 /// was rejected, values if the server accepted it with corrections, names of properties if some of their
 /// operations had no effect.
-public struct FragmentReply: Sendable, Hashable {
+package struct FragmentReply: Sendable, Hashable {
   /// Why the fragment was rejected, or nil if it was accepted.
-  public var error: WireError?
+  package var error: WireError?
 
   /// The values that the model has instead of the submitted ones, by property name.
-  public var modifications: JSONObject?
+  package var modifications: JSONObject?
 
   /// The collections that moves have not reached: the model was elsewhere by then, or nothing would have
   /// held it any more. Since version 2 of the protocol.
-  public var lost: [String]
+  package var lost: [String]
 
   /// The fragment of the set without whose rejection this one would not have been rejected, by its place: the
   /// addition of a model that this one refers to, or the one for which an atomic set was rejected. That one is
   /// rejected for itself. Nil if this one is, and from peers that do not tell. Since version 2 of the protocol.
-  public var causedBy: Int?
+  package var causedBy: Int?
 
   /// Makes a reply, by default the one that accepts.
-  public init(
+  package init(
     error: WireError? = nil, modifications: JSONObject? = nil, lost: [String] = [],
     causedBy: Int? = nil
   ) {
@@ -31,7 +31,7 @@ public struct FragmentReply: Sendable, Hashable {
   /// Reads a reply. A `null` error, modification or cause is none; unknown keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming `error`, `modifications`, `lost` or `causedBy`.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     switch object["error"] {
     case nil, .null?: error = nil
@@ -67,7 +67,7 @@ public struct FragmentReply: Sendable, Hashable {
   }
 
   /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`, without what there is not.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var object = JSONObject()
     if let error { object["error"] = error.json }
     if let modifications { object["modifications"] = .object(modifications) }

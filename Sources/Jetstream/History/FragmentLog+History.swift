@@ -63,7 +63,9 @@ extension FragmentLog {
   /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.
   /// Reads the disk on the caller; cost: O(n) in what is kept.
   ///
-  /// - Parameter key: what the property is called on the wire.
+  /// - Parameters:
+  ///   - key: what the property is called on the wire.
+  ///   - model: the model's UUID.
   /// - Throws: as ``changeSets(in:)`` does.
   public func writes(
     to key: String, of model: UUID

@@ -11,7 +11,7 @@ public struct LogRestoration: Sendable {
   /// What did not fit the models, with the number of its record. Everything else was applied.
   public internal(set) var misfits: [(sequence: Int, error: ScopeError)] = []
   /// The records of other kinds, whole and in order.
-  public internal(set) var others: [LogRecord] = []
+  package internal(set) var others: [LogRecord] = []
 
   init(snapshot: Int? = nil) { self.snapshot = snapshot }
 }
@@ -52,6 +52,7 @@ extension FragmentLog {
   /// change set.
   ///
   /// - Parameters:
+  ///   - scope: the scope whose change sets are kept.
   ///   - author: who makes the changes; it stands in each set that has no author.
   ///   - date: tells what time it is; it stands in each set.
   ///   - snapshotEvery: after how many sets a snapshot is made; 0 for never. The state is copied in the

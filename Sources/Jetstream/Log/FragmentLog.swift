@@ -11,18 +11,20 @@ import Synchronization
 ///
 /// Each set is one line of JSON that people can read. Appending does not wait for the disk; a
 /// ``LogReceipt`` tells when a set is durable. What the log promises, and the format, is in
-/// <doc:FragmentLog>. The layer below, ``records``, takes records of other kinds as well.
+/// <doc:Logs>.
 ///
 /// The log can be used from any isolation domain; what takes a scope has to be called in that scope's.
 public final class FragmentLog: Sendable {
   /// The records, of which each set is one.
-  public let records: RecordLog
+  package let records: RecordLog
   /// The sets appended last, so that none gets in twice.
   private let recent = Mutex(RecentSets())
 
   /// Opens the log in the directory at `path`, which is made if it is not there.
   ///
-  /// - Throws: as ``RecordLog/init(_:configuration:)-(String,_)`` does.
+  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
+  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
+  ///   up to the damage.
   public init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
@@ -30,7 +32,10 @@ public final class FragmentLog: Sendable {
   }
 
   /// Uses a log that is open.
-  public init(_ records: RecordLog) { self.records = records }
+  package init(_ records: RecordLog) { self.records = records }
+
+  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
+  public var opening: LogOpening { records.opening }
 
   /// The number of the last record; 0 if there is none.
   public var lastSequence: Int { records.lastSequence }

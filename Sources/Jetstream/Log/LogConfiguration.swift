@@ -6,7 +6,7 @@ public enum LogDurability: Sendable, Hashable {
   /// Each append is written within moments, which survives a killed process, and synced with all others after
   /// this time at the latest, which survives a power failure.
   case interval(Duration)
-  /// Each append is written within moments and synced when the system likes, or by ``RecordLog/sync()``. An
+  /// Each append is written within moments and synced when the system likes, or by ``FragmentLog/sync()``. An
   /// append counts as durable once it is written.
   case none
 }

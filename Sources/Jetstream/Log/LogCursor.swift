@@ -2,13 +2,13 @@
 ///
 /// At the end it gives nil, and can be asked again when there may be more. It can be used beside
 /// whoever writes, in this process or another one.
-public struct LogCursor: Sendable {
+package struct LogCursor: Sendable {
   private let directory: any LogDirectory
   /// The number of the next record.
-  public private(set) var sequence: Int
+  package private(set) var sequence: Int
   /// How many bytes at the end of the log belong to records that are incomplete, as far as the cursor
   /// has come: it counts once ``next()`` has given nil.
-  public var tornBytes: Int { scan?.tornBytes ?? 0 }
+  package var tornBytes: Int { scan?.tornBytes ?? 0 }
 
   private var scan: SegmentScan?
   /// What is left of the batch that was read last, the next one last.
@@ -24,7 +24,7 @@ public struct LogCursor: Sendable {
   /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it, and at the end of a log
   ///   that was known to be longer;
   ///   ``LogError/notKept(_:kept:)`` if the log no longer has the record or begins later.
-  public mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
+  package mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
 
   /// The next record, unless its number is above `limit`.
   mutating func next(upTo limit: Int) throws(LogError) -> LogRecord? {

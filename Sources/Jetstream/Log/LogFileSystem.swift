@@ -11,7 +11,7 @@
 /// - a file can be written while ``LogFile/sync()`` is under way on another thread, which covers at least what
 ///   was written before it was called;
 /// - what was written beyond the end of a file and did not survive is missing or reads as zero bytes.
-public protocol LogDirectory: Sendable {
+package protocol LogDirectory: Sendable {
   /// What messages call the directory; its path, usually.
   var name: String { get }
 
@@ -44,11 +44,11 @@ public protocol LogDirectory: Sendable {
 
 extension LogDirectory {
   /// Returns true: nothing else changes the store.
-  public func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool { true }
+  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool { true }
 }
 
 /// What a file is opened for.
-public enum LogFileAccess: Sendable, Hashable {
+package enum LogFileAccess: Sendable, Hashable {
   /// A file that is there is read.
   case reading
   /// A file that is there is read and written.
@@ -58,7 +58,7 @@ public enum LogFileAccess: Sendable, Hashable {
 }
 
 /// An open file of a ``LogDirectory``. The buffers that are handed in are valid during the call only.
-public protocol LogFile: AnyObject, Sendable {
+package protocol LogFile: AnyObject, Sendable {
   /// The size in bytes.
   func size() throws(LogFileError) -> Int
 

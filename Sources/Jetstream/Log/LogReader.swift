@@ -15,7 +15,7 @@ public struct LogReader: Sendable {
   let directory: any LogDirectory
 
   /// Reads the log in a directory.
-  public init(_ directory: any LogDirectory) { self.directory = directory }
+  package init(_ directory: any LogDirectory) { self.directory = directory }
 
   /// Reads the log in the directory at `path`.
   ///
@@ -38,14 +38,14 @@ public struct LogReader: Sendable {
   /// The records from one on; from the first one kept unless a number is given.
   ///
   /// It gives everything that is whole in the files, also what is not on stable storage yet.
-  public func read(from sequence: Int? = nil) throws(LogError) -> LogCursor {
+  package func read(from sequence: Int? = nil) throws(LogError) -> LogCursor {
     if let sequence { return LogCursor(directory, from: sequence) }
     return LogCursor(directory, from: try firstSequence() ?? 1)
   }
 
   /// The newest snapshot that is whole, or the newest of those that stand for no record above
   /// `sequence`; nil if there is none. A damaged one is passed over.
-  public func snapshot(upTo sequence: Int = .max) throws(LogError) -> LogSnapshot? {
+  package func snapshot(upTo sequence: Int = .max) throws(LogError) -> LogSnapshot? {
     let names = try LogFiles(directory)
     let log = try names.segments.last.map { first throws(LogError) in
       try SegmentScan(directory, first: first).header.log

@@ -1,7 +1,7 @@
 /// What a record of a log is about, by a name of one to 32 lower-case letters, digits and hyphens.
 ///
 /// Kinds are open: a log keeps what it does not know. Those of Jetstream are ``set`` and ``fragment``;
-/// ``segment`` and ``snapshot`` begin the files.
+/// `segment` and `snapshot` begin the files.
 public struct LogKind: RawRepresentable, Sendable, Hashable {
   /// The name.
   public let rawValue: String
@@ -15,7 +15,7 @@ public struct LogKind: RawRepresentable, Sendable, Hashable {
   }
 
   /// A kind whose name stands in the source.
-  public init(_ name: StaticString) {
+  package init(_ name: StaticString) {
     guard let kind = LogKind(rawValue: name.description) else {
       preconditionFailure(
         "\(name) cannot be the kind of a record: it takes 1 to 32 lower-case letters, digits and "
@@ -62,12 +62,12 @@ public struct LogRecord: Sendable, Hashable {
 }
 
 /// The content of a snapshot: what the records up to a number amount to.
-public struct LogSnapshot: Sendable, Hashable {
+package struct LogSnapshot: Sendable, Hashable {
   /// The number of the last record that the snapshot stands for; 0 for what was there before the first.
-  public let sequence: Int
+  package let sequence: Int
   /// The state, as whoever made the snapshot has put it down. Each has the snapshot's own number.
-  public let state: [LogRecord]
+  package let state: [LogRecord]
   /// Earlier records that the state does not stand for, such as those of kinds that whoever made it did
   /// not know: just as they were, in order.
-  public let kept: [LogRecord]
+  package let kept: [LogRecord]
 }

@@ -1,5 +1,5 @@
 /// The records of a log from one on, each as soon as it is durable; it goes on until the log is closed or
-/// the task is cancelled. See ``RecordLog/follow(from:)`` and ``LogReader/follow(from:every:)``.
+/// the task is cancelled. See ``LogReader/follow(from:every:)``.
 public struct LogRecords: AsyncSequence, Sendable {
   let directory: any LogDirectory
   let first: Int
@@ -17,7 +17,7 @@ public struct LogRecords: AsyncSequence, Sendable {
 
     /// The next record.
     ///
-    /// - Throws: what ``LogCursor/next()`` throws.
+    /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)`` or ``LogError/notKept(_:kept:)``.
     public mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async throws(LogError) -> LogRecord? {
@@ -55,12 +55,12 @@ extension RecordLog {
   /// ```swift
   /// for try await record in log.follow(from: log.lastSequence + 1) { ... }
   /// ```
-  public func follow(from sequence: Int) -> LogRecords {
+  package func follow(from sequence: Int) -> LogRecords {
     LogRecords(directory: directory, first: sequence, watch: OwnWatch(log: self))
   }
 
   /// The records from one on that are durable by now.
-  public func read(from sequence: Int) -> LogCursor { LogCursor(directory, from: sequence) }
+  package func read(from sequence: Int) -> LogCursor { LogCursor(directory, from: sequence) }
 
   func wakeFollowers() {
     let followers = state.withLock { state in

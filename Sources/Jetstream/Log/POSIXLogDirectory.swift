@@ -8,25 +8,25 @@ import Darwin
 import Synchronization
 
 /// A directory of the system, reached by POSIX calls.
-public struct POSIXLogDirectory: LogDirectory {
+package struct POSIXLogDirectory: LogDirectory {
   /// The path.
-  public let path: String
+  package let path: String
 
   /// The path.
-  public var name: String { path }
+  package var name: String { path }
 
   static let interrupted = EINTR
   static let noSpace = ENOSPC
   static let notFound = ENOENT
 
   /// Uses a directory that is there.
-  public init(existing path: String) throws(LogFileError) {
+  package init(existing path: String) throws(LogFileError) {
     self.path = path
     _ = try list()
   }
 
   /// Uses a directory, which is made if it is not there; the one above it must be.
-  public init(_ path: String) throws(LogFileError) {
+  package init(_ path: String) throws(LogFileError) {
     self.path = path
     if mkdir(path, 0o777) == 0 {
       try Self.syncDirectory(at: path + "/..")
@@ -37,7 +37,7 @@ public struct POSIXLogDirectory: LogDirectory {
   }
 
   /// The names of all files.
-  public func list() throws(LogFileError) -> [String] {
+  package func list() throws(LogFileError) -> [String] {
     guard let stream = opendir(path) else { throw LogFileError(.list, path, code: errno) }
     defer { closedir(stream) }
     var names: [String] = []
@@ -55,7 +55,7 @@ public struct POSIXLogDirectory: LogDirectory {
   }
 
   /// Opens a file.
-  public func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
+  package func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile {
     let flags =
       switch access {
       case .reading: O_RDONLY
@@ -66,25 +66,25 @@ public struct POSIXLogDirectory: LogDirectory {
   }
 
   /// Renames a file.
-  public func rename(_ file: String, to other: String) throws(LogFileError) {
+  package func rename(_ file: String, to other: String) throws(LogFileError) {
     guard
       renameat(AT_FDCWD, "\(path)/\(file)", AT_FDCWD, "\(path)/\(other)") == 0
     else { throw LogFileError(.rename, file, code: errno) }
   }
 
   /// Removes a file.
-  public func remove(_ file: String) throws(LogFileError) {
+  package func remove(_ file: String) throws(LogFileError) {
     guard unlink("\(path)/\(file)") == 0 else {
       throw LogFileError(.remove, file, code: errno)
     }
   }
 
   /// Syncs the directory itself.
-  public func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
+  package func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
 
   /// Locks by `flock`, which counts for the open file: a second one of the same process is refused as
   /// well. Where a network file system makes a lock of the process of it, ``held`` refuses that one.
-  public func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
+  package func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
     let opened = try openFile(file, O_RDWR | O_CREAT)
     guard let identity = opened.identity else { throw LogFileError(.lock, file, code: errno) }
     guard Self.held.withLock({ $0.insert(identity).inserted }) else {
@@ -102,7 +102,7 @@ public struct POSIXLogDirectory: LogDirectory {
   }
 
   /// Compares the open file with the one that the path leads to.
-  public func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
+  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
     guard let file = file as? POSIXLogFile else { return true }
     return try again { () throws(LogFileError) in
       var status = stat()

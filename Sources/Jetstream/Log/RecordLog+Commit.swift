@@ -234,7 +234,7 @@ extension RecordLog {
   /// this is how to try again.
   ///
   /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)``. Nothing is lost then; everything waits for the next attempt.
-  public func sync() async throws(LogError) {
+  package func sync() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       whenSynced { continuation.resume(returning: $0) }
     }.get()

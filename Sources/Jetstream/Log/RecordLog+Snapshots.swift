@@ -14,7 +14,7 @@ extension RecordLog {
   ///   - kinds: the kinds of records that the state stands for. Those of other kinds are kept, in the
   ///     snapshot itself; see ``LogSnapshot/kept``.
   ///   - state: makes the state, on a queue of the log.
-  public func snapshot(
+  package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>,
     state: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])]
   ) async throws(LogError) {
@@ -48,7 +48,7 @@ extension RecordLog {
 
   /// Removes what is not to be kept; nothing but what a snapshot stands for. Segments go as a whole, so
   /// somewhat more may stay than is asked for.
-  public func compact(keeping history: LogHistory) async throws(LogError) {
+  package func compact(keeping history: LogHistory) async throws(LogError) {
     try await withCheckedContinuation { continuation in
       compact(keeping: history) { continuation.resume(returning: $0) }
     }.get()

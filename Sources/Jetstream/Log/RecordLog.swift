@@ -12,14 +12,14 @@ import Synchronization
 /// The log knows nothing of what the records mean; ``FragmentLog`` is the one for change sets. Records are
 /// numbered from 1 on without gaps. Appending costs no more than encoding a line: writing and syncing go on
 /// elsewhere, within moments, and a ``LogReceipt`` tells when a record is durable. Order is kept, and a batch is on disk
-/// as a whole or not at all. See <doc:FragmentLog> for the format and for what is guaranteed.
+/// as a whole or not at all. See <doc:Logs> for the format and for what is guaranteed.
 ///
 /// It can be used from any isolation domain. Nobody else can open it for writing meanwhile.
-public final class RecordLog: Sendable {
+package final class RecordLog: Sendable {
   /// What opening has found.
-  public let opening: LogOpening
+  package let opening: LogOpening
   /// How the log works.
-  public let configuration: LogConfiguration
+  package let configuration: LogConfiguration
   package let directory: any LogDirectory
   /// Where segments are written.
   let queue: any LogQueue
@@ -81,7 +81,7 @@ public final class RecordLog: Sendable {
   /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
   ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
   ///   up to the damage.
-  public convenience init(
+  package convenience init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
     let directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(path) }
@@ -89,7 +89,7 @@ public final class RecordLog: Sendable {
   }
 
   /// Opens the log in a directory of whatever kind.
-  public convenience init(
+  package convenience init(
     _ directory: any LogDirectory, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
     try self.init(
@@ -118,13 +118,13 @@ public final class RecordLog: Sendable {
   }
 
   /// The number of the last record that was appended; 0 if there is none.
-  public var lastSequence: Int { state.withLock { $0.next - 1 } }
+  package var lastSequence: Int { state.withLock { $0.next - 1 } }
 
   /// The number of the last record that is durable, in the sense of the configuration.
-  public var durableSequence: Int { state.withLock { durable($0) } }
+  package var durableSequence: Int { state.withLock { durable($0) } }
 
   /// Why the log could not write when it last tried; nil while all is well.
-  public var failure: LogError? { state.withLock { $0.failure } }
+  package var failure: LogError? { state.withLock { $0.failure } }
 
   func durable(_ state: State) -> Int {
     configuration.durability == .none ? state.written : state.synced
@@ -165,14 +165,14 @@ public final class RecordLog: Sendable {
   ///   was appended. Otherwise the record has its number for good: if the disk fails, the receipt says so,
   ///   and the record stays in memory until a later attempt succeeds. It must not be appended again.
   @discardableResult
-  public func append(_ kind: LogKind, _ payload: [UInt8]) throws(LogError) -> LogReceipt {
+  package func append(_ kind: LogKind, _ payload: [UInt8]) throws(LogError) -> LogReceipt {
     try append([(kind, payload)])
   }
 
   /// Appends several records that stand or fall together: after a crash all of them are there or none.
   /// The receipt is that of the last one.
   @discardableResult
-  public func append(_ records: [(kind: LogKind, payload: [UInt8])]) throws(LogError) -> LogReceipt
+  package func append(_ records: [(kind: LogKind, payload: [UInt8])]) throws(LogError) -> LogReceipt
   {
     precondition(!records.isEmpty, "A batch of records is empty.")
     var size = 0
@@ -216,7 +216,7 @@ public final class RecordLog: Sendable {
   ///
   /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)`` if that fails; then the log stays open, and closing it
   ///   can be tried again. Dropping the last reference closes it as well, without an error.
-  public func close() async throws(LogError) {
+  package func close() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       close { continuation.resume(returning: $0) }
     }.get()

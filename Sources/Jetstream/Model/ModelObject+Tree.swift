@@ -11,7 +11,7 @@ extension ModelObject {
 
   /// Whether the model is the root of a scope.
   ///
-  /// Setting it to true makes the model the root of a scope of its own, as ``makeScopeRoot()`` does,
+  /// Setting it to true makes the model the root of a scope of its own, as ``makeScopeRoot(name:ticker:isolation:)`` does,
   /// with the ticker of whoever observes the model or of the scope that it is in; otherwise, on the
   /// main actor, with that of the main actor. Where none of these is known that is a programming error:
   /// ``makeScopeRoot(name:ticker:isolation:)`` says which one. Setting it to false takes the model off
@@ -44,6 +44,7 @@ extension ModelObject {
   /// - Parameters:
   ///   - name: what the scope is called; the name of the class unless given.
   ///   - ticker: delivers to observers; the ticker of the caller's actor unless given.
+  ///   - isolation: the caller's actor.
   /// - Returns: the scope whose root the model is now; nil if that was refused.
   @discardableResult
   public final func makeScopeRoot(

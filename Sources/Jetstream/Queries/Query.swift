@@ -30,7 +30,7 @@ public struct Query<Model: ModelObject> {
   /// In the order of `key`: a key path or a closure, evaluated once for each change of what it reads.
   ///
   /// As with an array that is sorted again, the last call of `sorted` decides first and what was
-  /// sorted by before decides between equals. ``then(by:_:)-(_,_)`` reads more naturally: it adds a
+  /// sorted by before decides between equals. `then(by:)` reads more naturally: it adds a
   /// key that decides last. What all keys find equal stands in the order of the collection; in a
   /// query of a scope, in the order of the UUIDs, which is the same in all replicas. A key that is
   /// not equal to itself, such as not-a-number, comes first in ascending order.
@@ -154,7 +154,7 @@ public enum SortDirection: Sendable {
   case descending
 }
 
-/// A query whose rows stand in sections. Made by ``Query/sections(by:_:)-(_,_)``.
+/// A query whose rows stand in sections. Made by `Query.sections(by:)`.
 public struct SectionedQuery<Key, Model: ModelObject> {
   let query: Query<Model>
   let key: (Model) -> Key

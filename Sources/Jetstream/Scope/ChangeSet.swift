@@ -49,7 +49,12 @@ public struct ChangeSet: Sendable, Hashable {
 
   /// Makes a change set whose changes all name values.
   ///
-  /// - Parameter bases: the values before the set, of every property that a change fragment names.
+  /// - Parameters:
+  ///   - id: the set's name; a new one unless given.
+  ///   - fragments: the changes.
+  ///   - bases: the values before the set, of every property that a change fragment names.
+  ///   - author: who makes the changes.
+  ///   - message: what they are made for.
   public init(
     id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject], author: String? = nil,
     message: String? = nil

@@ -47,8 +47,10 @@ public struct Constraint: Sendable, Hashable {
 
   /// Whether a fragment meets the constraint.
   ///
-  /// - Parameter bases: the values before, which tell whether a collection that the fragment names as a
-  ///   whole has grown. Without one, a collection was empty.
+  /// - Parameters:
+  ///   - fragment: what is asked for.
+  ///   - bases: the values before, which tell whether a collection that the fragment names as a whole has grown.
+  ///     Without one, a collection was empty.
   public func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
     guard fragment.kind == kind, fragment.className == className else { return false }
     let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)

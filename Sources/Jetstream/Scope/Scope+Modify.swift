@@ -31,6 +31,7 @@ extension Scope {
   /// - Parameters:
   ///   - message: what the changes are made for; see ``ChangeSet/message``.
   ///   - author: who makes them; see ``ChangeSet/author``.
+  ///   - body: makes the changes.
   /// - Returns: what becomes of the set. Its set is empty if nothing has changed.
   /// - Throws: what `body` throws.
   @discardableResult
@@ -56,6 +57,9 @@ extension Scope {
   ///   - procedure: its name, such as `Cart.checkOut`.
   ///   - constraints: what the procedure is known to ask of each fragment. If one fragment meets none of
   ///     them, the changes are taken back and nothing is sent. Without any, the server decides alone.
+  ///   - message: what the changes are made for; see ``ChangeSet/message``.
+  ///   - author: who makes them; see ``ChangeSet/author``.
+  ///   - body: makes the changes.
   /// - Throws: ``ChangeSetError/constraintsNotMet(_:_:)``; ``ChangeSetError/procedureWithin(_:)`` where the
   ///   changes could not be a set of their own; or what `body` throws.
   @discardableResult

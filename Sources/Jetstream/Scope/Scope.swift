@@ -110,9 +110,12 @@ public final class Scope: TickClient {
   /// Makes a scope and attaches `root` with all that it holds.
   ///
   /// - Parameters:
+  ///   - name: what the scope is called, also on a server.
+  ///   - root: the model at the top.
   ///   - models: classes that can occur in the scope besides those that property types lead to from
   ///     the root, such as subclasses of a property's class.
   ///   - ticker: delivers to observers; the ticker of the caller's actor unless given.
+  ///   - isolation: the caller's actor.
   ///
   /// A caller that is on no actor must give a ticker.
   public init(

@@ -42,6 +42,7 @@ extension Client {
   /// attempt is made every second; until one succeeds new change sets are not sent, and nothing is lost.
   ///
   /// - Parameters:
+  ///   - scope: the scope to sync, whose name the server knows.
   ///   - params: what the application wants to tell the server, such as which document it means.
   ///   - mode: when what happens is sent and taken in.
   ///   - log: what there is on disk. No other scope, and no other process, may use it.

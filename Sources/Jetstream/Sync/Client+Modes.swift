@@ -24,7 +24,7 @@ extension Client {
   ///
   /// - Throws: ``SyncError/connectionFailed(_:)`` if there is no connection or it is lost meanwhile,
   ///   ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/notConnected`` before
-  ///   ``connect(params:)``, ``SyncError/sessionClosed(_:)`` if that ends, and ``SyncError/cancelled``.
+  ///   ``connect(params:isolation:)``, ``SyncError/sessionClosed(_:)`` if that ends, and ``SyncError/cancelled``.
   public func sync(
     _ scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
@@ -33,7 +33,7 @@ extension Client {
 
   /// Does the same for all scopes, at the same time; nothing if there are none.
   ///
-  /// - Throws: the first error, when all are over; see ``sync(_:)``.
+  /// - Throws: the first error, when all are over; see ``sync(_:isolation:)``.
   public func sync(isolation: isolated (any Actor)? = #isolation) async throws(SyncError) {
     try await exchange(scopes)
   }

@@ -21,9 +21,10 @@ extension Client {
   ///   - url: the server's address, such as `ws://localhost:8080`.
   ///   - log: the directory of the scope's log, which is made if it is not there.
   ///   - credentials: gives what the client asks for sessions with; see ``credentials``.
+  ///   - isolation: the caller's actor.
   ///   - initial: writes initial content; see ``fetch(_:params:mode:log:snapshotEvery:keepingContent:initial:)``.
   /// - Throws: ``LogError`` if the log cannot be read, ``ScopeError`` if it is not one of this scope,
-  ///   ``WebSocketError/invalidURL(_:)``, and what `initial` throws.
+  ///   `WebSocketError.invalidURL`, and what `initial` throws.
   public static func open(
     _ name: String, _ root: ModelObject, at url: String, log: String,
     credentials: Credentials.Source? = nil, isolation: (any Actor)? = #isolation,

@@ -96,12 +96,17 @@ public final class Client {
   }
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
-  /// It does nothing until ``connect(params:)`` is called.
+  /// It does nothing until ``connect(params:isolation:)`` is called.
   ///
   /// A client must be made on an actor.
   ///
-  /// - Parameter dateForm: the form in which dates are sent, for servers that need a certain one; nil for the form
-  ///   that fits the version of the protocol that the server speaks, see ``DateForm``.
+  /// - Parameters:
+  ///   - url: the server's address.
+  ///   - headers: are sent with each request to connect.
+  ///   - backoff: how long the client waits between attempts to connect.
+  ///   - dateForm: the form in which dates are sent, for servers that need a certain one; nil for the form that fits the
+  ///     version of the protocol that the server speaks, see ``DateForm``.
+  ///   - isolation: the caller's actor.
   public convenience init(
     url: String, headers: [(String, String)] = [], backoff: Backoff = Backoff(),
     dateForm: DateForm? = nil, isolation: (any Actor)? = #isolation
@@ -191,7 +196,7 @@ public final class Client {
   /// join those that the server has, and values replace the server's.
   ///
   /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
-  /// before ``connect(params:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
+  /// before ``connect(params:isolation:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
   /// if the session ends meanwhile, ``SyncError/invalidReply(_:)`` if the state does not fit the
   /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced, and can be fetched again
   /// once this has thrown.
@@ -214,7 +219,7 @@ public final class Client {
   }
 
   /// Ends the session. Scopes keep their content, and changes that the server has not decided stay
-  /// visible in them but are not sent any more. ``connect(params:)`` begins anew.
+  /// visible in them but are not sent any more. ``connect(params:isolation:)`` begins anew.
   public func close() {
     engine.close()
     forgetCredentials()

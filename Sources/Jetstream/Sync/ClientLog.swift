@@ -33,11 +33,13 @@ public struct ClientLog: Sendable {
   private static let write = LogKind("write")
 
   /// The records.
-  public let records: RecordLog
+  package let records: RecordLog
 
   /// Opens the log in the directory at `path`, which is made if it is not there.
   ///
-  /// - Throws: as ``RecordLog/init(_:configuration:)-(String,_)`` does.
+  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
+  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
+  ///   up to the damage.
   public init(
     _ path: String, configuration: LogConfiguration = LogConfiguration(history: .nothing)
   ) throws(LogError) {
@@ -45,7 +47,16 @@ public struct ClientLog: Sendable {
   }
 
   /// Uses a log that is open.
-  public init(_ records: RecordLog) { self.records = records }
+  package init(_ records: RecordLog) { self.records = records }
+
+  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
+  public var opening: LogOpening { records.opening }
+
+  /// Returns when all change sets until now are on stable storage.
+  public func sync() async throws(LogError) { try await records.sync() }
+
+  /// Writes what waits and gives the directory back. The client has to be closed, or to have left the scope, before.
+  public func close() async throws(LogError) { try await records.close() }
 
   /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once, as
   /// ``RecordLog/writeNow()`` says.

@@ -13,7 +13,7 @@ public final class Session {
   /// The scopes that are being synced.
   public var scopes: [Scope] { client?.scopes ?? [] }
 
-  /// Syncs `scope` from now on; see ``Client/fetch(_:params:isolation:)``.
+  /// Syncs `scope` from now on; see ``Client/fetch(_:params:mode:keepingContent:isolation:)``.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {

@@ -12,13 +12,13 @@ public enum SyncMode: Sendable, Hashable {
   /// What is changed here is sent with each tick, and what others change appears when the server tells.
   case realtime
   /// What is changed here is sent; what others change stays on the server, until the mode is another one or
-  /// ``Client/sync(_:)`` is called. Once others have changed something, change sets that the server has taken
+  /// ``Client/sync(_:isolation:)`` is called. Once others have changed something, change sets that the server has taken
   /// are kept here, and in the log, until then: who pushes for long should sync every now and then.
   case pushOnly
-  /// The connection stays, but nothing is sent or taken in, except by ``Client/sync(_:)``.
+  /// The connection stays, but nothing is sent or taken in, except by ``Client/sync(_:isolation:)``.
   case paused
   /// As ``paused``; and if no other scope needs the connection, it is closed between one
-  /// ``Client/sync(_:)`` and the next. The session goes on.
+  /// ``Client/sync(_:isolation:)`` and the next. The session goes on.
   case manual
   /// As ``manual``, with a sync so long after the one before. The connection is kept if that is less than the
   /// time between two pings.

@@ -5,7 +5,7 @@ extension ObservableModel {
   /// A key path that leads to a computed property observes what its getter reads, also through other
   /// models: after each write to one of these the getter runs again, and the handler is called if
   /// the value is different, or cannot be compared. The old value of a getter is kept without keeping
-  /// its models alive, as in ``observeChange(_:_:isolation:_:)``.
+  /// its models alive, as in `observeChange`.
   ///
   /// ```swift
   /// shape.observeChangeImmediately(self, \.area) { me, old, new in me.check(new) }

@@ -1,18 +1,18 @@
 /// How a change set came about, as far as those are told who receive it.
-public struct ChangeOrigin: Sendable, Hashable {
+package struct ChangeOrigin: Sendable, Hashable {
   /// How many bytes of UTF-8 an author may have, to be told to others.
   package static let longestAuthor = 1 << 10
 
   /// Who has made it, as its maker says: ``ChangeSet/author``. A server passes on what it is told. One of more
   /// than 1 KiB is not told to others.
-  public var author: String?
+  package var author: String?
 
   /// Which place of the server's order its maker had taken in. What came between that and the set's own place,
   /// its maker did not know. Nil if nobody has said so: then it is taken to have known everything.
-  public var seen: Int?
+  package var seen: Int?
 
   /// Makes an origin.
-  public init(author: String? = nil, seen: Int? = nil) {
+  package init(author: String? = nil, seen: Int? = nil) {
     self.author = author
     self.seen = seen
   }

@@ -6,7 +6,7 @@ extension Message {
   /// the caller. An empty array gives no messages.
   ///
   /// - Throws: ``FrameError`` if the frame is not JSON, or is neither an object nor an array.
-  public static func decodeFrame(
+  package static func decodeFrame(
     _ bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FrameError) -> [Result<Message, MessageError>] {
     let read = JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
@@ -32,7 +32,7 @@ extension Message {
 
   /// Whether a frame is an array rather than a bare object, by its first byte that is not white
   /// space. The first message of a connection has to be bare.
-  public static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
+  package static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
     let first = bytes.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
     return first == UInt8(ascii: "[")
   }
@@ -43,7 +43,7 @@ extension Message {
   ///   - messages: What to send, in order.
   ///   - asArray: Whether a single message goes into an array too. Any other number of messages
   ///     makes an array in any case.
-  public static func encodeFrame(_ messages: [Message], asArray: Bool) -> [UInt8] {
+  package static func encodeFrame(_ messages: [Message], asArray: Bool) -> [UInt8] {
     var output = JSONOutput()
     if messages.count == 1, !asArray {
       messages[0].write(to: &output)

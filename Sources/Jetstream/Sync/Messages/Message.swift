@@ -2,7 +2,7 @@
 ///
 /// A message with ``index`` 0 is ephemeral: it is always processed and never sent again. All others
 /// are numbered per session and direction from 1, and kept until the peer has acknowledged them.
-public enum Message: Sendable, Hashable {
+package enum Message: Sendable, Hashable {
   /// A client asks for a new session.
   case sessionCreate(SessionCreate)
   /// The server grants or denies it.
@@ -32,7 +32,7 @@ public enum Message: Sendable, Hashable {
   ///
   /// - Throws: ``MessageError``: `unknownType` for a message of some other version, other cases for
   ///   a field that is missing or wrong. One bad fragment makes the whole message invalid.
-  public init(json: JSONValue) throws(MessageError) {
+  package init(json: JSONValue) throws(MessageError) {
     try self.init(try MessageFields(json: json))
   }
 
@@ -75,7 +75,7 @@ public enum Message: Sendable, Hashable {
   }
 
   /// The message's number, or 0 if it is ephemeral.
-  public var index: Int {
+  package var index: Int {
     get { body.index }
     set {
       switch self {
@@ -111,13 +111,13 @@ public enum Message: Sendable, Hashable {
   }
 
   /// The word in the field `type`, such as `ScopeSync`.
-  public var type: String { Swift.type(of: body).type }
+  package var type: String { Swift.type(of: body).type }
 
   /// The message as JSON, keys in the order of the original server: `type`, `index`, then the rest.
-  public var json: JSONValue { .object(body.json) }
+  package var json: JSONValue { .object(body.json) }
 
   /// Appends the UTF-8 of ``json`` to `bytes`. Fragments are written without a value in between.
-  public func write(to bytes: inout [UInt8]) {
+  package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { write(to: &$0) })
   }
 

@@ -2,7 +2,7 @@
 ///
 /// `index` is the index that the message carries, if it has a valid one: so a log can tell which of
 /// the peer's messages was dropped.
-public enum MessageError: Error, Sendable, Hashable {
+package enum MessageError: Error, Sendable, Hashable {
   /// It is not a JSON object; arrays do not nest.
   case notAnObject
   /// It is a message of a type that this version does not know. Log it and go on.
@@ -23,7 +23,7 @@ public enum MessageError: Error, Sendable, Hashable {
 
 extension MessageError {
   /// The index of the message, if that much could be read.
-  public var index: Int? {
+  package var index: Int? {
     switch self {
     case .notAnObject: nil
     case .unknownType(_, let index), .missing(_, let index, _), .invalid(_, let index, _, _),
@@ -36,7 +36,7 @@ extension MessageError {
 
 extension MessageError: CustomStringConvertible {
   /// The message, the field and the problem in words.
-  public var description: String {
+  package var description: String {
     switch self {
     case .notAnObject: "not an object"
     case .unknownType(let type, _): "unknown message type \"\(type)\""
@@ -57,7 +57,7 @@ extension MessageError: CustomStringConvertible {
 }
 
 /// Why a whole frame holds no messages.
-public enum FrameError: Error, Sendable, Hashable {
+package enum FrameError: Error, Sendable, Hashable {
   /// It is not JSON.
   case notJSON(JSONError)
   /// It is JSON, but neither an object nor an array.
@@ -66,7 +66,7 @@ public enum FrameError: Error, Sendable, Hashable {
 
 extension FrameError: CustomStringConvertible {
   /// The problem in words.
-  public var description: String {
+  package var description: String {
     switch self {
     case .notJSON(let error): "not JSON: \(error)"
     case .notMessages: "neither an object nor an array"

@@ -1,35 +1,35 @@
 extension Ping {
   /// What a scope comes to at one place of its order.
-  public struct Check: Sendable, Hashable {
+  package struct Check: Sendable, Hashable {
     /// The scope's number in the session.
-    public var scopeIndex: Int
+    package var scopeIndex: Int
     /// The place.
-    public var sequence: Int
+    package var sequence: Int
     /// The sum of the hashes of all models.
-    public var digest: UInt64
+    package var digest: UInt64
     /// Tells whether both sides mean the same by the classes of the models: otherwise nothing can be
     /// compared.
-    public var schema: UInt64
+    package var schema: UInt64
 
     /// Makes a check.
-    public init(scopeIndex: Int, sequence: Int, digest: UInt64, schema: UInt64) {
+    package init(scopeIndex: Int, sequence: Int, digest: UInt64, schema: UInt64) {
       (self.scopeIndex, self.sequence) = (scopeIndex, sequence)
       (self.digest, self.schema) = (digest, schema)
     }
   }
 
   /// What the parts of a scope come to, where the whole is not what the server has said.
-  public struct Difference: Sendable, Hashable {
+  package struct Difference: Sendable, Hashable {
     /// How many parts a scope has.
-    public static let partCount = 256
+    package static let partCount = 256
 
     /// The scope's number in the session.
-    public var scopeIndex: Int
+    package var scopeIndex: Int
     /// The sums of the hashes of the models in each part.
-    public let parts: [UInt64]
+    package let parts: [UInt64]
 
     /// Makes a difference; there have to be ``partCount`` parts.
-    public init(scopeIndex: Int, parts: [UInt64]) {
+    package init(scopeIndex: Int, parts: [UInt64]) {
       precondition(
         parts.count == Self.partCount, "A scope has \(Self.partCount) parts, not \(parts.count).")
       (self.scopeIndex, self.parts) = (scopeIndex, parts)
@@ -41,7 +41,7 @@ extension Ping.Check {
   /// Reads a check.
   ///
   /// - Throws: ``FragmentError`` naming the field that is not what it should be.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     self.init(
       scopeIndex: try object.wholeNumber("scopeIndex"),
@@ -50,7 +50,7 @@ extension Ping.Check {
   }
 
   /// The check as JSON.
-  public var json: JSONValue {
+  package var json: JSONValue {
     [
       "scopeIndex": .integer(Int64(scopeIndex)), "sequence": .integer(Int64(sequence)),
       "digest": .string(digest.hexText), "schema": .string(schema.hexText),
@@ -62,7 +62,7 @@ extension Ping.Difference {
   /// Reads a difference.
   ///
   /// - Throws: ``FragmentError`` naming the field that is not what it should be.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     let scopeIndex = try object.wholeNumber("scopeIndex")
     let error = FragmentError.invalid(
@@ -81,7 +81,7 @@ extension Ping.Difference {
   }
 
   /// The difference as JSON.
-  public var json: JSONValue {
+  package var json: JSONValue {
     [
       "scopeIndex": .integer(Int64(scopeIndex)),
       "parts": .string(parts.map(\.hexText).joined()),

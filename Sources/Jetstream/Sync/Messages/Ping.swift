@@ -1,26 +1,26 @@
 /// Acknowledges messages and shows that the sender is alive.
-public struct Ping: Sendable, Hashable {
+package struct Ping: Sendable, Hashable {
   /// Always 0 from our side.
-  public var index: Int
+  package var index: Int
 
   /// The highest number that the sender has received, 0 for none.
-  public var ack: Int
+  package var ack: Int
 
   /// Whether the receiver should send again everything above ``ack``.
-  public var resendMissing: Bool
+  package var resendMissing: Bool
 
   /// The highest number that the sender has sent, so that the receiver notices if the last ones are
   /// missing. Since version 2.
-  public var sent: Int?
+  package var sent: Int?
 
   /// What the scopes come to of which the server tells everything; from servers only. Since version 2.
-  public var checks: [Check] = []
+  package var checks: [Check] = []
 
   /// The scopes that come to something else with the client; from clients only. Since version 2.
-  public var differences: [Difference] = []
+  package var differences: [Difference] = []
 
   /// Makes a ping.
-  public init(index: Int = 0, ack: Int, resendMissing: Bool = false, sent: Int? = nil) {
+  package init(index: Int = 0, ack: Int, resendMissing: Bool = false, sent: Int? = nil) {
     self.index = index
     self.ack = ack
     self.resendMissing = resendMissing

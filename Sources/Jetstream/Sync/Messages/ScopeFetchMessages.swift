@@ -2,9 +2,9 @@ import Foundation
 
 /// A client's request for a scope. A scope that it has already is asked for again to be told of it in
 /// another way.
-public struct ScopeFetch: Sendable, Hashable {
+package struct ScopeFetch: Sendable, Hashable {
   /// What a client wants to be told of what others do. Since version 2.
-  public enum Tell: String, Sendable, Hashable, CaseIterable {
+  package enum Tell: String, Sendable, Hashable, CaseIterable {
     /// What it has missed, and everything as it happens.
     case everything
     /// What it has missed until now, and then nothing but what becomes of its own change sets.
@@ -14,29 +14,29 @@ public struct ScopeFetch: Sendable, Hashable {
   }
 
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The scope's name.
-  public var name: String
+  package var name: String
 
   /// What the application wants to tell the server, such as which document it means.
-  public var params: JSONValue
+  package var params: JSONValue
 
   /// Up to where the client has the scope already, if it has. Since version 2.
-  public var since: ScopePosition?
+  package var since: ScopePosition?
 
   /// Up to which number the client knows what became of its change sets. Since version 2.
-  public var decided: Int?
+  package var decided: Int?
 
   /// The name under which the client numbers its change sets of this scope, if that is not the one of the
   /// session: one that it keeps with what it has not sent. Since version 2.
-  public var client: UUID?
+  package var client: UUID?
 
   /// What the client wants to be told. Since version 2.
-  public var tell = Tell.everything
+  package var tell = Tell.everything
 
   /// Makes a request.
-  public init(
+  package init(
     index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
     decided: Int? = nil, client: UUID? = nil, tell: Tell = .everything
   ) {
@@ -52,67 +52,67 @@ public struct ScopeFetch: Sendable, Hashable {
 
 /// The server's answer to ``ScopeFetch``. If it grants the scope, a ``ScopeState`` follows, unless the
 /// standing says otherwise.
-public struct ScopeFetchReply: Sendable, Hashable {
+package struct ScopeFetchReply: Sendable, Hashable {
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The number of the request.
-  public var replyTo: Int
+  package var replyTo: Int
 
   /// The number by which this session's messages name the scope, or why there is none.
-  public var result: Result<Int, WireError>
+  package var result: Result<Int, WireError>
 
   /// Where the scope is, and how the client stands to it. Since version 2.
-  public var standing: ScopeStanding?
+  package var standing: ScopeStanding?
 
   /// Makes a reply.
-  public init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
+  package init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
     self.index = index
     self.replyTo = replyTo
     self.result = result
   }
 
   /// Grants the scope.
-  public init(index: Int = 0, replyTo: Int, scopeIndex: Int, standing: ScopeStanding? = nil) {
+  package init(index: Int = 0, replyTo: Int, scopeIndex: Int, standing: ScopeStanding? = nil) {
     self.init(index: index, replyTo: replyTo, result: .success(scopeIndex))
     self.standing = standing
   }
 
   /// Denies the scope.
-  public init(index: Int = 0, replyTo: Int, error: WireError) {
+  package init(index: Int = 0, replyTo: Int, error: WireError) {
     self.init(index: index, replyTo: replyTo, result: .failure(error))
   }
 
   /// The scope's number, or nil if the scope was denied.
-  public var scopeIndex: Int? { try? result.get() }
+  package var scopeIndex: Int? { try? result.get() }
 
   /// The reason, or nil if the scope was granted.
-  public var error: WireError? {
+  package var error: WireError? {
     guard case .failure(let error) = result else { return nil }
     return error
   }
 }
 
 /// Everything that a scope holds, or a part of it.
-public struct ScopeState: Sendable, Hashable {
+package struct ScopeState: Sendable, Hashable {
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The scope's number in this session.
-  public var scopeIndex: Int
+  package var scopeIndex: Int
 
   /// The identity of the scope's root model.
-  public var rootUUID: UUID
+  package var rootUUID: UUID
 
   /// The models, parents before children: first the root as a `change`, then the others as `add`.
-  public var fragments: [SyncFragment]
+  package var fragments: [SyncFragment]
 
   /// Whether the next message of the scope goes on where this one ends; the state is complete with the first
   /// that does not say so. Since version 2.
-  public var more = false
+  package var more = false
 
   /// Makes a state.
-  public init(index: Int = 0, scopeIndex: Int, rootUUID: UUID, fragments: [SyncFragment]) {
+  package init(index: Int = 0, scopeIndex: Int, rootUUID: UUID, fragments: [SyncFragment]) {
     self.index = index
     self.scopeIndex = scopeIndex
     self.rootUUID = rootUUID

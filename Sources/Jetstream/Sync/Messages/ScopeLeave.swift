@@ -1,17 +1,17 @@
 /// One side ends the syncing of a scope: a client that wants no more of it, or a server that does not serve it any more
 /// and says why. Since version 2.
-public struct ScopeLeave: Sendable, Hashable {
+package struct ScopeLeave: Sendable, Hashable {
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The scope's number in this session. It is not used again.
-  public var scopeIndex: Int
+  package var scopeIndex: Int
 
   /// Why the server ends it; nil from a client.
-  public var error: WireError?
+  package var error: WireError?
 
   /// Makes a message.
-  public init(index: Int = 0, scopeIndex: Int, error: WireError? = nil) {
+  package init(index: Int = 0, scopeIndex: Int, error: WireError? = nil) {
     self.index = index
     self.scopeIndex = scopeIndex
     self.error = error

@@ -13,18 +13,18 @@ public struct ScopePosition: Sendable, Hashable {
 }
 
 /// What a server tells a client of a scope before it sends the scope; since version 2.
-public struct ScopeStanding: Sendable, Hashable {
+package struct ScopeStanding: Sendable, Hashable {
   /// What became of one of the client's change sets.
-  public struct Decision: Sendable, Hashable {
+  package struct Decision: Sendable, Hashable {
     /// The set's number.
-    public var number: Int
+    package var number: Int
     /// One answer for each fragment, in the same order.
-    public var fragmentReplies: [FragmentReply]
+    package var fragmentReplies: [FragmentReply]
     /// The place of the set in the scope's order; nil if nothing of it has had an effect.
-    public var sequence: Int?
+    package var sequence: Int?
 
     /// Makes a decision.
-    public init(number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil) {
+    package init(number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil) {
       self.number = number
       self.fragmentReplies = fragmentReplies
       self.sequence = sequence
@@ -32,18 +32,18 @@ public struct ScopeStanding: Sendable, Hashable {
   }
 
   /// Where the scope is: the state that follows is the one of this place.
-  public var position: ScopePosition
+  package var position: ScopePosition
   /// Whether no state follows, but the change sets behind the place that the client has named.
-  public var resumes: Bool
+  package var resumes: Bool
   /// The highest number of a set of this client that the server has decided, 0 for none.
-  public var decided: Int
+  package var decided: Int
   /// The decisions that the client has not said to know, in the order of their numbers.
-  public var decisions: [Decision]
+  package var decisions: [Decision]
   /// Whether the server may have decided sets of this client and has forgotten how.
-  public var isForgotten = false
+  package var isForgotten = false
 
   /// Makes a standing.
-  public init(
+  package init(
     position: ScopePosition, resumes: Bool = false, decided: Int = 0, decisions: [Decision] = []
   ) {
     self.position = position
@@ -104,7 +104,7 @@ extension ScopeStanding.Decision {
   /// Reads a decision.
   ///
   /// - Throws: ``FragmentError`` naming `number` or `fragmentReplies`.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     guard let number = object["number"]?.wholeNumber else {
       throw .invalid(field: "number", problem: "should be a whole number from 0 up")
@@ -126,7 +126,7 @@ extension ScopeStanding.Decision {
   }
 
   /// The decision as JSON.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var object: JSONObject = [
       "number": .integer(Int64(number)),
       "fragmentReplies": .array(fragmentReplies.map(\.json)),

@@ -1,40 +1,40 @@
 /// Changes of a scope: a client's change set, or what the server relays of another's.
-public struct ScopeSync: Sendable, Hashable {
+package struct ScopeSync: Sendable, Hashable {
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The scope's number in this session.
-  public var scopeIndex: Int
+  package var scopeIndex: Int
 
   /// The changes, in order. May be empty: old servers send that if they rejected everything.
-  public var fragments: [SyncFragment]
+  package var fragments: [SyncFragment]
 
   /// Whether all of it has to be applied or nothing; from clients only, nil if not said.
-  public var atomic: Bool?
+  package var atomic: Bool?
 
   /// The procedure that judges the changes, as `Model.name`; from clients only.
-  public var procedure: String?
+  package var procedure: String?
 
   /// The number that the client has given the set, from 1; with it the server applies it once, however
   /// often it comes. From a server: this is the receiver's own set of that number. Since version 2.
-  public var number: Int?
+  package var number: Int?
 
   /// The place of the changes in the scope's order; from servers only. Since version 2.
-  public var sequence: Int?
+  package var sequence: Int?
 
   /// Up to which number the client knows what became of its sets; from clients only. Since version 2.
-  public var decided: Int?
+  package var decided: Int?
 
   /// Whether these are no changes, but models as they are at that place of the order, for a client that
   /// has something else; from servers only. Since version 2.
-  public var repairs = false
+  package var repairs = false
 
   /// Who has made the changes, and what they knew. A server passes it on. Since version 2.
-  public var origin = ChangeOrigin()
+  package var origin = ChangeOrigin()
 
   /// Makes a message. Old servers drop one that has a procedure but not `atomic`: with a procedure,
   /// `atomic` is false unless given.
-  public init(
+  package init(
     index: Int = 0, scopeIndex: Int, fragments: [SyncFragment], atomic: Bool? = nil,
     procedure: String? = nil
   ) {
@@ -47,24 +47,24 @@ public struct ScopeSync: Sendable, Hashable {
 }
 
 /// The server's answer to a client's ``ScopeSync``.
-public struct ScopeSyncReply: Sendable, Hashable {
+package struct ScopeSyncReply: Sendable, Hashable {
   /// The message's number.
-  public var index: Int
+  package var index: Int
 
   /// The number of the client's message.
-  public var replyTo: Int
+  package var replyTo: Int
 
   /// One answer for each fragment, in the same order.
-  public var fragmentReplies: [FragmentReply]
+  package var fragmentReplies: [FragmentReply]
 
   /// The place of the set in the scope's order, or nil if nothing of it was accepted. Since version 2.
-  public var sequence: Int?
+  package var sequence: Int?
 
   /// What the server has done instead of what was submitted, if that is something else. Since version 2.
-  public var effective: [SyncFragment]?
+  package var effective: [SyncFragment]?
 
   /// Makes a reply.
-  public init(
+  package init(
     index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
     effective: [SyncFragment]? = nil
   ) {

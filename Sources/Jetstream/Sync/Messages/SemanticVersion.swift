@@ -1,9 +1,9 @@
 /// What counts as a semantic version in the handshake.
-public enum SemanticVersion {
+package enum SemanticVersion {
   /// Whether text is a version as semver.org defines it: three whole numbers with dots, then
   /// perhaps a pre-release after `-` and a build after `+`. As old servers allow it, a `v` may
   /// stand in front. `v1.2.3` and `1.0.0-beta.2` are, `1.0` and `01.0.0` are not.
-  public static func isValid(_ text: String) -> Bool {
+  package static func isValid(_ text: String) -> Bool {
     guard text.utf8.count <= 256 else { return false }
     var rest = text.utf8[...]
     if rest.first == UInt8(ascii: "v") { rest.removeFirst() }

@@ -1,26 +1,26 @@
 import Foundation
 
 /// The first message of a client on a new session.
-public struct SessionCreate: Sendable, Hashable {
+package struct SessionCreate: Sendable, Hashable {
   /// Always 0 from our clients; old ones may send any number, which does not count.
-  public var index: Int
+  package var index: Int
 
   /// The protocol version that the client speaks, a semantic version.
-  public var version: String
+  package var version: String
 
   /// What the application wants to tell the server, such as credentials.
-  public var params: JSONValue
+  package var params: JSONValue
 
   /// The highest version of this protocol that the client speaks; without it, the first.
-  public var `protocol`: Int?
+  package var `protocol`: Int?
 
   /// Who the client is, in all its sessions: its change sets are numbered under this name. Since version
   /// 2.
-  public var client: UUID?
+  package var client: UUID?
 
   /// Makes a request. The version has to satisfy ``SemanticVersion/isValid(_:)``, or servers refuse
   /// it.
-  public init(
+  package init(
     index: Int = 0, version: String, params: JSONValue = .object([:]), protocol: Int? = nil,
     client: UUID? = nil
   ) {
@@ -33,38 +33,38 @@ public struct SessionCreate: Sendable, Hashable {
 }
 
 /// The server's answer to ``SessionCreate``.
-public struct SessionCreateReply: Sendable, Hashable {
+package struct SessionCreateReply: Sendable, Hashable {
   /// Always 0: the reply comes before the numbering starts.
-  public var index: Int
+  package var index: Int
 
   /// The token that resumes the session, or why there is none.
-  public var result: Result<String, WireError>
+  package var result: Result<String, WireError>
 
   /// The version of this protocol that the session speaks; without it, the first.
-  public var `protocol`: Int?
+  package var `protocol`: Int?
 
   /// Makes a reply.
-  public init(index: Int = 0, result: Result<String, WireError>) {
+  package init(index: Int = 0, result: Result<String, WireError>) {
     self.index = index
     self.result = result
   }
 
   /// Grants the session.
-  public init(index: Int = 0, sessionToken: String, protocol: Int? = nil) {
+  package init(index: Int = 0, sessionToken: String, protocol: Int? = nil) {
     self.init(index: index, result: .success(sessionToken))
     self.protocol = `protocol`
   }
 
   /// Denies the session.
-  public init(index: Int = 0, error: WireError) {
+  package init(index: Int = 0, error: WireError) {
     self.init(index: index, result: .failure(error))
   }
 
   /// The token, or nil if the session was denied.
-  public var sessionToken: String? { try? result.get() }
+  package var sessionToken: String? { try? result.get() }
 
   /// The reason, or nil if the session was granted.
-  public var error: WireError? {
+  package var error: WireError? {
     guard case .failure(let error) = result else { return nil }
     return error
   }
