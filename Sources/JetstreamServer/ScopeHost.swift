@@ -42,6 +42,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   }
 
   let scope: Scope
+  /// Tells what time it is, for changes of the server's app that have no date.
+  var date: () -> Date? = { nil }
   /// What is done with properties and classes that the scope does not know.
   var unknown: UnknownContent
   private(set) var sequence = 0
@@ -194,8 +196,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     for fragment in sealed.set.fragments where fragment.kind == .change {
       note(fragment.operations, of: fragment.uuid, origin: nil)
     }
+    var origin = ChangeOrigin(of: sealed.set)
+    origin.date = origin.date ?? date()
     let item = StreamItem(
-      sequence: sequence, author: nil, origin: ChangeOrigin(authorOf: sealed.set),
+      sequence: sequence, author: nil, origin: origin,
       fragments: sealed.set.fragments,
       whole: valueSessions > 0 ? sealed.whole.fragments : nil,
       newcomers: newcomers(among: sealed.set.fragments))

@@ -23,9 +23,25 @@ public final class Server {
   /// Fires when a session has ended: its client stayed away, or the server stopped.
   public let onSessionEnd = Signal<SessionInfo>()
 
-  /// Decides whether a client gets a session: nil to accept, an error to deny, which the client is
-  /// told. Everybody is accepted unless this is set.
-  public var authorize: (SessionInfo) -> WireError? = { _ in nil }
+  /// The answer to a client that asks for a session.
+  public enum Authorization: Sendable, Hashable {
+    /// The client gets a session. Its change sets are told to others, and logged, as those of `author`; one of more than
+    /// 1 KiB is not told.
+    case accepted(author: String? = nil)
+    /// The client is told the error; see ``WireError/denial``.
+    case denied(WireError)
+  }
+
+  /// Decides whether a client gets a session, and who its user is. All clients are accepted, without a name, unless this
+  /// is set.
+  ///
+  /// ```swift
+  /// server.authorize = { session in
+  ///   guard let user = users[session.params] else { return .denied(.notYou("The token is not known")) }
+  ///   return .accepted(author: user.name)
+  /// }
+  /// ```
+  public var authorize: (SessionInfo) -> Authorization = { _ in .accepted() }
 
   /// Chooses the scope that a session gets for a name and parameters, or denies it with an error.
   /// Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
@@ -59,7 +75,7 @@ public final class Server {
       authorize: { [unowned self] in authorize($0) },
       fetch: { [unowned self] in choose($0, $1, $2) },
       log: { [unowned self] in onLog.fire($0) },
-      makeToken: Self.makeToken, random: { Double.random(in: 0..<1) },
+      makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { [unowned self] in onSessionEnd.fire($0) })
     engine = ServerEngine(configuration: configuration.engine, hooks: hooks) { [unowned self] in
       perform($0)

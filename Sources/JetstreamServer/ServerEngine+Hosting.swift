@@ -63,6 +63,7 @@ extension ServerEngine {
       scope: scope, epoch: hooks.makeEpoch(),
       streamLimit: .init(sets: configuration.streamLimit, bytes: configuration.streamBytes))
     hosts[ObjectIdentifier(scope)] = host
+    host.date = hooks.date
     host.onLocalChanges = { [weak self, unowned host] item in
       guard let self else { return }
       host.keep(item)

@@ -44,7 +44,8 @@ extension ServerEngine {
       // The server's own changes come first in the order, and the session is told of them: seal them before
       // asking what the session may have missed.
       host.scope.sealChanges()
-      let submitter = session.submitter(of: sync, to: subscription)
+      var submitter = session.submitter(of: sync, to: subscription)
+      submitter.origin.date = submitter.origin.date ?? hooks.date()
       result =
         sync.procedure == nil
         ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
@@ -63,6 +64,10 @@ extension ServerEngine {
     }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
+    if let item = result.item, host.scope.onRemoteChanges.hasListeners {
+      host.scope.onRemoteChanges.fire(
+        RemoteChanges(item.fragments, sequence: item.sequence, origin: item.origin))
+    }
   }
 
   private func reply(

@@ -58,7 +58,7 @@ package final class ServerEngine {
 
   /// The application's part.
   package struct Hooks {
-    package var authorize: (SessionInfo) -> WireError?
+    package var authorize: (SessionInfo) -> Server.Authorization
     package var fetch: (SessionInfo, String, JSONValue) -> Result<Scope, WireError>
     package var log: (String) -> Void
     /// A new token; must be impossible to guess.
@@ -67,15 +67,18 @@ package final class ServerEngine {
     package var makeEpoch: () -> String
     /// Gives a number from 0 up to 1 for jitter.
     package var random: () -> Double
+    /// Tells what time it is, for change sets whose makers have not said when they were made. Nil for none.
+    package var date: () -> Date?
     package var sessionEnded: (SessionInfo) -> Void
 
     package init(
-      authorize: @escaping (SessionInfo) -> WireError? = { _ in nil },
+      authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
       fetch: @escaping (SessionInfo, String, JSONValue) -> Result<Scope, WireError>,
       log: @escaping (String) -> Void = { _ in },
       makeToken: @escaping () -> String,
       makeEpoch: @escaping () -> String = { UUID().wireText },
       random: @escaping () -> Double,
+      date: @escaping () -> Date? = { nil },
       sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
     ) {
       self.authorize = authorize
@@ -84,6 +87,7 @@ package final class ServerEngine {
       self.makeToken = makeToken
       self.makeEpoch = makeEpoch
       self.random = random
+      self.date = date
       self.sessionEnded = sessionEnded
     }
   }
@@ -276,13 +280,15 @@ package final class ServerEngine {
     guard case .sessionCreate(let request) = message else {
       return refuse(id, .unrecognizedHandshake)
     }
-    let info = SessionInfo(
+    var info = SessionInfo(
       token: hooks.makeToken(), connectionParams: params, params: request.params,
       version: request.version, client: request.client, request: httpRequest)
-    let denial =
+    let answer =
       sessions.count < configuration.maxSessions
-      ? hooks.authorize(info) : .tooManySessions
-    if let denial {
+      ? hooks.authorize(info) : .denied(.tooManySessions)
+    switch answer {
+    case .accepted(let author): info.author = author
+    case .denied(let denial):
       let reply = Message.sessionCreateReply(SessionCreateReply(error: denial))
       perform(.send(connection: id, Message.encodeFrame([reply], asArray: true)))
       return refuse(id, denial)

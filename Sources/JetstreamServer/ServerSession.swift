@@ -18,6 +18,8 @@ public struct SessionInfo: Sendable, Hashable {
   /// The request that has opened the connection on which the client created the session, with its headers and the
   /// address that it came from; nil for a connection that is not an HTTP upgrade.
   public var request: HTTPRequest? = nil
+  /// The user, as ``Server/authorize`` has said.
+  public internal(set) var author: String? = nil
 }
 
 /// One session: what its client has been told, and what it has proved to have seen.
@@ -277,6 +279,15 @@ final class ServerSession {
     }
   }
 
+  /// A name of a client for others: with the client's own, they could pass themselves off as it.
+  private static func publicName(of client: UUID) -> UUID {
+    var bytes = Array("Jetstream client \(client.wireText)".utf8)
+    bytes = Array(SHA1.digest(bytes)[..<16])
+    // Version 5: a name made of a digest.
+    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
+    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
+  }
+
   func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeHost.Submitter {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
@@ -290,6 +301,11 @@ final class ServerSession {
       result.author = StreamItem.Author(client: client, number: number)
     }
     if version > 1 { result.origin = sync.origin }
+    // What a client says of these is not believed.
+    result.origin.author = info.author.flatMap {
+      $0.utf8.count <= ChangeOrigin.longestAuthor ? $0 : nil
+    }
+    result.origin.client = subscription.client.map(Self.publicName)
     return result
   }
 }

@@ -71,7 +71,8 @@ struct ProcessTests {
       print("\(name): seed \(seed), \(printed), \(report)")
       states.append(state)
     }
-    #expect(states[0].count > 400_000)
+    // Edits remove performances as well.
+    #expect(states[0].count > 200_000)
     #expect(states[1] == states[0])
     #expect(states[2] == states[0])
 

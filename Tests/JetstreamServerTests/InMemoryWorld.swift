@@ -57,7 +57,12 @@ final class InMemoryWorld {
   private(set) var links: [Link] = []
   private var nextLink = 1
   var log: [String] = []
-  var authorize: (SessionInfo) -> WireError? = { _ in nil }
+  /// Believes what clients say who they are.
+  var authorize: (SessionInfo) -> Server.Authorization = { session in
+    guard case .object(let params) = session.params, case .string(let name)? = params["author"]
+    else { return .accepted() }
+    return .accepted(author: name)
+  }
   var moreScopes: [String: Scope] = [:]
   /// Served in place of ``scope``, for models of other classes.
   var replaced: Scope?
@@ -299,8 +304,9 @@ final class WorldClient {
     }
   }
 
-  func join() {
-    engine.connect(params: [:], now: world.now)
+  func join(as author: String? = nil) {
+    let params: JSONValue = author.map { ["author": .string($0)] } ?? [:]
+    engine.connect(params: params, now: world.now)
     fetch()
   }
 

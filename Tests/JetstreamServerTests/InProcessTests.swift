@@ -15,7 +15,7 @@ struct InProcessTests {
     var seen: [SessionInfo] = []
     server.authorize = {
       seen.append($0)
-      return nil
+      return .accepted()
     }
     let clients = (0..<2).map { _ in Client(transport: server.makeTransport()) }
     let scopes = (0..<2).map { _ in Scope(name: "Canvas", root: Canvas()) }
@@ -86,7 +86,7 @@ struct CredentialTests {
       backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
     server.authorize = { session in
       session.request?.headers["Authorization"] == "good" && session.params == ["room": 1]
-        ? nil : .notYou("the token has expired")
+        ? .accepted() : .denied(.notYou("the token has expired"))
     }
     let (reasons, continuation) = AsyncStream.makeStream(of: Credentials.Reason.self)
     let left = Remaining(answers)
@@ -140,7 +140,7 @@ struct CredentialTests {
   @Test("A scope that is refused for them is asked for once more, in a session with others")
   func refusedScope() async throws {
     let (client, reasons) = client(answers: ["old", "good", "old"])
-    server.authorize = { _ in nil }
+    server.authorize = { _ in .accepted() }
     let scope = scope
     server.chooseScope = { session, _, _ in
       session.request?.headers["Authorization"] == "good"

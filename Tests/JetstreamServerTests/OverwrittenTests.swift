@@ -17,7 +17,8 @@ struct OverwrittenTests {
     world = InMemoryWorld(configuration: configuration)
     world.canvas.name = "before"
     (one, two) = (world.addClient(), world.addClient())
-    for client in [one, two] { client.join() }
+    one.join()
+    two.join(as: "Grace")
     world.settle()
   }
 
@@ -42,7 +43,7 @@ struct OverwrittenTests {
     cross {
       handle = one.scope.modify("rename", author: "Ada") { one.canvas.name = "mine" }
     } _: {
-      two.scope.modify(author: "Grace") { two.canvas.name = "theirs" }
+      two.scope.modify(author: "Ada Lovelace") { two.canvas.name = "theirs" }
     }
     let item = try #require(conflicts(one).first)
     #expect(conflicts(one).count == 1 && conflicts(two).isEmpty)
@@ -116,7 +117,7 @@ struct OverwrittenTests {
 
   @Test("A value that was taken and overwritten before the answer came is told of as well")
   func afterResume() throws {
-    two.scope.modify(author: "Grace") { two.canvas.name = "theirs" }
+    two.scope.modify(author: "Ada Lovelace") { two.canvas.name = "theirs" }
     one.canvas.name = "mine"
     one.flush()
     while !one.link!.toServer.isEmpty { world.deliver(one.link!, toServer: true) }
@@ -258,11 +259,15 @@ struct OverwrittenTests {
   @Test("A long author is not told to others, and not taken from others")
   func longAuthor() {
     let name = String(repeating: "a", count: 1025)
-    two.scope.modify(author: name) { two.canvas.name = "theirs" }
-    one.canvas.name = "mine"
-    one.flush()
-    while !one.link!.toServer.isEmpty { world.deliver(one.link!, toServer: true) }
+    let three = world.addClient()
+    three.join(as: name)
     world.settle()
+    cross {
+      one.canvas.name = "mine"
+    } _: {
+      three.canvas.name = "theirs"
+      three.flush()
+    }
     #expect(conflicts(one).map(\.theirAuthor) == [nil])
     var sync = ScopeSync(index: 1, scopeIndex: 0, fragments: [])
     sync.origin.author = name
@@ -282,7 +287,7 @@ struct OverwrittenTests {
     world.canvas.shapes.append(shape)
     world.settle()
     let (mine, theirs) = (one.canvas.shapes[0], two.canvas.shapes[0])
-    two.scope.modify(author: "Grace") { theirs.label = "theirs" }
+    two.scope.modify(author: "Ada Lovelace") { theirs.label = "theirs" }
     one.scope.modify { mine.label = "mine" }
     while !two.link!.toServer.isEmpty { world.deliver(two.link!, toServer: true) }
     while !one.link!.toClient.isEmpty { world.deliver(one.link!, toServer: false) }

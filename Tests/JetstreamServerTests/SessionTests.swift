@@ -13,7 +13,8 @@ struct SessionTests {
     var seen: [SessionInfo] = []
     world.authorize = { session in
       seen.append(session)
-      return session.params == ["key": "right"] ? nil : .rejected("The key is wrong")
+      return session.params == ["key": "right"]
+        ? .accepted() : .denied(.rejected("The key is wrong"))
     }
     let bad = RawPeer(world, params: ["app": "a"])
     bad.send(#"{"type":"SessionCreate","index":0,"version":"0.1.0","params":{"key":"wrong"}}"#)

@@ -151,7 +151,7 @@ struct TransportTests {
     var seen: [SessionInfo] = []
     server.authorize = { session in
       seen.append(session)
-      return nil
+      return .accepted()
     }
     let port = try await server.listen(host: "::")
     let client = Client(

@@ -70,15 +70,7 @@ extension FragmentLog {
   public func writes(
     to key: String, of model: UUID
   ) throws(LogError) -> [PropertyWrite] {
-    try changeSets(in: 1...max(1, lastSequence)).flatMap { sequence, set in
-      set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
-        let operations = fragment.operations[key]
-        guard let value = fragment.properties[key] else {
-          return operations.isEmpty ? nil : PropertyWrite(sequence, set, .operations(operations))
-        }
-        return PropertyWrite(sequence, set, .value(value))
-      }
-    }
+    try LogReader(records.directory).writes(to: key, of: model)
   }
 }
 

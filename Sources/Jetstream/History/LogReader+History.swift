@@ -1,3 +1,5 @@
+import Foundation
+
 /// The past of a scope, from a log that is only read: also one that this process may not write, that lies on a
 /// read-only file system, or that another process has open.
 extension LogReader {
@@ -39,6 +41,27 @@ extension LogReader {
       if record.kind == .set { result.append((record.sequence, try ChangeSet(record))) }
     }
     return result
+  }
+
+  /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.
+  /// Reads the disk on the caller; cost: O(n) in what is kept.
+  ///
+  /// - Parameters:
+  ///   - key: what the property is called on the wire.
+  ///   - model: the model's UUID.
+  /// - Throws: as ``changeSets(in:)`` does.
+  public func writes(
+    to key: String, of model: UUID
+  ) throws(LogError) -> [PropertyWrite] {
+    try changeSets(in: 1...Int.max).flatMap { sequence, set in
+      set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
+        let operations = fragment.operations[key]
+        guard let value = fragment.properties[key] else {
+          return operations.isEmpty ? nil : PropertyWrite(sequence, set, .operations(operations))
+        }
+        return PropertyWrite(sequence, set, .value(value))
+      }
+    }
   }
 
   /// Applies the newest snapshot, or the newest that is not later than `last`, and what follows it up to there. Ends

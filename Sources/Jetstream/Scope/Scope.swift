@@ -28,6 +28,15 @@ public final class Scope: TickClient {
   /// Fires behind ``onChanges`` with the same change set and the values around it. Costs O(sqrt n) for a
   /// changed collection of n models while somebody listens, and nothing otherwise.
   package let onSealedChanges = Signal<SealedChanges>()
+  /// Fires with each change set of others, and with each whole state, that a server has sent or a server of this process
+  /// has accepted, once it is visible here: who has changed what, when and why.
+  ///
+  /// ```swift
+  /// scope.onRemoteChanges.listen(self) { me, changes in
+  ///   me.show("\(changes.author ?? "somebody") changed \(changes.fragments.count) models")
+  /// }
+  /// ```
+  public let onRemoteChanges = Signal<RemoteChanges>()
   /// Fires after remote fragments were applied, once for each call.
   public let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when something was refused: a model that belongs to another scope, a fragment that does

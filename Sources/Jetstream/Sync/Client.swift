@@ -130,6 +130,7 @@ public final class Client {
     var configuration = ClientEngine.Configuration()
     configuration.backoff = backoff
     configuration.dateForm = dateForm
+    configuration.date = { Date() }
     engine = ClientEngine(
       configuration: configuration, random: { Double.random(in: 0..<1) },
       perform: { [weak self] in self?.perform($0) }, report: { [weak self] in self?.note($0) })

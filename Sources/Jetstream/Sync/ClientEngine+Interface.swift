@@ -76,6 +76,8 @@ extension ClientEngine {
     /// Gives another name, for when the server takes the client for somebody else.
     package var makeClientID: () -> UUID = { UUID() }
     package var onHistoryLoss = HistoryLoss.recover
+    /// Tells what time it is, for change sets that have no date. Nil for none.
+    package var date: () -> Date? = { nil }
     /// Says whether the network may be used now; without it, it may.
     package var permission: ((SyncActivity) -> SyncPermission)?
 

@@ -169,6 +169,7 @@ package final class ClientEngine {
     replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
     replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
+    replica.date = configuration.date
     replica.version = version
     replica.heldLimit = configuration.pausedLimit
     replica.dateForm = dateForm

@@ -20,6 +20,8 @@ extension Replica {
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome], causes: [Int?])] = []
     /// Models that were not what the server has.
     var repaired: [UUID]?
+    /// What others have changed, for those who listen.
+    var remote: [RemoteChanges] = []
     var isEmpty = true
   }
 
@@ -122,6 +124,12 @@ extension Replica {
     }
     for rejected in done.rejected { onRejected?(rejected) }
     if let models = done.repaired { onRepaired?(models) }
+    for changes in done.remote { scope.onRemoteChanges.fire(changes) }
+  }
+
+  /// Notes what others have changed, to be told of when it is visible.
+  func noteRemote(_ changes: @autoclosure () -> RemoteChanges) {
+    if scope.onRemoteChanges.hasListeners, !isRestoring { batch.remote.append(changes()) }
   }
 
   /// Forgets models that left, unless a set may be rejected that has taken them out. Observers may have taken

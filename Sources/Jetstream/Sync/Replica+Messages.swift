@@ -83,6 +83,7 @@ extension Replica {
         keep(.confirmed(fragments, sequence: sequence, origin: origin))
         noteOverwritten(by: fragments, origin)
         for fragment in fragments { note(fragment, by: origin.author) }
+        noteRemote(RemoteChanges(fragments, sequence: sequence, origin: origin))
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
       if let sequence, let position, sequence > position.sequence + 1 {
@@ -130,6 +131,7 @@ extension Replica {
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
     hasState = true
+    noteRemote(RemoteChanges(fragments, sequence: position?.sequence, isFullState: true))
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {

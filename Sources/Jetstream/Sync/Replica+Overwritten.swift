@@ -9,7 +9,9 @@ extension Replica {
 
   /// What is said of a set when it is sent.
   func origin(of entry: Pending) -> ChangeOrigin {
-    var origin = ChangeOrigin(authorOf: entry.set)
+    var origin = ChangeOrigin(of: entry.set)
+    // A server goes by the session's user.
+    origin.author = nil
     // Nobody asks unless it overwrites something.
     let assigns = entry.set.fragments.contains {
       $0.kind == .change ? !$0.properties.isEmpty : !$0.bases.isEmpty

@@ -45,6 +45,7 @@ extension Replica {
     keep(.confirmed(fragments, sequence: nil))
     noteOverwritten(by: fragments, ChangeOrigin())
     for fragment in fragments { note(fragment) }
+    noteRemote(RemoteChanges(fragments, sequence: sequence))
   }
 }
 

@@ -152,6 +152,8 @@ package final class Replica {
   var digest: ScopeDigest?
   /// How often the server has sent what was wrong without that all was right then.
   var vainRepairs = 0
+  /// Tells what time it is, for change sets that have no date.
+  var date: () -> Date? = { nil }
   /// Called when a local change set waits to be sent, when held decisions were taken in, and when the
   /// state of the replica may be another one.
   var onPending: (() -> Void)?
@@ -225,7 +227,8 @@ package final class Replica {
     openSteps += 1
     let number = nextNumber
     nextNumber += 1
-    let set = notingKnownValues(in: sealed.set)
+    var set = notingKnownValues(in: sealed.set)
+    if set.date == nil, let now = date() { set.date = now }
     let bases = set.bases
     for fragment in set.fragments where fragment.kind == .change {
       let before = bases[fragment.uuid] ?? [:]

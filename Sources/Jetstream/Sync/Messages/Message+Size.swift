@@ -6,7 +6,7 @@ extension Message {
     case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
     case .scopeSync(let body):
       body.fragments.reduce(
-        64 + (body.origin.author?.utf8.count ?? 0) + (body.procedure?.utf8.count ?? 0)
+        64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
       ) { $0 + $1.roughSize }
     case .scopeSyncReply(let body):
       body.fragmentReplies.reduce(64) { sum, reply in

@@ -121,7 +121,19 @@ struct MessageFields {
     guard author?.utf8.count ?? 0 <= ChangeOrigin.longestAuthor else {
       throw invalid("author", "should have at most \(ChangeOrigin.longestAuthor) bytes")
     }
-    return ChangeOrigin(author: author, seen: try optionalNumber("seen"))
+    var origin = ChangeOrigin(author: author, seen: try optionalNumber("seen"))
+    if has("message") { origin.message = try string("message") }
+    guard origin.message?.utf8.count ?? 0 <= ChangeOrigin.longestMessage else {
+      throw invalid("message", "should have at most \(ChangeOrigin.longestMessage) bytes")
+    }
+    if has("date") {
+      guard let seconds = Double.decode(try required("date")), seconds.isFinite else {
+        throw invalid("date", "should be a number of seconds")
+      }
+      origin.date = Date(timeIntervalSince1970: seconds)
+    }
+    if has("madeBy") { origin.client = try uuid("madeBy") }
+    return origin
   }
 
   /// The fragments of the message; one bad fragment makes it invalid.
