@@ -28,7 +28,7 @@ public final class Server {
     /// The client gets a session. Its change sets are told to others, and logged, as those of `author`; one of more than
     /// 1 KiB is not told.
     case accepted(author: String? = nil)
-    /// The client is told the error; see ``WireError/denial``.
+    /// The client is told the error; see `WireError.denial`.
     case denied(WireError)
   }
 
