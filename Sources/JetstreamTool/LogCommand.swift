@@ -7,6 +7,7 @@ enum LogCommand {
 
   static let usage = """
     usage: jetstream log <verify|tail|dump> [options] DIRECTORY
+           jetstream log blame DIRECTORY MODEL PROPERTY
 
     Reads a fragment log, also while a program writes it. It changes nothing.
 
@@ -22,6 +23,9 @@ enum LogCommand {
       --to N            ends with record N
       --kind KIND       only records of a kind, such as set
       --snapshot        prints the newest snapshot instead, with --to the newest up to N
+
+    blame   prints who has written a property of a model, by UUID and name on the wire, one a line: number, tab,
+            date, tab, author, tab, what was written as JSON, tab, message; - for what is not known
 
     exit status: 0 all is well, 1 the log is damaged, 2 wrong usage, 3 it cannot be read
     """
@@ -46,6 +50,7 @@ enum LogCommand {
       case .verify: return try verify(reader, options)
       case .tail: try await tail(reader, options)
       case .dump: try dump(reader, options)
+      case .blame: try blame(reader, options)
       }
       return .success
     } catch .damaged(let damage) {
@@ -167,6 +172,29 @@ enum LogCommand {
     while cursor.sequence <= options.last, let record = try cursor.next() {
       if options.kind == nil || options.kind == record.kind.rawValue { show(record) }
     }
+  }
+
+  private static func blame(_ reader: LogReader, _ options: LogOptions) throws(LogError) {
+    for write in try reader.writes(to: options.property, of: options.model) {
+      let content: JSONValue
+      switch write.content {
+      case .value(let value): content = value
+      case .operations(let operations): content = .array(operations.map(\.json))
+      }
+      let date = write.date.map {
+        $0.ISO8601Format(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+      }
+      Console.line(
+        [
+          "\(write.sequence)", date ?? "-", text(write.author), content.text, text(write.message),
+        ].joined(separator: "\t"))
+    }
+  }
+
+  /// In one line, without tabs.
+  private static func text(_ words: String?) -> String {
+    guard let words, !words.isEmpty else { return "-" }
+    return String(words.map { $0.isNewline || $0 == "\t" ? " " : $0 })
   }
 
   private static func show(_ record: LogRecord) {

@@ -1,7 +1,9 @@
+import Foundation
+
 /// What the command line of `jetstream log` asks for.
 struct LogOptions {
   enum Action: String {
-    case verify, tail, dump
+    case verify, tail, dump, blame
   }
 
   /// A command line that makes no sense, in words.
@@ -19,18 +21,23 @@ struct LogOptions {
   var last = Int.max
   var kind: String?
   var wantsSnapshot = false
+  var model = UUID()
+  var property = ""
 
   init(_ arguments: [String]) throws(Problem) {
     if arguments.contains("--help") || arguments.contains("-h") {
       isHelp = true
       return
     }
-    guard let name = arguments.first else { throw Problem(text: "it needs verify, tail or dump.") }
+    guard let name = arguments.first else {
+      throw Problem(text: "it needs verify, tail, dump or blame.")
+    }
     guard let action = Action(rawValue: name) else {
-      throw Problem(text: "there is no \"\(name)\"; there are verify, tail and dump.")
+      throw Problem(text: "there is no \"\(name)\"; there are verify, tail, dump and blame.")
     }
     self.action = action
     var directory: String?
+    var place: [String] = []
     var rest = arguments.dropFirst()
     while let argument = rest.popFirst() {
       switch (action, argument) {
@@ -45,6 +52,7 @@ struct LogOptions {
       case (.dump, "--snapshot"): wantsSnapshot = true
       case (_, let option) where option.hasPrefix("-"):
         throw Problem(text: "\(name) has no option \(option).")
+      case (.blame, let word) where directory != nil && place.count < 2: place.append(word)
       case (_, let path):
         guard directory == nil else { throw Problem(text: "there is more than one directory.") }
         directory = path
@@ -53,6 +61,14 @@ struct LogOptions {
     if let first, first > last { throw Problem(text: "--from \(first) is behind --to \(last).") }
     guard let directory else { throw Problem(text: "\(name) needs the directory of a log.") }
     self.directory = directory
+    guard action == .blame else { return }
+    guard place.count == 2 else {
+      throw Problem(text: "blame needs a model's UUID and a property.")
+    }
+    guard let model = UUID(uuidString: place[0]) else {
+      throw Problem(text: "\"\(place[0])\" should be the UUID of a model.")
+    }
+    (self.model, property) = (model, place[1])
   }
 
   private static func number(

@@ -176,4 +176,56 @@ struct LoggedProvenanceTests {
     try LogReader(path).restore(into: then, at: writes[1].sequence)
     #expect((then.root as? Canvas)?.name == "of Grace")
   }
+
+  @Test("A client's log has its own change sets that count and those of others, and its past")
+  func clientLog() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/ada"
+    let canvas = Canvas()
+    let hosted = Scope(name: "Canvas", root: canvas)
+    canvas.name = "at first"
+    let server = Server()
+    server.host(hosted)
+    server.authorize = { $0.params == ["user": "Grace"] ? .accepted(author: "Grace") : .accepted() }
+    let log = try ClientLog(path, configuration: LogConfiguration(history: .all))
+    let (mine, theirs) = (
+      Scope(name: "Canvas", root: Canvas()), Scope(name: "Canvas", root: Canvas())
+    )
+    let (ada, grace) = (
+      Client(transport: server.makeTransport()), Client(transport: server.makeTransport())
+    )
+    try ada.fetch(mine, log: log)
+    try await ada.connect()
+    try await ada.waitForDownload(of: mine)
+    try await grace.connect(params: ["user": "Grace"])
+    try await grace.fetch(theirs)
+    let (own, other) = (
+      try #require(mine.root as? Canvas), try #require(theirs.root as? Canvas)
+    )
+    mine.modify("first", author: "Ada") { own.name = "Ada's" }
+    try await ada.waitForUpload(of: mine)
+    theirs.modify("second") { other.name = "Grace's" }
+    try await grace.waitForUpload(of: theirs)
+    try await ada.sync(mine)
+    await server.stop()
+    mine.modify("pending", author: "Ada") { own.name = "pending" }
+    mine.flush()
+    ada.close()
+    try await log.close()
+    let reader = try LogReader(path)
+    let writes = try reader.writes(to: "name", of: canvas.uuid)
+    #expect(writes.map(\.message) == ["first", "second", "pending"])
+    #expect(writes.map(\.author) == ["Ada", "Grace", "Ada"])
+    #expect(
+      writes.map(\.content) == ["Ada's", "Grace's", "pending"].map { .value(.string($0)) })
+    #expect(writes.allSatisfy { $0.date != nil })
+    // The past as it was shown here, at each of its records.
+    let names = try writes.map { write in
+      let then = Scope(name: "Then", root: Canvas())
+      try reader.restore(into: then, at: write.sequence)
+      #expect(then.pendingChangeSets.count == 0)
+      return (then.root as? Canvas)?.name
+    }
+    #expect(names == ["Ada's", "Grace's", "pending"])
+  }
 }

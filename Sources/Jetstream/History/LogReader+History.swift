@@ -21,7 +21,9 @@ extension LogReader {
   public func restore(
     into scope: Scope, at sequence: Int? = nil
   ) throws(LogError) -> LogRestoration {
-    let result = try replay(into: scope, upTo: sequence)
+    let result =
+      try ClientLog.isKept(in: self)
+      ? replayClient(into: scope, upTo: sequence) : replay(into: scope, upTo: sequence)
     if let sequence, result.sequence != sequence {
       throw .unreadable(sequence, "the log has records 1 to \(result.sequence)")
     }
@@ -46,6 +48,10 @@ extension LogReader {
   /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.
   /// Reads the disk on the caller; cost: O(n) in what is kept.
   ///
+  /// In a client's log these are the change sets that count, its own and those of others, where the server has put them;
+  /// pending ones stand behind. What came with a whole state has no author, and is left out. A client's log keeps only
+  /// what it needs unless its ``LogConfiguration/history`` says otherwise.
+  ///
   /// - Parameters:
   ///   - key: what the property is called on the wire.
   ///   - model: the model's UUID.
@@ -53,7 +59,8 @@ extension LogReader {
   public func writes(
     to key: String, of model: UUID
   ) throws(LogError) -> [PropertyWrite] {
-    try changeSets(in: 1...Int.max).flatMap { sequence, set in
+    let sets = try ClientLog.isKept(in: self) ? countingSets() : changeSets(in: 1...Int.max)
+    return sets.flatMap { sequence, set in
       set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
         let operations = fragment.operations[key]
         guard let value = fragment.properties[key] else {

@@ -123,15 +123,31 @@ public struct ClientLog: Sendable {
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(_:_:)`` with the
   ///   number of the record that is not what it should be.
   package func history() throws(LogError) -> ReplicaHistory? {
-    let reader = LogReader(records.directory)
-    var history: ReplicaHistory?
-    var first = 1
+    try Self.history(in: LogReader(records.directory))?.history
+  }
+
+  /// Whether a log is one of a client.
+  static func isKept(in reader: LogReader) throws(LogError) -> Bool {
     if let snapshot = try reader.snapshot() {
-      history = try Self.read(snapshot)
-      first = snapshot.sequence + 1
+      return snapshot.state.contains { $0.kind == place || $0.kind == placeAmongPending }
     }
-    var cursor = try reader.read(from: first)
-    while let line = try cursor.next() {
+    var cursor = try reader.read()
+    return try cursor.next()?.kind == ReplicaRecord.Kind.named
+  }
+
+  /// Reads the log as far as a record, and gives the number of the last one that was there.
+  static func history(
+    in reader: LogReader, upTo end: Int = .max
+  ) throws(LogError) -> (history: ReplicaHistory, last: Int)? {
+    var history: ReplicaHistory?
+    var last = 0
+    if let snapshot = try reader.snapshot(upTo: end) {
+      history = try Self.read(snapshot)
+      last = snapshot.sequence
+    }
+    var cursor = try reader.read(from: last + 1)
+    while last < end, let line = try cursor.next() {
+      last = line.sequence
       guard ReplicaRecord.Kind.all.contains(line.kind), let record = try Self.record(line) else {
         continue
       }
@@ -143,10 +159,11 @@ public struct ClientLog: Sendable {
       }
       history?.records.append(record)
     }
-    return history
+    return history.map { ($0, last) }
   }
 
-  private static func record(_ line: LogRecord) throws(LogError) -> ReplicaRecord? {
+  /// The record that a line of the log is; nil for one of another kind.
+  static func record(_ line: LogRecord) throws(LogError) -> ReplicaRecord? {
     do {
       return try ReplicaRecord(line.kind, json: try JSONValue(parsing: line.payload))
     } catch {

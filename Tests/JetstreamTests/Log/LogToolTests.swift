@@ -53,6 +53,31 @@ struct LogToolTests {
     #expect(tail.lines.map { $0.prefix(3) } == ["29\t", "30\t"])
   }
 
+  @Test("It tells who has written a property")
+  func blame() async throws {
+    let directory = try TemporaryDirectory()
+    let log = try FragmentLog(directory.path)
+    let model = UUID(pair: 1, 1)
+    for (author, value) in [("Ada", 1), (nil, 2)] as [(String?, Int64)] {
+      let fragment = SyncFragment(
+        .change, uuid: model, className: "Shape", properties: ["x": .integer(value)])
+      let date = Date(timeIntervalSince1970: 1_700_000_000.5)
+      try log.append(
+        ChangeSet(
+          fragments: [fragment], undo: [], author: author, message: author.map { _ in "a\tb" },
+          date: author.map { _ in date }))
+    }
+    try await log.close()
+    let blame = try run("log", "blame", directory.path, model.uuidString, "x")
+    #expect(blame.lines == ["1\t2023-11-14T22:13:20.500Z\tAda\t1\ta b", "2\t-\t-\t2\t-"])
+    #expect(blame.status == 0)
+    #expect(try run("log", "blame", directory.path, model.uuidString, "y").lines.isEmpty)
+    for arguments in [[], ["no UUID", "x"], [model.uuidString]] {
+      let wrong = try LogProcess("jetstream", ["log", "blame", directory.path] + arguments).finish()
+      #expect(wrong.status == 2 && wrong.errors.contains("UUID"))
+    }
+  }
+
   @Test("It goes on with what comes")
   func follow() async throws {
     let directory = try TemporaryDirectory()
@@ -186,7 +211,7 @@ struct LogToolTests {
     #expect(help.status == 0 && help.lines.first?.hasPrefix("usage: jetstream log") == true)
     #expect(try run("--help").status == 0)
     for (arguments, problem) in [
-      (["log"], "needs verify, tail or dump"), (["log", "verify"], "needs the directory"),
+      (["log"], "needs verify, tail, dump or blame"), (["log", "verify"], "needs the directory"),
       (["log", "look", "x"], "there is no \"look\""), (["serve"], "there is no command \"serve\""),
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
       (["log", "dump", "--json", "x"], "dump has no option --json"),
