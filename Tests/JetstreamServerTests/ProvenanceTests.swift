@@ -175,6 +175,9 @@ struct LoggedProvenanceTests {
     let then = Scope(name: "Then", root: Canvas())
     try LogReader(path).restore(into: then, at: writes[1].sequence)
     #expect((then.root as? Canvas)?.name == "of Grace")
+    let difference = try LogReader(path).difference(
+      from: writes[2].sequence, to: writes[0].sequence, using: then)
+    #expect(difference.fragments.map(\.properties) == [["name": "of Ada"]])
   }
 
   @Test("A client's log has its own change sets that count and those of others, and its past")
@@ -227,5 +230,12 @@ struct LoggedProvenanceTests {
       return (then.root as? Canvas)?.name
     }
     #expect(names == ["Ada's", "Grace's", "pending"])
+    let scratch = Scope(name: "Then", root: Canvas())
+    let difference = try reader.difference(
+      from: writes[2].sequence, to: writes[0].sequence, using: scratch)
+    #expect(difference.fragments.map(\.properties) == [["name": "Ada's"]])
+    // Before the server's first state there is nothing but the default values.
+    try reader.restore(into: scratch, at: 1)
+    #expect(scratch.count == 1 && (scratch.root as? Canvas)?.name == nil)
   }
 }

@@ -15,6 +15,12 @@ extension LogReader {
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
     defer { replica.end("the past of a scope is not synced") }
     do throws(ScopeError) {
+      // A log that has never got a state departs from the default values.
+      if let root = scope.root {
+        let empty = SyncFragment(
+          .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
+        try scope.applyFullState([empty], rootUUID: root.uuid)
+      }
       try replica.restore(history)
     } catch {
       throw .unreadable(end, "\(error)")

@@ -30,6 +30,23 @@ extension LogReader {
     return result
   }
 
+  /// What has changed between two records, as one set: see ``ChangeSet/init(from:to:)``. Reads the disk on the caller.
+  ///
+  /// - Parameters:
+  ///   - from: the number of the record that the difference departs from.
+  ///   - to: the number that it leads to, which may be the smaller one.
+  ///   - scratch: a scope with a root of the log's class, which is used to build the states. It has the state of `to`
+  ///     afterwards.
+  /// - Throws: as ``restore(into:at:)`` does.
+  public func difference(
+    from: Int, to: Int, using scratch: Scope
+  ) throws(LogError) -> ChangeSet {
+    try restore(into: scratch, at: from)
+    let old = scratch.fullState()
+    try restore(into: scratch, at: to)
+    return ChangeSet(from: old, to: scratch.fullState())
+  }
+
   /// The change sets of the records in `range` that are kept and written, with their numbers.
   ///
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.
