@@ -102,7 +102,7 @@ extension Participant {
     let catalogue = Catalogue()
     let scope = Scope(name: room, root: catalogue)
     let log = try options.log.map { folder throws(LogError) in
-      try ClientLog(options.rooms.log(of: room, in: folder))
+      try FragmentLog(options.rooms.log(of: room, in: folder))
     }
     if let log {
       try client.fetch(scope, log: log, snapshotEvery: options.snapshotEvery)

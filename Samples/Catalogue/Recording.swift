@@ -18,7 +18,7 @@ extension CatalogueCommand {
       }
       try await log.restore(into: scope)
       Console.give(summary(of: scope))
-      log.keep(scope, author: options.source.editing.name ?? "recorder", snapshotEvery: 500) {
+      log.record(scope, author: options.source.editing.name ?? "recorder", snapshotEvery: 500) {
         Console.fail("\($0)", status: 1)
       }
       let editing = options.source.editing

@@ -45,7 +45,7 @@ final class Room {
   private func make(in server: Server) async -> Participant {
     do {
       let log = try options.log.map { folder throws(LogError) in
-        try ScopeLog(options.rooms.log(of: name, in: folder))
+        try FragmentLog(options.rooms.log(of: name, in: folder))
       }
       let catalogue = try options.catalogue(for: log)
       let scope = Scope(name: name, root: catalogue)
@@ -68,7 +68,7 @@ final class Room {
 extension ServeOptions {
   /// The catalogue to begin with: that of the file, unless the log has one.
   @MainActor
-  func catalogue(for log: ScopeLog?) throws -> Catalogue {
+  func catalogue(for log: FragmentLog?) throws -> Catalogue {
     if let log, log.records.lastSequence > 0 || log.records.opening.snapshot != nil {
       return Catalogue()
     }

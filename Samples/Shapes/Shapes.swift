@@ -31,7 +31,7 @@ struct Shapes {
     let server = Server()
     do {
       if let folder {
-        try await server.host(scope, log: ScopeLog(folder))
+        try await server.host(scope, log: FragmentLog(folder))
         Console.say("The drawing is kept in \(folder).")
       } else {
         server.host(scope)

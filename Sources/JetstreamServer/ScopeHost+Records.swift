@@ -38,7 +38,7 @@ extension ScopeHost {
   /// - Throws: `ScopeError` if the state is not one of the scope.
   func restore(_ history: ScopeHistory) throws(ScopeError) {
     guard let root = history.state.first else {
-      throw .invalidState("the history of scope \(scope.name) has no state.")
+      throw .invalidState(problem: "the history of scope \(scope.name) has no state.")
     }
     try scope.applyFullState(history.state, rootUUID: root.uuid)
     begin(at: history.sequence, of: history.epoch)

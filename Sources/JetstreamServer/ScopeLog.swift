@@ -1,17 +1,12 @@
 import Foundation
 import Jetstream
 
-/// The history of a hosted scope on disk: everything that was accepted, and what was decided of the
-/// clients' change sets. A server that is killed goes on from there.
+/// The part of a `FragmentLog` that a server keeps of a hosted scope: everything that was accepted, and what was decided
+/// of the clients' change sets. A server that is killed goes on from there.
 ///
-/// ```swift
-/// let log = try ScopeLog("/var/lib/app/canvas")
-/// try await server.host(scope, log: log)
-/// ```
-///
-/// What was accepted stands in it as change sets, so that a `FragmentLog` of the same directory, and the
-/// `jetstream` command, read it as well.
-public struct ScopeLog: Sendable {
+/// What was accepted stands in it as change sets, so that a `LogReader` and the `jetstream` command read it like the
+/// log of an app.
+package struct ScopeLog: Sendable {
   /// What was decided of a set of which nothing was accepted.
   private static let decision = LogKind("decision")
   /// From here on it is another history.
@@ -27,28 +22,8 @@ public struct ScopeLog: Sendable {
   /// The records, of which each change set is one.
   package let records: RecordLog
 
-  /// Opens the log in the directory at `path`, which is made if it is not there.
-  ///
-  /// - Throws: `LogError.inUse`, `LogError.damaged`, `LogError.file` or
-  ///   `LogError.newerVersion`. Nothing has been changed then. A `LogReader` reads a damaged log
-  ///   up to the damage.
-  public init(
-    _ path: String, configuration: LogConfiguration = LogConfiguration()
-  ) throws(LogError) {
-    records = try RecordLog(path, configuration: configuration)
-  }
-
   /// Uses a log that is open.
   package init(_ records: RecordLog) { self.records = records }
-
-  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
-  public var opening: LogOpening { records.opening }
-
-  /// Returns when all change sets until now are on stable storage.
-  public func sync() async throws(LogError) { try await records.sync() }
-
-  /// Writes what waits and gives the directory back. ``Server/remove(_:telling:isolation:)`` does this, too.
-  public func close() async throws(LogError) { try await records.close() }
 
   /// Appends a record, which is encoded here. A change of the server's own app is written here, too; what a client has
   /// submitted is written elsewhere.
@@ -92,16 +67,6 @@ public struct ScopeLog: Sendable {
       at: sequence, standingFor: Self.kinds, state: { Self.state(of: history) }, then: done)
   }
 
-  /// Makes another history of it, which begins where this one ends. Call it before the log is hosted, when
-  /// it is a backup that was put in place of what had gone on since: otherwise the server gives numbers for
-  /// the second time, and a client that knows what they stood for takes it that it has missed nothing.
-  /// Clients get the whole state, and `Client.onHistoryLoss` tells them.
-  ///
-  /// - Throws: `LogError` if that cannot be written.
-  public func beginEpoch() async throws(LogError) {
-    try await appendEpoch(UUID().wireText).durable()
-  }
-
   /// Appends the name of the history that begins here.
   package func appendEpoch(_ name: String) throws(LogError) -> LogReceipt {
     try records.append(Self.epoch, Array(name.utf8))
@@ -142,12 +107,12 @@ public struct ScopeLog: Sendable {
     let reader = LogReader(records.directory)
     guard let snapshot = try reader.snapshot() else {
       if records.lastSequence == 0 { return nil }
-      throw .unreadable(1, "there is no state that it departs from")
+      throw .unreadable(sequence: 1, problem: "there is no state that it departs from")
     }
     var history = ScopeHistory(epoch: "", state: [])
     for record in snapshot.state { try Self.read(record, into: &history) }
     guard !history.epoch.isEmpty else {
-      throw .unreadable(snapshot.sequence, "the snapshot is not one of a server")
+      throw .unreadable(sequence: snapshot.sequence, problem: "the snapshot is not one of a server")
     }
     var cursor = try reader.read(from: snapshot.sequence + 1)
     while let record = try cursor.next() {
@@ -242,8 +207,21 @@ public struct ScopeLog: Sendable {
   ) throws(LogError) -> Value {
     let json: JSONValue
     do { json = try JSONValue(parsing: record.payload) } catch {
-      throw .unreadable(record.sequence, "\(error)")
+      throw .unreadable(sequence: record.sequence, problem: "\(error)")
     }
-    do { return try read(json) } catch { throw .unreadable(record.sequence, "\(error)") }
+    do { return try read(json) } catch { throw .unreadable(sequence: record.sequence, problem: "\(error)") }
+  }
+}
+
+extension FragmentLog {
+  /// Begins another history of a scope at the end of the server's log. Call it before the log is hosted, after a backup
+  /// was put in place of a log that had gone on since.
+  ///
+  /// Without it the server would give out sequences for the second time, and a client that knows what they stood for would
+  /// believe that it has missed nothing. With it clients get the full state, and `Client.onHistoryLoss` tells them.
+  ///
+  /// - Throws: `LogError` if it cannot be written.
+  public func beginEpoch() async throws(LogError) {
+    try await ScopeLog(records).appendEpoch(UUID().wireText).durable()
   }
 }

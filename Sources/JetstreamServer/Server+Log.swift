@@ -9,7 +9,7 @@ extension Server {
   ///
   /// What durable means is for the log's `LogConfiguration` to say: with a durability other than each
   /// record, a crash of the machine may take back what was told. A backup that is put in place of what has gone
-  /// on since needs ``ScopeLog/beginEpoch()``.
+  /// on since needs `FragmentLog.beginEpoch()`.
   ///
   /// If the log has a history, the scope becomes what it says; otherwise the scope's content is what it
   /// begins with. The log is read here, in the time that takes.
@@ -26,12 +26,13 @@ extension Server {
   ///   - isolation: the caller's actor, which has to be the server's.
   /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope.
   public func host(
-    _ scope: Scope, unknown: UnknownContent = .reject, log: ScopeLog, snapshotEvery: Int = 10_000,
+    _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog, snapshotEvery: Int = 10_000,
     isolation: isolated (any Actor)? = #isolation
   ) async throws {
     precondition(
       !engine.keepsHistory(of: scope),
       "Scope \(scope.name) is hosted with a log already: a history has one log.")
+    let log = ScopeLog(log.records)
     let history = try log.history()
     let keeper = keeper(of: scope, in: log, snapshotEvery: snapshotEvery)
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }

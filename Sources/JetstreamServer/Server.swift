@@ -62,12 +62,10 @@ public final class Server {
   private(set) var isUsed = false
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
-  /// Makes a server that does not listen yet. A server must be made on an actor.
-  public init(configuration: Configuration = Configuration(), isolation: (any Actor)? = #isolation)
-  {
-    guard let isolation else {
-      preconditionFailure("A Server has no isolation domain: make it on an actor.")
-    }
+  /// Makes a server that does not listen yet. It lives on the actor on which it is made.
+  public init(
+    configuration: Configuration = Configuration(), isolation: isolated (any Actor) = #isolation
+  ) {
     self.configuration = configuration
     actor = WeakActor(isolation)
     ticker = Ticker.on(isolation)

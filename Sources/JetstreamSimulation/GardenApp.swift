@@ -35,7 +35,7 @@ final class GardenApp {
         if plan.summary != summary { plan.summary = summary }
       })
     tokens.append(
-      plan.observeCollectionAdd(plan, \.nursery) { _, bed in
+      plan.observeCollectionAdd(plan, \.nursery) { _, bed, _ in
         if bed.note == nil { bed.note = "in the nursery" }
       })
   }

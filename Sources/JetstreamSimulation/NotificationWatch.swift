@@ -71,7 +71,7 @@ final class NotificationWatch: MembershipObserver {
     let told = Told(model)
     models[ObjectIdentifier(model)] = told
     for property in model.schema.properties {
-      model.observeChange(self, keys: [property.name]) { $0.ticked(told, property) }
+      model.observeChange(self, of: [property]) { $0.ticked(told, property) }
     }
     model.signals.onPropertyChange.listen(self) { $0.changed(told, $1) }
   }

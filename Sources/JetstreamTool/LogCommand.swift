@@ -163,7 +163,7 @@ enum LogCommand {
   private static func dump(_ reader: LogReader, _ options: LogOptions) throws(LogError) {
     if options.wantsSnapshot {
       guard let snapshot = try reader.snapshot(upTo: options.last) else {
-        throw .notKept(options.last == .max ? 0 : options.last, kept: nil)
+        throw .notKept(sequence: options.last == .max ? 0 : options.last, kept: nil)
       }
       for record in snapshot.state + snapshot.kept { show(record) }
       return

@@ -155,7 +155,7 @@ struct ClientLogTests {
   func otherLog() async throws {
     let records = try RecordLog(path)
     try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
-    #expect(throws: LogError.unreadable(1, "\(FragmentError.missing(field: "number"))")) {
+    #expect(throws: LogError.unreadable(sequence: 1, problem: "\(FragmentError.missing(field: "number"))")) {
       try ClientLog(records).history()
     }
     try await records.close()
@@ -179,14 +179,14 @@ struct ClientRestartTests {
     let canvas = Canvas()
     let scope: Scope
     let client: Client
-    let log: ClientLog
+    let log: FragmentLog
 
     init(_ path: String, port: UInt16, models: [ModelObject.Type] = []) throws {
       scope = Scope(name: "Canvas", root: canvas, models: models)
       client = Client(
         url: "ws://127.0.0.1:\(port)",
         backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(20)))
-      log = try ClientLog(path)
+      log = try FragmentLog(path)
     }
 
     /// Everything that is in memory is gone.
@@ -321,7 +321,7 @@ struct ClientRestartTests {
     let port = try await server.listen()
     var app = try App(path, port: port)
     try app.client.fetch(app.scope, log: app.log)
-    #expect(throws: SyncError.alreadyFetched("Canvas")) {
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) {
       try app.client.fetch(app.scope, log: app.log)
     }
     app.canvas.name = "mine"

@@ -29,8 +29,8 @@ struct ClientSessionTests {
     server.fetch()
     server.receive(
       .sessionCreateReply(SessionCreateReply(error: WireError(message: "not today"))))
-    #expect(server.denials == [.sessionDenied("not today")])
-    #expect(throws: SyncError.sessionDenied("not today")) { try server.fetched.first?.get() }
+    #expect(server.denials == [.sessionDenied(reason: "not today")])
+    #expect(throws: SyncError.sessionDenied(reason: "not today")) { try server.fetched.first?.get() }
     #expect(server.statuses == [.connecting, .offline] && server.attempts.count == 1)
     server.advance(by: .seconds(100))
     #expect(server.attempts.count == 1)
@@ -43,7 +43,7 @@ struct ClientSessionTests {
     server.join()
     #expect(server.fetched.count == 2)
     server.fetch()
-    #expect(throws: SyncError.alreadyFetched("Canvas")) { try server.fetched.last?.get() }
+    #expect(throws: SyncError.alreadyFetched(scope: "Canvas")) { try server.fetched.last?.get() }
     let other = Scope(name: "Other", root: Canvas(), ticker: server.ticker)
     server.fetch(other)
     #expect(
@@ -51,7 +51,7 @@ struct ClientSessionTests {
         == .scopeFetch(ScopeFetch(index: 2, name: "Other", params: ["page": 2])))
     let reason = WireError.rejected("no")
     server.receive(.scopeFetchReply(ScopeFetchReply(index: 3, replyTo: 2, error: reason)))
-    #expect(throws: SyncError.scopeDenied("Other", reason)) { try server.fetched.last?.get() }
+    #expect(throws: SyncError.scopeDenied(scope: "Other", error: reason)) { try server.fetched.last?.get() }
     server.fetch(other)
     server.receive(.scopeFetchReply(ScopeFetchReply(index: 4, replyTo: 3, scopeIndex: 1)))
     server.receive(
@@ -61,7 +61,7 @@ struct ClientSessionTests {
     server.fetch(other)
     server.engine.close()
     // Nobody waits for ever.
-    #expect(throws: SyncError.sessionClosed("it was closed here")) {
+    #expect(throws: SyncError.sessionClosed(reason: "it was closed here")) {
       try server.fetched.last?.get()
     }
     #expect(server.fetched.count == 6)
@@ -193,7 +193,7 @@ struct ClientSessionTests {
     server.close(4096, WireError.rejected("banned").json.text)
     server.advance(by: .seconds(100))
     #expect(server.attempts.count == 1 && server.engine.status == .offline)
-    #expect(server.denials == [.sessionClosed("banned")])
+    #expect(server.denials == [.sessionClosed(reason: "banned")])
   }
 
   @Test("A server that has waited too long for the handshake is asked again")

@@ -59,7 +59,7 @@ struct InProcessTests {
     var server: Server? = Server()
     let client = Client(transport: server!.makeTransport())
     server = nil
-    await #expect(throws: SyncError.connectionFailed("the server of this process is gone")) {
+    await #expect(throws: SyncError.connectionFailed(reason: "the server of this process is gone")) {
       try await client.connect()
     }
   }
@@ -128,10 +128,10 @@ struct CredentialTests {
     let (client, reasons) = client(answers: ["old"])
     var denials: [SyncError] = []
     client.onSessionDenied.listen(client) { _, error in denials.append(error) }
-    await #expect(throws: SyncError.sessionDenied("the token has expired")) {
+    await #expect(throws: SyncError.sessionDenied(reason: "the token has expired")) {
       try await client.connect()
     }
-    #expect(denials == [.sessionDenied("the token has expired")])
+    #expect(denials == [.sessionDenied(reason: "the token has expired")])
     var asked = reasons.makeAsyncIterator()
     #expect(await asked.next() == .first)
     #expect(await asked.next() == .refused("the token has expired"))
@@ -155,7 +155,7 @@ struct CredentialTests {
     // The next credentials are not good for it, and neither are those after them.
     server.chooseScope = { _, _, _ in .failure(.notYou("not your room any more")) }
     let other = Scope(name: "Canvas", root: Canvas())
-    await #expect(throws: SyncError.scopeDenied("Canvas", .notYou("not your room any more"))) {
+    await #expect(throws: SyncError.scopeDenied(scope: "Canvas", error: .notYou("not your room any more"))) {
       try await client.fetch(other)
     }
     #expect(await asked.next() == .refused("not your room any more"))
@@ -173,7 +173,7 @@ struct CredentialTests {
       return Credentials()
     }
     let words = "the server refused the WebSocket with status \(status)"
-    await #expect(throws: SyncError.sessionDenied(words)) { try await client.connect() }
+    await #expect(throws: SyncError.sessionDenied(reason: words)) { try await client.connect() }
     var asked = reasons.makeAsyncIterator()
     #expect(await asked.next() == .first)
     #expect(await asked.next() == .refused(words))

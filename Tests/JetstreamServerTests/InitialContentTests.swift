@@ -30,12 +30,12 @@ struct InitialContentTests {
     let canvas = Canvas()
     let scope: Scope
     let client: Client
-    let log: ClientLog
+    let log: FragmentLog
 
     init(_ path: String, of server: Server, initial: ((Canvas) throws -> Void)?) throws {
       scope = Scope(name: "Canvas", root: canvas)
       client = Client(transport: server.makeTransport())
-      log = try ClientLog(path)
+      log = try FragmentLog(path)
       let canvas = canvas
       try client.fetch(scope, log: log, initial: initial.map { write in { try write(canvas) } })
     }
@@ -136,7 +136,7 @@ struct InitialContentTests {
   func emptied(snapshotEvery: Int) async throws {
     let path = directory.path + "/server"
     try await server.server.host(
-      server.scope, log: ScopeLog(path), snapshotEvery: snapshotEvery)
+      server.scope, log: FragmentLog(path), snapshotEvery: snapshotEvery)
     let author = try guest("a", initial: sample("first", shapes: 1))
     try await author.join()
     author.canvas.shapes = []
@@ -145,7 +145,7 @@ struct InitialContentTests {
     try await author.leave()
     try await server.server.remove(server.scope)
     let again = Hosting()
-    try await again.server.host(again.scope, log: ScopeLog(path))
+    try await again.server.host(again.scope, log: FragmentLog(path))
     let late = try Guest(
       directory.path + "/b", of: again.server, initial: sample("late", shapes: 2))
     try await late.join()

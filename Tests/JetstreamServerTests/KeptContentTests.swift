@@ -56,7 +56,7 @@ struct KeptContentTests {
     let client = Client(transport: server.makeTransport())
     var told = 0
     own.observeTreeChange(client) { _ in told += 1 }
-    let log = try ClientLog(directory.path + "/a")
+    let log = try FragmentLog(directory.path + "/a")
     try client.fetch(scope, log: log, keepingContent: true)
     #expect(client.pendingCount == 1 && scope.canonicalJSON == before)
     scope.flush()
@@ -80,7 +80,7 @@ struct KeptContentTests {
     for round in 0..<3 {
       let scope = round == 0 ? first : Scope(name: "Canvas", root: Canvas())
       let client = Client(transport: server.makeTransport())
-      let log = try ClientLog(path)
+      let log = try FragmentLog(path)
       try client.fetch(scope, log: log, keepingContent: true)
       #expect(client.pendingCount == 1 && scope.count == 5)
       #expect(round > 0 || scope.canonicalJSON == before)
@@ -89,7 +89,7 @@ struct KeptContentTests {
     }
     let last = filled()
     let client = Client(transport: server.makeTransport())
-    let log = try ClientLog(path)
+    let log = try FragmentLog(path)
     try client.fetch(last, log: log, keepingContent: true)
     try await client.connect()
     try await settle(last, of: client)

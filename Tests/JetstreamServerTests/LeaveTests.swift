@@ -67,7 +67,7 @@ struct LeaveTests {
     var result: Result<Void, SyncError>?
     client.engine.fetch(other, params: [:], now: world.now) { result = $0 }
     _ = client.engine.leave(other, now: world.now)
-    #expect(throws: SyncError.notFetched("Other")) { try result?.get() }
+    #expect(throws: SyncError.notFetched(scope: "Other")) { try result?.get() }
     world.exchange()
     (served.root as? Canvas)?.name = "nobody hears"
     served.flush()
@@ -206,7 +206,7 @@ struct RemovalTests {
     let server = Server()
     let canvas = Canvas()
     let scope = Scope(name: "Canvas", root: canvas)
-    try await server.host(scope, log: ScopeLog(directory.path))
+    try await server.host(scope, log: FragmentLog(directory.path))
     let port = try await server.listen()
     let client = Client(
       url: "ws://127.0.0.1:\(port)",
@@ -225,13 +225,14 @@ struct RemovalTests {
     // Nobody else may have the log while it is open.
     let next = Canvas()
     let again = Scope(name: "Canvas", root: next)
-    try await server.host(again, log: ScopeLog(directory.path))
+    try await server.host(again, log: FragmentLog(directory.path))
     try await client.waitForUpload(of: mine)
     try await client.waitForDownload(of: mine)
     #expect(next.name == "the server's own" && next.likes == 49)
     #expect(mine.canonicalJSON == again.canonicalJSON && mine.conflicts.isEmpty)
-    #expect(try await client.leave(mine) == [])
-    await #expect(throws: SyncError.notFetched("Canvas")) { try await client.leave(mine) }
+    try await client.waitForUpload(of: mine)
+    #expect(try client.leave(mine) == [])
+    #expect(throws: SyncError.notFetched(scope: "Canvas")) { try client.leave(mine) }
     try await server.remove(again)
     client.close()
     await server.stop()

@@ -123,7 +123,7 @@ struct LocalHolderTests {
   func observed() throws {
     shelf(one).focus = shelf(one).items[0]
     shelf(one).items.remove(at: 0)
-    let token = shelf(one).observeCollectionAdd(shelf(one), \.items) { _, thing in
+    let token = shelf(one).observeCollectionAdd(shelf(one), \.items) { _, thing, _ in
       thing.name = "observed"
     }
     let thing = shelf(two).items[0]

@@ -48,7 +48,7 @@ struct OldServerRestartTests {
   /// What the next process shows that reads the log.
   private func restarted(root new: ModelObject = Canvas()) throws -> String {
     guard case .named(let name, let root) = log.records.first else {
-      throw SyncError.invalidReply("the first record does not say whose it is")
+      throw SyncError.invalidReply(problem: "the first record does not say whose it is")
     }
     var history = ReplicaHistory(client: name, root: root)
     history.records = log.records

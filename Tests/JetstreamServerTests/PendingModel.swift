@@ -65,7 +65,7 @@ final class PendingModel {
     for model in [root] + Array(root.children) {
       model.observeChangeImmediately(self, \.number) { me, _, _ in me.interfere() }
       model.observeChangeImmediately(self, \.favourite) { me, _, _ in me.interfere() }
-      model.observeCollectionAdd(self, \.children) { me, _ in me.interfere() }
+      model.observeCollectionAdd(self, \.children) { me, _, _ in me.interfere() }
     }
   }
 

@@ -150,7 +150,7 @@ struct LoggedProvenanceTests {
       else { return .denied(.notYou("no user")) }
       return .accepted(author: name)
     }
-    let log = try ScopeLog(path)
+    let log = try FragmentLog(path)
     try await server.host(hosted, log: log)
     let begin = Date()
     var scopes: [Scope] = []
@@ -190,7 +190,7 @@ struct LoggedProvenanceTests {
     let server = Server()
     server.host(hosted)
     server.authorize = { $0.params == ["user": "Grace"] ? .accepted(author: "Grace") : .accepted() }
-    let log = try ClientLog(path, configuration: LogConfiguration(history: .all))
+    let log = try FragmentLog(path, configuration: LogConfiguration(history: .all))
     let (mine, theirs) = (
       Scope(name: "Canvas", root: Canvas()), Scope(name: "Canvas", root: Canvas())
     )

@@ -129,7 +129,7 @@ struct RefusedScopeTests {
     server.engine.sync(scope, now: server.now) { result = $0 }
     refuse(.seconds(5))
     let error = WireError(message: "being opened", retryAfter: .seconds(5))
-    #expect(throws: SyncError.scopeDenied("Canvas", error)) { try result?.get() }
+    #expect(throws: SyncError.scopeDenied(scope: "Canvas", error: error)) { try result?.get() }
     #expect(server.engine.pendingCount == 0)
   }
 }

@@ -24,7 +24,7 @@ struct RestingTests {
   func comesAndGoes() {
     var told = 0
     client.canvas.observeChange(\.shapes) { told += 1 }
-    client.canvas.observeCollectionAdd(client.canvas, \.shapes) { _, _ in told += 1 }
+    client.canvas.observeCollectionAdd(client.canvas, \.shapes) { _, _, _ in told += 1 }
     client.scope.pauseIncoming()
     let shape = Shape()
     world.canvas.shapes.append(shape)
@@ -41,7 +41,7 @@ struct RestingTests {
     "A client forgets a removed model although an observer has changed something and changed it back"
   )
   func changedBack() {
-    client.canvas.observeCollectionRemove(client.canvas, \.shapes) { canvas, _ in
+    client.canvas.observeCollectionRemove(client.canvas, \.shapes) { canvas, _, _ in
       canvas.name = "changed"
       canvas.name = nil
     }

@@ -68,7 +68,7 @@ struct ScopeLogTests {
   func otherLog() async throws {
     let records = try RecordLog(path)
     try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
-    #expect(throws: LogError.unreadable(1, "there is no state that it departs from")) {
+    #expect(throws: LogError.unreadable(sequence: 1, problem: "there is no state that it departs from")) {
       try ScopeLog(records).history()
     }
     try await records.close()
@@ -78,7 +78,7 @@ struct ScopeLogTests {
   func newEpoch() async throws {
     let log = try ScopeLog(path)
     try await log.snapshot(history())
-    try await log.beginEpoch()
+    try await FragmentLog(log.records).beginEpoch()
     let again = try #require(try log.history())
     #expect(again.epoch != "first" && !again.epoch.isEmpty)
     #expect(again.sequence == 7)
@@ -105,7 +105,7 @@ struct ScopeLogTests {
       "\(error as Any)".contains("3 records were known to be durable, but only 2 are there"))
     let again = try ScopeLog(path, configuration: LogConfiguration(acceptsLoss: true))
     #expect(again.records.opening.losses.map(\.sequence) == [3])
-    try await again.beginEpoch()
+    try await FragmentLog(again.records).beginEpoch()
     let left = try #require(try again.history())
     #expect(left.records.map(\.sequence) == [8, 9] && left.epoch != "first")
     try await again.records.close()
@@ -120,8 +120,8 @@ struct ScopeLogTests {
     try await log.records.append(.set, Array(#"{"sequence":-1,"fragments":[]}"#.utf8)).durable()
     #expect(
       throws: LogError.unreadable(
-        1,
-        "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))"
+        sequence: 1,
+        problem: "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))"
       )
     ) { try log.history() }
     try await log.records.close()
@@ -137,11 +137,11 @@ struct ServerRestartTests {
   init() throws { directory = try TemporaryDirectory() }
 
   private func start(port: UInt16, snapshotEvery: Int = 10_000) async throws -> (
-    server: Server, scope: Scope, log: ScopeLog, port: UInt16
+    server: Server, scope: Scope, log: FragmentLog, port: UInt16
   ) {
     let server = Server()
     let scope = Scope(name: "Canvas", root: Canvas())
-    let log = try ScopeLog(path)
+    let log = try FragmentLog(path)
     try await server.host(scope, log: log, snapshotEvery: snapshotEvery)
     let bound = try await server.listen(port: port)
     return (server, scope, log, bound)

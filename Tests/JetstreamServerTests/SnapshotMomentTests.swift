@@ -83,7 +83,7 @@ struct SnapshotMomentTests {
   /// What the records up to `count` come to, from the first one on.
   private func replayed(_ records: some Collection<ReplicaRecord>) throws -> Restarted {
     guard case .named(let name, let root) = records.first else {
-      throw SyncError.invalidReply("the first record does not say whose it is")
+      throw SyncError.invalidReply(problem: "the first record does not say whose it is")
     }
     var history = ReplicaHistory(client: name, root: root)
     history.records = Array(records)

@@ -293,7 +293,7 @@ struct SyncModeTests {
     client.flush()
     let outcome = sync()
     world.cut(client.link!)
-    #expect(outcome.result?.failure == .connectionFailed("cut"))
+    #expect(outcome.result?.failure == .connectionFailed(reason: "cut"))
     #expect(client.engine.status == .resting && state.pendingCount == 1)
     let again = sync()
     world.exchange()

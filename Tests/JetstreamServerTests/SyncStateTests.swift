@@ -104,7 +104,7 @@ struct SyncStateTests {
     scope.flush()
     try await one.client.waitForDownload(of: one.scope)
     try await wait { one.canvas.name == "others" }
-    await #expect(throws: SyncError.notFetched("Canvas")) {
+    await #expect(throws: SyncError.notFetched(scope: "Canvas")) {
       try await one.client.waitForUpload(of: scope)
     }
     let rest = Task { [one] in
@@ -116,7 +116,7 @@ struct SyncStateTests {
     one.client.close()
     #expect(await rest.value)
     #expect(one.client.syncState(of: one.scope) == nil)
-    await #expect(throws: SyncError.notFetched("Canvas")) {
+    await #expect(throws: SyncError.notFetched(scope: "Canvas")) {
       try await one.client.waitForDownload(of: one.scope)
     }
     await server.stop()

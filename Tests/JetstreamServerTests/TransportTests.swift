@@ -64,7 +64,7 @@ struct TransportTests {
     private(set) var engine: ServerEngine!
 
     init() {
-      scope = Scope(name: "Canvas", root: canvas, isolation: MainActor.shared)
+      scope = Scope(name: "Canvas", root: canvas, ticker: .on(MainActor.shared))
       let hooks = ServerEngine.Hooks(
         fetch: { [unowned self] _, _, _ in .success(scope) },
         makeToken: { "token" + String(UInt64.random(in: .min ... .max)) }, random: { 0.5 })
@@ -258,7 +258,7 @@ struct TransportTests {
     let server = QueueServer()
     let directory = try TemporaryDirectory()
     do {
-      let (client, log) = (Client(transport: server.transport()), try ClientLog(directory.path))
+      let (client, log) = (Client(transport: server.transport()), try FragmentLog(directory.path))
       try await client.connect()
       let scope = Scope(name: "Canvas", root: Canvas())
       try client.fetch(scope, log: log)
@@ -269,7 +269,7 @@ struct TransportTests {
     let canvas = Canvas()
     let scope = Scope(name: "Canvas", root: canvas)
     let client = Client(transport: server.transport(refusing: 1))
-    try client.fetch(scope, log: ClientLog(directory.path))
+    try client.fetch(scope, log: FragmentLog(directory.path))
     await #expect(throws: SyncError.self) { try await client.connect() }
     canvas.name = "named meanwhile"
     scope.flush()

@@ -1,7 +1,7 @@
 /// Why a JSON text could not be read, and where.
 public struct JSONError: Error, Sendable, Hashable {
   /// What was wrong with the text.
-  public enum Reason: Sendable, Hashable {
+  package enum Reason: Sendable, Hashable {
     /// A byte that cannot stand at this place.
     case unexpectedCharacter
     /// The text stops before the value is complete.
@@ -29,13 +29,13 @@ public struct JSONError: Error, Sendable, Hashable {
   }
 
   /// What was wrong.
-  public var reason: Reason
+  package var reason: Reason
 
   /// The number of bytes before the place of the error.
   public var offset: Int
 
   /// Makes an error.
-  public init(_ reason: Reason, at offset: Int) {
+  package init(_ reason: Reason, at offset: Int) {
     self.reason = reason
     self.offset = offset
   }
@@ -67,20 +67,20 @@ extension JSONError.Reason: CustomStringConvertible {
 }
 
 /// How much JSON a reader takes from a stranger.
-public struct JSONLimits: Sendable, Hashable {
+package struct JSONLimits: Sendable, Hashable {
   /// The largest number of arrays and objects open at one place. Values above 256 count as 256,
   /// so that neither reading nor releasing a value can use up a thread's stack.
-  public var maxDepth: Int
+  package var maxDepth: Int
 
   /// The largest length of a text, in bytes.
-  public var maxBytes: Int
+  package var maxBytes: Int
 
   /// Makes limits: by default 64 levels and 64 MiB.
-  public init(maxDepth: Int = 64, maxBytes: Int = 64 << 20) {
+  package init(maxDepth: Int = 64, maxBytes: Int = 64 << 20) {
     self.maxDepth = maxDepth
     self.maxBytes = maxBytes
   }
 
   /// 64 levels and 64 MiB.
-  public static let `default` = JSONLimits()
+  package static let `default` = JSONLimits()
 }

@@ -58,10 +58,10 @@ public struct JSONObject: Sendable {
   }
 
   /// The keys in order, copied in O(n).
-  public var keys: [String] { members.map(\.key) }
+  package var keys: [String] { members.map(\.key) }
 
   /// Makes room for `count` members at once.
-  public mutating func reserveCapacity(_ count: Int) {
+  package mutating func reserveCapacity(_ count: Int) {
     members.reserveCapacity(count)
   }
 

@@ -41,22 +41,32 @@ extension JSONValue {
   /// are not UTF-8 (also a byte order mark), and a number too large for a `Double`. A number too
   /// small for a `Double` is read as zero.
   ///
-  /// - Parameters:
-  ///   - bytes: The UTF-8 text, with nothing but white space around the value.
-  ///   - limits: How long and how deep the text may be.
+  /// A text of more than 64 MiB, or nested more than 64 levels deep, is refused.
+  ///
+  /// - Parameter bytes: The UTF-8 text, with nothing but white space around the value.
   /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.
-  public init(
-    parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
+  public init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
+    try self.init(parsing: bytes, limits: .default)
+  }
+
+  /// Reads one JSON text that is already a string.
+  ///
+  /// - Throws: ``JSONError``, its offset counted in UTF-8 bytes.
+  public init(parsing text: String) throws(JSONError) {
+    try self.init(parsing: text, limits: .default)
+  }
+
+  /// Reads one JSON text within limits of length and depth.
+  package init(
+    parsing bytes: some Collection<UInt8>, limits: JSONLimits
   ) throws(JSONError) {
     self = try JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
       try parser.value(depth: 0)
     }.get()
   }
 
-  /// Reads one JSON text that is already a string.
-  ///
-  /// - Throws: ``JSONError``, its offset counted in UTF-8 bytes.
-  public init(parsing text: String, limits: JSONLimits = .default) throws(JSONError) {
+  /// Reads one JSON text that is already a string, within limits of length and depth.
+  package init(parsing text: String, limits: JSONLimits) throws(JSONError) {
     var text = text
     self = try text.withUTF8 { JSONParser.parse($0, limits: limits) }.get()
   }
@@ -64,7 +74,7 @@ extension JSONValue {
   /// Reads one JSON text from a span of bytes.
   ///
   /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.
-  public init(parsing bytes: Span<UInt8>, limits: JSONLimits = .default) throws(JSONError) {
+  package init(parsing bytes: Span<UInt8>, limits: JSONLimits = .default) throws(JSONError) {
     self = try bytes.withUnsafeBufferPointer { JSONParser.parse($0, limits: limits) }.get()
   }
 
@@ -83,13 +93,13 @@ extension JSONValue {
   }
 
   /// Appends the UTF-8 of ``text`` to `bytes`.
-  public func write(to bytes: inout [UInt8]) {
+  package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: false, to: &$0) })
   }
 
   /// Appends the UTF-8 of ``canonicalText`` to `bytes`. Sorting costs O(n log n) in the keys of
   /// one object, nothing if they are in order already.
-  public func writeCanonical(to bytes: inout [UInt8]) {
+  package func writeCanonical(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: true, to: &$0) })
   }
 }

@@ -10,7 +10,7 @@ import Foundation
 /// Without `after` a model goes to the end, with an empty one to the start.
 extension PropertyOperation {
   /// The operation as JSON.
-  public var json: JSONValue {
+  package var json: JSONValue {
     switch self {
     case .insert(let uuid, let place): Self.json("insert", uuid, place)
     case .remove(let uuid): ["remove": .string(uuid.wireText)]
@@ -76,14 +76,14 @@ extension PropertyOperation {
 
 extension PropertyOperations {
   /// The operations as a JSON object.
-  public var json: JSONValue {
+  package var json: JSONValue {
     .object(JSONObject(map { ($0.key, .array($0.operations.map(\.json))) }))
   }
 
   /// Reads the operations of a fragment. A property without any is an error.
   ///
   /// - Throws: ``FragmentError`` that names the property and says what is wrong.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else {
       throw .invalid(field: "operations", problem: "should be an object")
     }

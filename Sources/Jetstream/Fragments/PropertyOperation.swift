@@ -26,7 +26,7 @@ public enum PropertyOperation: Sendable, Hashable {
   }
 
   /// The model that is put, moved or taken out.
-  public var model: UUID? {
+  package var model: UUID? {
     switch self {
     case .insert(let uuid, _), .remove(let uuid), .move(let uuid, _): uuid
     case .add: nil
@@ -71,7 +71,7 @@ public struct PropertyOperations: Sendable, Hashable {
   private var entries: [Entry] = []
 
   /// Makes an empty one.
-  public init() {}
+  package init() {}
 
   /// The operations of a property; empty if there are none. Setting none removes the property.
   public subscript(key: String) -> [PropertyOperation] {

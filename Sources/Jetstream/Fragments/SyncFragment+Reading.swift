@@ -8,7 +8,7 @@ extension SyncFragment {
   ///   - bytes: The UTF-8 text, with nothing but white space around the fragment.
   ///   - limits: How long and how deep the text may be.
   /// - Throws: ``FragmentTextError`` if the text is not JSON, or is no fragment.
-  public init(
+  package init(
     parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FragmentTextError) {
     let read = JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
@@ -33,7 +33,7 @@ extension SyncFragment {
   ///   - limits: How long and how deep the text may be.
   /// - Throws: ``FragmentTextError`` if the text is not JSON, is not an array, or has an element that
   ///   is no fragment. The text is read to its end in any case: an error in the JSON comes first.
-  public static func array(
+  package static func array(
     parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FragmentTextError) -> [SyncFragment] {
     let read = JSONParser.parse(bytes, limits: limits) {
@@ -53,7 +53,7 @@ extension SyncFragment {
 }
 
 /// Why a text holds no fragment, or no array of them.
-public enum FragmentTextError: Error, Sendable, Hashable {
+package enum FragmentTextError: Error, Sendable, Hashable {
   /// It is not JSON.
   case notJSON(JSONError)
   /// It is JSON, but not an array.
@@ -66,7 +66,7 @@ public enum FragmentTextError: Error, Sendable, Hashable {
 
 extension FragmentTextError: CustomStringConvertible {
   /// The problem in words.
-  public var description: String {
+  package var description: String {
     switch self {
     case .notJSON(let error): "not JSON: \(error)"
     case .notAnArray: "not an array"

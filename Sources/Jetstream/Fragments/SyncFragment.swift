@@ -102,7 +102,7 @@ public struct SyncFragment: Sendable, Hashable {
   }
 
   /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
-  public func write(to bytes: inout [UInt8]) {
+  package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { write(to: &$0) })
   }
 

@@ -21,7 +21,7 @@ public struct WireError: Error, Sendable, Hashable {
   /// Reads an error. Unknown keys are ignored, and a `null` type is none.
   ///
   /// - Throws: ``FragmentError`` naming `message`, `type` or `retryAfter`.
-  public init(json: JSONValue) throws(FragmentError) {
+  package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     message = try object.fragmentString("message")
     switch object["type"] {
@@ -39,7 +39,7 @@ public struct WireError: Error, Sendable, Hashable {
   }
 
   /// The error as JSON, `message` before `type` and `retryAfter`, in seconds.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var object: JSONObject = ["message": .string(message)]
     if let type { object["type"] = .string(type) }
     if let retryAfter { object["retryAfter"] = .double(retryAfter / .seconds(1)) }
@@ -59,7 +59,7 @@ extension WireError {
   }
 
   /// No more sessions are made for now.
-  public static var tooManySessions: WireError {
+  package static var tooManySessions: WireError {
     WireError(
       message: "The server has too many sessions", type: "too-many-sessions",
       retryAfter: .seconds(30))
@@ -67,43 +67,43 @@ extension WireError {
 
   /// A connection began with something else than one SessionCreate message. The sentence is
   /// shorter than the one of older servers, which did not fit a WebSocket close frame.
-  public static var unrecognizedHandshake: WireError {
+  package static var unrecognizedHandshake: WireError {
     WireError(
       message: "Unrecognized handshake, should send SessionCreate first",
       type: "unrecognized-handshake")
   }
 
   /// The session to resume is not known, perhaps because it expired.
-  public static var sessionTokenUnrecognized: WireError {
+  package static var sessionTokenUnrecognized: WireError {
     WireError(message: "Session token unrecognized", type: "session-token-unrecognized")
   }
 
   /// No SessionCreate message came in time.
-  public static var sessionEstablishTimedOut: WireError {
+  package static var sessionEstablishTimedOut: WireError {
     WireError(
       message: "Session took long to establish and timed out", type: "session-establish-timedout")
   }
 
   /// The application refused the session. Has no type.
-  public static var sessionCreationDenied: WireError {
+  package static var sessionCreationDenied: WireError {
     WireError(message: "Session creation denied")
   }
 
   /// A change set has the number of another one that this client has sent before: one of the two sides is
   /// not what it was, a restored copy for instance.
-  public static func setNumberReused(_ number: Int) -> WireError {
+  package static func setNumberReused(_ number: Int) -> WireError {
     WireError(
       message: "Change set \(number) is not the one that had this number before",
       type: "set-number-reused")
   }
 
   /// A message names a scope that the session has not fetched.
-  public static func scopeIndexNotFound(_ index: Int) -> WireError {
+  package static func scopeIndexNotFound(_ index: Int) -> WireError {
     WireError(message: "Scope at index \(index) was not found", type: "scope-index-not-found")
   }
 
   /// A change set was refused as a whole, for instance by its procedure.
-  public static func couldNotApplySync(reason: String) -> WireError {
+  package static func couldNotApplySync(reason: String) -> WireError {
     WireError(
       message: "Could not apply SyncMessage: \(reason)", type: "could-not-apply-sync-message")
   }

@@ -23,7 +23,7 @@ extension LogReader {
       }
       try replica.restore(history)
     } catch {
-      throw .unreadable(end, "\(error)")
+      throw .unreadable(sequence: end, problem: "\(error)")
     }
     return result
   }

@@ -15,7 +15,7 @@ extension LogReader {
   /// there is no log yet, the scope is left as it is. While another process writes the log, the state may be one that
   /// is not durable yet.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``; ``LogError/notKept(_:kept:)``
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``; ``LogError/notKept(sequence:kept:)``
   ///   if the other process removes what is just being read. What was applied until then stays.
   @discardableResult
   public func restore(
@@ -25,7 +25,7 @@ extension LogReader {
       try ClientLog.isKept(in: self)
       ? replayClient(into: scope, upTo: sequence) : replay(into: scope, upTo: sequence)
     if let sequence, result.sequence != sequence {
-      throw .unreadable(sequence, "the log has records 1 to \(result.sequence)")
+      throw .unreadable(sequence: sequence, problem: "the log has records 1 to \(result.sequence)")
     }
     return result
   }
@@ -49,7 +49,7 @@ extension LogReader {
 
   /// The change sets of the records in `range` that are kept and written, with their numbers.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
   public func changeSets(
     in range: ClosedRange<Int>
   ) throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
@@ -95,7 +95,7 @@ extension LogReader {
     if let snapshot = try snapshot(upTo: last ?? .max) {
       try result.apply(snapshot, to: scope)
     } else if let last {
-      throw .unreadable(last, "no snapshot below it is kept")
+      throw .unreadable(sequence: last, problem: "no snapshot below it is kept")
     } else {
       try checkBeginning()
     }
@@ -147,7 +147,7 @@ extension LogRestoration {
       let report = try scope.applyFullState(fragments, rootUUID: root.uuid)
       misfits = report.errors.map { (snapshot.sequence, $0.error) }
     } catch {
-      throw .unreadable(snapshot.sequence, "\(error)")
+      throw .unreadable(sequence: snapshot.sequence, problem: "\(error)")
     }
   }
 }

@@ -26,7 +26,7 @@ public struct LogRevision: Sendable, Hashable {
 
 extension LogKind {
   /// A ``LogRevision``.
-  public static let revision = LogKind(unchecked: "revision")
+  package static let revision = LogKind(unchecked: "revision")
 }
 
 extension FragmentLog {
@@ -34,35 +34,38 @@ extension FragmentLog {
   ///
   /// Changes that are still being collected are not in it; see ``Scope/flush()``.
   ///
-  /// - Returns: a receipt, whose number is that of the revision.
-  /// - Throws: as ``append(_:)-(ChangeSet)`` does.
+  /// - Returns: the sequence of the revision, once it is durable.
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``, and what the disk has to say.
   @discardableResult
   public func mark(
     _ label: String, details: String? = nil, author: String? = nil, date: Date? = Date()
-  ) throws(LogError) -> LogReceipt {
+  ) async throws(LogError) -> Int {
     var object: JSONObject = ["label": .string(label)]
     if let details { object["details"] = .string(details) }
     if let author { object["author"] = .string(author) }
     if let date { object["date"] = .double(date.milliseconds / 1000) }
     var payload: [UInt8] = []
     JSONValue.object(object).write(to: &payload)
-    return try records.append(.revision, payload)
+    let receipt = try records.append(.revision, payload)
+    try await receipt.durable()
+    return receipt.sequence
   }
+}
 
-  /// The revisions that are written, the newest first; see ``sync()``. Reads the disk on the caller; cost: O(n) in what is kept.
+extension LogReader {
+  /// The revisions that are written, the newest first. Reads the disk on the caller; cost: O(n) in what is kept.
   ///
   /// - Parameters:
   ///   - sequence: only those with a smaller number are wanted, such as those behind the last one of the
   ///     page before.
   ///   - limit: how many are wanted at most.
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
   public func revisions(
     before sequence: Int = .max, limit: Int = .max
   ) throws(LogError) -> [LogRevision] {
-    let reader = LogReader(records.directory)
     // A snapshot carries what stood before it along.
-    var found = try reader.snapshot()?.kept ?? []
-    var cursor = try reader.read(from: max(try reader.firstSequence() ?? 1, 1))
+    var found = try snapshot()?.kept ?? []
+    var cursor = try read(from: max(try firstSequence() ?? 1, 1))
     let carried = Set(found.map(\.sequence))
     while let record = try cursor.next() {
       if record.kind == .revision, !carried.contains(record.sequence) { found.append(record) }
@@ -80,10 +83,10 @@ extension FragmentLog {
 extension LogRevision {
   /// Reads a revision from a record of the kind ``LogKind/revision``.
   ///
-  /// - Throws: ``LogError/unreadable(_:_:)`` if it is no such record, or not what it says it is.
-  public init(_ record: LogRecord) throws(LogError) {
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .revision else {
-      throw .unreadable(record.sequence, "it is a \(record.kind.rawValue), not a revision")
+      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a revision")
     }
     do {
       guard case .object(let object) = try JSONValue(parsing: record.payload) else {
@@ -95,7 +98,7 @@ extension LogRevision {
       author = try object.optionalString("author")
       date = try object.optionalDate("date")
     } catch {
-      throw .unreadable(record.sequence, "\(error)")
+      throw .unreadable(sequence: record.sequence, problem: "\(error)")
     }
   }
 }

@@ -27,7 +27,7 @@ extension Scope {
   public func restore(_ fragments: [SyncFragment]) -> ApplyReport {
     guard let root, let first = fragments.first, first.uuid == root.uuid else {
       var report = ApplyReport()
-      report.errors = [(0, .invalidState("it does not begin with the root of scope \(name)."))]
+      report.errors = [(0, .invalidState(problem: "it does not begin with the root of scope \(name)."))]
       return report
     }
     // Models that are there keep their identity: their values are written like changes.

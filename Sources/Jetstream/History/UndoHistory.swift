@@ -65,10 +65,10 @@ public final class UndoHistory {
   public var canRedo: Bool { !undone.isEmpty && !scope.hasCollectedChanges }
 
   /// The sets that can be taken back, the oldest first.
-  public var undoStack: [ChangeSet] { done }
+  package var undoStack: [ChangeSet] { done }
 
   /// The sets that can be done again, the next one last.
-  public var redoStack: [ChangeSet] { undone }
+  package var redoStack: [ChangeSet] { undone }
 
   /// Takes back the last change set that was not taken back yet. Changes that are still being collected
   /// become a set first, which is the one.

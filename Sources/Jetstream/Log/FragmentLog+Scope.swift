@@ -5,7 +5,7 @@ public struct LogRestoration: Sendable {
   /// The number of the last record.
   public internal(set) var sequence = 0
   /// What the snapshot that restoring began with stands for; nil if there was none.
-  public internal(set) var snapshot: Int?
+  package internal(set) var snapshot: Int?
   /// How many change sets were applied after it.
   public internal(set) var setCount = 0
   /// What did not fit the models, with the number of its record. Everything else was applied.
@@ -28,7 +28,7 @@ extension FragmentLog {
   /// Cost: reading and applying the snapshot and the tail; the time the disk needs for the first snapshot
   /// is waited for without blocking.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(_:_:)`` or ``LogError/file(_:)``. What was
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``. What was
   ///   applied until then stays.
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
@@ -62,7 +62,7 @@ extension FragmentLog {
   ///     the scope's isolation domain.
   /// - Returns: a token that ends it.
   @discardableResult
-  public func keep(
+  public func record(
     _ scope: Scope, author: String? = nil, date: @escaping () -> Date = { Date() },
     snapshotEvery: Int = 10_000, onFailure: @escaping @Sendable (LogError) -> Void
   ) -> ObservationToken {
@@ -95,7 +95,7 @@ extension FragmentLog {
 
   /// Writes a snapshot of the scope, and removes what the configuration does not ask to keep.
   ///
-  /// Everything that the scope has changed so far must have been appended, as ``keep(_:author:date:snapshotEvery:onFailure:)``
+  /// Everything that the scope has changed so far must have been appended, as ``record(_:author:date:snapshotEvery:onFailure:)``
   /// does; changes that are still being collected become a set first. The state is copied here, in
   /// O(models), and written elsewhere.
   public func snapshot(of scope: Scope) async throws(LogError) {
@@ -116,15 +116,15 @@ extension FragmentLog {
 extension ChangeSet {
   /// Reads a change set from a record of the kind ``LogKind/set``.
   ///
-  /// - Throws: ``LogError/unreadable(_:_:)`` if it is no such record, or not what it says it is.
-  public init(_ record: LogRecord) throws(LogError) {
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .set else {
-      throw .unreadable(record.sequence, "it is a \(record.kind.rawValue), not a set")
+      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a set")
     }
     do {
       self = try ChangeSet(json: JSONValue(parsing: record.payload))
     } catch {
-      throw .unreadable(record.sequence, "\(error)")
+      throw .unreadable(sequence: record.sequence, problem: "\(error)")
     }
   }
 }
@@ -132,15 +132,15 @@ extension ChangeSet {
 extension SyncFragment {
   /// Reads a fragment from a record of the kind ``LogKind/fragment``.
   ///
-  /// - Throws: ``LogError/unreadable(_:_:)`` if it is no such record, or not what it says it is.
-  public init(_ record: LogRecord) throws(LogError) {
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .fragment else {
-      throw .unreadable(record.sequence, "it is a \(record.kind.rawValue), not a fragment")
+      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a fragment")
     }
     do {
       self = try SyncFragment(json: JSONValue(parsing: record.payload))
     } catch {
-      throw .unreadable(record.sequence, "\(error)")
+      throw .unreadable(sequence: record.sequence, problem: "\(error)")
     }
   }
 }

@@ -6,7 +6,7 @@ import Synchronization
 /// ```swift
 /// let log = try FragmentLog(path)
 /// try await log.restore(into: scope)
-/// log.keep(scope) { error in show(error) }
+/// log.record(scope) { error in show(error) }
 /// ```
 ///
 /// Each set is one line of JSON that people can read. Appending does not wait for the disk; a
@@ -22,8 +22,8 @@ public final class FragmentLog: Sendable {
 
   /// Opens the log in the directory at `path`, which is made if it is not there.
   ///
-  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
-  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
+  /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
+  ///   ``LogError/newerVersion(file:version:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
   ///   up to the damage.
   public init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
@@ -33,6 +33,11 @@ public final class FragmentLog: Sendable {
 
   /// Uses a log that is open.
   package init(_ records: RecordLog) { self.records = records }
+
+  /// Reads the log's past: earlier states of the scope, differences, change sets and who has written a property.
+  ///
+  /// A reader sees what is written to the file; ``sync()`` writes what was appended just now.
+  public var reader: LogReader { LogReader(records.directory) }
 
   /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
   public var opening: LogOpening { records.opening }
@@ -45,10 +50,10 @@ public final class FragmentLog: Sendable {
   /// Appending a set again that was appended shortly before, or that is not durable yet, does nothing and
   /// gives the same receipt: so it is safe to repeat whatever has failed.
   ///
-  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; then nothing
   ///   was appended. What the disk has to say comes with the receipt.
   @discardableResult
-  public func append(_ set: ChangeSet) throws(LogError) -> LogReceipt {
+  package func append(_ set: ChangeSet) throws(LogError) -> LogReceipt {
     var payload: [UInt8] = []
     set.write(to: &payload)
     return try recent.withLock { recent throws(LogError) in
@@ -63,7 +68,7 @@ public final class FragmentLog: Sendable {
 
   /// Appends several sets that stand or fall together; the receipt is that of the last one.
   @discardableResult
-  public func append(_ sets: [ChangeSet]) throws(LogError) -> LogReceipt {
+  package func append(_ sets: [ChangeSet]) throws(LogError) -> LogReceipt {
     let payloads = sets.map { set in
       var payload: [UInt8] = []
       set.write(to: &payload)

@@ -25,8 +25,9 @@ public enum LogHistory: Sendable, Hashable {
 public struct LogConfiguration: Sendable, Hashable {
   /// When appends are durable. Every append, unless set.
   public var durability: LogDurability
-  /// What is kept behind a snapshot. Everything, unless set.
-  public var history: LogHistory
+  /// The records that are kept behind a snapshot. Unless set, the log of a scope that a client syncs keeps nothing that
+  /// its last snapshot contains, and every other log keeps everything.
+  public var history: LogHistory?
   /// A segment that has become this long is followed by another one. 16 MiB, unless set.
   public var segmentBytes: Int
   /// How many bytes may wait to be written, while the disk is slow or full. 256 MiB, unless set.
@@ -42,7 +43,7 @@ public struct LogConfiguration: Sendable, Hashable {
 
   /// Makes a configuration.
   public init(
-    durability: LogDurability = .everyChangeSet, history: LogHistory = .all,
+    durability: LogDurability = .everyChangeSet, history: LogHistory? = nil,
     segmentBytes: Int = 16 << 20, backlogBytes: Int = 256 << 20,
     acceptsLoss: Bool = false
   ) {

@@ -23,7 +23,7 @@ package struct LogCursor: Sendable {
   ///
   /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it, and at the end of a log
   ///   that was known to be longer;
-  ///   ``LogError/notKept(_:kept:)`` if the log no longer has the record or begins later.
+  ///   ``LogError/notKept(sequence:kept:)`` if the log no longer has the record or begins later.
   package mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
 
   /// The next record, unless its number is above `limit`.
@@ -85,7 +85,7 @@ package struct LogCursor: Sendable {
       let names = try LogFiles(directory)
       guard let position = names.segments.lastIndex(where: { $0 <= sequence }) else {
         guard let first = names.segments.first else { return false }
-        throw .notKept(sequence, kept: first...max(first, sequence))
+        throw .notKept(sequence: sequence, kept: first...max(first, sequence))
       }
       let first = names.segments[position]
       let follows = position + 1 < names.segments.count

@@ -3,26 +3,26 @@ public enum LogError: Error, Sendable, Hashable {
   /// The log is damaged: something that was complete is not as it was written, or is not there.
   case damaged(LogDamage)
   /// Somebody else, in this process or another one, has opened the log in this directory for writing.
-  case inUse(String)
+  case inUse(path: String)
   /// The log is not in this directory any more: the directory, or the segment that is written to, was renamed, removed
   /// or replaced while the log was open. Nothing that is not durable yet becomes so, until both are back in
   /// their place; the next attempt looks.
-  case moved(String)
+  case moved(path: String)
   /// The file system refused something. While writing, everything that is not durable stays in memory,
   /// in order, and the next attempt begins with it: nothing needs to be, or may be, appended again.
   case file(LogFileError)
   /// The record is not kept any more, or not there yet; the numbers of those that are.
-  case notKept(Int, kept: ClosedRange<Int>?)
+  case notKept(sequence: Int, kept: ClosedRange<Int>?)
   /// A file was made by a newer version of the format: its name, and the version.
-  case newerVersion(String, Int)
+  case newerVersion(file: String, version: Int)
   /// So many bytes wait to be written that no more are accepted. Nothing of the append was.
-  case backlog(Int)
+  case backlog(bytes: Int)
   /// A payload is longer than a record may be.
-  case tooLong(Int)
+  case tooLong(bytes: Int)
   /// The log has been closed.
   case closed
   /// A record is whole, but not what its kind says it is: its number, and what is wrong.
-  case unreadable(Int, String)
+  case unreadable(sequence: Int, problem: String)
 }
 
 /// A place where a log is damaged, and what can still be read.
@@ -30,13 +30,13 @@ public struct LogDamage: Sendable, Hashable {
   /// The file.
   public var file: String
   /// The number of bytes of the file before the place.
-  public var offset: Int
+  package var offset: Int
   /// The number of the first record that cannot be read.
-  public var sequence: Int
+  package var sequence: Int
   /// What is wrong there, as half a sentence.
   public var problem: String
   /// The numbers of the records before the place that can be read; nil if there are none.
-  public var readable: ClosedRange<Int>?
+  package var readable: ClosedRange<Int>?
 
   init(
     _ problem: String, file: String, offset: Int, sequence: Int,
@@ -72,7 +72,7 @@ extension LogError: CustomStringConvertible {
     case .file(let error): "The file system failed: \(error)."
     case .notKept(let sequence, let kept?):
       "Record \(sequence) is not in the log, which has \(kept.lowerBound) to \(kept.upperBound)."
-    case .notKept(let sequence, nil): "Record \(sequence) is not in the log, which has none."
+    case .notKept(let sequence, kept: nil): "Record \(sequence) is not in the log, which has none."
     case .newerVersion(let file, let version):
       "\(file) has version \(version) of the format, which is newer than this program."
     case .backlog(let bytes): "\(bytes) bytes wait to be written: the log accepts no more."

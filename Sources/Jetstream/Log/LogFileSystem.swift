@@ -86,19 +86,19 @@ package protocol LogFile: AnyObject, Sendable {
 /// What the file system refused.
 public struct LogFileError: Error, Sendable, Hashable {
   /// What was tried.
-  public enum Operation: String, Sendable {
+  package enum Operation: String, Sendable {
     case list, open, read, write, truncate, sync, rename, remove, lock
   }
 
   /// What was tried.
-  public var operation: Operation
+  package var operation: Operation
   /// The file, or the directory.
   public var file: String
   /// The system's number for the problem, an `errno`.
   public var code: Int32
 
   /// Makes an error.
-  public init(_ operation: Operation, _ file: String, code: Int32) {
+  package init(_ operation: Operation, _ file: String, code: Int32) {
     self.operation = operation
     self.file = file
     self.code = code

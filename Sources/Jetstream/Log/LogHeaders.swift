@@ -124,7 +124,7 @@ private struct HeaderPayload {
       throw .damaged(
         LogDamage("its header is no header", file: file, offset: 0, sequence: sequence))
     }
-    guard format <= SegmentHeader.format else { throw .newerVersion(file, format) }
+    guard format <= SegmentHeader.format else { throw .newerVersion(file: file, version: format) }
     guard case .string(let text)? = object["log"], let log = UUID(wireText: text) else {
       throw .damaged(
         LogDamage("its header names no log", file: file, offset: 0, sequence: sequence))

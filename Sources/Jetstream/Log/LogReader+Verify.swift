@@ -3,8 +3,8 @@ extension LogReader {
   ///
   /// Cost: one pass over all files. What is written meanwhile may look like a torn tail.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/newerVersion(_:_:)`` if that is not possible.
-  public func verify() throws(LogError) -> LogVerification {
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/newerVersion(file:version:)`` if that is not possible.
+  package func verify() throws(LogError) -> LogVerification {
     var check = try LogCheck(directory)
     try check.run()
     return check.result

@@ -4,7 +4,7 @@
 /// While another process writes, reading gives whole records in their order, among them such that are not durable yet
 /// (``follow(from:every:)`` waits for that), and what is being written may look like a torn tail. Files that the other
 /// process removes meanwhile, since ``LogConfiguration/history`` does not keep them, may end reading with
-/// ``LogError/notKept(_:kept:)`` or ``LogError/file(_:)``: begin again then.
+/// ``LogError/notKept(sequence:kept:)`` or ``LogError/file(_:)``: begin again then.
 ///
 /// ```swift
 /// let reader = try LogReader(path)

@@ -5,28 +5,28 @@ import Synchronization
 ///
 /// Durable means what ``LogConfiguration/durability`` says: on stable storage, unless that is
 /// ``LogDurability/none``.
-public struct LogReceipt: Sendable {
+package struct LogReceipt: Sendable {
   let log: RecordLog
   /// The number of the record; of the last one if a batch was appended.
-  public let sequence: Int
+  package let sequence: Int
 
   /// Whether the record is durable by now.
-  public var isDurable: Bool { log.durableSequence >= sequence }
+  package var isDurable: Bool { log.durableSequence >= sequence }
 
   /// Returns when the record is durable.
   ///
-  /// - Throws: ``LogError/file(_:)`` when an attempt to write it has failed, and ``LogError/moved(_:)`` when the log is
+  /// - Throws: ``LogError/file(_:)`` when an attempt to write it has failed, and ``LogError/moved(path:)`` when the log is
   ///   not in its place any more. The record is still in the
   ///   log and will be written before anything later: calling this again is a new attempt, and so is the
   ///   next append.
-  public func durable() async throws(LogError) {
+  package func durable() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       log.whenDurable(sequence) { continuation.resume(returning: $0) }
     }.get()
   }
 
   /// Blocks the thread until the record is durable. Otherwise like ``durable()``.
-  public func wait() throws(LogError) {
+  package func wait() throws(LogError) {
     let box = WaitBox()
     log.whenDurable(sequence) { box.put($0) }
     try box.take().get()
@@ -34,7 +34,7 @@ public struct LogReceipt: Sendable {
 
   /// Calls `body` when the record is durable, or when an attempt to write it has failed: at once if it is
   /// durable already, otherwise on a queue of the log, which it must not hold up.
-  public func whenDurable(_ body: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+  package func whenDurable(_ body: @escaping @Sendable (Result<Void, LogError>) -> Void) {
     log.whenDurable(sequence, body)
   }
 }

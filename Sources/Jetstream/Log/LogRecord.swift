@@ -2,12 +2,12 @@
 ///
 /// Kinds are open: a log keeps what it does not know. Those of Jetstream are ``set`` and ``fragment``;
 /// `segment` and `snapshot` begin the files.
-public struct LogKind: RawRepresentable, Sendable, Hashable {
+package struct LogKind: RawRepresentable, Sendable, Hashable {
   /// The name.
-  public let rawValue: String
+  package let rawValue: String
 
   /// A kind with a name that it can have; nil otherwise.
-  public init?(rawValue: String) {
+  package init?(rawValue: String) {
     guard (1...32).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(Self.isAllowed) else {
       return nil
     }
@@ -36,9 +36,9 @@ public struct LogKind: RawRepresentable, Sendable, Hashable {
   }
 
   /// A ``ChangeSet``.
-  public static let set = LogKind(unchecked: "set")
+  package static let set = LogKind(unchecked: "set")
   /// A ``SyncFragment``: in a snapshot, a model with all its values, the root first.
-  public static let fragment = LogKind(unchecked: "fragment")
+  package static let fragment = LogKind(unchecked: "fragment")
   /// The first line of a segment.
   static let segment = LogKind(unchecked: "segment")
   /// The first line of a snapshot.
@@ -46,13 +46,13 @@ public struct LogKind: RawRepresentable, Sendable, Hashable {
 }
 
 /// One record of a log.
-public struct LogRecord: Sendable, Hashable {
+package struct LogRecord: Sendable, Hashable {
   /// Its number. The first record of a log has 1, and there are no gaps.
-  public let sequence: Int
+  package let sequence: Int
   /// What it is about.
-  public let kind: LogKind
+  package let kind: LogKind
   /// The UTF-8 of one JSON value, without line breaks.
-  public let payload: [UInt8]
+  package let payload: [UInt8]
 
   init(sequence: Int, kind: LogKind, payload: [UInt8]) {
     self.sequence = sequence

@@ -1,24 +1,24 @@
 /// The records of a log from one on, each as soon as it is durable; it goes on until the log is closed or
 /// the task is cancelled. See ``LogReader/follow(from:every:)``.
-public struct LogRecords: AsyncSequence, Sendable {
+package struct LogRecords: AsyncSequence, Sendable {
   let directory: any LogDirectory
   let first: Int
   let watch: any LogWatch
 
   /// Starts with the first record that was asked for.
-  public func makeAsyncIterator() -> Iterator {
+  package func makeAsyncIterator() -> Iterator {
     Iterator(cursor: LogCursor(directory, from: first), watch: watch)
   }
 
   /// Iterates over the records of a log.
-  public struct Iterator: AsyncIteratorProtocol {
+  package struct Iterator: AsyncIteratorProtocol {
     var cursor: LogCursor
     let watch: any LogWatch
 
     /// The next record.
     ///
-    /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)`` or ``LogError/notKept(_:kept:)``.
-    public mutating func next(
+    /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)`` or ``LogError/notKept(sequence:kept:)``.
+    package mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async throws(LogError) -> LogRecord? {
       while true {
@@ -32,7 +32,7 @@ public struct LogRecords: AsyncSequence, Sendable {
     }
 
     /// The same in the caller's isolation domain.
-    public mutating func next() async throws(LogError) -> LogRecord? {
+    package mutating func next() async throws(LogError) -> LogRecord? {
       try await next(isolation: #isolation)
     }
   }
@@ -107,7 +107,7 @@ extension LogReader {
   /// Looks at the files again after each `interval`. It goes on until the task is cancelled, also when the
   /// log is closed and opened again. While nobody has the log open, all that is whole is given. After a
   /// crash of the writer, what it had not marked as durable comes once the log is opened again.
-  public func follow(
+  package func follow(
     from sequence: Int, every interval: Duration = .milliseconds(50)
   ) -> LogRecords {
     follow(from: sequence) { try? await Task.sleep(for: interval) }

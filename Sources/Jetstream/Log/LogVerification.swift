@@ -1,23 +1,23 @@
 /// The result of checking a log: what can be read, and what is damaged.
-public struct LogVerification: Sendable, Hashable {
+package struct LogVerification: Sendable, Hashable {
   /// The numbers of the records that are kept and whole, from the first to the first damage.
-  public var records: ClosedRange<Int>?
+  package var records: ClosedRange<Int>?
   /// The numbers of all records that can be read, in order: one range if nothing is damaged, and otherwise
   /// those before, between and behind the damaged places.
-  public var readable: [ClosedRange<Int>] = []
+  package var readable: [ClosedRange<Int>] = []
   /// How many segments there are.
-  public var segments = 0
+  package var segments = 0
   /// What the snapshots that are whole stand for.
-  public var snapshots: [Int] = []
+  package var snapshots: [Int] = []
   /// All that is damaged. Behind damage in one segment, checking goes on with the next.
-  public var damage: [LogDamage] = []
+  package var damage: [LogDamage] = []
   /// How many bytes at the end belong to records that are incomplete. Opening the log for writing cuts
   /// them off.
-  public var tornBytes = 0
+  package var tornBytes = 0
   /// How many bytes of segments do not count, since a sync failed after they were written and what they
   /// held was written again to another segment.
-  public var abandonedBytes = 0
+  package var abandonedBytes = 0
 
   /// Whether nothing is damaged. A torn tail is none.
-  public var isWhole: Bool { damage.isEmpty }
+  package var isWhole: Bool { damage.isEmpty }
 }

@@ -4,13 +4,13 @@ import Foundation
 public struct LogOpening: Sendable, Hashable {
   /// How many bytes at the end belonged to records that were incomplete, and were cut off: a process or a
   /// machine stopped while they were written.
-  public internal(set) var tornBytes = 0
+  package internal(set) var tornBytes = 0
   /// What the newest whole snapshot stands for; nil if there is none.
-  public internal(set) var snapshot: Int?
+  package internal(set) var snapshot: Int?
   /// How many records follow it.
-  public internal(set) var tailCount = 0
+  package internal(set) var tailCount = 0
   /// Newer snapshots that are damaged. Nothing is missing, since the records are all there.
-  public internal(set) var damagedSnapshots: [LogDamage] = []
+  package internal(set) var damagedSnapshots: [LogDamage] = []
   /// What is missing although it was known to be durable. Empty unless ``LogConfiguration/acceptsLoss`` is set,
   /// since opening fails otherwise.
   public internal(set) var losses: [LogDamage] = []
@@ -28,7 +28,7 @@ struct OpenedLog {
 
   init(_ directory: any LogDirectory, _ configuration: LogConfiguration) throws(LogError) {
     let lock = try reading { () throws(LogFileError) in try directory.lock(LogNames.lock) }
-    guard let lock else { throw .inUse(directory.name) }
+    guard let lock else { throw .inUse(path: directory.name) }
     lockFile = lock
     var isOpen = false
     defer { if !isOpen { lock.close() } }

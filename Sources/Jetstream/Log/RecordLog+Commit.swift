@@ -93,7 +93,7 @@ extension RecordLog {
     // Should the file come back, it has all of it.
     do throws(LogError) {
       guard try reading({ () throws(LogFileError) in try sync.isInPlace() }) else {
-        throw .moved(directory.name)
+        throw .moved(path: directory.name)
       }
     } catch {
       writer.withLock { $0.leave() }
@@ -104,12 +104,12 @@ extension RecordLog {
 
   /// Looks whether the segment is where the next process will look for it.
   ///
-  /// - Throws: ``LogError/moved(_:)`` if it is not, and ``LogError/file(_:)`` if that cannot be found out.
+  /// - Throws: ``LogError/moved(path:)`` if it is not, and ``LogError/file(_:)`` if that cannot be found out.
   func checkPlace() throws(LogError) {
     let isInPlace = try reading { () throws(LogFileError) in
       try writer.withLock { writer throws(LogFileError) in try writer.checkPlace() }
     }
-    guard isInPlace else { throw .moved(directory.name) }
+    guard isInPlace else { throw .moved(path: directory.name) }
   }
 
   /// Begins another segment behind `mark`, or behind what was written, unless this one has nothing on stable
@@ -233,7 +233,7 @@ extension RecordLog {
   /// Brings all that was appended to stable storage, whatever the configuration says. After a failure
   /// this is how to try again.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)``. Nothing is lost then; everything waits for the next attempt.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. Nothing is lost then; everything waits for the next attempt.
   package func sync() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       whenSynced { continuation.resume(returning: $0) }

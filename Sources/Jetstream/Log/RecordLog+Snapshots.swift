@@ -13,13 +13,14 @@ extension RecordLog {
   ///     no snapshot of later ones.
   ///   - kinds: the kinds of records that the state stands for. Those of other kinds are kept, in the
   ///     snapshot itself; see ``LogSnapshot/kept``.
+  ///   - history: the records that are kept unless the configuration says otherwise.
   ///   - state: makes the state, on a queue of the log.
   package func snapshot(
-    at sequence: Int, standingFor kinds: Set<LogKind>,
+    at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
     state: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])]
   ) async throws(LogError) {
     try await withCheckedContinuation { continuation in
-      snapshot(at: sequence, standingFor: kinds, state: state) {
+      snapshot(at: sequence, standingFor: kinds, keeping: history, state: state) {
         continuation.resume(returning: $0)
       }
     }.get()
@@ -27,7 +28,7 @@ extension RecordLog {
 
   /// The same without waiting: `done` is called on a queue of the log.
   package func snapshot(
-    at sequence: Int, standingFor kinds: Set<LogKind>,
+    at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
     state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
@@ -40,7 +41,7 @@ extension RecordLog {
         done(
           Result { () throws(LogError) in
             try self.writeSnapshot(sequence, kinds, makeState())
-            try self.removeHistory(self.configuration.history)
+            try self.removeHistory(self.configuration.history ?? history)
           })
       }
     }

@@ -78,8 +78,8 @@ package final class RecordLog: Sendable {
   ///
   /// Cost: reading the newest snapshot and what follows it.
   ///
-  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
-  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
+  /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
+  ///   ``LogError/newerVersion(file:version:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
   ///   up to the damage.
   package convenience init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
@@ -161,7 +161,7 @@ package final class RecordLog: Sendable {
   /// The payload has to be one JSON value without line breaks or other control characters, as
   /// ``JSONValue/write(to:)`` gives; only the latter is checked.
   ///
-  /// - Throws: ``LogError/backlog(_:)``, ``LogError/tooLong(_:)`` or ``LogError/closed``; then nothing
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; then nothing
   ///   was appended. Otherwise the record has its number for good: if the disk fails, the receipt says so,
   ///   and the record stays in memory until a later attempt succeeds. It must not be appended again.
   @discardableResult
@@ -180,14 +180,14 @@ package final class RecordLog: Sendable {
       precondition(
         !payload.isEmpty && !LogLine.hasControlCharacters(payload),
         "The payload of a record has to be JSON without control characters.")
-      guard payload.count <= LogLine.maxPayload else { throw .tooLong(payload.count) }
+      guard payload.count <= LogLine.maxPayload else { throw .tooLong(bytes: payload.count) }
       size += payload.count
     }
     let (sequence, isFirst) = try state.withLock { state throws(LogError) in
       guard !state.isClosing else { throw .closed }
       let waiting = state.pending.count + state.unwrittenBytes
       guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
-        throw .backlog(waiting)
+        throw .backlog(bytes: waiting)
       }
       let start = state.pending.count
       for (place, (kind, payload)) in records.enumerated() {
@@ -214,7 +214,7 @@ package final class RecordLog: Sendable {
 
   /// Brings everything to stable storage and lets go of the directory. Nothing can be appended any more.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(_:)`` if that fails; then the log stays open, and closing it
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)`` if that fails; then the log stays open, and closing it
   ///   can be tried again. Dropping the last reference closes it as well, without an error.
   package func close() async throws(LogError) {
     try await withCheckedContinuation { continuation in

@@ -25,13 +25,13 @@ public struct MergeRule: Sendable {
     public let mine: JSONValue
 
     /// Makes a conflict.
-    public init(base: JSONValue, theirs: JSONValue, mine: JSONValue) {
+    package init(base: JSONValue, theirs: JSONValue, mine: JSONValue) {
       (self.base, self.theirs, self.mine) = (base, theirs, mine)
     }
   }
 
   /// What the rule is called, where schemas are printed and compared.
-  public let name: String
+  package let name: String
   private let resolve: @Sendable (Conflict) -> JSONValue
 
   /// A rule of the app's own.

@@ -72,28 +72,29 @@ extension ObservableModel {
     add(observing: keyPaths, isolation: isolation) { FreeObservation(properties: $0, handler) }
   }
 
-  /// Calls `handler` once in each tick in which one of the properties named by text has changed.
-  ///
-  /// A name that the class does not have is a programming error.
+}
+
+extension ModelObject {
+  /// Calls `handler` once in each tick in which one of the properties has changed.
   @discardableResult
-  public func observeChange<Observer: AnyObject>(
-    _ observer: Observer, keys: [String], isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (Observer) -> Void
+  package final func observeChange<Observer: AnyObject>(
+    _ observer: Observer, of properties: [ModelSchema.Property],
+    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
-    let properties = PropertySet(schema.indices(of: keys))
+    let properties = PropertySet(properties.map(\.index))
     let observation = BoundObservation(observer, properties: properties, handler)
     add(observation, to: ensureRecord(), isolation: isolation)
     return observation
   }
 
-  /// Calls `handler` once in each tick in which one of the properties named by text has changed,
-  /// until the token is cancelled.
+  /// Calls `handler` once in each tick in which one of the properties has changed, until the token is cancelled.
   @discardableResult
-  public func observeChange(
-    keys: [String], isolation: (any Actor)? = #isolation, _ handler: @escaping () -> Void
+  package final func observeChange(
+    of properties: [ModelSchema.Property], isolation: (any Actor)? = #isolation,
+    _ handler: @escaping () -> Void
   ) -> ObservationToken {
-    let properties = PropertySet(schema.indices(of: keys))
-    let observation = FreeObservation(properties: properties, handler)
+    let observation = FreeObservation(
+      properties: PropertySet(properties.map(\.index)), handler)
     add(observation, to: ensureRecord(), isolation: isolation)
     return observation
   }

@@ -44,14 +44,13 @@ open class ModelObject: Hashable {
 
   /// Makes a model with the default values and a UUID given as text, in upper or lower case; nil for
   /// text that is no UUID.
-  public convenience init?(uuid text: String) {
+  package convenience init?(uuid text: String) {
     guard let uuid = UUID(wireText: text) else { return nil }
     self.init(uuid: uuid)
   }
 
   deinit {
     guard let record else { return }
-    if let scope = record.scope { scope.rootIsReleased() }
     // A subclass's stored properties are still there: they are destroyed after this body.
     if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
@@ -93,7 +92,7 @@ open class ModelObject: Hashable {
   public final var scope: Scope? { record?.scope }
 
   /// The schema of the model's class.
-  public final var schema: ModelSchema { record?.schema ?? ModelSchema.of(type(of: self)) }
+  package final var schema: ModelSchema { record?.schema ?? ModelSchema.of(type(of: self)) }
 
   /// The models that hold this one, with the property that does: one entry for each.
   public final var parents: [(parent: ModelObject, key: String)] {

@@ -1,7 +1,7 @@
 extension ModelSchema: Equatable {
   /// Whether the classes have one name on the wire, and properties of the same names, types, options
   /// and defaults, in whatever order: whether there are no ``differences(from:)``.
-  public static func == (a: ModelSchema, b: ModelSchema) -> Bool {
+  package static func == (a: ModelSchema, b: ModelSchema) -> Bool {
     a === b || a.differences(from: b).isEmpty
   }
 
@@ -14,7 +14,7 @@ extension ModelSchema: Equatable {
   /// ```
   ///
   /// Properties are taken for the same if they have the same wire name.
-  public func differences(from other: ModelSchema) -> [String] {
+  package func differences(from other: ModelSchema) -> [String] {
     if self === other { return [] }
     var lines: [String] = []
     if wireName != other.wireName { lines.append("\(wireName) was called \(other.wireName).") }

@@ -4,22 +4,22 @@ import Synchronization
 /// declaration, inherited ones first.
 ///
 /// Made once for each class, on first use, and shared by all its objects.
-public final class ModelSchema: Sendable, CustomStringConvertible {
+package final class ModelSchema: Sendable, CustomStringConvertible {
   /// One property of a model class.
-  public final class Property: Sendable {
+  package final class Property: Sendable {
     /// The name in the source, which observers and parents know it by.
-    public let name: String
+    package let name: String
     /// The name in fragments and towards peers: ``name``, unless the options give another one.
-    public let wireName: String
+    package let wireName: String
     /// What it is on the wire.
-    public let type: PropertyType
+    package let type: PropertyType
     /// The options given where it is declared, and by ``ModelObject/propertyOptions``.
-    public let options: PropertyOptions
+    package let options: PropertyOptions
     /// The place in ``ModelSchema/properties``.
-    public let index: Int
+    package let index: Int
     /// The value of a fresh object. Null or empty where `init()` makes models, since each object has
     /// its own.
-    public let defaultValue: JSONValue
+    package let defaultValue: JSONValue
     /// Whether a fresh object has models in the property.
     let makesModels: Bool
     let offset: Int
@@ -29,7 +29,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
     package let counterRange: CounterRange?
 
     /// Whether the property is part of fragments.
-    public let isSynced: Bool
+    package let isSynced: Bool
 
     init(
       name: String, options: PropertyOptions, index: Int, defaultValue: JSONValue,
@@ -51,11 +51,11 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   }
 
   /// The class.
-  public let modelClass: ModelObject.Type
+  package let modelClass: ModelObject.Type
   /// The class's name on the wire.
-  public let wireName: String
+  package let wireName: String
   /// All properties.
-  public let properties: [Property]
+  package let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
   /// Whether the class adopts `Observable`, so that reads and changes are bridged.
@@ -90,15 +90,15 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   }
 
   /// The schema of `modelClass`. Cost: a look-up, after the first time.
-  public static func of(_ modelClass: ModelObject.Type) -> ModelSchema {
+  package static func of(_ modelClass: ModelObject.Type) -> ModelSchema {
     SchemaCache.schema(of: modelClass)
   }
 
   /// The property named `name` in the source.
-  public subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
+  package subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
 
   /// The property that fragments call `wireName`.
-  public subscript(wireName wireName: String) -> Property? {
+  package subscript(wireName wireName: String) -> Property? {
     indexByWireName[wireName].map { properties[$0] }
   }
 
@@ -122,7 +122,7 @@ public final class ModelSchema: Sendable, CustomStringConvertible {
   }
 
   /// The class with its properties and their types.
-  public var description: String {
+  package var description: String {
     let lines = properties.map { property in
       let options = property.options.description
       return "  \(property.name): \(property.type)" + (options.isEmpty ? "" : " (\(options))")

@@ -45,9 +45,9 @@ public struct CollectionChange {
 }
 
 /// A model came to be held by a property of a parent, or is held by it no more.
-public struct ParentChange {
+package struct ParentChange {
   /// The parent.
-  public let parent: ModelObject
+  package let parent: ModelObject
   /// The property's name.
   public let key: String
 
@@ -58,7 +58,12 @@ public struct ParentChange {
   }
 }
 
-/// The raw signals of one model. All but ``onTreeChange`` fire at once, for all properties.
+/// Signals of one model for code that does not know its class, such as an inspector or a bridge. They fire at once, for
+/// every property.
+///
+/// ```swift
+/// model.signals.onPropertyChange.listen(self) { me, change in me.log(change.key, change.new) }
+/// ```
 public struct ModelSignals {
   private let record: ModelRecord
 
@@ -69,16 +74,16 @@ public struct ModelSignals {
   /// A collection has changed by one step.
   public var onCollectionChange: Signal<CollectionChange> { signal(\.collectionChange) }
   /// The model came into a scope.
-  public var onAttach: Signal<Scope> { signal(\.attach) }
+  package var onAttach: Signal<Scope> { signal(\.attach) }
   /// The model left its scope.
-  public var onDetach: Signal<Scope> { signal(\.detach) }
+  package var onDetach: Signal<Scope> { signal(\.detach) }
   /// A property of a parent holds the model.
-  public var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
+  package var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
   /// A property of a parent holds the model no more.
-  public var onRemovedFromParent: Signal<ParentChange> { signal(\.parentRemoved) }
+  package var onRemovedFromParent: Signal<ParentChange> { signal(\.parentRemoved) }
   /// The model, or one that it holds, at any depth, has changed: fires once in each tick in which
   /// that happened. Outside of a scope it fires where something else observes the tree on an actor.
-  public var onTreeChange: Signal<Void> {
+  package var onTreeChange: Signal<Void> {
     record.ensureObservers().ensureExtras().treeChange(of: record)
   }
 

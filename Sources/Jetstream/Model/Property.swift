@@ -32,7 +32,7 @@ public struct Property<Value: PropertyValue> {
   ) {
     value = wrappedValue
     if jetstream_gate() != 0 {
-      PropertyRecorder.record(Value.self, line, column, function) { PropertyOptions() }
+      PropertyRecorder.record(Value.self, line, column, function) { [] }
     }
   }
 

@@ -10,19 +10,19 @@
 /// each class, when its schema is made: they must not depend on anything that changes.
 public struct PropertyOptions: Sendable, Hashable {
   /// Whether the property stays out of sync; see ``local``.
-  public private(set) var isLocal = false
+  package private(set) var isLocal = false
   /// What the property is called on the wire, if not by its name in the source.
-  public private(set) var wireName: String?
+  package private(set) var wireName: String?
   /// The least time between two change sets that carry the property.
-  public private(set) var minSyncInterval: Duration?
+  package private(set) var minSyncInterval: Duration?
 
   /// Whether changes of the property are sent as what was added; see ``counter``.
-  public private(set) var isCounter = false
+  package private(set) var isCounter = false
   /// What becomes of values that several have set at the same time; see ``merge(_:)``.
-  public private(set) var mergeRule: MergeRule?
+  package private(set) var mergeRule: MergeRule?
 
   /// No options.
-  public init() {}
+  package init() {}
 
   /// The property is observed, but never leaves the process: it is not in fragments, and incoming
   /// fragments that name it change nothing.
@@ -75,7 +75,7 @@ public struct PropertyOptions: Sendable, Hashable {
   }
 
   /// These options with what `other` says in front of them.
-  public func merging(_ other: PropertyOptions) -> PropertyOptions {
+  package func merging(_ other: PropertyOptions) -> PropertyOptions {
     var result = self
     if other.isLocal { result.isLocal = true }
     if other.isCounter { result.isCounter = true }

@@ -3,21 +3,21 @@
 ///
 /// It depends on nothing else: not on the order of declarations, on local properties, on names in the
 /// source that have another one on the wire, on defaults, on the process or the platform.
-public struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+package struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   /// The number.
-  public let rawValue: UInt64
+  package let rawValue: UInt64
 
   /// Makes a fingerprint of a number.
-  public init(rawValue: UInt64) { self.rawValue = rawValue }
+  package init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// Reads what ``description`` gives; nil for anything but 16 hexadecimal digits.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     guard let value = UInt64(hexText: text) else { return nil }
     rawValue = value
   }
 
   /// The number as 16 hexadecimal digits.
-  public var description: String { rawValue.hexText }
+  package var description: String { rawValue.hexText }
 
   /// The fingerprint of some texts in their order: FNV-1a over their UTF-8, each followed by a byte
   /// that no UTF-8 contains.
@@ -35,7 +35,7 @@ public struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomStr
 extension ModelSchema {
   /// The fingerprint of what the class is on the wire: its name, and the names and types of its synced
   /// properties. Cost: O(n log n).
-  public var fingerprint: SchemaFingerprint {
+  package var fingerprint: SchemaFingerprint {
     let synced = properties.filter(\.isSynced)
       .sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
     return SchemaFingerprint(
@@ -45,13 +45,13 @@ extension ModelSchema {
 
 extension Scope {
   /// The schemas of all classes that the scope knows, in the order of their wire names.
-  public var schemas: [ModelSchema] {
+  package var schemas: [ModelSchema] {
     knownSchemas.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
   }
 
   /// The fingerprint of all classes that the scope knows: those that property types lead to from the
   /// root and those that it was given. A class that only a model brings along counts from then on.
-  public var schemaFingerprint: SchemaFingerprint {
+  package var schemaFingerprint: SchemaFingerprint {
     SchemaFingerprint(of: schemas.flatMap { [$0.wireName, $0.fingerprint.description] })
   }
 }

@@ -54,7 +54,7 @@ extension ChangeSet {
   }
 
   /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
-  public func write(to bytes: inout [UInt8]) {
+  package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { output in
       output.append(fixed: #"{"id":""#)
       id.writeWireText(to: &output)

@@ -18,7 +18,7 @@ public struct ChangeSet: Sendable, Hashable {
   /// Among the additions are also models that the set adds although the others know them, as those that
   /// have been in another scope: with the values from before. Models that have left are in it only if
   /// ``Scope/keepsRemovedModels`` says so.
-  public let undo: [SyncFragment]
+  package let undo: [SyncFragment]
   /// Who made the changes, if anybody has said so.
   public internal(set) var author: String?
   /// What the changes were made for, in words, if anybody has said so.
@@ -33,7 +33,7 @@ public struct ChangeSet: Sendable, Hashable {
   public internal(set) var procedure: String?
 
   /// Makes a change set; it gets an id of its own unless one is given.
-  public init(
+  package init(
     id: UUID? = nil, fragments: [SyncFragment], undo: [SyncFragment], author: String? = nil,
     message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil
   ) {
@@ -55,7 +55,7 @@ public struct ChangeSet: Sendable, Hashable {
   ///   - bases: the values before the set, of every property that a change fragment names.
   ///   - author: who makes the changes.
   ///   - message: what they are made for.
-  public init(
+  package init(
     id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject], author: String? = nil,
     message: String? = nil
   ) {
@@ -75,7 +75,7 @@ public struct ChangeSet: Sendable, Hashable {
 
   /// The values before the set, of every property whose value a change fragment names. Cost: O(n) in
   /// the fragments.
-  public var bases: [UUID: JSONObject] {
+  package var bases: [UUID: JSONObject] {
     var bases: [UUID: JSONObject] = [:]
     for fragment in undo where fragment.kind == .change {
       bases[fragment.uuid] = fragment.properties

@@ -32,7 +32,7 @@ public final class ChangeSetHandle {
   }
 
   /// What the server said of one fragment.
-  public enum Outcome: Sendable, Hashable {
+  package enum Outcome: Sendable, Hashable {
     /// It counts as it is.
     case accepted
     /// It counts, and then the model got these values, by property name.
@@ -44,9 +44,9 @@ public final class ChangeSetHandle {
   /// Fires when ``state`` has changed. That happens once: it is final then.
   public let onStateChange = Signal<State>()
   /// Fires when the set is completed.
-  public let onCompletion = Signal<Void>()
+  package let onCompletion = Signal<Void>()
   /// Fires when it is known that not all of the set counts, or that nobody will ever decide.
-  public let onError = Signal<ChangeSetError>()
+  package let onError = Signal<ChangeSetError>()
 
   /// The change set. Within the closure of a ``Scope/modify(_:author:_:)`` that has joined another one it
   /// is empty, until the outer closure ends.
@@ -55,7 +55,7 @@ public final class ChangeSetHandle {
   public private(set) var state = State.syncing
   /// What became of each of the set's fragments, in their order; empty until the state is final, and for a
   /// set that no server was asked about.
-  public private(set) var outcomes: [Outcome] = []
+  package private(set) var outcomes: [Outcome] = []
   /// Why not all of it counts; nil if it does, or if that is not known.
   public private(set) var error: ChangeSetError?
 
@@ -77,7 +77,7 @@ public final class ChangeSetHandle {
 
   /// Calls `body` once, when the state is final; at once if it is. The error is nil if the set is
   /// completed.
-  public func whenFinished(_ body: @escaping (ChangeSetError?) -> Void) {
+  package func whenFinished(_ body: @escaping (ChangeSetError?) -> Void) {
     if state.isFinal { body(error) } else { waiting.append(body) }
   }
 
@@ -139,14 +139,14 @@ public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The server has rejected these fragments, and what depends on them.
   case rejected([Rejection])
   /// These fragments meet none of the constraints of the procedure, which is named.
-  case constraintsNotMet(String, [SyncFragment])
+  case constraintsNotMet(procedure: String, fragments: [SyncFragment])
   /// A procedure, which is named, was asked for within another call of `modify`, or in an observer that is
   /// told at once of what others did: what a procedure does has to be a set of its own.
-  case procedureWithin(String)
+  case procedureWithin(procedure: String)
   /// The closure that made the changes has thrown; what it had changed was taken back.
   case rolledBack
   /// Nobody will decide any more, for this reason: the client was closed, or the scope is gone.
-  case abandoned(String)
+  case abandoned(reason: String)
   /// The task that waited was cancelled. The set is as it was.
   case cancelled
 

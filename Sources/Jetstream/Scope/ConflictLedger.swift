@@ -37,10 +37,10 @@ public final class ConflictLedger {
   }
 
   /// Whether there is none.
-  public var isEmpty: Bool { items.isEmpty }
+  package var isEmpty: Bool { items.isEmpty }
 
   /// The conflicts about one model, or with consequences about it. Cost: O(n).
-  public func items(of model: ModelObject) -> [Conflict] {
+  package func items(of model: ModelObject) -> [Conflict] {
     items.filter { $0.parts.contains { $0.model == model.uuid } }
   }
 
@@ -51,7 +51,7 @@ public final class ConflictLedger {
   }
 
   /// Lets go of all.
-  public func discardAll() { discard(Set(items.flatMap(\.parts).map(\.id))) }
+  package func discardAll() { discard(Set(items.flatMap(\.parts).map(\.id))) }
 
   /// Lets go of conflicts and consequences, but not of the consequences of these.
   func discard(_ ids: Set<Conflict.ID>) {

@@ -26,13 +26,13 @@ public struct Constraint: Sendable, Hashable {
   }
 
   /// Whether models are added or changed.
-  public var kind: SyncFragment.Kind
+  package var kind: SyncFragment.Kind
   /// What the models' class is called on the wire.
-  public var className: String
+  package var className: String
   /// What is asked of properties, by their names on the wire.
-  public var properties: [String: Rule]
+  package var properties: [String: Rule]
   /// Whether fragments may have other properties, too. Additions name every property of a model.
-  public var allowsAdditionalProperties: Bool
+  package var allowsAdditionalProperties: Bool
 
   /// Makes a constraint.
   public init(
@@ -51,7 +51,7 @@ public struct Constraint: Sendable, Hashable {
   ///   - fragment: what is asked for.
   ///   - bases: the values before, which tell whether a collection that the fragment names as a whole has grown.
   ///     Without one, a collection was empty.
-  public func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
+  package func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
     guard fragment.kind == kind, fragment.className == className else { return false }
     let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)
     if !allowsAdditionalProperties, names.contains(where: { properties[$0] == nil }) {
@@ -100,7 +100,7 @@ public struct Constraint: Sendable, Hashable {
 
 extension ChangeSet {
   /// The fragments that meet none of `constraints`: empty if the set meets them. Cost: O(n * m).
-  public func fragments(notMeeting constraints: [Constraint]) -> [SyncFragment] {
+  package func fragments(notMeeting constraints: [Constraint]) -> [SyncFragment] {
     let bases = self.bases
     return fragments.filter { fragment in
       !constraints.contains { $0.isMet(by: fragment, bases: bases[fragment.uuid] ?? [:]) }

@@ -194,7 +194,7 @@ extension FragmentWriter {
   ) {
     let record = model.ensureRecord()
     note(entry.operations)
-    let reason = ScopeError.unknownProperty(model.wireClassName, model.uuid, entry.key)
+    let reason = ScopeError.unknownProperty(className: model.wireClassName, model: model.uuid, property: entry.key)
     report.kept.append((position, reason))
     let old = record.unknown?.properties[entry.key]
     record.keepUnknown(

@@ -45,19 +45,19 @@ struct FragmentWriter {
       if let kept = scope.unknown?.fragments[fragment.uuid] {
         scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
         if kept.className != fragment.className {
-          fail(position, .classMismatch(fragment.uuid, kept.className, fragment.className))
+          fail(position, .classMismatch(model: fragment.uuid, className: kept.className, other: fragment.className))
           continue
         }
       }
       if let known = find(fragment.uuid) {
         if known.wireClassName != fragment.className {
-          fail(position, .classMismatch(fragment.uuid, known.wireClassName, fragment.className))
+          fail(position, .classMismatch(model: fragment.uuid, className: known.wireClassName, other: fragment.className))
         }
       } else if let schema = scope.schema(named: fragment.className) {
         make(schema, fragment.uuid)
       } else {
         scope.ensureUnknown().fragments[fragment.uuid] = fragment
-        report.kept.append((position, .unknownClass(fragment.className, fragment.uuid)))
+        report.kept.append((position, .unknownClass(className: fragment.className, model: fragment.uuid)))
       }
     }
   }
@@ -101,7 +101,7 @@ struct FragmentWriter {
       if scope.remembered[fragment.uuid] != nil {
         noteUnknown(in: fragment)
       } else if fragment.kind == .change {
-        fail(position, .unknownModel(fragment.className, fragment.uuid))
+        fail(position, .unknownModel(className: fragment.className, model: fragment.uuid))
       }
       return
     }
@@ -117,7 +117,7 @@ struct FragmentWriter {
       guard let property = schema[wireName: key] else {
         model.ensureRecord().keepUnknown(key, value)
         unknownValues.append(value)
-        let reason = ScopeError.unknownProperty(model.wireClassName, fragment.uuid, key)
+        let reason = ScopeError.unknownProperty(className: model.wireClassName, model: fragment.uuid, property: key)
         report.kept.append((position, reason))
         continue
       }
@@ -159,7 +159,7 @@ struct FragmentWriter {
     if lost.isEmpty { return }
     let live = scope.unknownModelUUIDs()
     for (position, fragment) in lost where !live.contains(fragment.uuid) {
-      fail(position, .noParent(fragment.className, fragment.uuid))
+      fail(position, .noParent(className: fragment.className, model: fragment.uuid))
     }
   }
 
@@ -210,12 +210,12 @@ struct FragmentWriter {
   }
 
   func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
-    .invalidValue(model.schema.wireName, model.uuid, property.wireName, property.type.description)
+    .invalidValue(className: model.schema.wireName, model: model.uuid, property: property.wireName, expected: property.type.description)
   }
 
   func unknown(
     _ text: String, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ScopeError {
-    .unknownReference(model.schema.wireName, model.uuid, property.wireName, text)
+    .unknownReference(className: model.schema.wireName, model: model.uuid, property: property.wireName, missing: text)
   }
 }

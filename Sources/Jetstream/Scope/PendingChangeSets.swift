@@ -2,19 +2,19 @@
 ///
 /// They are visible in the scope, and sent until they are decided. A scope that no client syncs has none.
 /// Belongs to the isolation domain of its scope.
-public final class PendingChangeSets {
+package final class PendingChangeSets {
   /// Fires when a set has come.
-  public let onAdd = Signal<ChangeSetHandle>()
+  package let onAdd = Signal<ChangeSetHandle>()
   /// Fires when a set's state has become final, after ``ChangeSetHandle/onStateChange``.
-  public let onStateChange = Signal<ChangeSetHandle>()
+  package let onStateChange = Signal<ChangeSetHandle>()
   /// Fires when a set has left, which it does as soon as its state is final.
-  public let onRemove = Signal<ChangeSetHandle>()
+  package let onRemove = Signal<ChangeSetHandle>()
 
   /// What becomes of each of them. Cost: O(n).
-  public var handles: [ChangeSetHandle] { Array(queue[first...]) }
+  package var handles: [ChangeSetHandle] { Array(queue[first...]) }
 
   /// How many there are.
-  public var count: Int { queue.count - first }
+  package var count: Int { queue.count - first }
 
   private var queue: [ChangeSetHandle] = []
   /// Where the queue begins: what is decided first has mostly come first.

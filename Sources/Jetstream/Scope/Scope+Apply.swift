@@ -6,15 +6,15 @@ public struct ApplyReport {
   public internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
 
   /// What was kept although no class of the scope knows it, by the position of the fragment:
-  /// ``ScopeError/unknownProperty(_:_:_:)`` and ``ScopeError/unknownClass(_:_:)``. Nothing of it is
+  /// ``ScopeError/unknownProperty(className:model:property:)`` and ``ScopeError/unknownClass(className:model:)``. Nothing of it is
   /// lost, so it is no error.
-  public internal(set) var kept: [(fragment: Int, reason: ScopeError)] = []
+  package internal(set) var kept: [(fragment: Int, reason: ScopeError)] = []
 
   /// Models that were added, but that nothing visible refers to.
   var orphans: [ModelObject] = []
 
   /// Whether all was applied or kept.
-  public var isComplete: Bool { errors.isEmpty }
+  package var isComplete: Bool { errors.isEmpty }
 }
 
 /// Applying what others did.
@@ -94,15 +94,15 @@ extension Scope {
 
   /// Whether the fragments can be a state of this scope.
   func checkFullState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
-    guard let root else { throw .invalidState("scope \(name) has no root to take it.") }
+    guard let root else { throw .invalidState(problem: "scope \(name) has no root to take it.") }
     guard let first = fragments.first, first.uuid == rootUUID else {
-      throw .invalidState("it does not begin with its root \(rootUUID.wireText).")
+      throw .invalidState(problem: "it does not begin with its root \(rootUUID.wireText).")
     }
     guard first.className == root.wireClassName else {
-      throw .classMismatch(rootUUID, root.wireClassName, first.className)
+      throw .classMismatch(model: rootUUID, className: root.wireClassName, other: first.className)
     }
     if let other = record(of: rootUUID), !isRoot(other) {
-      throw .invalidState("its root \(rootUUID.wireText) is another model here.")
+      throw .invalidState(problem: "its root \(rootUUID.wireText) is another model here.")
     }
   }
 

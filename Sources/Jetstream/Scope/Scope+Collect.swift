@@ -37,7 +37,7 @@ extension Scope {
 
   /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
   /// A property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
-  public func takeFragments() -> [SyncFragment] {
+  package func takeFragments() -> [SyncFragment] {
     precondition(
       modification == nil,
       "takeFragments() was called within modify of scope \(name), whose changes belong together.")
@@ -48,7 +48,7 @@ extension Scope {
 
   /// Whether local changes wait to become a change set. A change that was taken back since counts,
   /// and so does one that waits for a minimal sync interval to pass.
-  public var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
+  package var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
 
   /// Whether everything that was changed here has been delivered in change sets.
   package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }

@@ -60,14 +60,14 @@ extension Scope {
   ///   - message: what the changes are made for; see ``ChangeSet/message``.
   ///   - author: who makes them; see ``ChangeSet/author``.
   ///   - body: makes the changes.
-  /// - Throws: ``ChangeSetError/constraintsNotMet(_:_:)``; ``ChangeSetError/procedureWithin(_:)`` where the
+  /// - Throws: ``ChangeSetError/constraintsNotMet(procedure:fragments:)``; ``ChangeSetError/procedureWithin(procedure:)`` where the
   ///   changes could not be a set of their own; or what `body` throws.
   @discardableResult
   public func modify(
     procedure: String, constraints: [Constraint] = [], message: String? = nil,
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
-    if modification != nil || applying > 0 { throw ChangeSetError.procedureWithin(procedure) }
+    if modification != nil || applying > 0 { throw ChangeSetError.procedureWithin(procedure: procedure) }
     let modification = begin(
       ChangeSet(
         fragments: [], undo: [], author: author, message: message, isAtomic: true,
@@ -146,7 +146,7 @@ extension Scope {
       let fragments = set.fragments(notMeeting: constraints)
       if !fragments.isEmpty {
         handle.set = labels
-        let error = ChangeSetError.constraintsNotMet(procedure, fragments)
+        let error = ChangeSetError.constraintsNotMet(procedure: procedure, fragments: fragments)
         way.prepare(self)
         rollBack(modification, to: way.values, error)
         return error

@@ -1,7 +1,7 @@
 /// Holding back what a server sends.
 extension Scope {
   /// Whether what a server sends for this scope waits.
-  public var isIncomingPaused: Bool { incomingPauses > 0 }
+  package var isIncomingPaused: Bool { incomingPauses > 0 }
 
   /// Holds back what a server sends for this scope, until ``resumeIncoming()`` was called as often as
   /// this. Local changes go on and are sent; they stay pending, because the server's decisions are taken in

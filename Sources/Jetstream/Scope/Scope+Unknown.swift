@@ -12,13 +12,13 @@ extension Scope {
   /// ```swift
   /// if scope.unknownProperties(of: shape)["rotation"] != nil { showHint("Made by a newer version") }
   /// ```
-  public func unknownProperties(of model: ModelObject) -> JSONObject {
+  package func unknownProperties(of model: ModelObject) -> JSONObject {
     model.record?.unknownProperties ?? JSONObject()
   }
 
   /// The name of the unknown class of a model that came as one, and for which an object of the
   /// property's class stands in; nil for every other model.
-  public func unknownClassName(of model: ModelObject) -> String? {
+  package func unknownClassName(of model: ModelObject) -> String? {
     model.record?.unknown?.className
   }
 
@@ -27,7 +27,7 @@ extension Scope {
   ///
   /// They may be of known classes as well. When a known property comes to refer to one, it becomes an
   /// object. Cost: O(unknown values).
-  public var unknownModels: [SyncFragment] {
+  package var unknownModels: [SyncFragment] {
     guard let unknown else { return [] }
     return unknown.additions(of: unknown.live())
   }

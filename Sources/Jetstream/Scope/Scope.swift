@@ -38,17 +38,15 @@ public final class Scope: TickClient {
   /// ```
   public let onRemoteChanges = Signal<RemoteChanges>()
   /// Fires after remote fragments were applied, once for each call.
-  public let onRemoteSync = Signal<[SyncFragment]>()
+  package let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when something was refused: a model that belongs to another scope, a fragment that does
   /// not fit. Where nobody listens, a refused local change is printed to standard error.
   public let onError = Signal<ScopeError>()
 
-  /// The root, unless the scope is the model's own: then the model holds the scope.
+  /// The model at the top, with its record.
   var heldRoot: ModelObject?
-  /// Unowned: the root is held, or says when it goes.
+  /// Unowned: the root holds it, and the scope the root.
   unowned(unsafe) var rootRecord: ModelRecord?
-  /// The scope itself while it is its root's own.
-  var ownHold: Scope?
   private var records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
   /// The class of the model that came last, which is known to be in ``classes``.
@@ -112,7 +110,7 @@ public final class Scope: TickClient {
   /// being applied.
   var isSealMissed = false
   /// The change sets that a server has not decided.
-  public let pendingChangeSets = PendingChangeSets()
+  package let pendingChangeSets = PendingChangeSets()
   /// What was changed here and does not count, because a server has decided otherwise.
   public let conflicts = ConflictLedger()
 
@@ -123,19 +121,26 @@ public final class Scope: TickClient {
   ///   - root: the model at the top.
   ///   - models: classes that can occur in the scope besides those that property types lead to from
   ///     the root, such as subclasses of a property's class.
-  ///   - ticker: delivers to observers; the ticker of the caller's actor unless given.
-  ///   - isolation: the caller's actor.
-  ///
-  /// A caller that is on no actor must give a ticker.
-  public init(
+  ///   - isolation: the caller's actor, on which the scope lives. A caller that is on no actor does not compile: it
+  ///     passes a ticker instead.
+  public convenience init(
     name: String, root: ModelObject? = nil, models: [ModelObject.Type] = [],
-    ticker: Ticker? = nil, isolation: (any Actor)? = #isolation
+    isolation: isolated (any Actor) = #isolation
   ) {
-    guard let ticker = ticker ?? isolation.map({ Ticker.on($0) }) else {
-      preconditionFailure(
-        "Scope \(name) has no isolation domain: make it on an actor, or give it a ticker such as "
-          + "Ticker.manual().")
-    }
+    self.init(name: name, root: root, models: models, ticker: Ticker.on(isolation))
+  }
+
+  /// Makes a scope that lives where its ticker ticks: for tests, simulations and code that owns its loop.
+  ///
+  /// ```swift
+  /// let ticker = Ticker.manual()
+  /// let scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
+  /// canvas.title = "New"
+  /// ticker.tick()  // Observers run here.
+  /// ```
+  public init(
+    name: String, root: ModelObject? = nil, models: [ModelObject.Type] = [], ticker: Ticker
+  ) {
     self.name = name
     self.ticker = ticker
     for model in models { register(ModelSchema.of(model)) }
@@ -144,7 +149,7 @@ public final class Scope: TickClient {
 
   deinit {
     for handle in sealed.map(\.handle) + [deferred?.handle] {
-      handle?.finish(.abandoned, .abandoned("its scope is gone"))
+      handle?.finish(.abandoned, .abandoned(reason: "its scope is gone"))
     }
     dissolve()
   }
@@ -176,13 +181,13 @@ public final class Scope: TickClient {
   public func model(_ uuid: UUID) -> ModelObject? { record(of: uuid)?.model }
 
   /// The model with this UUID, in upper or lower case; nil for text that is no UUID. Cost: O(1).
-  public func model(_ uuid: String) -> ModelObject? { UUID(uuidString: uuid).flatMap(model) }
+  package func model(_ uuid: String) -> ModelObject? { UUID(uuidString: uuid).flatMap(model) }
 
   /// All models in the scope, in no particular order. Cost: O(n).
   public var models: [ModelObject] { allRecords.compactMap(\.model) }
 
   /// The schema of the class that is called `wireName` in this scope.
-  public func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
+  package func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
   /// The schemas of all classes that were registered, in no particular order.
   var knownSchemas: some Collection<ModelSchema> { classes.values }
@@ -226,9 +231,9 @@ public final class Scope: TickClient {
   /// Notes that a model is in the scope, or tells why it cannot be. Nothing else happens yet.
   func admit(_ record: ModelRecord) -> ScopeError? {
     if let other = record.scope {
-      return .modelInTwoScopes(record.schema.wireName, record.uuid, other.name, name)
+      return .modelInTwoScopes(className: record.schema.wireName, model: record.uuid, scope: other.name, other: name)
     }
-    if !records.insert(record) { return .duplicateUUID(record.schema.wireName, record.uuid) }
+    if !records.insert(record) { return .duplicateUUID(className: record.schema.wireName, model: record.uuid) }
     if record.schema !== lastAdmitted {
       if classes[record.schema.wireName] !== record.schema { register(record.schema) }
       lastAdmitted = record.schema

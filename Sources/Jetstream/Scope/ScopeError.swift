@@ -2,30 +2,30 @@ import Foundation
 
 /// Why a scope refused something.
 public enum ScopeError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// A model of one scope was put into the tree of another: class, UUID, its scope, the other one.
-  case modelInTwoScopes(String, UUID, String, String)
-  /// Two models of one scope have the same UUID: class and UUID.
-  case duplicateUUID(String, UUID)
-  /// A scope that has a root was given another one: the scope's name.
-  case rootIsSet(String)
+  /// A model of one scope was put into the tree of another.
+  case modelInTwoScopes(className: String, model: UUID, scope: String, other: String)
+  /// Two models of one scope have the same UUID.
+  case duplicateUUID(className: String, model: UUID)
+  /// A scope that has a root was given another one.
+  case rootIsSet(scope: String)
   /// A fragment names a class that the scope does not know.
-  case unknownClass(String, UUID)
-  /// A fragment adds a model that exists as an object of another class: UUID, its class, the other.
-  case classMismatch(UUID, String, String)
-  /// A fragment changes a model that is not in the scope: class and UUID.
-  case unknownModel(String, UUID)
-  /// A fragment names a property that the class does not have: class, UUID, property.
-  case unknownProperty(String, UUID, String)
-  /// A value does not fit its property: class, UUID, property, what it should be.
-  case invalidValue(String, UUID, String, String)
-  /// A value refers to a model that does not exist: class, UUID, property, the missing UUID.
-  case unknownReference(String, UUID, String, String)
-  /// A fragment adds a model that nothing refers to: class and UUID.
-  case noParent(String, UUID)
+  case unknownClass(className: String, model: UUID)
+  /// A fragment adds a model that exists as an object of another class.
+  case classMismatch(model: UUID, className: String, other: String)
+  /// A fragment changes a model that is not in the scope.
+  case unknownModel(className: String, model: UUID)
+  /// A fragment names a property that the class does not have.
+  case unknownProperty(className: String, model: UUID, property: String)
+  /// A value does not fit its property, which expects the type that is named.
+  case invalidValue(className: String, model: UUID, property: String, expected: String)
+  /// A value refers to a model that does not exist.
+  case unknownReference(className: String, model: UUID, property: String, missing: String)
+  /// A fragment adds a model that nothing refers to.
+  case noParent(className: String, model: UUID)
   /// A full state does not begin with its root, or the scope has no root to take it.
-  case invalidState(String)
+  case invalidState(problem: String)
 
-  /// What is wrong, with object and property.
+  /// The problem in words, with the object and the property.
   public var description: String {
     switch self {
     case .modelInTwoScopes(let name, let uuid, let own, let other):

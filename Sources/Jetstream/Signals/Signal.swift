@@ -15,11 +15,11 @@ public final class Signal<Payload> {
   var whenListened: (() -> Void)?
 
   /// Makes a signal that nobody listens to.
-  public init() {}
+  package init() {}
 
   /// Whether anybody may be listening. A listener whose observer has gone may count until the
   /// next ``fire(_:)``.
-  public var hasListeners: Bool { !listeners.isEmpty }
+  package var hasListeners: Bool { !listeners.isEmpty }
 
   /// How many there are, for tests.
   var listenerCount: Int { listeners.count }
@@ -55,7 +55,7 @@ public final class Signal<Payload> {
 
   /// Calls `handler` with the next payload that `filter` lets through, and never again.
   @discardableResult
-  public func listenOnce<Observer: AnyObject>(
+  package func listenOnce<Observer: AnyObject>(
     _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
     _ handler: @escaping (Observer, Payload) -> Void
   ) -> ObservationToken {
@@ -69,7 +69,7 @@ public final class Signal<Payload> {
   /// Calls `handler` with the next payload that `filter` lets through, and never again, unless the
   /// token is cancelled before.
   @discardableResult
-  public func listenOnce(
+  package func listenOnce(
     filter: ((Payload) -> Bool)? = nil, _ handler: @escaping (Payload) -> Void
   ) -> ObservationToken {
     let listener = Listener(observer: nil, filter: filter, handler)
@@ -82,7 +82,7 @@ public final class Signal<Payload> {
   /// With `delay` the call waits for the first tick that is at least this long after the first
   /// undelivered payload.
   @discardableResult
-  public func listenCoalesced<Observer: AnyObject>(
+  package func listenCoalesced<Observer: AnyObject>(
     _ observer: Observer, on ticker: Ticker, delay: Duration = .zero,
     _ handler: @escaping (Observer, Payload) -> Void
   ) -> ObservationToken {
@@ -94,7 +94,7 @@ public final class Signal<Payload> {
   /// Calls `handler` at most once per tick, with the last payload fired since the tick before, until
   /// the token is cancelled.
   @discardableResult
-  public func listenCoalesced(
+  package func listenCoalesced(
     on ticker: Ticker, delay: Duration = .zero, _ handler: @escaping (Payload) -> Void
   ) -> ObservationToken {
     coalesced(for: nil, on: ticker, delay, handler)
@@ -120,7 +120,7 @@ public final class Signal<Payload> {
   }
 
   /// Calls every listener with `payload`, in the order of registration.
-  public func fire(_ payload: Payload) {
+  package func fire(_ payload: Payload) {
     guard !listeners.isEmpty else { return }
     var foundDead = false
     for listener in listeners {
@@ -138,7 +138,7 @@ public final class Signal<Payload> {
   }
 
   /// Cancels everything that `observer` listens to here.
-  public func removeListeners(of observer: AnyObject) {
+  package func removeListeners(of observer: AnyObject) {
     for listener in listeners where listener.observer === observer { listener.cancel() }
   }
 

@@ -54,7 +54,7 @@ public final class Ticker {
   }
 
   /// Whether nothing waits for a tick or for its time.
-  public var isIdle: Bool {
+  package var isIdle: Bool {
     !hasTurn && nextDue == nil
   }
 

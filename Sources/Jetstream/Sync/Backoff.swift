@@ -1,9 +1,9 @@
 /// How long to wait before trying again: longer after each failure, with jitter, up to a limit.
 public struct Backoff: Sendable, Hashable {
   /// The longest wait after the first failure.
-  public var first: Duration
+  package var first: Duration
   /// The longest wait after any number of failures.
-  public var limit: Duration
+  package var limit: Duration
 
   /// Makes a rule; by default from half a second to half a minute.
   public init(first: Duration = .milliseconds(500), limit: Duration = .seconds(30)) {
@@ -13,7 +13,7 @@ public struct Backoff: Sendable, Hashable {
 
   /// The wait after `failure` failures before this one: between half of a time that doubles with each
   /// and the whole of it, by `random`, a number from 0 up to 1.
-  public func delay(failure: Int, random: Double) -> Duration {
+  package func delay(failure: Int, random: Double) -> Duration {
     let whole = min(first * (1 << min(failure, 20)), limit)
     return whole * (0.5 + 0.5 * random)
   }

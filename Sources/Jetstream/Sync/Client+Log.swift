@@ -51,13 +51,14 @@ extension Client {
   ///     client's actor, in O(models); all else happens elsewhere.
   ///   - keepingContent: whether the content of the scope becomes a change set instead of being replaced.
   ///   - initial: writes initial content to the root and to new models.
-  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(_:)``; what
+  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(scope:)``; what
   ///   `initial` throws, and then what it has written is taken back.
   public func fetch(
-    _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: ClientLog,
+    _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: FragmentLog,
     snapshotEvery: Int = 10_000, keepingContent: Bool = false,
     initial: (() throws -> Void)? = nil
   ) throws {
+    let log = ClientLog(log.records)
     let history = try log.history()
     let kept = Kept()
     let keeper = keeper(of: kept, named: scope.name, in: log, snapshotEvery: snapshotEvery)
@@ -65,7 +66,7 @@ extension Client {
       scope, params: params, mode: mode, history: history, now: ticker.now,
       store: { keeper.keep($0) }
     ) { _ in }
-    guard let replica = kept.replica else { throw SyncError.alreadyFetched(scope.name) }
+    guard let replica = kept.replica else { throw SyncError.alreadyFetched(scope: scope.name) }
     keeper.begin()
     scheduleTimer()
     guard replica.isUntouched else { return }

@@ -8,9 +8,9 @@ extension Client {
   /// What is pending, and what was missed, goes out and comes in once, in order, when the new mode lets it.
   /// When this returns, no change of others comes in that the new mode does not let in.
   ///
-  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced.
+  /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced.
   public func setMode(_ mode: SyncMode, of scope: Scope) throws(SyncError) {
-    guard engine.setMode(mode, of: scope, now: ticker.now) else { throw .notFetched(scope.name) }
+    guard engine.setMode(mode, of: scope, now: ticker.now) else { throw .notFetched(scope: scope.name) }
     scheduleTimer()
   }
 
@@ -22,9 +22,9 @@ extension Client {
   ///
   /// With a server of version 1 of the protocol, what it has sent until now is taken in.
   ///
-  /// - Throws: ``SyncError/connectionFailed(_:)`` if there is no connection or it is lost meanwhile,
-  ///   ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/notConnected`` before
-  ///   ``connect(params:isolation:)``, ``SyncError/sessionClosed(_:)`` if that ends, and ``SyncError/cancelled``.
+  /// - Throws: ``SyncError/connectionFailed(reason:)`` if there is no connection or it is lost meanwhile,
+  ///   ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/notConnected`` before
+  ///   ``connect(params:isolation:)``, ``SyncError/sessionClosed(reason:)`` if that ends, and ``SyncError/cancelled``.
   public func sync(
     _ scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {

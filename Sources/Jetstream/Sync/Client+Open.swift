@@ -27,14 +27,14 @@ extension Client {
   ///   `WebSocketError.invalidURL`, and what `initial` throws.
   public static func open(
     _ name: String, _ root: ModelObject, at url: String, log: String,
-    credentials: Credentials.Source? = nil, isolation: (any Actor)? = #isolation,
+    credentials: Credentials.Source? = nil, isolation: isolated (any Actor) = #isolation,
     initial: (() throws -> Void)? = nil
   ) throws -> (client: Client, scope: Scope) {
     try WebSocketTransport.check(url)
     let scope = Scope(name: name, root: root, isolation: isolation)
     let client = Client(url: url, isolation: isolation)
     client.credentials = credentials
-    try client.fetch(scope, log: ClientLog(log), initial: initial)
+    try client.fetch(scope, log: FragmentLog(log), initial: initial)
     client.beginConnecting()
     return (client, scope)
   }

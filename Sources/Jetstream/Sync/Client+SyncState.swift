@@ -22,12 +22,12 @@ extension Client {
   /// rejected is decided; see ``onRejection``. So is what it has accepted and is not confirmed here, because
   /// the mode of the scope keeps out what others have done before; see ``SyncState/decidedCount``.
   ///
-  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/sessionClosed(_:)`` if that
+  /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForUpload(
     of scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
-    guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
+    guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
     scope.flush()
     let last = engine.lastNumber(of: scope)
     for await _ in syncStates(of: scope) where engine.isDecided(scope, upTo: last) { return }
@@ -35,18 +35,18 @@ extension Client {
   }
 
   private static var end: SyncError {
-    Task.isCancelled ? .cancelled : .sessionClosed("the scope is not synced any more")
+    Task.isCancelled ? .cancelled : .sessionClosed(reason: "the scope is not synced any more")
   }
 
   /// Returns when there is a connection and everything is in the scope that the server had when it was made, or
   /// asked last: ``SyncState/isUpToDate``.
   ///
-  /// - Throws: ``SyncError/notFetched(_:)`` if the scope is not synced, ``SyncError/sessionClosed(_:)`` if that
+  /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForDownload(
     of scope: Scope, isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
-    guard syncState(of: scope) != nil else { throw .notFetched(scope.name) }
+    guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
     for await state in syncStates(of: scope) where state.isUpToDate { return }
     throw Self.end
   }

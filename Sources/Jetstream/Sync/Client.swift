@@ -19,14 +19,14 @@ public final class Client {
   /// Fires when ``status`` has changed.
   public let onStatusChange = Signal<ClientStatus>()
   /// Fires when the server has granted a session, the first one and each that replaces a lost one.
-  public let onSession = Signal<Session>()
+  package let onSession = Signal<Session>()
   /// Fires when the server has denied a session, or has ended it for good.
   public let onSessionDenied = Signal<SyncError>()
   /// Fires for each fragment that the server rejected, after it was taken back; once for those that it
   /// rejected for the same reason, because they depend on each other.
-  public let onRejection = Signal<Rejection>()
+  package let onRejection = Signal<Rejection>()
   /// Fires when ``pendingCount`` changes.
-  public let onPendingCountChange = Signal<Int>()
+  package let onPendingCountChange = Signal<Int>()
   /// Fires when ``syncState(of:)`` has changed, but for the passing of time.
   public let onSyncStateChange = Signal<SyncStateChange>()
   /// Fires with a scope whose server turns out to have another history than the one that was known: it
@@ -35,12 +35,12 @@ public final class Client {
   public let onHistoryLoss = Signal<Scope>()
   /// Fires when a scope was found not to be what the server has, and was put right: client and server
   /// compare digests with each ping. That means a defect, in the app or in this framework, so tell somebody.
-  public let onRepair = Signal<Repair>()
+  package let onRepair = Signal<Repair>()
   /// Fires with a sentence for each message that was skipped and each connection that failed.
   public let onDiagnostic = Signal<String>()
 
   /// The session, while there is one.
-  public private(set) var session: Session?
+  package private(set) var session: Session?
 
   private let transport: any Transport
   let actor: WeakActor
@@ -74,56 +74,60 @@ public final class Client {
   private var credentialHeaders: [(String, String)] = []
 
   /// A fragment that the server rejected, with what depends on it.
-  public struct Rejection {
+  package struct Rejection {
     /// The scope that it was a change of.
-    public let scope: Scope
+    package let scope: Scope
     /// What was rejected. It is not visible any more.
-    public let fragment: SyncFragment
+    package let fragment: SyncFragment
     /// Why.
-    public let error: WireError
+    package let error: WireError
     /// The fragments of the same change set that were rejected only because this one was. They are not visible
     /// any more either.
-    public let consequences: [SyncFragment]
+    package let consequences: [SyncFragment]
   }
 
   /// What has had to be put right in a scope.
-  public struct Repair {
+  package struct Repair {
     /// The scope.
-    public let scope: Scope
+    package let scope: Scope
     /// The models that were not what the server has, or that were missing. Not those that the server does not
     /// have: they are gone.
-    public let models: [UUID]
+    package let models: [UUID]
   }
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
   /// It does nothing until ``connect(params:isolation:)`` is called.
   ///
-  /// A client must be made on an actor.
+  /// A client lives on the actor on which it is made.
   ///
   /// - Parameters:
   ///   - url: the server's address.
   ///   - headers: are sent with each request to connect.
   ///   - backoff: how long the client waits between attempts to connect.
-  ///   - dateForm: the form in which dates are sent, for servers that need a certain one; nil for the form that fits the
-  ///     version of the protocol that the server speaks, see ``DateForm``.
   ///   - isolation: the caller's actor.
   public convenience init(
     url: String, headers: [(String, String)] = [], backoff: Backoff = Backoff(),
-    dateForm: DateForm? = nil, isolation: (any Actor)? = #isolation
+    isolation: isolated (any Actor) = #isolation
   ) {
     self.init(
       transport: WebSocketTransport(url: url, headers: headers), backoff: backoff,
-      dateForm: dateForm, isolation: isolation)
+      isolation: isolation)
   }
 
-  /// Makes a client that connects through `transport`; `dateForm` as for the other initializer.
-  public init(
-    transport: any Transport, backoff: Backoff = Backoff(), dateForm: DateForm? = nil,
-    isolation: (any Actor)? = #isolation
+  /// Makes a client that connects through `transport`.
+  public convenience init(
+    transport: any Transport, backoff: Backoff = Backoff(),
+    isolation: isolated (any Actor) = #isolation
   ) {
-    guard let isolation else {
-      preconditionFailure("A Client has no isolation domain: make it on an actor.")
-    }
+    self.init(transport: transport, backoff: backoff, dateForm: nil, isolation: isolation)
+  }
+
+  /// Makes a client that sends dates in a certain form; nil for the form that fits the version of the protocol that the
+  /// server speaks.
+  package init(
+    transport: any Transport, backoff: Backoff = Backoff(), dateForm: DateForm?,
+    isolation: isolated (any Actor) = #isolation
+  ) {
     self.transport = transport
     actor = WeakActor(isolation)
     ticker = Ticker.on(isolation)
@@ -146,7 +150,7 @@ public final class Client {
 
   /// How many change sets of all scopes are not confirmed: those that the server has not decided, and those whose
   /// place in the order has not come, because the mode of the scope keeps out what others have done before.
-  public var pendingCount: Int { engine.pendingCount }
+  package var pendingCount: Int { engine.pendingCount }
 
   /// What becomes of changes that the server has not decided when it turns out to have another history than
   /// the one that was known; they are sent again, unless set. See ``onHistoryLoss``.
@@ -164,8 +168,8 @@ public final class Client {
   /// tells why. A task that is cancelled stops waiting; the client goes on connecting until ``close()``. `params` reach
   /// the application on the server; with everything else in the first message they may take 64 KiB.
   ///
-  /// Throws ``SyncError/sessionDenied(_:)`` if the server refuses, ``SyncError/sessionClosed(_:)`` if the client is
-  /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(_:)`` if no attempt can ever succeed, because the address
+  /// Throws ``SyncError/sessionDenied(reason:)`` if the server refuses, ``SyncError/sessionClosed(reason:)`` if the client is
+  /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(reason:)`` if no attempt can ever succeed, because the address
   /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
   /// Scopes that have a log stay as they are then, and the next call goes on with them.
   public func connect(
@@ -196,9 +200,9 @@ public final class Client {
   /// With `keepingContent`, what the scope contains is not replaced but sent, as one change set: models and collections
   /// join those that the server has, and values replace the server's.
   ///
-  /// Throws ``SyncError/scopeDenied(_:_:)`` with the server's reason, ``SyncError/notConnected``
-  /// before ``connect(params:isolation:)``, ``SyncError/alreadyFetched(_:)``, ``SyncError/sessionClosed(_:)``
-  /// if the session ends meanwhile, ``SyncError/invalidReply(_:)`` if the state does not fit the
+  /// Throws ``SyncError/scopeDenied(scope:error:)`` with the server's reason, ``SyncError/notConnected``
+  /// before ``connect(params:isolation:)``, ``SyncError/alreadyFetched(scope:)``, ``SyncError/sessionClosed(reason:)``
+  /// if the session ends meanwhile, ``SyncError/invalidReply(problem:)`` if the state does not fit the
   /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced, and can be fetched again
   /// once this has thrown.
   public func fetch(

@@ -38,7 +38,7 @@ extension ClientEngine {
     drop()
     problem = reason
     let failed = takeRounds()
-    defer { for round in failed { round.finish(.failure(.connectionFailed(reason))) } }
+    defer { for round in failed { round.finish(.failure(.connectionFailed(reason: reason))) } }
     if mayRest, pause == .zero {
       report(.skipped("connection \(connection): \(reason)"))
       return enter(.resting)
@@ -85,7 +85,7 @@ extension ClientEngine {
   func refuseCredentials(_ reason: String) {
     guard refusedCredentials == nil else {
       refusedCredentials = nil
-      return giveUp(.sessionDenied(reason))
+      return giveUp(.sessionDenied(reason: reason))
     }
     refusedCredentials = reason
     if token != nil { loseSession() }
@@ -132,7 +132,7 @@ extension ClientEngine {
     lastNumbers[replica.scope.name] = replica.nextNumber - 1
     let round = replica.round
     replica.round = nil
-    defer { round?.finish(.failure(.sessionClosed(reason))) }
+    defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
     report(.left(replica.scope))
   }

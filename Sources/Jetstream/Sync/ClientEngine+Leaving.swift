@@ -9,7 +9,7 @@ extension ClientEngine {
     let undecided = replica.pending.filter { $0.decision == nil }.map(\.set)
     if let scopeIndex = replica.scopeIndex { tellLeft(scopeIndex) }
     if version == 1, token != nil { leftNames.insert(scope.name) }
-    end(replica, .notFetched(scope.name), "it was left here")
+    end(replica, .notFetched(scope: scope.name), "it was left here")
     updateWaitingReplies()
     return undecided
   }
@@ -55,7 +55,7 @@ extension ClientEngine {
         "scope \(name) is not synced any more: \(error)"
           + (count == 0 ? "" : "; its \(count) pending change sets are among the conflicts")))
     let conflicts = replica.pendingConflicts(error)
-    end(replica, .scopeDenied(name, error), "\(error)")
+    end(replica, .scopeDenied(scope: name, error: error), "\(error)")
     replica.scope.conflicts.add(conflicts)
     updateWaitingReplies()
   }

@@ -78,7 +78,7 @@ extension ClientEngine {
       if error.denial == .notYou, configuration.hasCredentials {
         return refuseCredentials(error.message)
       }
-      guard let pause = error.retryAfter else { return deny(.sessionDenied(error.message)) }
+      guard let pause = error.retryAfter else { return deny(.sessionDenied(reason: error.message)) }
       retry(reason: error.message, after: pause)
     case .success(let token):
       self.token = token
@@ -157,7 +157,7 @@ extension ClientEngine {
         case .success: complete(replica, .success(()))
         case .failure(let error):
           report(.skipped("scope \(replica.scope.name) is not synced any more: \(error)"))
-          end(replica, .invalidReply("\(error)"), "\(error)")
+          end(replica, .invalidReply(problem: "\(error)"), "\(error)")
         }
       }, index: state.index)
   }

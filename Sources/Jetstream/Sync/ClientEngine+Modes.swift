@@ -36,7 +36,7 @@ extension ClientEngine {
       return nil
     }
     guard let replica = replica(of: scope) else {
-      completion(.failure(.notFetched(scope.name)))
+      completion(.failure(.notFetched(scope: scope.name)))
       return nil
     }
     lastWaiter += 1

@@ -41,7 +41,7 @@ extension ClientEngine {
     schedulePoll(of: replica)
     report(.skipped("scope \(name) is refused for now: \(error); asking again in \(delay)"))
     reportStates()
-    round?.finish(.failure(.scopeDenied(name, error)))
+    round?.finish(.failure(.scopeDenied(scope: name, error: error)))
   }
 
   /// Ends the session, whose credentials are not good for a scope, and begins one with others.

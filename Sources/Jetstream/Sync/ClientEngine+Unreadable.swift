@@ -40,7 +40,7 @@ extension ClientEngine {
   /// state, as for one that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.mayReturn else {
-      return end(replica, .invalidReply("\(error)"), "\(error)")
+      return end(replica, .invalidReply(problem: "\(error)"), "\(error)")
     }
     handle(
       WireError(message: "What the server sends cannot be read: \(error)", type: "invalid-message"),

@@ -93,7 +93,7 @@ package final class ClientEngine {
   /// Ends the session and all syncing; what is pending stays with its scopes.
   package func close() {
     guard state != .closed else { return }
-    let error = SyncError.sessionClosed("it was closed here")
+    let error = SyncError.sessionClosed(reason: "it was closed here")
     end(error)
     report(.ended(error))
   }
@@ -112,7 +112,7 @@ package final class ClientEngine {
       return nil
     }
     guard !replicas.contains(where: { $0.scope === scope }) else {
-      completion(.failure(.alreadyFetched(scope.name)))
+      completion(.failure(.alreadyFetched(scope: scope.name)))
       return nil
     }
     let replica = makeReplica(scope, params, mode)
@@ -136,7 +136,7 @@ package final class ClientEngine {
   ) throws(ScopeError) -> Replica? {
     self.now = now
     guard !replicas.contains(where: { $0.scope === scope }) else {
-      completion(.failure(.alreadyFetched(scope.name)))
+      completion(.failure(.alreadyFetched(scope: scope.name)))
       return nil
     }
     let replica = makeReplica(scope, params, mode)
@@ -289,13 +289,13 @@ package final class ClientEngine {
       retry(reason: "the server has waited too long for the handshake")
     case _ where configuration.hasCredentials && (refusesCredentials || error?.denial == .notYou):
       refuseCredentials(error?.message ?? reason)
-    case _ where isPermanent && !hasHadSession: giveUp(.connectionFailed(reason))
+    case _ where isPermanent && !hasHadSession: giveUp(.connectionFailed(reason: reason))
     case _ where pause > .zero:
       retry(reason: error?.message ?? reason, after: pause)
     case 4096 where state == .creating || token == nil:
-      deny(.sessionDenied(error?.message ?? reason))
+      deny(.sessionDenied(reason: error?.message ?? reason))
     case 4096:
-      deny(.sessionClosed(error?.message ?? reason))
+      deny(.sessionClosed(reason: error?.message ?? reason))
     default:
       retry(reason: reason.isEmpty ? "the connection was lost" : reason)
     }

@@ -1,23 +1,16 @@
 import Foundation
 
-/// What a client has of one scope on disk: the confirmed state, and the change sets that the server has not
-/// decided.
+/// The part of a ``FragmentLog`` that a client keeps of one scope: the confirmed state, and the change sets that the
+/// server has not decided.
 ///
-/// ```swift
-/// let log = try ClientLog("/home/ada/.local/share/app/canvas")
-/// try client.fetch(scope, log: log)
-/// ```
-///
-/// Each change set is one record, which is written to the file before the tick that delivers it has ended, and
-/// on stable storage before it is sent. So an app that is killed (`SIGKILL`, a crash) shows after its next start
-/// what it has shown, but for changes that no tick has delivered yet, and for what was waiting because the disk failed
-/// or because there was more than a mebibyte of it; and sends what the server has not decided,
-/// which the server applies once. A power cut, or a crash of the system, also takes what was not synced: the
-/// change sets of the last moments, which the server has not seen. With a ``LogConfiguration/durability`` other
-/// than each change set, the server may have seen them.
-///
-/// The app's own change sets can be read as those of a ``FragmentLog``.
-public struct ClientLog: Sendable {
+/// Each change set is one record, which is written to the file before the tick that delivers it has ended, and is on
+/// stable storage before the client sends it. So an app that is killed (`SIGKILL`, a crash) shows after its next start
+/// what it has shown before, except changes that no tick has delivered yet, and changes that were waiting because the disk
+/// failed or because more than a mebibyte was waiting; and the client sends what the server has not decided, which the server applies
+/// once. A power cut, or a crash of the system, also takes what was not synced: the change sets of the last moments,
+/// which the server has not seen. With a ``LogConfiguration/durability`` other than each change set, the server may
+/// have seen them.
+package struct ClientLog: Sendable {
   /// In a snapshot, whose it is and which place in the server's order it has.
   private static let place = LogKind("place")
   /// The same in a snapshot that has pending change sets. Versions that do not know those would lose them, and
@@ -35,28 +28,8 @@ public struct ClientLog: Sendable {
   /// The records.
   package let records: RecordLog
 
-  /// Opens the log in the directory at `path`, which is made if it is not there.
-  ///
-  /// - Throws: ``LogError/inUse(_:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
-  ///   ``LogError/newerVersion(_:_:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
-  ///   up to the damage.
-  public init(
-    _ path: String, configuration: LogConfiguration = LogConfiguration(history: .nothing)
-  ) throws(LogError) {
-    records = try RecordLog(path, configuration: configuration)
-  }
-
   /// Uses a log that is open.
   package init(_ records: RecordLog) { self.records = records }
-
-  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
-  public var opening: LogOpening { records.opening }
-
-  /// Returns when all change sets until now are on stable storage.
-  public func sync() async throws(LogError) { try await records.sync() }
-
-  /// Writes what waits and gives the directory back. The client has to be closed, or to have left the scope, before.
-  public func close() async throws(LogError) { try await records.close() }
 
   /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once, as
   /// ``RecordLog/writeNow()`` says.
@@ -70,7 +43,8 @@ public struct ClientLog: Sendable {
   /// Writes what the records up to `sequence` have come to, and removes what need not be kept.
   func snapshot(_ history: ReplicaHistory, at sequence: Int) async throws(LogError) {
     try await records.snapshot(
-      at: sequence, standingFor: ReplicaRecord.Kind.all, state: { Self.state(of: history) })
+      at: sequence, standingFor: ReplicaRecord.Kind.all, keeping: .nothing,
+      state: { Self.state(of: history) })
   }
 
   /// The same without waiting: `done` is called on a queue of the log.
@@ -79,7 +53,8 @@ public struct ClientLog: Sendable {
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
     records.snapshot(
-      at: sequence, standingFor: ReplicaRecord.Kind.all, state: { Self.state(of: history) },
+      at: sequence, standingFor: ReplicaRecord.Kind.all, keeping: .nothing,
+      state: { Self.state(of: history) },
       then: done)
   }
 
@@ -120,7 +95,7 @@ public struct ClientLog: Sendable {
 
   /// Reads all of it: the newest snapshot, and the records after it. Nil if the log is new.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(_:_:)`` with the
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(sequence:problem:)`` with the
   ///   number of the record that is not what it should be.
   package func history() throws(LogError) -> ReplicaHistory? {
     try Self.history(in: LogReader(records.directory))?.history
@@ -155,7 +130,7 @@ public struct ClientLog: Sendable {
         history = ReplicaHistory(client: client, root: root)
       }
       guard history != nil else {
-        throw .unreadable(line.sequence, "nobody has said whose it is")
+        throw .unreadable(sequence: line.sequence, problem: "nobody has said whose it is")
       }
       history?.records.append(record)
     }
@@ -167,7 +142,7 @@ public struct ClientLog: Sendable {
     do {
       return try ReplicaRecord(line.kind, json: try JSONValue(parsing: line.payload))
     } catch {
-      throw .unreadable(line.sequence, "\(error)")
+      throw .unreadable(sequence: line.sequence, problem: "\(error)")
     }
   }
 
@@ -191,7 +166,7 @@ public struct ClientLog: Sendable {
       }
     }
     guard var history else {
-      throw .unreadable(snapshot.sequence, "the snapshot is not one of a client")
+      throw .unreadable(sequence: snapshot.sequence, problem: "the snapshot is not one of a client")
     }
     history.conflicts = conflicts
     history.writes = writes
@@ -206,9 +181,9 @@ public struct ClientLog: Sendable {
   ) throws(LogError) -> Value {
     let json: JSONValue
     do { json = try JSONValue(parsing: line.payload) } catch {
-      throw .unreadable(line.sequence, "\(error)")
+      throw .unreadable(sequence: line.sequence, problem: "\(error)")
     }
-    do { return try read(json) } catch { throw .unreadable(line.sequence, "\(error)") }
+    do { return try read(json) } catch { throw .unreadable(sequence: line.sequence, problem: "\(error)") }
   }
 }
 

@@ -5,7 +5,7 @@ import Foundation
 /// A client chooses by itself: nothing that a server of version 1 says tells the old Node server from others before
 /// a date has been sent. It writes dates as seconds in a state, as the other servers do, but takes a number for
 /// milliseconds. Text is read by all of them, so this is what version 1 is sent; later versions get seconds.
-public enum DateForm: Sendable, Hashable {
+package enum DateForm: Sendable, Hashable {
   /// Seconds since 1970, as a number.
   case seconds
   /// ISO 8601 text with milliseconds. What is smaller than that is lost, also at the client that has sent it.

@@ -217,7 +217,7 @@ package final class Replica {
       handle.claims -= 1
       // Another client may still decide it.
       if handle.claims > 0 { continue }
-      scope.pendingChangeSets.finish(handle) { $0.finish(.abandoned, .abandoned(reason)) }
+      scope.pendingChangeSets.finish(handle) { $0.finish(.abandoned, .abandoned(reason: reason)) }
     }
   }
 

@@ -1,8 +1,8 @@
 /// What the server has granted a client.
-public final class Session {
+package final class Session {
   /// With this the client resumes the session after a lost connection. Whoever knows it can take the
   /// session over.
-  public let token: String
+  package let token: String
   private weak var client: Client?
 
   init(token: String, client: Client) {
@@ -11,14 +11,14 @@ public final class Session {
   }
 
   /// The scopes that are being synced.
-  public var scopes: [Scope] { client?.scopes ?? [] }
+  package var scopes: [Scope] { client?.scopes ?? [] }
 
   /// Syncs `scope` from now on; see ``Client/fetch(_:params:mode:keepingContent:isolation:)``.
-  public func fetch(
+  package func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {
     guard let client, client.session === self else {
-      throw .sessionClosed("another one has replaced it, or its client is gone")
+      throw .sessionClosed(reason: "another one has replaced it, or its client is gone")
     }
     try await client.fetch(scope, params: params)
   }

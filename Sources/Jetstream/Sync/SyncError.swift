@@ -1,23 +1,23 @@
 /// Why syncing failed.
 public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The server could not be reached, for this reason.
-  case connectionFailed(String)
+  case connectionFailed(reason: String)
   /// The server refused the session, for this reason.
-  case sessionDenied(String)
+  case sessionDenied(reason: String)
   /// The session was closed, by us or by the server, before the operation was done.
-  case sessionClosed(String)
+  case sessionClosed(reason: String)
   /// An operation needs a session, and there is none; call `connect` first.
   case notConnected
   /// The server refused the scope: its name and the reason.
-  case scopeDenied(String, WireError)
+  case scopeDenied(scope: String, error: WireError)
   /// The scope is being synced already: its name.
-  case alreadyFetched(String)
+  case alreadyFetched(scope: String)
   /// The scope is not being synced: its name.
-  case notFetched(String)
+  case notFetched(scope: String)
   /// The task that waited was cancelled.
   case cancelled
   /// The server sent something that cannot be used.
-  case invalidReply(String)
+  case invalidReply(problem: String)
 
   /// What happened, in words.
   public var description: String {

@@ -10,7 +10,8 @@ enum Ticking: CaseIterable {
 }
 
 @TestDomain private func makeScope(_ root: ModelObject, _ ticking: Ticking) -> Scope {
-  Scope(name: "Test", root: root, ticker: ticking == .manual ? .manual() : nil)
+  let ticker = ticking == .manual ? Ticker.manual() : .on(TestDomain.shared)
+  return Scope(name: "Test", root: root, ticker: ticker)
 }
 
 extension Scope {

@@ -55,15 +55,15 @@ extension Forest {
       return .swapLists(a, key, b, other)
     case 61..<63: return .friend(someNode(), chance(75) ? anyNode() : nil)
     case 63..<66: return .detach(someNode())
-    case 66..<69: return .makeRoot(anyNode(), of: random(2))
+    case 66..<69: return .setRoot(random(2), anyNode())
     case 69..<71:
       let scopes = reference.roots.keys.sorted()
-      guard !scopes.isEmpty, chance(60) else { return randomOwnScope() }
+      guard !scopes.isEmpty, chance(60) else { return .detach(anyNode()) }
       let scope = scopes[random(scopes.count)]
       // Most of the time the scopes are to have their roots.
       if scope < 2, chance(50) { return .flush }
       if scope < 2, chance(25) { return .dropScope(scope) }
-      return chance(50) ? .releaseRoot(scope) : .leaveScope(reference.roots[scope]!)
+      return .releaseRoot(scope)
     case 71..<73: return .setRoot(random(2), anyNode())
     case 73..<82: return randomFragments()
     case 82: return .saveState
@@ -161,14 +161,6 @@ extension Forest {
     case 13: return .become(list.shuffled(using: &generator))
     default: return .become(list)
     }
-  }
-
-  private func randomOwnScope() -> ForestOperation {
-    let id = anyNode()
-    // A refusal would be printed: nobody can listen to a scope that is about to be made.
-    var trial = reference
-    trial.move(id, to: -1)
-    return trial.roots[-1] == id ? .ownScope(id) : .detach(id)
   }
 
   private func randomKind() -> ForestWatcher.Kind {

@@ -34,34 +34,12 @@ extension Forest {
     case .detach(let id):
       plants[id]!.detach()
       reference.remove(id, from: reference.parents[id] ?? [])
-    case .makeRoot(let id, let number):
-      let isRoot = plants[id]!.makeRoot(of: scope(number))
-      reference.move(id, to: number)
-      expect(isRoot == (reference.roots[number] == id), "makeRoot gave \(isRoot)")
-    case .ownScope(let id):
-      let wasRoot = reference.roots.values.contains(id)
-      if !wasRoot { lastScope += 1 }
-      plants[id]!.isScopeRoot = true
-      if wasRoot { return }
-      reference.move(id, to: lastScope)
-      reference.owned.insert(lastScope)
-      guard let made = plants[id]!.scope else { return fail("no scope was made") }
-      watch(made, lastScope)
-    case .leaveScope(let id):
-      let number = reference.scope(of: id)!
-      plants[id]!.isScopeRoot = false
-      reference.setRoot(number, nil)
     case .releaseRoot(let number):
-      let root = scope(number).releaseRoot()
-      expect(root === reference.roots[number].map { plants[$0]! }, "releaseRoot gave another")
+      scope(number).root = nil
       reference.setRoot(number, nil)
     case .setRoot(let number, let id):
       scope(number).root = plants[id]!
-      if let root = reference.roots[number] {
-        if root != id { reference.errors[number, default: 0] += 1 }
-      } else {
-        reference.setRoot(number, id)
-      }
+      reference.move(id, to: number)
     case .dropScope(let number): performDropScope(number)
     case .apply(let number, let fragments): performApply(number, fragments)
     case .saveState:

@@ -158,7 +158,7 @@ extension Forest {
   /// Lets go of everything; the observers stay.
   func release() {
     for id in order { plants[id]!.letGo() }
-    for scope in fixed { scope.releaseRoot() }
+    for scope in fixed { scope.root = nil }
     for number in places.keys.sorted() { places[number]!.scope?.flush() }
     ticker.advance(by: .seconds(1))
     replica = nil

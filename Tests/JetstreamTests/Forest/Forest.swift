@@ -70,7 +70,6 @@ final class Forest {
   var sights: [ObjectIdentifier: Sight] = [:]
   var planned: [UUID: Int] = [:]
   private var lastNumber = 0
-  var lastScope = 1
 
   /// How many steps are told of a failure; `JETSTREAM_FOREST_HISTORY` asks for more.
   static let historyLength =
@@ -100,8 +99,7 @@ final class Forest {
 
   func number(of scope: Scope) -> Int {
     for (number, place) in places where place.scope === scope { return number }
-    // Observers hear of a scope of a model's own before the caller does.
-    return lastScope
+    preconditionFailure("A model is in a scope that is not the forest's.")
   }
 
   func newNumber() -> Int {

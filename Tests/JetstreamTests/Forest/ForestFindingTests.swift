@@ -73,7 +73,7 @@ import Testing
     var told: [String] = []
     var seen: [Int] = []
     // Before the observers of the composite are called it is back, and then it is not any more.
-    plant.observeChange(keys: ["title"]) { plant.number = 0 }
+    plant.observeChange(\.title) { plant.number = 0 }
     plant.observeChange(\.total) { told.append("\($0) -> \($1)") }
     plant.observeChange(\.total) { seen.append(plant.total) }
     plant.observeChange(\.total) { plant.number = 1 }
@@ -90,7 +90,7 @@ import Testing
     let plant = Plant()
     let scope = manualScope(plant)
     var seen: [Int] = []
-    plant.observeChange(keys: ["title"]) { plant.number = 4 }
+    plant.observeChange(\.title) { plant.number = 4 }
     plant.observeChange(\.total) { seen.append(plant.total) }
     plant.title = "a"
     plant.number = 1
@@ -125,7 +125,7 @@ import Testing
     let scope = manualScope(top)
     var told = 0
     let token = top.observeTreeChange { told += 1 }
-    scope.releaseRoot()
+    scope.root = nil
     _ = late.uuid  // Something is known about it from here on.
     late.number = 1
     top.left = late

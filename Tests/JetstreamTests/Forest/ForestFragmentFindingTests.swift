@@ -124,7 +124,7 @@ import Testing
     scope.apply([change(of: root, ["what": true])])  // Something unknown is kept from here on.
     scope.flush()
     let other = Scope(name: "Other", ticker: .manual())
-    gone.makeRoot(of: other)
+    other.root = gone
     root.items = []
     scope.apply([change(of: root, ["left": .string(away.uuid.wireText)])])
     #expect(root.left === away && away.items.isEmpty)

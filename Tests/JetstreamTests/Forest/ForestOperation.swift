@@ -41,9 +41,6 @@ indirect enum ForestOperation {
   case within(ForestAccess, ForestOperation)
   case friend(Int, Int?)
   case detach(Int)
-  case makeRoot(Int, of: Int)
-  case ownScope(Int)
-  case leaveScope(Int)
   case releaseRoot(Int)
   case setRoot(Int, Int)
   case dropScope(Int)
@@ -87,10 +84,7 @@ extension ForestOperation: CustomStringConvertible {
     case .within(let access, let inner): "within \(access): \(inner)"
     case .friend(let id, let friend): "\(id).friend = \(friend.map { "#\($0)" } ?? "nil")"
     case .detach(let id): "\(id).detach()"
-    case .makeRoot(let id, let scope): "\(id).makeRoot(of: scope \(scope))"
-    case .ownScope(let id): "\(id).isScopeRoot = true"
-    case .leaveScope(let id): "\(id).isScopeRoot = false"
-    case .releaseRoot(let scope): "scope \(scope).releaseRoot()"
+    case .releaseRoot(let scope): "scope \(scope).root = nil"
     case .dropScope(let scope): "drop scope \(scope)"
     case .setRoot(let scope, let id): "scope \(scope).root = #\(id)"
     case .apply(let scope, let fragments):

@@ -82,10 +82,6 @@ extension ForestReference {
     if node == nil { collect(scope, holdingBack: holdsBack) }
     roots[scope] = node
     settle()
-    if node == nil, owned.remove(scope) != nil {
-      members[scope] = nil
-      forgetScope(scope)
-    }
   }
 
   /// Takes a node out of properties that hold it.
@@ -107,7 +103,7 @@ extension ForestReference {
     var isRefused = roots[scope] != nil || Set(tree.map { nodes[$0]!.uuid }).count < tree.count
     for node in tree {
       guard let other = self.scope(of: node) else { continue }
-      if roots[other] == node, node != id || !owned.contains(other) { isRefused = true }
+      if roots[other] == node { isRefused = true }
       if node != id,
         (parents[node] ?? []).contains(where: {
           self.scope(of: $0.parent) != nil && !tree.contains($0.parent)
@@ -120,7 +116,6 @@ extension ForestReference {
       errors[scope, default: 0] += 1
       return
     }
-    if let own = self.scope(of: id), roots[own] == id { setRoot(own, nil) }
     remove(id, from: (parents[id] ?? []).filter { !tree.contains($0.parent) })
     setRoot(scope, id)
   }
@@ -130,7 +125,6 @@ extension ForestReference {
     for id in gone {
       for (scope, root) in roots where root == id {
         roots[scope] = nil
-        owned.remove(scope)
         members[scope] = nil
         forgetScope(scope)
       }

@@ -36,8 +36,6 @@ struct ForestReference {
   var nodes: [Int: Node] = [:]
   /// Who is at the top of each scope.
   var roots: [Int: Int] = [:]
-  /// Scopes that are held by their roots.
-  var owned: Set<Int> = []
   /// Who was found to be in each scope after the last change.
   var members: [Int: Set<Int>] = [:]
   /// While fragments are applied, nobody leaves this scope.

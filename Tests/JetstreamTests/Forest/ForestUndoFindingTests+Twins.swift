@@ -98,7 +98,7 @@ extension ForestUndoFindingTests {
     root.items = [moved]
     try begin()
     let other = Scope(name: "Other", ticker: .manual())
-    moved.makeRoot(of: other)
+    other.root = moved
     if hasTwin { root.left = Plant(uuid: moved.uuid) }
     others([edit(root, [.remove(moved.uuid)])])
     if hasTwin { return _ = try checkWayBack() }
@@ -144,9 +144,9 @@ extension ForestUndoFindingTests {
     root.items = [moved]
     try begin()
     let other = Scope(name: "Other", ticker: .manual())
-    moved.makeRoot(of: other)
+    other.root = moved
     for side in [scope, replica] { side.apply([change(of: moved, ["what": true])]) }
-    other.releaseRoot()
+    other.root = nil
     root.others = [moved]
     try checkWayBack()
   }

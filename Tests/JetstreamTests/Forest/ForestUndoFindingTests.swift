@@ -158,11 +158,11 @@ import Testing
     try begin()
     below.number = 1
     let other = Scope(name: "Other", ticker: .manual())
-    moved.makeRoot(of: other)
+    other.root = moved
     moved.number = 2
     other.flush()
     below.title = "here"
-    if leavesThatToo { other.releaseRoot() }
+    if leavesThatToo { other.root = nil }
     for side in [scope, replica] { side.apply([change(of: below, ["count": 7])]) }
     try checkWayBack()
   }
@@ -173,7 +173,7 @@ import Testing
     root.items = [moved]
     try begin()
     let other = Scope(name: "Other", ticker: .manual())
-    moved.makeRoot(of: other)
+    other.root = moved
     _ = others(addTo: moved, "items", ["number": 1])
     #expect(moved.items.isEmpty)
     try checkWayBack()
@@ -185,9 +185,9 @@ import Testing
     root.left = moved
     try begin()
     let other = Scope(name: "Other", ticker: .manual())
-    moved.makeRoot(of: other)
+    other.root = moved
     moved.number = 2
-    other.releaseRoot()
+    other.root = nil
     root.right = moved
     try checkWayBack()
   }

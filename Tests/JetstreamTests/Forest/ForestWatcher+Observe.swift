@@ -8,7 +8,7 @@ extension ForestWatcher {
     let (log, id) = (log, node)
     switch kind {
     case .anyProperty:
-      return [plant.observeChangeImmediately(ear, handler: { log.property(id, $1) })]
+      return [plant.signals.onPropertyChange.listen(ear) { log.property(id, $1) }]
     case .number:
       return [
         plant.observeChangeImmediately(ear, \.number) { _, old, new in
@@ -57,7 +57,7 @@ extension ForestWatcher {
       ]
     case .change(let keys):
       if keys.isEmpty { return [plant.observeChange(ear) { _ in log.tell("change") }] }
-      return [plant.observeChange(ear, keys: keys) { _ in log.tell("change") }]
+      return [plant.observeChange(ear, of: keys.map { plant.schema[$0]! }) { _ in log.tell("change") }]
     case .numberValue:
       return [
         plant.observeChange(ear, \.number) { _, old, new in
@@ -154,7 +154,7 @@ extension ForestWatcher {
       ]
     case .change(let keys):
       if keys.isEmpty { return [plant.observeChange { log.tell("change") }] }
-      return [plant.observeChange(keys: keys) { log.tell("change") }]
+      return [plant.observeChange(of: keys.map { plant.schema[$0]! }) { log.tell("change") }]
     case .numberValue:
       return [plant.observeChange(\.number) { log.tell("\($0) -> \($1)") }]
     case .listValue(let key):

@@ -31,7 +31,7 @@ import Testing
 
   private func state(at sequence: Int) throws -> String {
     let then = Scope(name: "Then", root: Node(), ticker: .manual())
-    try log.restore(into: then, at: sequence)
+    try log.reader.restore(into: then, at: sequence)
     return then.canonicalJSON
   }
 
@@ -68,7 +68,7 @@ import Testing
     }
     try await log.sync()
     let then = Scope(name: "Then", root: Node(), ticker: .manual())
-    try log.restore(into: then, at: 1)
+    try log.reader.restore(into: then, at: 1)
     #expect(scope.restore(then.fullState()).isComplete)
     var sets = 0
     let token = scope.onChanges.listen { _ in sets += 1 }
@@ -85,22 +85,22 @@ import Testing
     try append(by: "Cy") { root.label = "other" }
     try append { node.label = "c" }
     try await log.sync()
-    let writes = try log.writes(to: "label", of: node.uuid)
+    let writes = try log.reader.writes(to: "label", of: node.uuid)
     #expect(writes.map(\.sequence) == [1, 2, 4])
     #expect(writes.map(\.author) == ["Ada", "Bo", nil])
     #expect(writes.map(\.content) == [.value("a"), .value("b"), .value("c")])
     #expect(
-      try log.writes(to: "items", of: root.uuid).map(\.content) == [
+      try log.reader.writes(to: "items", of: root.uuid).map(\.content) == [
         .operations([.insert(node.uuid, .end)])
       ])
-    #expect(try log.writes(to: "nothing", of: root.uuid).isEmpty)
-    #expect(try log.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
+    #expect(try log.reader.writes(to: "nothing", of: root.uuid).isEmpty)
+    #expect(try log.reader.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
   }
 
   @Test("Sets in a log have a date and an author; the words that they have stay")
   func labels() async throws {
     var seconds = 1_000_000.0
-    let token = log.keep(
+    let token = log.record(
       scope, author: "Ada",
       date: {
         seconds += 0.25
@@ -111,7 +111,7 @@ import Testing
     scope.modify("second", author: "Bo") { root.label = "b" }
     token.cancel()
     try await log.sync()
-    let writes = try log.writes(to: "label", of: root.uuid)
+    let writes = try log.reader.writes(to: "label", of: root.uuid)
     #expect(writes.map(\.message) == ["first", "second"])
     #expect(writes.map(\.author) == ["Ada", "Bo"])
     #expect(writes.map(\.date?.timeIntervalSince1970) == [1_000_000.25, 1_000_000.5])
@@ -133,45 +133,45 @@ import Testing
     let scratch = Scope(name: "Scratch", root: Node(), ticker: .manual())
     for from in 0...3 {
       for to in 0...3 {
-        let set = try log.difference(from: from, to: to, using: scratch)
+        let set = try log.reader.difference(from: from, to: to, using: scratch)
         #expect(set.fragments.isEmpty == (from == to))
         let target = try state(at: to)
         #expect(scratch.canonicalJSON == target)
-        try log.restore(into: scratch, at: from)
+        try log.reader.restore(into: scratch, at: from)
         #expect(scratch.apply(set.fragments).isComplete)
         #expect(scratch.canonicalJSON == target, "\(from) to \(to)")
         #expect(scratch.apply(set.inverse.fragments).isComplete)
         #expect(scratch.canonicalJSON == (try state(at: from)), "\(to) to \(from)")
       }
     }
-    #expect(throws: LogError.self) { try log.difference(from: 0, to: 4, using: scratch) }
+    #expect(throws: LogError.self) { try log.reader.difference(from: 0, to: 4, using: scratch) }
   }
 
   @Test("Named revisions are listed by pages, opened, and restored as one change")
   func revisions() async throws {
-    #expect(try log.revisions().isEmpty)
+    #expect(try log.reader.revisions().isEmpty)
     var states: [String] = []
     for number in 1...5 {
       try append { root.number = number }
       let date = Date(timeIntervalSince1970: 1e9 + Double(number))
-      try log.mark(
+      try await log.mark(
         "v\(number)", details: number == 2 ? "the second" : nil, author: "Ada", date: date)
       states.append(scope.canonicalJSON)
       if number == 3 { try await log.snapshot(of: scope) }
     }
     try await log.sync()
-    let all = try log.revisions()
+    let all = try log.reader.revisions()
     #expect(all.map(\.label) == ["v5", "v4", "v3", "v2", "v1"])
     #expect(all.map(\.details) == [nil, nil, nil, "the second", nil])
     #expect(all.last?.date?.timeIntervalSince1970 == 1e9 + 1 && all.last?.author == "Ada")
-    let page = try log.revisions(limit: 2)
+    let page = try log.reader.revisions(limit: 2)
     #expect(page == Array(all.prefix(2)))
-    #expect(try log.revisions(before: page[1].sequence, limit: 2) == Array(all[2...3]))
+    #expect(try log.reader.revisions(before: page[1].sequence, limit: 2) == Array(all[2...3]))
     for (revision, state) in zip(all, states.reversed()) {
       #expect(try self.state(at: revision.sequence) == state, "\(revision.label)")
     }
     let then = Scope(name: "Then", root: Node(), ticker: .manual())
-    try log.restore(into: then, at: all[3].sequence)
+    try log.reader.restore(into: then, at: all[3].sequence)
     scope.restore(then.fullState())
     #expect(scope.canonicalJSON == states[1] && root.number == 2)
   }
@@ -180,7 +180,7 @@ import Testing
   func markOfNewLog() async throws {
     let folder = try TemporaryDirectory()
     let log = try FragmentLog(folder.path)
-    try log.mark("start", date: nil)
+    try await log.mark("start", date: nil)
     root.number = 7
     scope.flush()
     let restored = try await log.restore(into: scope)
@@ -197,24 +197,24 @@ import Testing
     let folder = try TemporaryDirectory()
     let log = try FragmentLog(folder.path, configuration: LogConfiguration(history: .nothing))
     try await log.restore(into: scope)
-    try log.mark("first", date: nil)
-    let token = log.keep(scope) { Issue.record("\($0)") }
+    try await log.mark("first", date: nil)
+    let token = log.record(scope) { Issue.record("\($0)") }
     root.number = 1
     scope.flush()
     token.cancel()
     try await log.snapshot(of: scope)
-    try log.mark("second", date: nil)
+    try await log.mark("second", date: nil)
     try await log.sync()
-    let revisions = try log.revisions()
+    let revisions = try log.reader.revisions()
     #expect(revisions.map(\.label) == ["second", "first"])
     #expect(throws: LogError.self) {
-      try log.restore(into: Scope(name: "T", root: Node(), ticker: .manual()), at: 1)
+      try log.reader.restore(into: Scope(name: "T", root: Node(), ticker: .manual()), at: 1)
     }
     try log.records.append(.revision, Array(#"{"label":3}"#.utf8))
     try await log.sync()
     #expect(
       throws: LogError.unreadable(
-        4, "\(FragmentError.invalid(field: "label", problem: "should be a string"))")
-    ) { try log.revisions() }
+        sequence: 4, problem: "\(FragmentError.invalid(field: "label", problem: "should be a string"))")
+    ) { try log.reader.revisions() }
   }
 }

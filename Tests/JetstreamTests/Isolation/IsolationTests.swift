@@ -10,7 +10,7 @@ private func behave(
   wait: (Scope) async -> Void
 ) async {
   let root = Node("root")
-  let scope = Scope(name: "S", root: root, ticker: ticker)
+  let scope = Scope(name: "S", root: root, ticker: ticker ?? .on(isolation!))
   scope.changeInterval = .microseconds(10)
   let listener = Listener()
   var sets: [ChangeSet] = []

@@ -29,7 +29,7 @@ struct FragmentLogTests {
     let log = try FragmentLog(directory.path)
     let first = try await log.restore(into: scope)
     #expect(first.snapshot == 0 && first.setCount == 0)
-    log.keep(scope) { Issue.record("\($0)") }
+    log.record(scope) { Issue.record("\($0)") }
     for number in 0..<20 {
       let note = Note()
       note.text = "Note \(number)"
@@ -66,7 +66,7 @@ struct FragmentLogTests {
     let (book, scope) = makeScope()
     let log = try FragmentLog(directory.path, configuration: .init(history: .nothing))
     try await log.restore(into: scope)
-    log.keep(scope, snapshotEvery: 10) { Issue.record("\($0)") }
+    log.record(scope, snapshotEvery: 10) { Issue.record("\($0)") }
     for number in 1...25 {
       book.title = "Title \(number)"
       scope.flush()
@@ -104,7 +104,7 @@ struct FragmentLogTests {
     let log = FragmentLog(simulated.log)
     let (book, scope) = makeScope()
     let failures = ResultBox()
-    log.keep(scope) { failures.put(.failure($0)) }
+    log.record(scope) { failures.put(.failure($0)) }
     disk.isFull = true
     for number in 1...40 {
       book.title = "Title \(number)"
@@ -164,7 +164,7 @@ struct FragmentLogTests {
       #expect {
         try ChangeSet(record)
       } throws: { error in
-        if case .unreadable(number, _)? = error as? LogError { true } else { false }
+        if case .unreadable(sequence: number, _)? = error as? LogError { true } else { false }
       }
     }
     #expect(throws: LogError.self) { _ = try log.restoreWhatIsThere(into: scope) }

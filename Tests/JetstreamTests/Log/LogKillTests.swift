@@ -92,7 +92,7 @@ struct LogKillTests {
     let child = try LogProcess("LogWriter", [directory.path, "lock", "1"])
     defer { child.kill() }
     #expect(child.line() == "open 0")
-    #expect(throws: LogError.inUse(directory.path)) { try FragmentLog(directory.path) }
+    #expect(throws: LogError.inUse(path: directory.path)) { try FragmentLog(directory.path) }
     // Reading is free.
     #expect(try LogReader(directory.path).verify().isWhole)
     child.kill()

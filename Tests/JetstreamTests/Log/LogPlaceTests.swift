@@ -43,17 +43,17 @@ struct LogPlaceTests {
     for number in 6...20 {
       let receipt = try log.append(.note, payload(number))
       log.writeNow()
-      await #expect(throws: LogError.moved(path)) { try await receipt.durable() }
+      await #expect(throws: LogError.moved(path: path)) { try await receipt.durable() }
       #expect(!receipt.isDurable)
     }
-    #expect(log.durableSequence == 5 && log.failure == .moved(path))
-    await #expect(throws: LogError.moved(path)) { try await log.sync() }
-    await #expect(throws: LogError.moved(path)) {
+    #expect(log.durableSequence == 5 && log.failure == .moved(path: path))
+    await #expect(throws: LogError.moved(path: path)) { try await log.sync() }
+    await #expect(throws: LogError.moved(path: path)) {
       try await log.snapshot(at: 5, standingFor: [.note]) { [] }
     }
-    await #expect(throws: LogError.moved(path)) { try await log.close() }
+    await #expect(throws: LogError.moved(path: path)) { try await log.close() }
     #expect(
-      "\(LogError.moved(path))"
+      "\(LogError.moved(path: path))"
         == "The log in \(path) is not there any more: the directory or its last segment was "
         + "renamed, removed or replaced while the log was open.")
   }
@@ -66,12 +66,12 @@ struct LogPlaceTests {
       try files.moveItem(atPath: path, toPath: path + "-old")
       for number in (round * 5 + 1)...(round * 5 + 5) {
         let receipt = try log.append(.note, payload(number))
-        await #expect(throws: LogError.moved(path)) { try await receipt.durable() }
+        await #expect(throws: LogError.moved(path: path)) { try await receipt.durable() }
       }
       // Another one that is there meanwhile stays empty.
       try files.createDirectory(atPath: path, withIntermediateDirectories: false)
-      await #expect(throws: LogError.moved(path)) { try await log.sync() }
-      await #expect(throws: LogError.moved(path)) { try await log.close() }
+      await #expect(throws: LogError.moved(path: path)) { try await log.sync() }
+      await #expect(throws: LogError.moved(path: path)) { try await log.close() }
       #expect(try files.contentsOfDirectory(atPath: path).isEmpty)
       try files.removeItem(atPath: path)
       try files.moveItem(atPath: path + "-old", toPath: path)
@@ -88,7 +88,7 @@ struct LogPlaceTests {
     let log = try RecordLog(path)
     try await log.append(.note, payload(1)).durable()
     try files.removeItem(atPath: path)
-    await #expect(throws: LogError.moved(path)) { try await log.close() }
+    await #expect(throws: LogError.moved(path: path)) { try await log.close() }
   }
 
   @Test("It is noticed at the next sync, whenever that is")
@@ -102,13 +102,13 @@ struct LogPlaceTests {
       let box = ResultBox()
       log.log.whenSynced { box.put($0) }
       log.drain()
-      #expect(throws: LogError.moved("simulated")) { try #require(box.result).get() }
+      #expect(throws: LogError.moved(path: "simulated")) { try #require(box.result).get() }
       let durable = log.log.durableSequence
       try log.write(6...9)
       log.queue.passTime()
       log.drain()
       #expect(log.log.durableSequence == durable)
-      #expect(log.log.failure == .moved("simulated"))
+      #expect(log.log.failure == .moved(path: "simulated"))
       disk.isAway = false
       log.log.whenSynced { _ in }
       log.drain()
@@ -128,7 +128,7 @@ struct LogPlaceTests {
     #expect(log.log.durableSequence == 3)
     disk.isAway = true
     try log.write(6...7)
-    #expect(log.log.durableSequence == 3 && log.log.failure == .moved("simulated"))
+    #expect(log.log.durableSequence == 3 && log.log.failure == .moved(path: "simulated"))
     disk.isAway = false
     try log.write(8...8)
     #expect(log.log.durableSequence == 8)

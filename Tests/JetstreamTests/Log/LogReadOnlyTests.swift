@@ -22,7 +22,7 @@ struct LogReadOnlyTests {
     scope.flush()
     let log = try FragmentLog(folder.path, configuration: .init(segmentBytes: 500))
     try await log.restore(into: scope)
-    log.keep(scope) { Issue.record("\($0)") }
+    log.record(scope) { Issue.record("\($0)") }
     for number in 1...5 {
       page.title = "\(number)"
       scope.flush()
@@ -48,7 +48,7 @@ struct LogReadOnlyTests {
       #expect(try reader.restore(into: scope, at: sequence).sequence == sequence)
       #expect(page.title == "\(sequence)")
     }
-    #expect(throws: LogError.unreadable(6, "the log has records 1 to 5")) {
+    #expect(throws: LogError.unreadable(sequence: 6, problem: "the log has records 1 to 5")) {
       try reader.restore(into: scope, at: 6)
     }
   }
@@ -109,7 +109,7 @@ struct LogReadOnlyTests {
     #expect(throws: LogError.damaged(missing)) {
       try LogReader(folder.path).restore(into: scope)
     }
-    #expect(throws: LogError.unreadable(3, "no snapshot below it is kept")) {
+    #expect(throws: LogError.unreadable(sequence: 3, problem: "no snapshot below it is kept")) {
       try LogReader(folder.path).restore(into: scope, at: 3)
     }
   }

@@ -150,7 +150,7 @@ struct RecordLogTests {
     let disk = SimulatedDisk()
     let log = try SimulatedLog(disk)
     try log.log.append(.note, payload(1))
-    #expect(throws: LogError.inUse("simulated")) { try SimulatedLog(disk) }
+    #expect(throws: LogError.inUse(path: "simulated")) { try SimulatedLog(disk) }
     try log.close()
     try log.close()
     #expect(throws: LogError.closed) { try log.log.append(.note, payload(2)) }
@@ -165,7 +165,7 @@ struct RecordLogTests {
     let log = try RecordLog(directory.path + "/log", configuration: .init(segmentBytes: 2000))
     for number in 1...20 { try await log.append(.note, payload(number)).durable() }
     for number in 21...40 { try log.append(.note, payload(number)).wait() }
-    #expect(throws: LogError.inUse(directory.path + "/log")) {
+    #expect(throws: LogError.inUse(path: directory.path + "/log")) {
       try RecordLog(directory.path + "/log")
     }
     for number in 41...60 { try log.append(.note, payload(number)) }
@@ -229,6 +229,6 @@ struct RecordLogTests {
       sequence: 0, kind: .segment, synced: 0,
       payload: Array(#"{"format":2,"log":"x"}"#.utf8), to: &line)
     disk.files = [LogNames.segment(1): line]
-    #expect(throws: LogError.newerVersion("log-000000000001.jsonl", 2)) { try SimulatedLog(disk) }
+    #expect(throws: LogError.newerVersion(file: "log-000000000001.jsonl", version: 2)) { try SimulatedLog(disk) }
   }
 }

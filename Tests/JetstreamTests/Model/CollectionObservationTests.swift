@@ -14,7 +14,7 @@ import Testing
 
   @Test("Additions come typed, at once, and only from the observed collection")
   func add() {
-    node.observeCollectionAdd(listener, \.items) { me, child in me.log.append(child.label) }
+    node.observeCollectionAdd(listener, \.items) { me, child, _ in me.log.append(child.label) }
     node.items.append(Node("a"))
     #expect(listener.log == ["a"])
     node.others.append(Node("b"))
@@ -25,7 +25,7 @@ import Testing
   func remove() {
     let child = Node("a")
     node.items = [child]
-    node.observeCollectionRemove(listener, \.items) { me, child in me.log.append(child.label) }
+    node.observeCollectionRemove(listener, \.items) { me, child, _ in me.log.append(child.label) }
     node.others.append(child)
     node.others.remove(child)
     #expect(listener.log.isEmpty)

@@ -92,18 +92,18 @@ private final class Mirror {
     #expect(mirror.content == Array(root.items) && mirror.content.map(\.label) == ["0", "local"])
   }
 
-  @Test("By text key, untyped, and without an observer")
-  func byKey() {
-    var labels = root.items.map { $0 as ModelObject }
-    let token = root.observeDifference(key: "items") { labels = labels.applying($0)! }
-    root.observeDifference(listener, key: "items") { me, difference in
+  @Test("With and without an observer")
+  func withAndWithout() {
+    var labels = Array(root.items)
+    let token = root.observeDifference(\.items) { labels = labels.applying($0)! }
+    root.observeDifference(listener, \.items) { me, difference in
       me.log.append("\(difference.removals.count)-\(difference.insertions.count)")
     }
     var typed = 0
     root.observeDifference(\.items) { difference in typed += difference.count }
     root.items = [Node("x"), root.items[0]]
     scope.ticker.tick()
-    #expect(labels == Array(root.items) as [ModelObject])
+    #expect(labels == Array(root.items))
     #expect(listener.log == ["3-1"])
     #expect(typed == 4)
     token.cancel()
@@ -134,7 +134,7 @@ private final class Mirror {
     let mirror = Mirror(root.items)
     root.observeDifference(mirror, \.items) { $0.take($1) }
     var isFirst = true
-    root.observeCollectionAdd(listener, \.items) { [root] _, _ in
+    root.observeCollectionAdd(listener, \.items) { [root] _, _, _ in
       guard isFirst else { return }
       isFirst = false
       root.items.remove(at: 0)

@@ -124,7 +124,7 @@ import Testing
 
   @Test("an observer reads and writes the collection that has just changed")
   func observerWritesCollection() {
-    a.observeCollectionAdd(listener, \.items) { [a, nodes] me, child in
+    a.observeCollectionAdd(listener, \.items) { [a, nodes] me, child, _ in
       #expect(a.items.contains(child))
       if child === nodes[3] { a.items.append(nodes[4]) }
     }
@@ -150,7 +150,7 @@ import Testing
 
   @Test("an inout argument writes back once")
   func inoutValue() {
-    a.observeChangeImmediately(listener) { me, change in me.called() }
+    a.signals.onPropertyChange.listen(listener) { me, change in me.called() }
     func change(_ number: inout Int, _ left: inout Node?) {
       number = 5
       number = 7

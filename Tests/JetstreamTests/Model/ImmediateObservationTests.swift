@@ -34,13 +34,17 @@ private final class Account: ModelObject {
     return listener.log
   }
 
-  @Test("Several key paths with one registration, one call for each change")
+  @Test("The signal of all properties calls once for each change, for those that a filter lets through")
   func severalKeyPaths() {
-    account.observeChangeImmediately(listener, \.balance, \.partner) { me, change in
+    account.signals.onPropertyChange.listen(
+      listener, filter: { ["balance", "partner"].contains($0.key) }
+    ) { me, change in
       me.log.append(change.key)
     }
     var bare: [String] = []
-    account.observeChangeImmediately(\.limit, \.children) { bare.append($0.key) }
+    account.signals.onPropertyChange.listen(filter: { ["limit", "children"].contains($0.key) }) {
+      bare.append($0.key)
+    }
     account.balance = 1
     account.limit = 1
     account.partner = Account()

@@ -49,14 +49,16 @@ final class ObservationWorld {
   ) -> ObservationToken {
     switch kind {
     case .immediate: model.observeChangeImmediately(listener, \.number) { me, _, _ in handler(me) }
-    case .immediateAll: model.observeChangeImmediately(listener) { me, _ in handler(me) }
+    case .immediateAll: model.signals.onPropertyChange.listen(listener) { me, _ in handler(me) }
     case .immediateKeys:
-      model.observeChangeImmediately(listener, keys: ["number"]) { me, _ in handler(me) }
+      model.signals.onPropertyChange.listen(listener, filter: { $0.key == "number" }) { me, _ in
+        handler(me)
+      }
     case .immediateComposite:
       model.observeChangeImmediately(listener, \.doubled) { me, _, _ in handler(me) }
     case .coalesced: model.observeChange(listener, \.number, handler)
     case .coalescedAll: model.observeChange(listener) { handler($0) }
-    case .coalescedKeys: model.observeChange(listener, keys: ["number"], handler)
+    case .coalescedKeys: model.observeChange(listener, \.number, \.label) { handler($0) }
     case .composite: model.observeChange(listener, \.childNumber, handler)
     case .values: model.observeChange(listener, \.number) { me, _, _ in handler(me) }
     case .compositeValues: model.observeChange(listener, \.doubled) { me, _, _ in handler(me) }
@@ -65,13 +67,15 @@ final class ObservationWorld {
     case .treeOfProperty: model.observeTreeChange(listener, \.left) { handler($0) }
     case .treePath: model.observeTreeChange(listener, path: "left.number", handler)
     case .rawTree: model.signals.onTreeChange.listen(listener) { me, _ in handler(me) }
-    case .collectionAdd: model.observeCollectionAdd(listener, \.items) { me, _ in handler(me) }
+    case .collectionAdd: model.observeCollectionAdd(listener, \.items) { me, _, _ in handler(me) }
     case .collectionRemove:
-      model.observeCollectionRemove(listener, \.items) { me, _ in handler(me) }
+      model.observeCollectionRemove(listener, \.items) { me, _, _ in handler(me) }
     case .collectionMove:
       model.observeCollectionMove(listener, \.items) { me, _, _, _ in handler(me) }
     case .collectionKey:
-      model.observeCollectionAdd(listener, key: "items") { me, _, _ in handler(me) }
+      model.signals.onCollectionChange.listen(listener, filter: { $0.key == "items" }) { me, _ in
+        handler(me)
+      }
     case .attach: model.observeAttach(listener) { me, _ in handler(me) }
     case .detach: model.observeDetach(listener) { me, _ in handler(me) }
     case .addedToParent: model.observeAddedToParent(listener) { me, _, _ in handler(me) }

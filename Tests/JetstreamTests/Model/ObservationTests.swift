@@ -43,7 +43,7 @@ import Testing
   @Test("Several properties in one observation still give one call a tick")
   func severalProperties() {
     shape.observeChange(listener, \.x, \.y) { $0.called() }
-    shape.observeChange(listener, keys: ["color", "width"]) { $0.log.append("keys") }
+    shape.observeChange(listener, \.color, \.width) { $0.log.append("keys") }
     shape.x = 1
     shape.y = 1
     shape.color = .blue
@@ -76,7 +76,7 @@ import Testing
     shape.observeChangeImmediately(listener, \.x) { me, old, new in
       me.log.append("\(old)>\(new)")
     }
-    shape.observeChangeImmediately(listener) { me, _ in me.called() }
+    shape.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
     shape.x = 1
     #expect(listener.log == ["0.0>1.0"])
     shape.y = 5
@@ -86,11 +86,11 @@ import Testing
     #expect(listener.count == 3)
   }
 
-  @Test("An immediate observer of several named properties")
-  func immediateKeys() {
-    shape.observeChangeImmediately(listener, keys: ["x", "color"]) { me, change in
-      me.log.append(change.key)
-    }
+  @Test("The signal of all properties can be filtered by name")
+  func namedProperties() {
+    shape.signals.onPropertyChange.listen(
+      listener, filter: { ["x", "color"].contains($0.key) }
+    ) { me, change in me.log.append(change.key) }
     shape.x = 1
     shape.y = 1
     shape.color = .blue

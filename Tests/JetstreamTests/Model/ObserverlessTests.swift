@@ -18,11 +18,11 @@ import Testing
     var log: [String] = []
     let tokens: [ObservationToken] = [
       model.observeChange(\.number) { log.append("change") },
-      model.observeChange(keys: ["number"]) { log.append("keys") },
       model.observeChange(\.number) { old, new in log.append("values \(old) \(new)") },
       model.observeChangeImmediately(\.number) { old, new in log.append("at once \(old) \(new)") },
-      model.observeChangeImmediately(\.number, \.label) { log.append("at once \($0.key)") },
-      model.observeChangeImmediately(keys: ["number"]) { log.append("by key \($0.key)") },
+      model.signals.onPropertyChange.listen(filter: { $0.key == "number" }) {
+        log.append("at once \($0.key)")
+      },
       model.observeChangeImmediately(\.doubled) { old, new in log.append("doubled \(old) \(new)") },
       model.observeTreeChange { log.append("tree") },
       model.observeTreeChange(\.left) { log.append("left") },
@@ -53,14 +53,14 @@ import Testing
     }
     let first = change()
     #expect(
-      first.prefix(12) == [
-        "at once 0 1", "at once number", "by key number", "doubled 0 2", "+a0", "+b1", "a0>1",
+      first.prefix(11) == [
+        "at once 0 1", "at once number", "doubled 0 2", "+a0", "+b1", "a0>1",
         "-b0",
         "from root.items", "detach Test", "attach Test", "to root.items",
       ])
     #expect(
-      first.dropFirst(12).sorted() == [
-        "change", "difference 1", "keys", "left", "path", "raw tree", "tree", "values 0 1",
+      first.dropFirst(11).sorted() == [
+        "change", "difference 1", "left", "path", "raw tree", "tree", "values 0 1",
       ])
     for token in tokens { token.cancel() }
     #expect(change().isEmpty)
@@ -75,20 +75,23 @@ import Testing
       @Property var more: ModelArray<Shape> = []
     }
     let bag = Bag()
-    bag.observeCollectionAdd(listener, key: "content") { me, model, at in
-      me.log.append("+\(model.schema.wireName)\(at)")
-    }
-    bag.observeCollectionRemove(listener, key: "content") { me, model, at in
-      me.log.append("-\(model.schema.wireName)\(at)")
-    }
-    bag.observeCollectionMove(listener, key: "content") { me, model, from, to in
-      me.log.append("\(model.schema.wireName)\(from)>\(to)")
+    bag.signals.onCollectionChange.listen(listener, filter: { $0.key == "content" }) { me, change in
+      let name = change.model.wireClassName
+      switch change.kind {
+      case .insert(let at): me.log.append("+\(name)\(at)")
+      case .remove(let at): me.log.append("-\(name)\(at)")
+      case .move(let from, let to): me.log.append("\(name)\(from)>\(to)")
+      }
     }
     var bare = 0
-    bag.observeCollectionAdd(key: "more") { _, _ in bare += 1 }
-    bag.observeCollectionRemove(key: "more") { _, _ in bare += 10 }
-    bag.observeCollectionMove(key: "more") { _, _, _ in bare += 100 }
-    bag.observeCollectionAdd(listener, \.content) { me, model in
+    bag.signals.onCollectionChange.listen(filter: { $0.key == "more" }) {
+      switch $0.kind {
+      case .insert: bare += 1
+      case .remove: bare += 10
+      case .move: bare += 100
+      }
+    }
+    bag.observeCollectionAdd(listener, \.content) { me, model, _ in
       me.log.append("typed \(model.schema.wireName)")
     }
     let node = Node()

@@ -137,7 +137,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     let listener = Listener()
     var told: [String] = []
     model.signals.onPropertyChange.listen { told.append($0.key) }
-    model.observeChange(listener, keys: ["color"]) { $0.called() }
+    model.observeChange(listener, \.color) { $0.called() }
     let part = UUID()
     let state = { (properties: JSONObject) in
       SyncFragment(.change, uuid: model.uuid, className: "Renamed", properties: properties)
@@ -154,11 +154,11 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(listener.count == 1)
     #expect(
       scope.apply([state(["color": 6])]).kept.map(\.reason) == [
-        .unknownProperty("Renamed", model.uuid, "color")
+        .unknownProperty(className: "Renamed", model: model.uuid, property: "color")
       ])
     #expect(
       scope.apply([state(["colour": "red"])]).errors.map(\.error) == [
-        .invalidValue("Renamed", model.uuid, "colour", "Number")
+        .invalidValue(className: "Renamed", model: model.uuid, property: "colour", expected: "Number")
       ])
     #expect(model.color.rgba == 5)
     #expect(scope.apply([state(["plain": 1])], resettingMissing: true).isComplete)

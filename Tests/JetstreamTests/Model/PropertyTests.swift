@@ -89,8 +89,8 @@ private final class Derived: Base {
     scope.flush()
     let listener = Listener()
     shape.observeChange(listener) { $0.called() }
-    shape.observeChangeImmediately(listener) { me, _ in me.called() }
-    canvas.observeChangeImmediately(listener) { me, _ in me.called() }
+    shape.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
+    canvas.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
     canvas.observeTreeChange(listener) { $0.called() }
     canvas.signals.onCollectionChange.listen(listener) { me, _ in me.called() }
     let sets = scope.changeSets {

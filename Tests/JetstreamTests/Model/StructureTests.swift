@@ -144,14 +144,14 @@ import Testing
     let otherScope = manualScope(other)
     var errors: [ScopeError] = []
     scope.onError.listen { errors.append($0) }
-    root.observeChangeImmediately(listener) { me, _ in me.called() }
+    root.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
 
     root.left = foreign
     #expect(root.left == nil)
     root.items.append(foreign)
     #expect(root.items.isEmpty)
     #expect(errors.count == 2)
-    #expect(errors[0] == .modelInTwoScopes("Node", foreign.uuid, "Test", "Test"))
+    #expect(errors[0] == .modelInTwoScopes(className: "Node", model: foreign.uuid, scope: "Test", other: "Test"))
 
     // Deep below, in the middle of siblings that would come along.
     let top = Node("top")
@@ -207,7 +207,7 @@ import Testing
     twins.items = [Node(uuid: twins.uuid)]
     root.items.append(twins)
     #expect(root.items.isEmpty)
-    #expect(errors == [.duplicateUUID("Node", child.uuid), .duplicateUUID("Node", twins.uuid)])
+    #expect(errors == [.duplicateUUID(className: "Node", model: child.uuid), .duplicateUUID(className: "Node", model: twins.uuid)])
     #expect(scope.count == 2)
     #expect(scope.model(child.uuid) === child)
   }

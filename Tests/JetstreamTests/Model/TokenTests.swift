@@ -22,10 +22,10 @@ import Testing
       shape.observeChange(listener) { $0.called() },
       shape.observeChange(listener, \.x) { $0.called() },
       shape.observeChange(listener, \.area) { $0.called() },
-      shape.observeChangeImmediately(listener) { me, _ in me.called() },
+      shape.signals.onPropertyChange.listen(listener) { me, _ in me.called() },
       shape.observeTreeChange(listener) { $0.called() },
-      canvas.observeCollectionAdd(listener, \.shapes) { me, _ in me.called() },
-      canvas.observeCollectionRemove(listener, \.shapes) { me, _ in me.called() },
+      canvas.observeCollectionAdd(listener, \.shapes) { me, _, _ in me.called() },
+      canvas.observeCollectionRemove(listener, \.shapes) { me, _, _ in me.called() },
       canvas.observeCollectionMove(listener, \.shapes) { me, _, _, _ in me.called() },
       shape.observeAttach(listener) { me, _ in me.called() },
       shape.observeDetach(listener) { me, _ in me.called() },
@@ -151,7 +151,7 @@ import Testing
     do {
       let shape = Shape()
       weakShape = shape
-      shape.observeChangeImmediately(listener) { me, _ in
+      shape.signals.onPropertyChange.listen(listener) { me, _ in
         _ = shape.y
         me.called()
       }

@@ -147,12 +147,11 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
     #expect(sets.map { $0.fragments.map(\.properties) } == [[["to": .null]]])
   }
 
-  @Test("observers by key path, by text, immediate ones and composites are told")
+  @Test("observers by key path, immediate ones and composites are told")
   func observed() {
     let listener = Listener()
     item.title = "title"
     arrow.observeChange(listener, \.target) { $0.log.append("path") }
-    arrow.observeChange(listener, keys: ["target"]) { $0.log.append("key") }
     arrow.observeChange(listener, \.targetTitle) { $0.log.append("composite") }
     arrow.observeChangeImmediately(listener, \.target) { me, old, new in
       me.log.append("\(old?.title ?? "-") \(new?.title ?? "-")")
@@ -232,7 +231,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
     let report = scope.apply([
       SyncFragment(.change, uuid: arrow.uuid, className: "Arrow", properties: ["to": 5])
     ])
-    #expect(report.errors.map(\.error) == [.invalidValue("Arrow", arrow.uuid, "to", "UUID")])
+    #expect(report.errors.map(\.error) == [.invalidValue(className: "Arrow", model: arrow.uuid, property: "to", expected: "UUID")])
     #expect(words(arrow.$target) == "none")
   }
 
@@ -245,7 +244,7 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
         .change, uuid: arrow.uuid, className: "Arrow",
         properties: ["to": .string(uuid.wireText)]),
     ])
-    #expect(report.errors.map(\.error) == [.noParent("Item", uuid)])
+    #expect(report.errors.map(\.error) == [.noParent(className: "Item", model: uuid)])
     #expect(words(arrow.$target) == "missing")
   }
 

@@ -99,16 +99,16 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     #expect(scope.count == 2)
     #expect(
       Set(report.errors.map(\.error)) == [
-        .invalidValue("Node", known, "label", "String"),
-        .noParent("Node", orphan),
-        .unknownReference("Node", root.uuid, "right", ghost.uuidString.lowercased()),
-        .invalidValue("Node", root.uuid, "items", "array of UUIDs"),
-        .unknownModel("Node", ghost),
-        .classMismatch(root.uuid, "Node", "Shape"),
+        .invalidValue(className: "Node", model: known, property: "label", expected: "String"),
+        .noParent(className: "Node", model: orphan),
+        .unknownReference(className: "Node", model: root.uuid, property: "right", missing: ghost.uuidString.lowercased()),
+        .invalidValue(className: "Node", model: root.uuid, property: "items", expected: "array of UUIDs"),
+        .unknownModel(className: "Node", model: ghost),
+        .classMismatch(model: root.uuid, className: "Node", other: "Shape"),
       ])
     #expect(
       Set(report.kept.map(\.reason)) == [
-        .unknownClass("Unicorn", strange), .unknownProperty("Node", root.uuid, "horns"),
+        .unknownClass(className: "Unicorn", model: strange), .unknownProperty(className: "Node", model: root.uuid, property: "horns"),
       ])
   }
 
@@ -247,7 +247,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     let state = scope.fullState()
     for model in scope.models.compactMap({ $0 as? Node }) {
       model.observeChange(listener) { $0.called() }
-      model.observeChangeImmediately(listener) { me, _ in me.called() }
+      model.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
       model.observeTreeChange(listener) { $0.called() }
       model.observeAttach(listener) { me, _ in me.called() }
       model.observeDetach(listener) { me, _ in me.called() }

@@ -301,7 +301,7 @@ import Testing
           root.scratch = a
         }
         Issue.record("The constraints are not met.")
-      } catch ChangeSetError.constraintsNotMet("Draft.tidy", let fragments) {
+      } catch ChangeSetError.constraintsNotMet(procedure: "Draft.tidy", let fragments) {
         #expect(fragments.map(\.uuid) == [root.uuid])
       }
       #expect(picture == before && scope.canonicalJSON == content)
@@ -339,7 +339,7 @@ import Testing
   func nestedProcedure() throws {
     scope.modify {
       root.title = "a"
-      #expect(throws: ChangeSetError.procedureWithin("p")) {
+      #expect(throws: ChangeSetError.procedureWithin(procedure: "p")) {
         try scope.modify(procedure: "p") { root.title = "b" }
       }
     }

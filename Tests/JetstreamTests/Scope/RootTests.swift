@@ -32,9 +32,10 @@ import Testing
   func makeRoot() {
     watch(top, child)
     top.observeRemovedFromParent(listener) { $0.log.append("out of \($2)") }
-    #expect(top.makeRoot(of: other))
+    other.root = top
+    #expect(other.root === top)
     #expect(root.left == nil && root.items.isEmpty)
-    #expect(top.parents.isEmpty && top.isScopeRoot)
+    #expect(top.parents.isEmpty)
     #expect(other.root === top && top.scope === other && child.scope === other)
     #expect(scope.count == 1 && other.count == 2)
     let log = listener.log
@@ -43,7 +44,8 @@ import Testing
         "+child Other", "+top Other", "-child Test", "-top Test", "out of items", "out of left",
       ])
     #expect(Array(log.suffix(2)) == ["+top Other", "+child Other"])
-    #expect(top.makeRoot(of: other))
+    other.root = top
+    #expect(other.root === top)
     #expect(listener.log == log)
     let here = scope.changeSets {}
     #expect(here.map { $0.fragments.map(\.properties) } == [[["left": .null]]])
@@ -56,7 +58,8 @@ import Testing
     child.left = top
     let loose = Node("loose")
     loose.items = [top]
-    #expect(top.makeRoot(of: other))
+    other.root = top
+    #expect(other.root === top)
     #expect(child.left === top && loose.items.isEmpty)
     #expect(top.parents.map(\.key) == ["left"])
     #expect(top.scope === other && child.scope === other && scope.count == 1)
@@ -71,8 +74,9 @@ import Testing
     top.observeRemovedFromParent(listener) { me, _, _ in me.called() }
     var errors: [ScopeError] = []
     other.onError.listen { errors.append($0) }
-    #expect(!top.makeRoot(of: other))
-    #expect(errors == [.modelInTwoScopes("Node", child.uuid, "Test", "Other")])
+    other.root = top
+    #expect(other.root !== top)
+    #expect(errors == [.modelInTwoScopes(className: "Node", model: child.uuid, scope: "Test", other: "Other")])
     #expect("\(errors[0])".contains("belongs to scope Test and cannot be part of scope Other"))
     #expect(root.left === top && root.items.count == 1)
     #expect(listener.count == 0 && listener.log.isEmpty)
@@ -81,10 +85,12 @@ import Testing
     // The root itself is below.
     child.items = [root]
     root.right = nil
-    #expect(!top.makeRoot(of: other))
-    #expect(errors.last == .modelInTwoScopes("Node", root.uuid, "Test", "Other"))
+    other.root = top
+    #expect(other.root !== top)
+    #expect(errors.last == .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other"))
     child.items = []
-    #expect(top.makeRoot(of: other))
+    other.root = top
+    #expect(other.root === top)
   }
 
   @Test("Refused where the scope has a root, or the model is the root of another")
@@ -92,17 +98,20 @@ import Testing
     var errors: [ScopeError] = []
     scope.onError.listen { errors.append($0) }
     other.onError.listen { errors.append($0) }
-    #expect(!child.makeRoot(of: scope))
-    #expect(!root.makeRoot(of: other))
-    #expect(errors == [.rootIsSet("Test"), .modelInTwoScopes("Node", root.uuid, "Test", "Other")])
+    scope.root = child
+    #expect(scope.root !== child)
+    other.root = root
+    #expect(other.root !== root)
+    #expect(errors == [.rootIsSet(scope: "Test"), .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other")])
     #expect(top.right === child && scope.count == 3)
 
     let twins = Node("twins")
     twins.items = [Node(uuid: twins.uuid)]
     let loose = Node("loose")
     loose.left = twins
-    #expect(!twins.makeRoot(of: other))
-    #expect(errors.last == .duplicateUUID("Node", twins.uuid))
+    other.root = twins
+    #expect(other.root !== twins)
+    #expect(errors.last == .duplicateUUID(className: "Node", model: twins.uuid))
     #expect(loose.left === twins && twins.scope == nil)
   }
 
@@ -113,7 +122,8 @@ import Testing
       if key == "left" { root.right = top }
     }
     other.onError.listen(listener) { me, _ in me.called() }
-    #expect(!top.makeRoot(of: other))
+    other.root = top
+    #expect(other.root !== top)
     #expect(listener.count == 1)
     #expect(root.right === top && top.scope === scope && other.root == nil)
   }
@@ -138,11 +148,11 @@ import Testing
   func releaseRoot() {
     watch(root, top, child)
     root.number = 1
-    #expect(scope.releaseRoot() === root)
+    scope.root = nil
     #expect(listener.log == ["-root Test", "-top Test", "-child Test"])
     #expect(scope.root == nil && scope.count == 0 && scope.models.isEmpty)
     #expect(root.scope == nil && child.scope == nil && root.left === top)
-    #expect(scope.releaseRoot() == nil)
+    scope.root = nil
 
     var sets: [ChangeSet] = []
     scope.onChanges.listen { sets.append($0) }
@@ -165,7 +175,7 @@ import Testing
   func releaseAndReturn() {
     child.left = root
     scope.flush()
-    scope.releaseRoot()
+    scope.root = nil
     #expect(root.scope == nil && child.scope == nil && child.record?.scopedParents == 0)
     scope.root = root
     #expect(scope.count == 3)
@@ -183,7 +193,7 @@ import Testing
       root.left = Node("child")
       weakRoot = root
       other.root = root
-      other.releaseRoot()
+      other.root = nil
     }
     other.flush()
     #expect(weakRoot == nil)
@@ -196,13 +206,13 @@ import Testing
     var errors: [ScopeError] = []
     scope.onError.listen { errors.append($0) }
     let model = Node("model")
-    model.makeScopeRoot(name: "Own", ticker: .manual())
+    let own = Scope(name: "Own", root: model, ticker: .manual())
     root.items.append(model)
-    #expect(errors == [.modelInTwoScopes("Node", model.uuid, "Own", "Test")])
-    #expect(root.items.count == 1 && model.parents.isEmpty && model.isScopeRoot)
-    model.isScopeRoot = false
+    #expect(errors == [.modelInTwoScopes(className: "Node", model: model.uuid, scope: "Own", other: "Test")])
+    #expect(root.items.count == 1 && model.parents.isEmpty)
+    own.root = nil
     root.items.append(model)
-    #expect(model.scope === scope && !model.isScopeRoot)
+    #expect(model.scope === scope)
   }
 
   @Test("A subtree goes from one scope to another with detach() and append")

@@ -38,7 +38,7 @@ import Testing
     scope.root = nil
     scope.root = first
     #expect(scope.root === first)
-    #expect(errors == [.rootIsSet("Test")])
+    #expect(errors == [.rootIsSet(scope: "Test")])
   }
 
   @Test("The root of one scope cannot be the root of another")
@@ -51,7 +51,7 @@ import Testing
     other.root = root
     #expect(other.root == nil && other.count == 0)
     #expect(root.scope === scope)
-    #expect(errors == [.modelInTwoScopes("Node", root.uuid, "Test", "Other")])
+    #expect(errors == [.modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other")])
   }
 
   @Test("Models are found by UUID while they are attached, in either case of text")

@@ -95,7 +95,7 @@ private final class Badge: ModelObject {
     let report = old.apply(new.takeFragments())
     #expect(report.isComplete)
     #expect(
-      report.kept.map(\.reason).contains(.unknownProperty("Item", item.uuid, "note")))
+      report.kept.map(\.reason).contains(.unknownProperty(className: "Item", model: item.uuid, property: "note")))
     try expectEqual()
     let mine = oldRoot.items[0]
     #expect(mine.draft == "")
@@ -211,7 +211,7 @@ private final class Badge: ModelObject {
     let badge = Badge()
     newRoot.badge = badge
     let fragments = new.takeFragments()
-    #expect(old.apply([fragments[0]]).kept.map(\.reason) == [.unknownClass("Badge", badge.uuid)])
+    #expect(old.apply([fragments[0]]).kept.map(\.reason) == [.unknownClass(className: "Badge", model: badge.uuid)])
     #expect(old.unknownModels.isEmpty)
     #expect(old.apply([fragments[1]]).isComplete)
     #expect(old.unknownModels.map(\.uuid) == [badge.uuid])
@@ -253,7 +253,7 @@ private final class Badge: ModelObject {
     #expect(report.errors.count >= 3)
     #expect(oldRoot.first?.items.count == 2 && oldRoot.first?.first === oldRoot.first)
     #expect(old.unknownClassName(of: oldRoot.first!) == "X")
-    old.releaseRoot()
+    old.root = nil
     #expect(old.unknownModels.isEmpty && old.count == 0)
   }
 

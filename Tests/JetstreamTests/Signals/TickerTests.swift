@@ -46,7 +46,7 @@ import Testing
     canvas.observeTreeChange(listener) { $0.log.append("tree") }
     shape.observeChange(listener, \.x) { $0.log.append("x") }
     shape.observeChange(listener, \.area) { $0.log.append("area") }
-    canvas.observeCollectionAdd(listener, \.shapes) { me, _ in me.log.append("now") }
+    canvas.observeCollectionAdd(listener, \.shapes) { me, _, _ in me.log.append("now") }
     canvas.shapes.append(Shape())
     shape.x = 1
     shape.width = 1

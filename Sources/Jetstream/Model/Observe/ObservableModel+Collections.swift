@@ -11,15 +11,6 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model inserted into the collection.
-  @discardableResult
-  public func observeCollectionAdd<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element) -> Void
-  ) -> ObservationToken {
-    observeCollectionAdd(observer, keyPath) { observer, element, _ in handler(observer, element) }
-  }
-
   /// Calls `handler` at once with each model inserted into the collection, and its index, until the
   /// token is cancelled.
   @discardableResult
@@ -39,17 +30,6 @@ extension ObservableModel {
   ) -> ObservationToken {
     observeSteps(observer, index(of: keyPath), Element.self) { [weak observer] element, kind in
       if let observer, case .remove(let position) = kind { handler(observer, element, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model removed from the collection.
-  @discardableResult
-  public func observeCollectionRemove<Observer: AnyObject, Element>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    _ handler: @escaping (Observer, Element) -> Void
-  ) -> ObservationToken {
-    observeCollectionRemove(observer, keyPath) { observer, element, _ in
-      handler(observer, element)
     }
   }
 
@@ -85,92 +65,6 @@ extension ObservableModel {
     observeSteps(nil, index(of: keyPath), Element.self) { element, kind in
       if case .move(let from, let to) = kind { handler(element, from, to) }
     }
-  }
-
-  // MARK: By name
-
-  /// Calls `handler` at once with each model of any class that is inserted into the collection named
-  /// by text, and its index.
-  ///
-  /// A name that the class does not have, or that is no collection, is a programming error.
-  @discardableResult
-  public func observeCollectionAdd<Observer: AnyObject>(
-    _ observer: Observer, key: String, _ handler: @escaping (Observer, ModelObject, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(observer, collectionIndex(key), ModelObject.self) { [weak observer] model, kind in
-      if let observer, case .insert(let position) = kind { handler(observer, model, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model that is inserted into the collection named by text, and
-  /// its index, until the token is cancelled.
-  @discardableResult
-  public func observeCollectionAdd(
-    key: String, _ handler: @escaping (ModelObject, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(nil, collectionIndex(key), ModelObject.self) { model, kind in
-      if case .insert(let position) = kind { handler(model, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model of any class that is removed from the collection named
-  /// by text, and the index it had.
-  ///
-  /// A name that the class does not have, or that is no collection, is a programming error.
-  @discardableResult
-  public func observeCollectionRemove<Observer: AnyObject>(
-    _ observer: Observer, key: String, _ handler: @escaping (Observer, ModelObject, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(observer, collectionIndex(key), ModelObject.self) { [weak observer] model, kind in
-      if let observer, case .remove(let position) = kind { handler(observer, model, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model that is removed from the collection named by text, and
-  /// the index it had, until the token is cancelled.
-  @discardableResult
-  public func observeCollectionRemove(
-    key: String, _ handler: @escaping (ModelObject, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(nil, collectionIndex(key), ModelObject.self) { model, kind in
-      if case .remove(let position) = kind { handler(model, position) }
-    }
-  }
-
-  /// Calls `handler` at once with each model of any class that is moved within the collection named
-  /// by text, the index it had and the index it has.
-  ///
-  /// A name that the class does not have, or that is no collection, is a programming error.
-  @discardableResult
-  public func observeCollectionMove<Observer: AnyObject>(
-    _ observer: Observer, key: String,
-    _ handler: @escaping (Observer, ModelObject, Int, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(observer, collectionIndex(key), ModelObject.self) { [weak observer] model, kind in
-      if let observer, case .move(let from, let to) = kind { handler(observer, model, from, to) }
-    }
-  }
-
-  /// Calls `handler` at once with each model that is moved within the collection named by text, the
-  /// index it had and the index it has, until the token is cancelled.
-  @discardableResult
-  public func observeCollectionMove(
-    key: String, _ handler: @escaping (ModelObject, Int, Int) -> Void
-  ) -> ObservationToken {
-    observeSteps(nil, collectionIndex(key), ModelObject.self) { model, kind in
-      if case .move(let from, let to) = kind { handler(model, from, to) }
-    }
-  }
-
-  // MARK: Inside
-
-  /// The collection called `key`; anything else is a programming error.
-  func collectionIndex(_ key: String) -> Int {
-    let index = schema.indices(of: [key])[0]
-    precondition(
-      schema.properties[index].kind == .collection,
-      "\(schema.wireName).\(key) is no ModelArray; its type is \(schema.properties[index].type).")
-    return index
   }
 
   private func observeSteps<Element: ModelObject>(

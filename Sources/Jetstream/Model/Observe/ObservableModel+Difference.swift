@@ -38,31 +38,6 @@ extension ObservableModel {
     observeDifference(nil, at: index(of: keyPath), isolation: isolation, handler)
   }
 
-  /// Calls `handler` once in each tick in which the collection named by text has become another,
-  /// with the difference.
-  ///
-  /// A name that the class does not have, or that is no collection, is a programming error.
-  @discardableResult
-  public func observeDifference<Observer: AnyObject>(
-    _ observer: Observer, key: String, isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (Observer, CollectionDifference<ModelObject>) -> Void
-  ) -> ObservationToken {
-    observeDifference(observer, at: collectionIndex(key), isolation: isolation) {
-      [weak observer] in
-      if let observer { handler(observer, $0) }
-    }
-  }
-
-  /// Calls `handler` once in each tick in which the collection named by text has become another,
-  /// with the difference, until the token is cancelled.
-  @discardableResult
-  public func observeDifference(
-    key: String, isolation: (any Actor)? = #isolation,
-    _ handler: @escaping (CollectionDifference<ModelObject>) -> Void
-  ) -> ObservationToken {
-    observeDifference(nil, at: collectionIndex(key), isolation: isolation, handler)
-  }
-
   private func observeDifference<Element: ModelObject>(
     _ observer: AnyObject?, at index: Int, isolation: (any Actor)?,
     _ handler: @escaping (CollectionDifference<Element>) -> Void

@@ -29,56 +29,6 @@ extension ObservableModel {
     observeImmediately(nil, keyPath, handler)
   }
 
-  /// Calls `handler` at once, after each change of one of the properties; without key paths, of any.
-  ///
-  /// A key path that leads to a computed property is a programming error here.
-  @discardableResult
-  public func observeChangeImmediately<Observer: AnyObject>(
-    _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
-    handler: @escaping (Observer, PropertyChange) -> Void
-  ) -> ObservationToken {
-    signals.onPropertyChange.listen(observer, filter: filter(keyPaths), handler)
-  }
-
-  /// Calls `handler` at once, after each change of one of the properties, until the token is
-  /// cancelled; without key paths, of any.
-  @discardableResult
-  public func observeChangeImmediately(
-    _ keyPaths: PartialKeyPath<Self>..., handler: @escaping (PropertyChange) -> Void
-  ) -> ObservationToken {
-    signals.onPropertyChange.listen(filter: filter(keyPaths), handler)
-  }
-
-  /// Calls `handler` at once, after each change of one of the properties named by text.
-  ///
-  /// A name that the class does not have is a programming error.
-  @discardableResult
-  public func observeChangeImmediately<Observer: AnyObject>(
-    _ observer: Observer, keys: [String],
-    _ handler: @escaping (Observer, PropertyChange) -> Void
-  ) -> ObservationToken {
-    signals.onPropertyChange.listen(observer, filter: filter(keys), handler)
-  }
-
-  /// Calls `handler` at once, after each change of one of the properties named by text, until the
-  /// token is cancelled.
-  @discardableResult
-  public func observeChangeImmediately(
-    keys: [String], _ handler: @escaping (PropertyChange) -> Void
-  ) -> ObservationToken {
-    signals.onPropertyChange.listen(filter: filter(keys), handler)
-  }
-
-  private func filter(_ keyPaths: [PartialKeyPath<Self>]) -> ((PropertyChange) -> Bool)? {
-    if keyPaths.isEmpty { return nil }
-    return filter(keyPaths.map { schema.properties[index(of: $0)].name })
-  }
-
-  private func filter(_ keys: [String]) -> (PropertyChange) -> Bool {
-    _ = schema.indices(of: keys)
-    return { keys.contains($0.key) }
-  }
-
   private func observeImmediately<Value>(
     _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>,
     _ handler: @escaping (Value, Value) -> Void

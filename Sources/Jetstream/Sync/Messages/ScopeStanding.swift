@@ -6,7 +6,7 @@ public struct ScopePosition: Sendable, Hashable {
   public var sequence: Int
 
   /// Makes a position.
-  public init(epoch: String, sequence: Int) {
+  package init(epoch: String, sequence: Int) {
     self.epoch = epoch
     self.sequence = sequence
   }
