@@ -25,13 +25,13 @@ private func readRows() -> [Row] {
   ]
 }
 
-/// Nobody watches, and our objects belong to no scope.
+/// Writes without observers; Jetstream's objects belong to no scope.
 private func unobservedWriteRows() -> [Row] {
   func row<Peer: AnyObject>(
     peer name: String, _ make: @escaping () -> Peer,
     _ write: @escaping (ContiguousArray<Peer>, Int) -> Void
   ) -> Row {
-    Row(name: "write, nobody watching", unit: "ns", peerName: name) {
+    Row(name: "write, unobserved", unit: "ns", peerName: name) {
       let shapes = Thousand.of { Shape() }
       let others = Thousand.of(make)
       return Probes(
@@ -43,7 +43,7 @@ private func unobservedWriteRows() -> [Row] {
     row(peer: "plain class", PlainShape.init) { writeAll($0, $1) },
     row(peer: "hand-written didSet", HandmadeShape.init) { writeAll($0, $1) },
     row(peer: "@Observable", ObservedShape.init) { writeAll($0, $1) },
-    Row(name: "change in place, nobody watching", unit: "ns", peerName: "@Observable") {
+    Row(name: "change in place, unobserved", unit: "ns", peerName: "@Observable") {
       let shapes = Thousand.of { Shape() }
       let others = Thousand.of { ObservedShape() }
       return Probes(
@@ -120,8 +120,8 @@ private func stepAll(_ shapes: ContiguousArray<ObservedShape>) {
   for shape in shapes { shape.level += 1 }
 }
 
-/// Reads once some class of the process has adopted `Observable`: from then on getters ask whether it is
-/// theirs. Stands last, because that cannot be taken back.
+/// Reads after a class of the process has adopted `Observable`: from then on getters check whether it is their class.
+/// Comes last, because that cannot be undone.
 func bridgedRows() -> [Row] {
   [
     Row(

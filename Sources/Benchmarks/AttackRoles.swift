@@ -3,7 +3,7 @@ import Jetstream
 import JetstreamServer
 import JetstreamWebSocket
 
-/// What this program does in a process that a suite has started.
+/// The role of this program in a process that a suite has started.
 enum AttackRole {
   case server(models: Int)
   case attacker(Attack, port: UInt16)

@@ -22,7 +22,7 @@ let attackSuite = Suite(
   return rows
 }
 
-/// Something that a peer can do to a server, over and over.
+/// An attack that a peer makes on a server, over and over.
 enum Attack: String, CaseIterable {
   case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions
 
@@ -38,14 +38,14 @@ enum Attack: String, CaseIterable {
     }
   }
 
-  /// Milliseconds. A fetch makes a whole state, and that takes its time.
+  /// The bar in milliseconds. It is higher for fetches, since each makes a full state.
   var bar: Double { self == .fetches || self == .fetchFrames ? 100 : 20 }
 }
 
 /// A server, a client that edits every 20 milliseconds, and an attacker with the lowest priority, each in a process
 /// of its own but for the client.
 final class AttackStage {
-  /// What came out.
+  /// The result of a measurement.
   struct Outcome {
     /// The 99th percentile of the time that an edit takes until the server has accepted it, in milliseconds.
     let slowest: Double
@@ -116,7 +116,7 @@ struct AttackProblem: Error, CustomStringConvertible {
   var description: String { text }
 }
 
-/// This program once more, in another role.
+/// A process that runs this program in another role.
 final class AttackProcess {
   private let process = Process()
   private let input = Pipe()

@@ -1,4 +1,4 @@
-/// The command: reads its arguments, runs the suites that they name and prints what came out.
+/// The command: reads its arguments, runs the suites that they name and prints the results.
 @main
 struct Benchmarks {
   static let suites: [Suite] = [
@@ -46,7 +46,7 @@ struct Benchmarks {
   }
 }
 
-/// What the command line asks for.
+/// The options of the command line.
 struct Options {
   var suites: [String] = []
   var isJSON = false
@@ -54,7 +54,7 @@ struct Options {
   var rounds: Int?
   var only: String?
 
-  /// A command line that makes no sense, in words.
+  /// The description of an error in the command line.
   struct Problem: Error {
     let text: String
   }

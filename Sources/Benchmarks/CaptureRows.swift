@@ -1,7 +1,7 @@
 import Jetstream
 import Observation
 
-/// Writes to models that belong to a scope, up to what comes of them.
+/// Writes to models that belong to a scope, with the observers and change sets that follow.
 func captureRows() -> [Row] {
   [
     Row(name: "write, attached", unit: "ns", peerName: "@Observable, untracked") {
@@ -52,8 +52,8 @@ private func timeToWrite(_ write: (Int) -> Void) -> Double {
     / Double(passes * Thousand.count)
 }
 
-/// A thousand shapes in a scope whose writes nobody is told of, though they are captured: each pass
-/// over all is one tick.
+/// A thousand shapes in a scope without observers of the property that is written. The changes are captured; each pass
+/// over all shapes is one tick.
 private final class AttachedShapes {
   nonisolated(unsafe) static var values = 0  // Sound: everything here is on one thread.
 
@@ -77,8 +77,8 @@ private final class AttachedShapes {
   }
 }
 
-/// A thousand shapes in a scope, each with a coalesced observer; each tick has a hundred writes and
-/// ends in a change set that somebody takes.
+/// A thousand shapes in a scope, each with a coalesced observer. Each tick has a hundred writes and ends in a change
+/// set, which a listener takes.
 private final class WatchedShapes {
   private let ticker = Ticker.manual()
   private let scope: Scope
@@ -116,10 +116,10 @@ private final class WatchedShapes {
   }
 }
 
-/// The same with the Observation module: what changed is noted in `onChange`, and once a tick its
-/// observer runs and its tracking is armed again. There are no change sets here.
+/// The same with the Observation module: `onChange` notes what has changed, and once per tick the observer runs and
+/// tracking starts again. There are no change sets here.
 private final class TrackedShapes {
-  /// What has changed since the last tick. Sound: everything is on one thread.
+  /// The objects that have changed since the last tick. Sound: everything is on one thread.
   private final class Changed: @unchecked Sendable {
     var places: ContiguousArray<Int> = []
   }
@@ -173,7 +173,7 @@ private final class TrackedShapes {
   }
 }
 
-/// A million writes that become one change set; its making is in the figure.
+/// A million writes that become one change set. The time includes making it.
 private final class OneChangeSet {
   private let ticker = Ticker.manual()
   private let scope: Scope

@@ -1,6 +1,6 @@
 import Jetstream
 
-/// What it costs to say what a scope comes to: a model looked at anew, and a ping where nothing has changed.
+/// The cost of a scope's digest: per model when it is computed for all, and per ping when nothing has changed.
 func digestRows() -> [Row] {
   [
     Row(name: "digest of 100,000 models, each", unit: "ns", rounds: 5) {

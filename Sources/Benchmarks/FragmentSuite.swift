@@ -72,12 +72,12 @@ let fragmentSuite = Suite(
   ]
 }
 
-/// Nanoseconds for each of the fragments that `body` goes through.
+/// Returns the nanoseconds per fragment that `body` takes.
 private func perFragment(_ body: () -> Void) -> Double {
   nanoseconds(body) / Double(Samples.count)
 }
 
-/// A fragment as somebody without Jetstream would declare it.
+/// A fragment as an app without Jetstream would declare it.
 private struct WireShape: Codable {
   enum Kind: String, Codable { case add, change }
 
@@ -178,7 +178,7 @@ private final class RemoteChanges {
     return bytes
   }
 
-  /// Seconds.
+  /// Returns the time in seconds.
   func measure() -> Double {
     turn = 1 - turn
     let time = nanoseconds {

@@ -9,22 +9,21 @@ struct Suite: Sendable {
 /// One thing that is measured, beside a peer where there is one.
 struct Row {
   let name: String
-  /// What the figures are, such as `ns` for nanoseconds an operation.
+  /// The unit of the figures, such as `ns` for nanoseconds per operation.
   let unit: String
-  /// What our figure is compared with.
+  /// The peer with which Jetstream's figure is compared.
   var peerName: String?
-  /// The most that the ratio may be; without a peer, the most that our figure may be.
+  /// The largest ratio to the peer that passes; without a peer, the largest figure.
   var bar: Double?
   var rounds = 15
-  /// Makes what is measured. Called once, before the first round; what it holds goes with the row.
+  /// Makes the probes. Called once, before the first round; what they retain is released with the row.
   let prepare: () -> Probes
 }
 
-/// Measures one round each time it is called, and gives the figure in the row's unit, or
-/// ``Row/failed(_:)``.
+/// Measures one round at each call, and returns the figure in the row's unit, or ``Row/failed(_:)``.
 typealias Probe = () -> Double
 
-/// What a row measures.
+/// The probes of a row.
 struct Probes {
   let ours: Probe
   var peer: Probe?
@@ -54,14 +53,14 @@ extension Row {
       ours: Figures(ours), peer: peer.isEmpty ? nil : Figures(peer), bar: bar)
   }
 
-  /// What a probe gives that could not measure; says why.
+  /// Prints why a probe could not measure, and returns the figure that stands for that.
   static func failed(_ reason: String) -> Double {
     Console.error("benchmarks: \(reason)")
     return .nan
   }
 }
 
-/// The figures of all rounds, boiled down.
+/// A summary of the figures of all rounds.
 struct Figures {
   let median: Double
   let least: Double
@@ -76,7 +75,7 @@ struct Figures {
   }
 }
 
-/// What came out of a row.
+/// The result of a row.
 struct Measurement {
   let ours: Figures
   let peer: Figures?
@@ -90,11 +89,11 @@ struct Measurement {
   /// Our median divided by the peer's.
   var ratio: Double? { peer.map { ours.median / $0.median } }
 
-  /// Whether the bar holds; nil without a bar.
+  /// True if the result is within the bar; nil without a bar.
   var holds: Bool? { bar.map { (ratio ?? ours.median) <= $0 } }
 }
 
-/// The time that `body` takes, in nanoseconds.
+/// Returns the time that `body` takes, in nanoseconds.
 @inline(__always)
 func nanoseconds(_ body: () -> Void) -> Double {
   let clock = ContinuousClock()
@@ -104,7 +103,7 @@ func nanoseconds(_ body: () -> Void) -> Double {
   return Double(parts.seconds) * 1e9 + Double(parts.attoseconds) / 1e9
 }
 
-/// Where results go, so that the optimizer cannot leave out the work that gave them.
+/// Takes results, so that the optimizer cannot leave out the work that computed them.
 enum Sink {
   nonisolated(unsafe) private static var total = 0
 
@@ -114,6 +113,6 @@ enum Sink {
   @inline(never)
   static func take(_ object: AnyObject) { total &+= ObjectIdentifier(object).hashValue }
 
-  /// Reads the total, without which nobody would have to compute it.
+  /// Reads the total; without this, the compiler need not compute it.
   static func close() { if total == .min { print("") } }
 }

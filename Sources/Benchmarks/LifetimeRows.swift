@@ -1,7 +1,7 @@
 import Jetstream
 import Observation
 
-/// What it takes to make an object, to let go of it, to start observing it, and to keep it.
+/// The cost of making an object, of releasing it, of starting to observe it, and of keeping it in memory.
 func lifetimeRows() -> [Row] {
   func create<Peer: AnyObject>(
     peer name: String, bar: Double?, _ peer: @escaping () -> Peer
@@ -34,7 +34,7 @@ func lifetimeRows() -> [Row] {
   ]
 }
 
-/// Stands first, as long as no large piece of memory was freed that objects could be put into.
+/// Memory per object. Comes first, while no large piece of memory was freed that could be reused for objects.
 func memoryRows() -> [Row] {
   let watcher = Watcher()
   return [
@@ -60,10 +60,7 @@ func memoryRows() -> [Row] {
   ]
 }
 
-/// Who observes, in ours and in the peers.
-///
-/// Sound as unchecked: the closure that `withObservationTracking` takes has to be Sendable, but
-/// everything here is on one thread.
+/// The observer, for Jetstream and for the peers.
 final class Watcher: @unchecked Sendable {
   var calls = 0
 
@@ -77,7 +74,7 @@ final class Watcher: @unchecked Sendable {
     }
   }
 
-  /// The same for a property that nobody writes.
+  /// The same for a property that is never written.
   func trackOther(_ shape: ObservedShape) {
     withObservationTracking {
       _ = shape.x
@@ -87,7 +84,7 @@ final class Watcher: @unchecked Sendable {
   }
 }
 
-/// Nanoseconds to register one observer of one property with each of a thousand objects.
+/// The nanoseconds to register one observer of one property with each of a thousand objects.
 private enum Registration {
   static func ours() -> Double {
     let watcher = Watcher()
@@ -139,7 +136,7 @@ private enum Registration {
   }
 }
 
-/// What it takes to make an object, its `init` and all, and to let go of it.
+/// Returns the time to make an object, including its `init`, and to release it.
 @inline(__always)
 private func lifetimes<Object: AnyObject>(
   _ make: () -> Object

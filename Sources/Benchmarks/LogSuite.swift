@@ -65,14 +65,14 @@ private func makeSet(_ number: Int) -> ChangeSet {
     ], bases: [uuid: ["x": 1, "y": 2]])
 }
 
-/// How sets are appended.
+/// The way in which change sets are appended.
 private enum Appending {
-  /// Each is waited for.
+  /// One by one, waiting for each.
   case single
-  /// As batches, each of which is waited for.
+  /// In batches, waiting for each batch.
   case batches
-  /// One by one; each waits for the one that came two groups before, so that a group is appended while
-  /// another one is synced.
+  /// One by one, each waiting for the one that came two groups before, so that one group is appended while another is
+  /// synced.
   case inFlight
   case unsynced
 }
@@ -85,7 +85,7 @@ private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probe
   let log = try! FragmentLog(
     folder.path + "/log",
     configuration: LogConfiguration(durability: isSynced ? .everyChangeSet : .none))
-  // What a set becomes in the file: about a hundred bytes around its JSON.
+  // The bytes of a change set in the file: about a hundred bytes around its JSON.
   var lines: [[UInt8]] = []
   for start in stride(from: 0, to: count, by: size) {
     var group: [UInt8] = []
@@ -136,7 +136,7 @@ private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probe
     })
 }
 
-/// A file as one would write it without a log.
+/// A file as an app would write it without a log.
 private final class PlainFile {
   private let descriptor: Int32
 
@@ -158,7 +158,7 @@ private final class PlainFile {
   }
 }
 
-/// A folder that goes with whoever holds it.
+/// A temporary folder that is removed when its owner releases it.
 private final class Folder {
   let path = FileManager.default.temporaryDirectory
     .appendingPathComponent("jetstream-benchmark-\(UUID().uuidString)").path
@@ -175,7 +175,7 @@ private final class Folder {
 private final class MillionSets {
   static nonisolated(unsafe) private var made: MillionSets?
 
-  /// Made when it is asked for first. Benchmarks run on one thread.
+  /// Made on first use. Benchmarks run on one thread.
   static var prepared: MillionSets {
     if let made { return made }
     let new = MillionSets()
@@ -229,7 +229,7 @@ private final class MillionSets {
     }
   }
 
-  /// Milliseconds.
+  /// Returns the time in milliseconds.
   func open(isCompact: Bool) -> Double {
     var log: RecordLog?
     let time = nanoseconds { log = try! RecordLog(folder.path + (isCompact ? "/compact" : "/all")) }
@@ -237,7 +237,7 @@ private final class MillionSets {
     return time / 1e6
   }
 
-  /// Milliseconds.
+  /// Returns the time in milliseconds.
   func restore() -> Double {
     let (canvas, _) = Shape.canvas(of: 0)
     let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
@@ -250,7 +250,7 @@ private final class MillionSets {
     return time / 1e6
   }
 
-  /// Milliseconds.
+  /// Returns the time in milliseconds.
   func verify() -> Double {
     nanoseconds {
       let result = try! LogReader(folder.path + "/all").verify()

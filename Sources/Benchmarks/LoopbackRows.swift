@@ -25,7 +25,7 @@ func loopbackRows() -> [Row] {
   ]
 }
 
-/// A server, a client that edits and a client that looks on.
+/// A server, a client that edits and a client that receives the edits.
 private final class Loopback: Sendable {
   typealias Edit = @Sendable (isolated LoopbackClient, _ count: Int) -> Int
   typealias Condition = @Sendable (isolated LoopbackClient, _ goal: Int) -> Bool
@@ -34,8 +34,8 @@ private final class Loopback: Sendable {
   private let author = LoopbackClient()
   private let reader = LoopbackClient()
 
-  /// How many of `count` edits, each a change set, go through in a second: from the first one until the
-  /// other client has the last.
+  /// Returns the number of edits per second, each a change set: from the first of `count` edits until the other client
+  /// has the last.
   func rate(of count: Int, _ edit: @escaping Edit, until condition: @escaping Condition) -> Double {
     measure { [self] in
       let clock = ContinuousClock()
@@ -92,10 +92,10 @@ private final class Loopback: Sendable {
 
 private actor LoopbackServer {
   private var server: Server?
-  /// What the server had to say while clients were connected; nil if nothing.
+  /// The first message that the server has logged; nil if there is none.
   private(set) var problem: String?
 
-  /// Starts it and gives the port.
+  /// Starts the server and returns its port.
   func start() async throws -> UInt16 {
     let server = Server()
     self.server = server
@@ -110,7 +110,7 @@ private actor LoopbackServer {
 }
 
 private actor LoopbackClient {
-  /// What was waited for did not come.
+  /// The expected change did not arrive in time.
   struct Absent: Error, CustomStringConvertible {
     let description: String
   }
@@ -177,7 +177,7 @@ private actor LoopbackClient {
   }
 }
 
-/// Looks on while models change. Lives on one actor.
+/// Observes models while they change. Lives on one actor.
 private final class SyncWatcher {
   private var condition: (() -> Bool)?
   private var continuation: CheckedContinuation<Bool, Never>?

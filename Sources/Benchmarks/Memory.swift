@@ -1,16 +1,16 @@
 import Foundation
 
-/// What objects take in memory, with all that comes with them and the allocator's own overhead.
+/// The memory that objects take, including everything that they retain and the allocator's overhead.
 ///
-/// It is the growth of the process's resident memory over a million objects. All of them are kept,
-/// so that no object gets the place of one that has gone.
+/// It is measured as the growth of the process's resident memory over a million objects. All of them are kept, so that
+/// no object reuses the memory of a released one.
 final class MemoryProbe<Object: AnyObject> {
   private let make: () -> Object
   private var kept: [ContiguousArray<Object?>] = []
 
   init(_ make: @escaping () -> Object) { self.make = make }
 
-  /// Bytes an object.
+  /// Returns the bytes per object.
   func measure() -> Double {
     let count = 1_000_000
     var objects = ContiguousArray<Object?>(repeating: nil, count: count)
@@ -22,9 +22,9 @@ final class MemoryProbe<Object: AnyObject> {
   }
 }
 
-/// What the system says of this process.
+/// The system's figures about the memory of this process.
 enum ProcessMemory {
-  /// The most that has ever been resident.
+  /// The largest resident size so far, in bytes.
   static var peakBytes: Int {
     var usage = rusage()
     #if canImport(Darwin)

@@ -58,7 +58,7 @@ private final class QueriedDesk {
   private let size: Int
   private var live: LiveQuery<Shape>?
   private var updates = 0
-  /// Whether the observer asks for the difference instead of offsets.
+  /// True if the observer asks for the difference instead of offsets.
   var makesDifference = false
   private var random: UInt64 = 1
 
@@ -92,7 +92,7 @@ private final class QueriedDesk {
     var time = 0.0
     for _ in 0..<ticks {
       for _ in 0..<changes { shapes[next(size)].level = next(size) }
-      // The change set that is due then is not what is measured.
+      // The change set that is due at this tick is not measured.
       _ = scope.takeFragments()
       time += nanoseconds { ticker.tick() }
     }
@@ -117,7 +117,7 @@ private final class QueriedDesk {
     return time / Double(ticks * changes)
   }
 
-  /// Nanoseconds a row that comes or goes, with a hundred sections that somebody follows.
+  /// Returns the nanoseconds per inserted or removed row, with a hundred sections that are observed.
   func measureSections() -> Double {
     let sections = query.sections(by: { $0.level % 100 }).live()
     sections.observe(self) { me, update in me.updates += update.inserted.count }

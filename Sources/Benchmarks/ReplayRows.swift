@@ -1,8 +1,8 @@
 import Foundation
 import Jetstream
 
-/// A real editing history, one model a character, replayed onto a collection that somebody mirrors
-/// through its differences, with a tick for each transaction. Nothing where the data is not there.
+/// A real editing history, one model per character, replayed onto a collection. An observer mirrors the collection
+/// through its differences, with one tick per transaction. Empty if the data is not available.
 func replayRows() -> [Row] {
   guard let history = EditingHistory.load() else { return [] }
   return [
@@ -22,7 +22,7 @@ func replayRows() -> [Row] {
   ]
 }
 
-/// Transactions of patches: where, how much is deleted, what is inserted.
+/// Transactions of patches, each with a position, the number of deleted characters and the inserted text.
 private struct EditingHistory: Decodable {
   struct Patch: Decodable {
     let position: Int

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Prints what was measured, for people or for programs, line by line as it comes.
+/// Prints the results, for people or for programs, line by line as they come.
 struct Report {
   private let suite: String
   private let isJSON: Bool
@@ -74,7 +74,7 @@ struct Report {
     String(repeating: " ", count: max(width - text.count, 0)) + text
   }
 
-  /// Three digits that count.
+  /// Returns the value with three significant digits.
   private func short(_ value: Double) -> String {
     let places = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2
     return String(format: "%.\(places)f", value)
@@ -94,7 +94,7 @@ struct Report {
     print("{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")
   }
 
-  /// Names hold neither quotes nor backslashes.
+  /// Quotes a name, which contains neither quotes nor backslashes.
   private func quoted(_ text: String) -> String { "\"\(text)\"" }
 
   private func number(_ value: Double?) -> String {
@@ -102,7 +102,7 @@ struct Report {
   }
 }
 
-/// What a command needs of its process.
+/// The error output of the process.
 enum Console {
   static func error(_ text: String) {
     FileHandle.standardError.write(Data((text + "\n").utf8))

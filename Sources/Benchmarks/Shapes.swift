@@ -1,9 +1,9 @@
 import Jetstream
 import Observation
 
-// The same shape four times. Ours and the plain one have the same instance size.
+// The same shape in several variants. Jetstream's and the plain one have the same instance size.
 
-/// Ours.
+/// Jetstream's variant.
 final class Shape: ModelObject {
   @Property var level = 0
   @Property var x: Float = 0
@@ -13,23 +13,23 @@ final class Shape: ModelObject {
   @Property var color = RGBAColor(rgba: 0x3366_99FF)
 }
 
-/// Ours, for SwiftUI.
+/// Jetstream's variant for SwiftUI.
 final class BridgedShape: ModelObject, Observable {
   @Property var level = 0
   @Property var x: Float = 0
 }
 
-/// What holds shapes.
+/// The parent of shapes.
 final class Canvas: ModelObject {
   @Property var shapes: ModelArray<Shape> = []
 }
 
-/// What holds a canvas or does not.
+/// A parent that may have a canvas.
 final class Desk: ModelObject {
   @Property var canvas: Canvas?
 }
 
-/// The class without any framework. `spare` makes up for what the other two have in front or behind.
+/// The class without any framework. `spare` makes up for the fields that the other variants have in addition.
 final class PlainShape {
   var spare: AnyObject?
   var level = 0

@@ -4,7 +4,7 @@ let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, 
   pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows() + digestRows()
 }
 
-/// What an append costs on the wire, however many there are. No pings are counted: no time passes.
+/// The cost of an append on the wire, for collections of several sizes. No pings are counted: no time passes.
 private func wireRows() -> [Row] {
   [10, 1_000, 100_000].flatMap { count in
     func row(_ way: String, _ bytes: @escaping (Appends) -> () -> Double) -> Row {
@@ -23,8 +23,8 @@ private func wireRows() -> [Row] {
   }
 }
 
-/// What it takes to be up to date again, in one thread, with the frames encoded and decoded but without
-/// sockets.
+/// The time until a client that was away is up to date again, in one thread, with the frames encoded and decoded but
+/// without sockets.
 private func resumeRows() -> [Row] {
   func row(_ missed: Int, _ way: Absence.Way) -> Row {
     Row(
@@ -38,13 +38,13 @@ private func resumeRows() -> [Row] {
   return [
     row(10, .session), row(1_000, .session), row(10, .sequence), row(1_000, .sequence),
     row(4_000, .sequence),
-    // More than the server keeps of the order.
+    // More than the server's stream keeps.
     row(100_000, .state),
   ]
 }
 
-/// What an edit costs that was made without a connection, from the first attempt to connect until all are
-/// decided. It should be the same however many wait.
+/// The cost of an edit that was made without a connection, from the first attempt to connect until all edits are
+/// decided. It should be the same for any number of pending edits.
 private func uploadRows() -> [Row] {
   [100, 1_000, 9_000, 36_000].map { count in
     Row(name: "send a pending edit, of \(count.grouped)", unit: "us", rounds: 3) {
@@ -54,7 +54,7 @@ private func uploadRows() -> [Row] {
   }
 }
 
-/// Stands first, as long as no large piece of memory was freed.
+/// Memory per pending edit. Comes first, while no large piece of memory was freed.
 private func pendingRows() -> [Row] {
   [
     Row(
@@ -74,7 +74,7 @@ extension Int {
   }
 }
 
-/// Appends of one client of two, and what goes over the wire for them.
+/// Appends of one of two clients, and the bytes on the wire for them.
 private final class Appends {
   private let world: SyncWorld
   private let author: SyncWorld.Peer
@@ -86,7 +86,7 @@ private final class Appends {
     reader = world.addPeer(version: version)
   }
 
-  /// Bytes of the one append more that this makes, and takes back again.
+  /// Returns the bytes for one more append, which is undone again.
   func measure(_ bytes: ((sent: Int, received: Int)) -> Int) -> Double {
     guard world.settle() else { return Row.failed("the clients do not come to rest") }
     let before = (author.sent, reader.received)
@@ -105,11 +105,11 @@ private final class Appends {
 
 /// A client that is away while the server changes the shapes, one in each change set.
 private final class Absence {
-  /// What it goes on with.
+  /// The way in which the client resumes.
   enum Way: String {
     case session = "same session"
     case sequence = "new session"
-    /// The server does not know any more what was missed.
+    /// The server no longer has the change sets that were missed.
     case state = "whole state"
   }
 
@@ -149,7 +149,7 @@ private final class Absence {
     return time / 1e6
   }
 
-  /// The same for a client that knows nothing.
+  /// The same for a new client.
   func measureNewcomer() -> Double {
     let newcomer = world.addPeer()
     var isThere = false
@@ -169,7 +169,7 @@ private final class PendingEdits {
 
   init(_ count: Int) { self.count = count }
 
-  /// Bytes an edit, with everything that the client keeps to send it and to take it back.
+  /// Returns the bytes per edit, with everything that the client keeps to send it and to undo it.
   func measure() -> Double {
     guard let (world, peer) = away() else { return .nan }
     worlds.append(world)

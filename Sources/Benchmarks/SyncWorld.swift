@@ -33,7 +33,7 @@ final class SyncWorld {
     let canvas = Canvas()
     fileprivate(set) var sent = 0
     fileprivate(set) var received = 0
-    /// How often it was sent the whole state.
+    /// The number of times that it was sent the full state.
     fileprivate(set) var states = 0
     fileprivate(set) var sessions = 0
     fileprivate var engine: ClientEngine!
@@ -120,7 +120,7 @@ final class SyncWorld {
     links.filter { $0.value.peer === peer }.keys.max()
   }
 
-  /// The client's connection breaks, and it does not try again yet.
+  /// Breaks the client's connection; it does not reconnect yet.
   func leave(_ peer: Peer) {
     peer.isAway = true
     for (id, link) in links where link.peer === peer {
@@ -130,13 +130,13 @@ final class SyncWorld {
     }
   }
 
-  /// The server forgets the sessions of all that are away.
+  /// Lets the sessions of all clients that are away expire.
   func expire() {
     now += .seconds(601)
     server.advance(to: now)
   }
 
-  /// A client that was away tries again. Gives whether all is at rest then.
+  /// Lets a client that was away reconnect. Returns whether everything is at rest then.
   func comeBack(_ peer: Peer) -> Bool {
     peer.isAway = false
     return settle()
@@ -150,8 +150,8 @@ final class SyncWorld {
 
   // MARK: Time and frames
 
-  /// Delivers everything that is on its way; lets time pass where somebody waits for that. Gives whether
-  /// everybody has come to rest.
+  /// Delivers all frames that are on their way, and lets time pass where a timer is needed. Returns whether all clients
+  /// have come to rest.
   func settle() -> Bool {
     for _ in 0..<30 {
       scope.flush()
@@ -196,7 +196,7 @@ final class SyncWorld {
     }
   }
 
-  /// How often the whole state is in a frame.
+  /// Returns the number of full states in a frame.
   private static func states(
     in frame: Result<[Result<Message, MessageError>], FrameError>
   ) -> Int {

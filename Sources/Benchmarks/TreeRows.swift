@@ -24,8 +24,8 @@ private func insertRows() -> [Row] {
         return Probes(ours: { collection.measureInserts(perTick: 100) })
       },
       Row(
-        name: "insert anywhere, \(size), somebody holds a copy", unit: "ns",
-        peerName: "Array, somebody holds a copy"
+        name: "insert anywhere, \(size), with a copy held", unit: "ns",
+        peerName: "Array, with a copy held"
       ) {
         let collection = GrowingCollection(size)
         let array = HeldArray(size)
@@ -59,7 +59,7 @@ private func attachRows() -> [Row] {
     ]
 }
 
-/// How much more an append costs where it costs most than where it costs least.
+/// The ratio between the largest and the smallest cost of an append.
 private func growth(
   _ name: String, of sizes: [Int], _ measure: @escaping (GrowingCollection) -> Double
 ) -> Row {
@@ -124,7 +124,7 @@ private final class GrowingCollection {
     return time / Double(ticks * perTick)
   }
 
-  /// Nanoseconds an insertion at a random place of a collection of which somebody has just taken a copy.
+  /// Returns the nanoseconds per insertion at a random place of a collection of which a copy was just taken.
   func measureHeldInserts(count: Int) -> Double {
     let shapes = (0..<count).map { _ in Shape() }
     let places = (0..<count).map { _ in Int.random(in: 0...size) }
@@ -148,7 +148,7 @@ private final class GrowingCollection {
   }
 }
 
-/// What one would have without a framework: an array of objects.
+/// The peer without a framework: an array of objects.
 private final class HeldArray {
   private var shapes: [PlainShape]
 

@@ -1,12 +1,13 @@
 import Foundation
 import Jetstream
 
-/// What was decided of the sets of those clients that were here last.
+/// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
   private var clients: [UUID: ClientDecisions] = [:]
-  /// Clients that were here last when the scope was as far as this, or before, may be forgotten.
+  /// The highest ``ClientDecisions/seenAt`` of a client that was dropped from the table: clients last seen at this
+  /// sequence or before may be forgotten.
   private(set) var forgottenUpTo = 0
-  /// How many there have to be before it is worth while to look again for some to forget.
+  /// The number of clients above which ``trim(to:present:)`` looks again for clients to drop.
   private var trimAt = 0
 
   init() {}
@@ -16,49 +17,50 @@ struct ClientTable {
     forgottenUpTo = history.forgottenUpTo
   }
 
-  /// What another process has to know of them.
+  /// The decisions of all clients, as a snapshot stores them.
   var history: [UUID: ScopeHistory.Client] { clients.mapValues(\.history) }
 
   var count: Int { clients.count }
 
-  /// What was decided of a client's sets; nothing for one that nobody knows.
+  /// The decisions on a client's change sets; empty for an unknown client.
   subscript(client: UUID) -> ClientDecisions { clients[client] ?? ClientDecisions() }
 
-  /// A set is decided.
+  /// Records the decision on a client's change set.
   ///
   /// - Parameters:
-  ///   - place: its place in the order, if something was done.
-  ///   - sequence: how far the scope is.
+  ///   - place: the sequence of the change set; nil if nothing of it was applied.
+  ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
     clients[decision.client, default: ClientDecisions()].decide(decision, at: place)
     clients[decision.client]?.seenAt = sequence
   }
 
-  /// A client asks for the scope, and knows what became of its sets up to a number.
+  /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
   mutating func saw(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
     if let number { clients[client]?.forget(upTo: number) }
     clients[client]?.seenAt = sequence
   }
 
-  /// What was decided of a client's sets has turned up again, in the order of their numbers.
+  /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers.
   mutating func remember(_ client: UUID, _ decisions: [ScopeStanding.Decision]) {
     clients[client] = ClientDecisions(decisions)
   }
 
-  /// A client knows what became of its sets up to a number.
+  /// Drops the decisions that a client knows: those on its change sets up to `number`.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
     clients[client]?.forget(upTo: number)
   }
 
-  /// Whether sets of a client that names `since` as its place may have been decided and forgotten. Who has
-  /// seen more than was there when it was here last, has seen its own decisions.
+  /// Returns whether decisions on a client's change sets may have been dropped, for a client that resumes at the
+  /// sequence `since`. A client that has seen a later sequence than ``forgottenUpTo`` has also seen the decisions on
+  /// its own change sets.
   func hasForgotten(_ client: UUID, since: Int?) -> Bool {
     guard clients[client] == nil, let since else { return false }
     return since <= forgottenUpTo && forgottenUpTo > 0
   }
 
-  /// Forgets the clients that were here least recently, but none of `present`, once there are a quarter more
-  /// than `limit`. Cost: O(n log n), every so often.
+  /// Drops the clients that were seen least recently, but none of `present`, once the table exceeds `limit` by a
+  /// quarter. Cost: O(n log n), at most once for every `limit / 4` clients that are added.
   mutating func trim(to limit: Int, present: () -> Set<UUID>) {
     let limit = max(limit, 0)
     let margin = max(limit / 4, 1)
@@ -70,33 +72,36 @@ struct ClientTable {
       clients[client] = nil
       forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
     }
-    // Those who are present may be more than the limit.
+    // The clients that are present may be more than the limit.
     trimAt = clients.count + margin
   }
 }
 
-/// Which sets of a client were decided, and how, as far as the client does not know it.
+/// The decisions on one client's change sets that the client may not know yet. The last decision is always kept, to
+/// detect a number that is used twice.
 struct ClientDecisions {
-  /// How a set that has come stands to what was decided.
+  /// The relation of a received change set to the decisions that were made before.
   enum Verdict {
     case new
     case decided([FragmentReply])
-    /// Another set had this number: the client, or the server, is not what it was.
+    /// The number stands for another change set, or for one whose decision the client already knew: the client or the
+    /// server was restored from an older copy.
     case contradiction
   }
 
   private(set) var decided = 0
-  /// How far the scope was when the last of them was decided, or when the client last asked for it.
+  /// The scope's sequence when the last of the client's change sets was decided, or when the client last fetched the
+  /// scope.
   var seenAt = 0
-  /// Tells the set of that number from another one; 0 if nobody knows any more what it was.
+  /// The checksum of the change set with the number ``decided``; 0 if it is not known.
   private(set) var lastChecksum: UInt32 = 0
   private(set) var decisions: [ScopeStanding.Decision] = []
-  /// Those of the sets that ``decisions`` are of, by number.
+  /// The checksums of the change sets in ``decisions``, by number.
   private(set) var checksums: [Int: UInt32] = [:]
 
   init() {}
 
-  /// What is known of sets that are known by their decisions only.
+  /// Makes the entry of a client of whose change sets only the decisions are known, not the checksums.
   init(_ decisions: [ScopeStanding.Decision]) {
     self.decisions = decisions
     decided = decisions.last?.number ?? 0
@@ -110,7 +115,7 @@ struct ClientDecisions {
     seenAt = history.seenAt
   }
 
-  /// What another process has to know of it.
+  /// The same decisions, as a snapshot stores them.
   var history: ScopeHistory.Client {
     var history = ScopeHistory.Client(
       decided: decided, checksum: lastChecksum, decisions: decisions)
@@ -119,7 +124,7 @@ struct ClientDecisions {
     return history
   }
 
-  /// What is to be said of a set before it is looked at.
+  /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
     if number == decided, lastChecksum != 0, checksum != lastChecksum { return .contradiction }
@@ -129,7 +134,9 @@ struct ClientDecisions {
     return .decided(known.fragmentReplies)
   }
 
-  /// - Parameter sequence: the place in the order, if something was done.
+  /// Records the decision on the client's next change set.
+  ///
+  /// - Parameter sequence: the sequence of the change set; nil if nothing of it was applied.
   mutating func decide(_ decision: ScopeRecord.Decision, at sequence: Int?) {
     decided = decision.number
     lastChecksum = decision.checksum
@@ -139,8 +146,8 @@ struct ClientDecisions {
         number: decision.number, fragmentReplies: decision.fragmentReplies, sequence: sequence))
   }
 
-  /// The client knows what became of its sets up to a number. The last decision is kept, to recognise its
-  /// set by.
+  /// Drops the decisions that the client knows: those up to `number`. The last decision is kept, to detect a number
+  /// that is used twice.
   mutating func forget(upTo number: Int) {
     let known = decisions.prefix { $0.number <= number && $0.number < decided }
     if known.isEmpty { return }
@@ -148,7 +155,7 @@ struct ClientDecisions {
     decisions.removeFirst(known.count)
   }
 
-  /// Those that the client does not know, in order.
+  /// Returns the decisions on change sets with numbers above `number`, in order.
   func unknown(after number: Int) -> [ScopeStanding.Decision] {
     decisions.filter { $0.number > number }
   }

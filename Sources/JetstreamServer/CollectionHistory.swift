@@ -1,12 +1,12 @@
 import Foundation
 import Jetstream
 
-/// Which elements came to a collection and left it lately, for submissions by sessions that could
-/// not have known. What every session knows is forgotten.
+/// The elements recently inserted into and removed from one collection, for submissions of sessions that may not have
+/// seen these changes. Events that every session has seen are dropped.
 struct CollectionHistory {
   private struct Event {
     let sequence: Int
-    /// The session that did it; nil for the server itself.
+    /// The session that made the change and certainly knows of it; nil if there is none.
     let origin: Int?
   }
 
@@ -29,8 +29,8 @@ struct CollectionHistory {
     }
   }
 
-  /// The same for operations. One that had no effect counts as if it had some, which errs to the side on
-  /// which nothing is lost.
+  /// Notes the insertions and removals among `operations`. An operation that had no effect is noted as well, which errs
+  /// on the side that loses nothing.
   mutating func note(_ operations: [PropertyOperation], sequence: Int, origin: Int?) {
     let event = Event(sequence: sequence, origin: origin)
     for operation in operations {
@@ -42,37 +42,38 @@ struct CollectionHistory {
     }
   }
 
-  /// Whether a session that has seen everything up to `proven` knows that the element is there.
+  /// Returns whether a session that has seen everything up to the sequence `proven` knows that the element was
+  /// inserted.
   func knowsInsertion(of uuid: UUID, session: Int, proven: Int) -> Bool {
     guard let event = inserted[uuid] else { return true }
     return event.sequence <= proven || event.origin == session
   }
 
-  /// Whether the element was removed by somebody else, and the session cannot have known.
+  /// Returns whether another session removed the element and this session cannot have seen that yet.
   func missedRemoval(of uuid: UUID, session: Int, proven: Int) -> Bool {
     guard let event = removed[uuid] else { return false }
     return event.sequence > proven && event.origin != session
   }
 
-  /// Whether other sessions have removed elements after a sequence number.
+  /// Returns whether other sessions have removed elements after a sequence.
   private func hasRemoval(after sequence: Int, by session: Int) -> Bool {
     removed.values.contains { $0.sequence > sequence && $0.origin != session }
   }
 
-  /// Forgets what every session has seen.
+  /// Drops the events up to `horizon`, which every session has seen.
   mutating func forget(upTo horizon: Int) {
     inserted = inserted.filter { $0.value.sequence > horizon }
     removed = removed.filter { $0.value.sequence > horizon }
   }
 
-  /// What a submitted whole array does to the collection.
+  /// Returns the value of the collection after a session submits a whole array.
   ///
-  /// An element that is missing from it counts as removed only if the session knew it; one that was
-  /// removed by somebody else, without the session's knowledge, stays removed.
+  /// An element that is missing from the array counts as removed only if the session knew it. An element that another
+  /// session removed without this session's knowledge stays removed.
   ///
   /// - Parameters:
-  ///   - proven: the sequence number up to which the session knew everything.
-  ///   - received: the one up to which its WebSocket has received everything; see ``ScriptProbe``.
+  ///   - proven: the sequence up to which the session has provably seen everything.
+  ///   - received: the sequence up to which the session's WebSocket has received everything; see ``ScriptProbe``.
   func merge(
     current: [UUID], submitted: [UUID], session: Int, proven: Int, received: Int = 0
   ) -> [UUID] {
@@ -85,8 +86,9 @@ struct CollectionHistory {
     let known = current.filter { knowsInsertion(of: $0, session: session, proven: proven) }
     if retained.isEmpty, known.count == current.count { return submitted }
     if received > proven, retained.isEmpty, !hasRemoval(after: proven, by: session) {
-      // What the submission names the session had. If that is all, the rest makes the change: without it the
-      // session would have submitted what it had already, and clients submit changes.
+      // The session had the elements that the submission names. If it had no others, leaving out the rest is the
+      // change: otherwise the session would have submitted the array that it already had, and clients submit only
+      // changes.
       let named = submitted.compactMap { inserted[$0] }
         .filter { $0.origin != session && $0.sequence <= received }.map(\.sequence).max()
       let had = current.filter {
@@ -98,8 +100,8 @@ struct CollectionHistory {
     }
     var before: [UUID] = []
     var rest = known[...]
-    // What the session took over from before: the known elements in the server's order, with the
-    // retained ones behind the element that they follow in the submission.
+    // The array before the session's change: the known elements in the server's order, each retained element behind the
+    // element that it follows in the submission.
     let knownSet = Set(known)
     var following: [UUID?: [UUID]] = [:]
     var anchor: UUID?

@@ -3,8 +3,9 @@ import JetstreamWebSocket
 
 /// The parameters of a connection: headers and query items whose names begin with `x-jetstream-`.
 enum ConnectionParams {
-  /// The query wins over the headers. A query item's name is taken as it is after the prefix, in
-  /// which case does not matter, as old servers do; a header's is in lower case.
+  /// Returns the parameters of a request. A query item wins over a header of the same name. The prefix is compared
+  /// without regard to case; the rest of a query item's name is taken unchanged, as older servers do, and the rest of a
+  /// header's name in lower case.
   static func read(from request: HTTPRequest) -> [String: String] {
     let prefix = "x-jetstream-"
     var result: [String: String] = [:]

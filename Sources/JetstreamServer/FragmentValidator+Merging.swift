@@ -1,9 +1,9 @@
 import Jetstream
 
-/// Changes of properties with a merge rule.
+/// Validation of changes to properties with a merge rule.
 extension FragmentValidator {
-  /// Why a change of a property cannot be merged; nil if it can, or if there is nothing to merge. A rule is only
-  /// asked about values that the property can have, and has to give one.
+  /// Returns the reason why a change of a property cannot be merged; nil if it can, or if there is nothing to merge.
+  /// The merge rule is only called with values that the property accepts, and its result must be one, too.
   func mergeProblem(
     of value: JSONValue, in fragment: SyncFragment, for property: ModelSchema.Property
   ) -> String? {

@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// Judging operations on collections and counters.
+/// Validation of operations on collections and counters.
 extension FragmentValidator {
-  /// What is wrong with the operations of a fragment that is otherwise accepted.
+  /// Returns the first problem with the operations of a fragment that is otherwise accepted; nil if there is none.
   func problem(
     with operations: PropertyOperations, of fragment: SyncFragment, _ schema: ModelSchema?
   ) -> Problem? {
@@ -13,7 +13,7 @@ extension FragmentValidator {
         return Problem("A value and operations at '\(key)'")
       }
       guard let property = schema?[wireName: key], property.isSynced else {
-        // What is local here is nobody else's business.
+        // Clients cannot write local properties.
         guard unknown == .keep, schema?[wireName: key] == nil else {
           return Problem("No property at '\(key)'")
         }
@@ -47,7 +47,7 @@ extension FragmentValidator {
     }
   }
 
-  /// The models that operations put somewhere.
+  /// Returns the models that operations insert.
   static func inserted(by operations: [PropertyOperation]) -> [UUID] {
     operations.compactMap { if case .insert(let uuid, _) = $0 { uuid } else { nil } }
   }

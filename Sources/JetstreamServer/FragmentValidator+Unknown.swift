@@ -1,33 +1,34 @@
 import Foundation
 import Jetstream
 
-/// What a server does with properties and classes that its scope does not know.
+/// A server's treatment of properties and classes that are not in the scope's schema.
 public enum UnknownContent: Sendable, Hashable {
-  /// Fragments with such content are rejected: for a server that knows all that its clients know.
+  /// Fragments with unknown properties or classes are rejected: for a server that knows everything that its clients
+  /// know.
   case reject
-  /// It is kept, stored, relayed and part of the state that new clients get, unchecked but for its
-  /// size. So clients can be newer than their server.
+  /// Unknown properties and models of unknown classes are stored, relayed and included in the state that new clients
+  /// get. Only their size is checked. So clients can be newer than their server.
   case keep
 }
 
-/// Judging what the scope does not know.
+/// Validation of properties and classes that are not in the scope's schema.
 extension FragmentValidator {
-  /// How many unknown properties one model may have.
+  /// The largest number of unknown properties that one model may have.
   static let maxUnknownProperties = 256
 
-  /// A model of the scope that no object stands for.
+  /// Returns a model of the scope that is stored as a fragment only, since its class is unknown.
   func keptModel(_ uuid: UUID) -> SyncFragment? {
     unknown == .keep && unknownModels.contains(uuid) ? scope.unknownModel(uuid) : nil
   }
 
-  /// What such a model would be, if a known property referred to it.
+  /// Returns the schema against which a model without an object is checked if a known property refers to it.
   func keptSchema(_ uuid: UUID) -> ModelSchema? {
     guard let kept = keptModel(uuid) else { return nil }
     return scope.schema(named: kept.className) ?? standIns[uuid]
   }
 
-  /// The models that a value refers to; nil if it cannot. Whatever looks like a reference is one in an
-  /// unknown property.
+  /// Returns the models that a value refers to; nil if the property cannot refer to models. In an unknown property
+  /// every UUID counts as a reference.
   func references(in value: JSONValue, at key: String, _ schema: ModelSchema?) -> [UUID]? {
     if let property = schema?[wireName: key] {
       return property.isCollection || property.isReference ? Self.uuids(in: value) : nil
@@ -37,8 +38,8 @@ extension FragmentValidator {
     return result
   }
 
-  /// Models of unknown classes to which known properties refer are judged as what will stand in for
-  /// them.
+  /// Finds the models of unknown classes to which known properties refer. They are checked against the schema of the
+  /// class that the property expects.
   mutating func findStandIns() {
     var positions: [UUID: [Int]] = [:]
     var open: [(links: [(key: String, uuids: [UUID])], schema: ModelSchema)] = []
@@ -71,13 +72,14 @@ extension FragmentValidator {
     }
   }
 
-  /// The models that a fragment may refer to, by property.
+  /// Returns the models that a fragment may refer to, by property.
   private static func links(of fragment: SyncFragment) -> [(key: String, uuids: [UUID])] {
     fragment.properties.map { ($0.key, uuids(in: $0.value)) }
       + fragment.operations.map { ($0.key, inserted(by: $0.operations)) }
   }
 
-  /// What was sent by a client that does not know yet that it has no such model.
+  /// Returns a problem if a value refers to a model whose addition was rejected: the client has sent it before it knew
+  /// of the rejection.
   func rejectedReference(in value: JSONValue, at key: String) -> Problem? {
     var missing: UUID?
     value.forEachUUID { uuid in
@@ -90,7 +92,8 @@ extension FragmentValidator {
     }
   }
 
-  /// Why a fragment has too much that is unknown; nil if it has not.
+  /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties;
+  /// nil otherwise.
   func sizeProblem(of fragment: SyncFragment, schema: ModelSchema?) -> String? {
     let limit = Self.maxUnknownProperties
     let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)

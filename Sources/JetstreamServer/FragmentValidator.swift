@@ -1,23 +1,23 @@
 import Foundation
 import Jetstream
 
-/// Judges the fragments of one submission against a scope, before anything is changed.
+/// Checks the fragments of one submission against a scope, before anything is changed.
 struct FragmentValidator {
-  /// What is known of models and elements that are not, or no longer, in the scope.
+  /// The host's record of models that are not, or no longer, in the scope.
   protocol Memory {
-    /// A model that has left the scope and that some session may still know.
+    /// Returns a model that was removed from the scope and that some session may still know.
     func departed(_ uuid: UUID) -> ModelObject?
-    /// Whether the addition of a model was rejected, and some session may not know that yet.
+    /// Returns whether the addition of a model was rejected and some session may not know that yet.
     func wasRejected(_ uuid: UUID) -> Bool
   }
 
   /// A fragment that was accepted, for a model that exists or is being added.
   struct Accepted {
-    /// Nil for a class that the scope does not know, as long as no known property refers to the model.
+    /// The schema of the model; nil for an unknown class, as long as no known property refers to the model.
     var schema: ModelSchema?
-    /// Values that can be applied as they are.
+    /// The values that can be applied unchanged.
     var properties: JSONObject
-    /// Operations that can be done as they are.
+    /// The operations that can be applied unchanged.
     var operations: PropertyOperations = [:]
   }
 
@@ -25,20 +25,20 @@ struct FragmentValidator {
   let memory: any Memory
   let fragments: [SyncFragment]
   private(set) var errors: [WireError?]
-  /// The fragment without whose rejection another one would not have been rejected, by place. It is itself
-  /// rejected for its own sake.
+  /// For each fragment that was rejected because another one was: the index of that other fragment, which was rejected
+  /// for a reason of its own.
   private(set) var causes: [Int?]
   var accepted: [Accepted?]
-  /// The first addition of each model that is rejected, whatever the scope has.
+  /// The index of the first rejected addition of each model, by UUID, also for models that the scope has.
   private var refused: [UUID: Int] = [:]
-  /// The additions of models that the scope does not have, by UUID.
+  /// The indices of the additions of models that the scope does not have, by UUID.
   private(set) var additions: [UUID: Int] = [:]
   let unknown: UnknownContent
-  /// Whether the session may send operations.
+  /// True if the session may send operations.
   let takesOperations: Bool
-  /// The models that are part of the scope although no object stands for them.
+  /// The models of the scope that are stored as fragments only, since their classes are unknown.
   let unknownModels: Set<UUID>
-  /// What will stand in for those of them that this submission has known properties refer to.
+  /// The schemas against which models of unknown classes are checked because known properties refer to them, by UUID.
   var standIns: [UUID: ModelSchema] = [:]
 
   init(
@@ -63,15 +63,15 @@ struct FragmentValidator {
 
   var isClean: Bool { errors.allSatisfy { $0 == nil } }
 
-  /// The answers to the fragments, as far as they were judged here.
+  /// The replies to the fragments, with the errors found by this validation.
   var replies: [FragmentReply] {
     zip(errors, causes).map { FragmentReply(error: $0, causedBy: $1) }
   }
 
-  /// What is wrong with a fragment.
+  /// The reason why a fragment is rejected.
   struct Problem {
     let text: String
-    /// The model that is missing, if it is that.
+    /// The model that is missing, if that is the reason.
     var missing: UUID?
 
     init(_ text: String, missing: UUID? = nil) { (self.text, self.missing) = (text, missing) }
@@ -128,8 +128,8 @@ struct FragmentValidator {
     }
   }
 
-  /// The class of a model that is in no tree and that an addition would bring back; nil if it is the one that
-  /// the addition names, or if there is no such model.
+  /// Returns the class of a detached model that an addition would bring back; nil if the addition names that class, or
+  /// if there is no such model.
   private func otherClass(of addition: SyncFragment) -> String? {
     let known =
       memory.departed(addition.uuid)?.wireClassName ?? scope.unknownModel(addition.uuid)?.className
@@ -159,7 +159,7 @@ struct FragmentValidator {
             reject(at, Problem("No property at '\(key)'"))
             break
           }
-          // What is local here is nobody else's business.
+          // Clients cannot write local properties.
           if found == nil, let problem = rejectedReference(in: value, at: key) {
             reject(at, problem)
             break
@@ -239,7 +239,8 @@ struct FragmentValidator {
     }
   }
 
-  /// What refers to an addition that was rejected is rejected too, and so on.
+  /// Rejects the fragments that refer to a rejected addition, and in turn the fragments that refer to additions
+  /// rejected that way.
   private mutating func checkReferencesToRejected() {
     var open = additions.filter { errors[$0.value] != nil }.map(\.key)
     guard !open.isEmpty else { return }
@@ -259,7 +260,7 @@ struct FragmentValidator {
     }
   }
 
-  /// An addition has to be held, at the end, by a model that is in the scope.
+  /// Rejects the additions that no model of the scope would hold after the submission.
   private mutating func checkParents() {
     guard !additions.isEmpty else { return }
     var reached: Set<UUID> = []
@@ -294,7 +295,7 @@ struct FragmentValidator {
         held[key.uuid, default: []].append(contentsOf: uuids)
       }
     }
-    // What was kept and counts stays held, unless it is let go here, which is not a mistake.
+    // Models without an object that are in the scope stay held. A submission may let go of one; that is no error.
     open.append(contentsOf: unknownModels)
     while let next = open.popLast() {
       if reached.insert(next).inserted { open.append(contentsOf: held[next] ?? []) }
@@ -313,8 +314,8 @@ struct FragmentValidator {
     }
   }
 
-  /// Finds the rejected fragments that would have held additions, or what holds these: the reason why they
-  /// are held by nothing. Cost: O(n) in the fragments.
+  /// Returns the rejected fragments that would have held additions directly or through other additions: the reasons why
+  /// nothing holds these. Cost: O(n) in the fragments.
   private func rejectedHolders(of unreached: [UUID: Int]) -> [UUID: Int] {
     var result: [UUID: Int] = [:]
     var open: [(at: Int, cause: Int)] = []
@@ -332,7 +333,7 @@ struct FragmentValidator {
     return result
   }
 
-  /// The addition of a model that was rejected, if there is one.
+  /// Returns the index of the rejected addition of a model, if there is one.
   private func rejectedAddition(of uuid: UUID) -> Int? {
     if let at = additions[uuid] { return errors[at] == nil ? nil : at }
     return refused[uuid]
@@ -340,7 +341,7 @@ struct FragmentValidator {
 
   // MARK: Pieces
 
-  /// How much of what a type says of a value is told.
+  /// The largest number of characters of a property type's own error text that are sent.
   private static let maxSentence = 500
 
   private func references(of entry: Accepted) -> [(key: String, uuid: UUID)] {
@@ -366,7 +367,8 @@ struct FragmentValidator {
 
   private mutating func reject(_ at: Int, _ problem: String) { reject(at, Problem(problem)) }
 
-  /// The words of the old server first, then which object is meant.
+  /// Rejects a fragment. The error text begins with the words that older servers use, followed by the model that is
+  /// meant.
   private mutating func reject(_ at: Int, _ problem: Problem) {
     let fragment = fragments[at]
     errors[at] = WireError(

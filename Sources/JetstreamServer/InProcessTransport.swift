@@ -26,11 +26,11 @@ struct InProcessTransport: Transport {
   }
 }
 
-/// Two queues of frames.
+/// A connection within one process: two queues of frames.
 final class InProcessLine: Sendable {
   fileprivate let toServer = AsyncStream<ServerInput>.makeStream()
   fileprivate let toClient = AsyncStream<[UInt8]>.makeStream()
-  /// How the server has closed.
+  /// The close code and reason that the server has given; nil while it has not closed.
   private let status = Mutex<(code: Int, reason: String)?>(nil)
 
   private func close() {
@@ -38,7 +38,7 @@ final class InProcessLine: Sendable {
     toClient.continuation.finish()
   }
 
-  /// The end that a client has. It is released, and the line closed, with the last reference.
+  /// The client's end. The line is closed when the last reference to it is released.
   final class ClientEnd: TransportConnection {
     private let line: InProcessLine
 
@@ -58,7 +58,7 @@ final class InProcessLine: Sendable {
     var closeStatus: (code: Int, reason: String)? { line.status.withLock { $0 } }
   }
 
-  /// The end that a server has.
+  /// The server's end.
   final class ServerEnd: ServerConnection {
     private let line: InProcessLine
 
@@ -73,7 +73,7 @@ final class InProcessLine: Sendable {
 
     func setLimits(_ limits: WebSocketLimits) {}
 
-    /// What is sent has arrived.
+    /// Answers the probe at once: a frame that was sent counts as received.
     func probe() { line.toServer.continuation.yield(.probed) }
 
     func beginClose(code: Int, reason: String) {

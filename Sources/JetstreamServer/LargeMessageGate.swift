@@ -9,13 +9,13 @@ actor LargeMessageGate {
   private var isTaken = false
   private var waiting: [CheckedContinuation<Void, Never>] = []
 
-  /// Waits for the turn of a message, in the order of the calls. ``leave()`` ends the turn.
+  /// Waits until the message may be handled, in the order of the calls. Call ``leave()`` when it has been.
   func enter() async {
     guard isTaken else { return isTaken = true }
     await withCheckedContinuation { waiting.append($0) }
   }
 
-  /// Ends the turn that ``enter()`` has begun.
+  /// Lets the next message in.
   func leave() {
     if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
   }

@@ -6,14 +6,14 @@ import JetstreamWebSocket
 /// A browser lets every page open a WebSocket to every address, including those of the user's own machine. It names the
 /// page's origin in `Origin`. With DNS rebinding, the owner of a page points the page's own name at that machine: the
 /// origin then equals the server's, and only `Host` shows the foreign name. A request from the same machine therefore
-/// has to carry a name that nobody else can own. For other requests, the server does not know its own names.
+/// has to carry a name that only this machine can own. For other requests, the server does not know its own names.
 struct OriginPolicy: Sendable {
   /// The origins that may open WebSockets in addition to the server's own; `*` allows all.
   let origins: Set<String>
   /// The names that requests from the same machine may carry in addition to those of the machine itself.
   let hosts: Set<String>
 
-  /// The reason for which a request is refused; nil if it is served.
+  /// Returns the reason for which a request is refused; nil if it is served.
   func objection(to request: HTTPRequest, opensWebSocket: Bool) -> String? {
     let host = request.headers["Host"]
     let isLocal = request.isFromSameMachine || isLoopback(request.remoteAddress ?? "")
@@ -44,14 +44,14 @@ struct OriginPolicy: Sendable {
       || hosts.contains { $0.lowercased() == name }
   }
 
-  /// True for an IP address, which nobody can point elsewhere.
+  /// Returns whether a name is an IP address, which cannot be pointed at another machine.
   private func isAddress(_ name: String) -> Bool {
     if name.contains(":") { return true }
     let parts = name.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts.allSatisfy { UInt8($0) != nil }
   }
 
-  /// The name in a `Host` field, without its port and without brackets.
+  /// Returns the name in a `Host` field, without its port and without brackets.
   private func name(in host: String) -> String {
     let host = host.lowercased()
     if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
@@ -60,7 +60,7 @@ struct OriginPolicy: Sendable {
     return String(host.prefix { $0 != ":" })
   }
 
-  /// True for the addresses `127.0.0.0/8` and `::1`.
+  /// Returns whether an address is in `127.0.0.0/8` or is `::1`.
   private func isLoopback(_ address: String) -> Bool {
     if address == "::1" { return true }
     let parts = address.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,16 +1,16 @@
 import Foundation
 import Jetstream
 
-/// What the sessions are told of an applied submission.
+/// The messages that follow from an applied submission: the broadcast to other sessions and the submitter's correction.
 extension ScopeHost {
-  /// A submission and what became of it.
+  /// A submission and its outcome.
   struct Submission {
-    /// What the session sent.
+    /// The fragments that the session has sent.
     let fragments: [SyncFragment]
-    /// What was applied.
+    /// The fragments that were applied.
     let effective: [SyncFragment]
     let errors: [WireError?]
-    /// The values before, of what was applied.
+    /// The values, before the submission, of the properties that it writes.
     let before: [PropertyKey: JSONValue]
 
     init(
@@ -24,10 +24,10 @@ extension ScopeHost {
     }
   }
 
-  /// The applied fragments with the server's values, for the other sessions. Models that came back
-  /// although the submission does not add them are in front.
+  /// Returns the applied fragments with the server's values, for the other sessions. Models that the submission brought
+  /// back without adding them come first.
   ///
-  /// - Parameter asValues: whether the outcome of operations is named instead of them.
+  /// - Parameter asValues: true to name the resulting values of properties instead of the operations on them.
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
     let revived = revived(except: added)
@@ -44,12 +44,12 @@ extension ScopeHost {
       }
   }
 
-  /// The models that the submission has brought back without adding them.
+  /// Returns the models that the submission has brought back without adding them.
   private func revived(except added: Set<UUID>) -> [ModelObject] {
     arrived.filter { !added.contains($0.uuid) && scope.sharedModel($0.uuid) === $0 }
   }
 
-  /// A fragment about a model that no object stands for, with the values that count.
+  /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
   private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
     guard let kept = scope.unknownModel(fragment.uuid) else { return nil }
     let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
@@ -61,8 +61,8 @@ extension ScopeHost {
       fragment.kind, uuid: kept.uuid, className: kept.className, properties: properties)
   }
 
-  /// Works out what the submitter has to be told: values that are not the ones it submitted, and,
-  /// if it does not rebase, what it may show instead of them.
+  /// Computes the submitter's correction: values that differ from the submitted ones, and, if its client does not
+  /// rebase, the values that it has to show in place of rejected or dropped ones.
   func correct(_ result: inout Result, _ submission: Submission, _ submitter: Submitter) {
     var correction = Correction()
     var own: [PropertyKey: JSONValue] = [:]
@@ -91,7 +91,7 @@ extension ScopeHost {
             value, own: own[name], before: submission.before[name], isMissed: isMissed))
       }
     }
-    // What came back to life has the values that it had here.
+    // Models that came back have the values that they had on the server.
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
       correction.doubt(revived(except: added))
@@ -104,8 +104,8 @@ extension ScopeHost {
     result.correction = correction.fragments
   }
 
-  /// Whether a client may keep the value that it has submitted where the server has another text of it. A
-  /// number that was rounded is another number; another form of a date or of a UUID is not.
+  /// Returns whether a client may keep the value that it has submitted although the server writes it differently. A
+  /// rounded number is a different number; another text for the same date or UUID is not a different value.
   private func isRight(
     _ mine: JSONValue, instead value: JSONValue, _ property: ModelSchema.Property?
   ) -> Bool {
@@ -128,14 +128,14 @@ extension ScopeHost {
     }
   }
 
-  /// The same for models that no object stands for, with what they refer to.
+  /// Returns the models of unknown classes that a value refers to, with the models that these refer to.
   private func doubtfulUnknown(_ value: JSONValue) -> [SyncFragment] {
     guard unknown == .keep, scope.hasUnknownModels else { return [] }
     return scope.unknownModels(referredToBy: value)
   }
 
-  /// A client that does not rebase goes back from a rejected value to one that may be outdated, and
-  /// may have let go of models that the confirmed value holds.
+  /// Adds the confirmed values of rejected changes. A client that does not rebase goes back from a rejected value to
+  /// one that may be outdated, and may have dropped models that the confirmed value holds.
   private func restoreRejected(
     _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
   ) {
@@ -154,8 +154,9 @@ extension ScopeHost {
     }
   }
 
-  /// With a reference or an element a client drops what it held alone. Somebody else may have put
-  /// that elsewhere meanwhile, which a client without it could not show.
+  /// Sends models again that the client may have dropped. A client that does not rebase drops a model with the last
+  /// reference or element that holds it. Another client may have put that model elsewhere in the meantime, where the
+  /// submitter could not show it without its content.
   private func restoreDropped(
     _ correction: inout Correction, _ submission: Submission, _ submitter: Submitter
   ) {
@@ -183,7 +184,7 @@ extension ScopeHost {
     }
   }
 
-  /// Models in a corrected value that the submitter may not have, or may have dropped.
+  /// Returns the models in a corrected value that the submitter may not have, or may have dropped.
   private func doubtfulModels(
     _ value: JSONValue, own: JSONValue?, before: JSONValue?, isMissed: Bool
   ) -> [ModelObject] {
@@ -219,7 +220,7 @@ extension ScopeHost {
       properties: model.currentProperties())
   }
 
-  /// Values to be told, with the models that they may need in front.
+  /// The values to be sent, preceded by the models that the client may need for them.
   private struct Correction {
     private var models: [SyncFragment] = []
     private var known: Set<UUID> = []
@@ -242,7 +243,7 @@ extension ScopeHost {
       changes[at].properties[key] = value
     }
 
-    /// The same for models that no object stands for.
+    /// Adds models of unknown classes that the client may not have.
     mutating func doubt(_ kept: [SyncFragment]) {
       for fragment in kept where known.insert(fragment.uuid).inserted { models.append(fragment) }
     }

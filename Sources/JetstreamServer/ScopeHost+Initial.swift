@@ -1,10 +1,10 @@
 import Foundation
 import Jetstream
 
-/// Content that clients bring for a scope that has none.
+/// Initial content that clients submit for a scope without content.
 extension ScopeHost {
-  /// Applies what counts of a client's initial content: what is for properties of the root that nobody has written yet.
-  /// All fragments are accepted; ``Result/effective`` tells what was done.
+  /// Applies the part of a client's initial content that is for properties of the root that were never written. All
+  /// fragments are accepted; ``Result/effective`` contains those that were applied.
   func submitInitial(_ fragments: [SyncFragment], by submitter: Submitter) -> Result {
     guard let root = scope.root else { return submit(fragments, isAtomic: false, by: submitter) }
     let part = InitialContent(of: fragments, root: root.uuid, in: scope) { hasContent($0, root) }
@@ -20,7 +20,7 @@ extension ScopeHost {
     return result
   }
 
-  /// Whether a property of the root was ever written in this history, or has another value than its default.
+  /// Returns whether a property of the root was ever written in this history, or has another value than its default.
   private func hasContent(_ key: String, _ root: ModelObject) -> Bool {
     guard let written, !written.contains(key) else { return true }
     guard let property = root.schema[wireName: key] else {
@@ -29,7 +29,7 @@ extension ScopeHost {
     return !property.areSame(root.currentJSON(of: property), property.defaultValue)
   }
 
-  /// Notes what is written of the root.
+  /// Notes which properties of the root the fragments write.
   func noteWritten(_ fragments: [SyncFragment]) {
     guard written != nil, let root = scope.root?.uuid else { return }
     for fragment in fragments where fragment.uuid == root {

@@ -3,10 +3,10 @@ import Jetstream
 
 /// Decides moves that several clients make at the same time.
 ///
-/// Of two moves of one model the first one counts: a move away from where the model no longer is has no
-/// effect. And a move never deletes: one that would leave the model where no synced property leads to it
-/// from the root has no effect either, for instance because the model that was to receive it is gone and its
-/// fragment is rejected. A model that is removed and not moved may come back later: an insertion revives it.
+/// Of two moves of one model the first counts: a move away from a collection that no longer holds the model has no
+/// effect. A move never deletes: a move after which no synced property would lead from the root to the model has no
+/// effect either, for instance because the receiving model is gone and its fragment is rejected. A model that is
+/// removed and not moved may come back later: an insertion revives it.
 extension ScopeHost {
   /// A model that a submission takes out of some collections and puts into others.
   fileprivate struct Move {
@@ -23,7 +23,7 @@ extension ScopeHost {
 
     var isEmpty: Bool { lost.isEmpty }
 
-    /// The operations on one property without those of lost moves.
+    /// Returns the operations on one property without those of lost moves.
     fileprivate func left(_ entry: PropertyOperations.Entry, of uuid: UUID) -> [PropertyOperation] {
       let name = PropertyKey(uuid: uuid, name: entry.key)
       return entry.operations.filter { operation in
@@ -34,7 +34,7 @@ extension ScopeHost {
       }
     }
 
-    /// The first property of a fragment that a lost move is about, with the model that it would move.
+    /// Returns the first property of a fragment that a lost move is about, with the model that it would move.
     func first(in fragment: SyncFragment) -> (key: String, model: UUID)? {
       for entry in fragment.operations
       where left(entry, of: fragment.uuid).count < entry.operations.count {
@@ -99,8 +99,8 @@ extension ScopeHost {
 
   /// Leaves lost moves out of the fragments that are to be applied.
   ///
-  /// - Parameter note: is told of each property of which something is dropped, with the fragment's position.
-  /// - Returns: the positions of the fragments that are left.
+  /// - Parameter note: called with the fragment's position for each property of which operations are dropped.
+  /// - Returns: the positions of the fragments that remain.
   func drop(
     _ lost: LostMoves, from fragments: inout [SyncFragment], _ positions: [Int],
     _ note: (Int, String) -> Void
@@ -140,8 +140,8 @@ extension ScopeHost {
     }
   }
 
-  /// Whether the root leads to a model once a submission is applied, but for its lost moves. Cost: O(n) in
-  /// the models above it.
+  /// Returns whether the root leads to a model once a submission is applied without its lost moves. Cost: O(n) in the
+  /// models above it.
   private func isReachable(
     _ uuid: UUID, after edits: [UUID: Move], without lost: Set<UUID>, _ assigned: Assignments
   ) -> Bool {

@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// What has to be kept before anybody is told of it.
+/// The records of a scope. Clients are not told of a change before its record is durable.
 extension ScopeHost {
-  /// Something was accepted, or decided, or both: it is handed to whoever keeps it.
+  /// Records an accepted change set, a decision, or both, and hands the record to ``store``.
   func keep(_ item: StreamItem?, _ decision: ScopeRecord.Decision? = nil) {
     if let decision {
       clients.decide(decision, at: item?.sequence, scopeAt: sequence)
@@ -17,13 +17,15 @@ extension ScopeHost {
         origin: item?.origin ?? ChangeOrigin()))
   }
 
-  /// Does something once all that was made until now is kept; in the order of the calls.
+  /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the
+  /// calls.
   func whenStored(_ action: @escaping () -> Void) {
     if storedRecords >= madeRecords, untold.isEmpty { return action() }
     untold.append((madeRecords, action))
   }
 
-  /// As many records as this, counted from the server's start, will not get lost.
+  /// Marks the first `count` records since the scope was hosted as durable, and runs the actions that have waited for
+  /// them.
   func stored(_ count: Int) {
     storedRecords = max(storedRecords, count)
     var ready = 0
@@ -33,9 +35,9 @@ extension ScopeHost {
     for action in actions { action() }
   }
 
-  /// Begins where another process has stopped.
+  /// Restores the scope from the history that an earlier process has left.
   ///
-  /// - Throws: `ScopeError` if the state is not one of the scope.
+  /// - Throws: `ScopeError` if the state does not fit the scope.
   func restore(_ history: ScopeHistory) throws(ScopeError) {
     guard let root = history.state.first else {
       throw .invalidState(problem: "the history of scope \(scope.name) has no state.")
@@ -65,16 +67,17 @@ extension ScopeHost {
     forget(upTo: sequence)
   }
 
-  /// The history that another process could go on from, if it began now. Seals the changes that were collected so
-  /// far. Nil in the middle of a step: as long as the state is not what the records until now amount to.
+  /// The history from which another process could continue. Seals the changes that were collected so far. Nil in the
+  /// middle of a step, while the state does not equal the result of the records made so far.
   ///
-  /// A submission is applied before its record is handed over, and observers run meanwhile; a change set of the
-  /// server's own has its record while the scope delivers it, which `settle()` knows.
+  /// A submission is applied before its record is handed over, and observers run in between. For a change set of the
+  /// server's own, there is such a moment while the scope delivers it; `settle()` returns false then.
   var history: ScopeHistory? {
     openSteps == 0 && scope.settle() ? state : nil
   }
 
-  /// The state and what goes with it, which is a history if no step is under way.
+  /// The current state of the scope and of its clients, as a history without records. It is consistent only if no step
+  /// is under way.
   var state: ScopeHistory {
     var history = ScopeHistory(
       epoch: epoch, sequence: sequence, state: scope.sharedState(), clients: clients.history)

@@ -1,9 +1,10 @@
 import Foundation
 import Jetstream
 
-/// How a client that comes, or comes back, stands to a scope.
+/// Fetches of a scope by clients that are new or come back.
 extension ScopeHost {
-  /// What it is told first, and the place that it names, if all that came after that is known.
+  /// Returns the standing that a client is sent first. `since` is the sequence after which it is sent the change sets;
+  /// nil if it gets the full state, or nothing at all.
   func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
     let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
@@ -26,10 +27,10 @@ extension ScopeHost {
     return (standing, since)
   }
 
-  /// Remembers again how a client's sets were decided, as far as the stream says it: what was accepted since
-  /// is in it, and what came before that and is not was rejected, or had no effect.
+  /// Recovers the decisions on a client's change sets from the stream. Those in the stream were accepted; those before
+  /// the last of them that are not in the stream were rejected or had no effect.
   ///
-  /// - Returns: false if the client says to know less than it can.
+  /// - Returns: false if the client knows so few decisions that its claim cannot be true.
   private func takeDecisions(of client: UUID, after known: Int) -> Bool {
     var places: [Int: Int] = [:]
     for item in stream.all {
@@ -39,7 +40,7 @@ extension ScopeHost {
       places[author.number] = item.sequence
     }
     guard let last = places.keys.max() else { return true }
-    // So many are not pending anywhere.
+    // No client has this many pending change sets.
     guard last - known <= 10_000 else { return false }
     clients.remember(
       client,
@@ -51,22 +52,22 @@ extension ScopeHost {
 }
 
 extension ServerEngine {
-  /// How many models that have left a scope are kept for sessions that may name them; for tests.
+  /// The number of models that have left a scope and are kept for sessions that may name them; for tests.
   package func departedCount(of scope: Scope) -> Int? {
     hosts[ObjectIdentifier(scope)]?.departed.count
   }
 
-  /// About how many bytes of its last change sets a scope keeps; for tests.
+  /// The approximate size in bytes of the change sets that a scope keeps in its stream; for tests.
   package func streamBytes(of scope: Scope) -> Int? {
     hosts[ObjectIdentifier(scope)]?.stream.bytes
   }
 
-  /// Of how many clients a scope remembers what it has decided; for tests.
+  /// The number of clients whose decisions a scope keeps; for tests.
   package func rememberedClients(of scope: Scope) -> Int? {
     hosts[ObjectIdentifier(scope)]?.clients.count
   }
 
-  /// How far the scopes are; for tests.
+  /// The epochs and sequences of all scopes; for tests.
   package var positions: [ScopePosition] {
     hosts.values.map { ScopePosition(epoch: $0.epoch, sequence: $0.sequence) }
   }

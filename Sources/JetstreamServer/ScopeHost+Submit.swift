@@ -1,10 +1,10 @@
 import Foundation
 import Jetstream
 
-/// What sessions submit.
+/// Submissions of sessions.
 extension ScopeHost {
-  /// Judges a submission, applies what is accepted, and says whom to tell what. The scope's own changes must be
-  /// sealed before the submitter is described.
+  /// Checks a submission, applies what is accepted, and returns the replies and the messages for other sessions. Seal
+  /// the scope's own changes before making `submitter`.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
     let check = FragmentValidator(
       scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
@@ -12,7 +12,8 @@ extension ScopeHost {
     if isAtomic, !check.isClean { return rejectAll(check, check.replies, submitter) }
     var result = Result(replies: check.replies)
 
-    // Collections become what the submission does to them; everything else is taken as it is.
+    // Whole collections are merged with the changes that the session has not seen; all other values are applied
+    // unchanged.
     var effective: [SyncFragment] = []
     var positions: [Int] = []
     var before: [PropertyKey: JSONValue] = [:]
@@ -71,7 +72,7 @@ extension ScopeHost {
       }
       positions = drop(lost, from: &effective, positions) { result.replies[$0].lost.append($1) }
     } else if isAtomic {
-      // What was merged may leave a model out that the set adds.
+      // The merge may leave out a model that the set adds.
       let merged = FragmentValidator(
         scope: scope, memory: self, unknown: unknown, takesOperations: true, fragments: effective)
       if !merged.isClean {
@@ -102,7 +103,8 @@ extension ScopeHost {
     }
     for (name, old) in before {
       guard let new = collection(name), new != old else { continue }
-      // Somebody else's value may have covered the submitter's own change before it was told of it.
+      // A client that does not rebase may have replaced its own change with another session's value that it was sent:
+      // it only certainly knows of its change if there was no such value.
       let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
       note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
     }
@@ -123,14 +125,13 @@ extension ScopeHost {
     return result
   }
 
-  /// Returns whether the scope has a model, also one that no object stands for.
+  /// Returns whether the scope has a model, with or without an object.
   private func has(_ uuid: UUID, _ check: FragmentValidator) -> Bool {
     scope.sharedModel(uuid) != nil || check.unknownModels.contains(uuid)
   }
 
-  /// Whether what was done is what was submitted, to the letter. A value that is the same only as the
-  /// property's type reads it, such as a number that was rounded, is told to its writer: replicas are equal
-  /// byte for byte.
+  /// Returns whether the applied fragments equal the submitted ones to the letter. A value that is equal only as the
+  /// property's type reads it, such as a rounded number, is sent back to its writer: replicas are equal byte for byte.
   private func isSame(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
     guard done.count == submitted.count else { return false }
     return zip(done, submitted).allSatisfy { done, submitted in
@@ -144,8 +145,9 @@ extension ScopeHost {
     }
   }
 
-  /// Returns what an addition of a model that is there changes. Of a model that was put back, that is what its maker
-  /// has changed since it knew it. Otherwise the values are set, and nothing is taken out of collections.
+  /// Returns the changes that result from an addition of a model that the scope has. If the client has put the model
+  /// back, these are the values that it has changed since it knew the model. Otherwise all values are set, and nothing
+  /// is removed from collections.
   private func addedAgain(
     _ fragment: SyncFragment, _ model: ModelObject, known: JSONObject
   ) -> SyncFragment {
@@ -165,7 +167,8 @@ extension ScopeHost {
     return result
   }
 
-  /// Returns the value of a property of a model that a client has put back, which knew the values `known` of it.
+  /// Returns the merged value of a property of a model that a client has put back; `known` are the values that the
+  /// client started from.
   private func putBack(
     _ value: JSONValue, _ key: String, of model: ModelObject, known: JSONObject
   ) -> JSONValue {
@@ -173,9 +176,9 @@ extension ScopeHost {
     return property.putBack(value, onto: model.currentJSON(of: property), base: base)
   }
 
-  /// Rejects an atomic set of which a part cannot be done: nothing is applied, and it gets no number.
+  /// Rejects an atomic change set of which a part cannot be applied: nothing is applied, and it gets no sequence.
   ///
-  /// - Parameter replies: what is wrong, by fragment; at least one is an error.
+  /// - Parameter replies: the reply to each fragment; at least one is an error.
   private func rejectAll(
     _ check: FragmentValidator, _ replies: [FragmentReply], _ submitter: Submitter
   ) -> Result {
@@ -193,7 +196,8 @@ extension ScopeHost {
     return result
   }
 
-  /// What an atomic set is rejected for that has lost moves: the first of these.
+  /// Returns the error for an atomic change set with lost moves, which names the first of these, and the position of
+  /// its fragment.
   private func error(
     of lost: LostMoves, in effective: [SyncFragment]
   ) -> (at: Int, error: WireError) {
@@ -207,28 +211,29 @@ extension ScopeHost {
     preconditionFailure("A lost move is one of some fragment.")
   }
 
-  /// Notes of the additions of models that the scope does not have whether they were rejected.
+  /// Notes, for each added model that the scope does not have, whether its addition was rejected.
   private func noteRejected(_ check: FragmentValidator, isRejected: (Int) -> Bool) {
     for (uuid, at) in check.additions where !check.unknownModels.contains(uuid) {
       note(addition: uuid, isRejected: isRejected(at))
     }
   }
 
-  /// The value of a collection, or of an unknown property that looks like one.
+  /// Returns the value of a collection, or of an unknown property whose value looks like one; nil for other properties.
   private func collection(_ name: PropertyKey) -> JSONValue? {
     guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
     else { return scope.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
     return property.isCollection ? model.currentJSON(of: property) : nil
   }
 
-  /// Whether a value can be a collection of models: nothing but UUIDs, each once.
+  /// Returns whether a value can be a collection of models: an array of UUIDs, each at most once.
   private static func isCollection(_ value: JSONValue) -> Bool {
     guard case .array(let elements) = value else { return false }
     let uuids = FragmentValidator.uuids(in: value)
     return uuids.count == elements.count && Set(uuids).count == uuids.count
   }
 
-  /// What an unknown property is set to: what looks like a collection before and after is merged.
+  /// Returns the value to which an unknown property is set. If the current and the submitted value both look like
+  /// collections, they are merged.
   private func unknownMerged(
     _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
     _ before: inout [PropertyKey: JSONValue]

@@ -1,96 +1,102 @@
 import Foundation
 import Jetstream
 
-/// One hosted scope: puts the change sets of all sessions, and the server's own, into one order.
+/// Puts the change sets of all sessions, and the server's own, into one order for one hosted scope.
 ///
-/// Each applied set gets the next sequence number. What sessions may not have seen of it yet is
-/// remembered up to the horizon: the number that all of them have proved to know.
+/// Each applied change set gets the next sequence. What some session may not have seen yet, such as removed models and
+/// inserted elements, is remembered up to the horizon: the sequence that all sessions have acknowledged.
+///
+/// A submission is checked, applied and recorded in one step, before its record is durable. The next submission is
+/// checked against that state at once. Replies and broadcasts wait in ``untold`` until the record is durable, so that a
+/// crash cannot take back what a client was told.
 final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
-  /// How a session stands to a scope when it submits.
+  /// The state of a session with respect to a scope when it submits.
   struct Submitter {
     let session: Int
-    /// The sequence number up to which the session has provably seen everything.
+    /// The sequence up to which the session has provably seen everything.
     let proven: Int
-    /// Whether its client keeps pending changes in front of what it is told. Such a client needs no
+    /// True if the client rebases: it keeps its pending changes in front of what it is sent. Such a client needs no
     /// correction where the effective value is the one that it submitted.
     let rebases: Bool
-    /// For a client that does not: properties of which it was told something that it may not have
-    /// seen when it submitted.
+    /// For a client that does not rebase: the properties of which it was sent values that it may not have seen when it
+    /// submitted.
     let missed: Set<PropertyKey>
 
-    /// The sequence number up to which its WebSocket has received everything, if that is more.
+    /// The sequence up to which the client's WebSocket has received everything, if that is more than ``proven``.
     var received = 0
-    /// Whether it speaks of operations: version 2 of the protocol.
+    /// True if the session uses operations, that is, version 2 of the protocol.
     var usesOperations = false
-    /// Who it is, and which of its sets it submits, if it numbers them.
+    /// The client and the number of its change set; nil for a client that does not number its change sets.
     var author: StreamItem.Author?
-    /// What it says of the set.
+    /// The author, date and message of the change set.
     var origin = ChangeOrigin()
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
 
-  /// What became of a submission.
+  /// The outcome of a submission.
   struct Result {
     var replies: [FragmentReply]
-    /// What all other sessions are told; nil if nothing was accepted.
+    /// The change set as it is broadcast to all other sessions; nil if nothing was accepted.
     var item: StreamItem?
-    /// What a session that knows no operations has to be told besides the replies.
+    /// For a session without operations: the values that it has to be sent after the replies.
     var correction: [SyncFragment] = []
-    /// What was done instead of what a session with operations has submitted, if that differs.
+    /// For a session with operations: the fragments that were applied, if they differ from the submitted ones.
     var effective: [SyncFragment]?
   }
 
   let scope: Scope
-  /// Tells what time it is, for changes of the server's app that have no date.
+  /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
-  /// What is done with properties and classes that the scope does not know.
+  /// The treatment of properties and classes that the scope does not know.
   var unknown: UnknownContent
   private(set) var sequence = 0
-  /// Tells this history of the scope from others.
+  /// The identity of this history of the scope.
   private(set) var epoch: String
   /// The newest part of the order.
   private(set) var stream: ScopeStream
-  /// What was decided of the sets of clients that number them.
+  /// The decisions on the change sets of clients that number them.
   var clients = ClientTable()
-  /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
+  /// Stores each record it is given; the owner calls ``stored(_:)`` once records are durable. Without it, nothing is
+  /// stored.
   var store: ((ScopeRecord) -> Void)?
-  /// How many submissions are being decided whose records were not handed over.
+  /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
   var openSteps = 0
-  /// How many records were made, and how many of them are kept.
+  /// The number of records made, and the number of those that are durable.
   var madeRecords = 0
   var storedRecords = 0
-  /// What waits for records to be kept.
+  /// The actions that wait for records to be durable, each with the number of records that it waits for.
   var untold: [(records: Int, action: () -> Void)] = []
-  /// The properties of the root that were written in this history, by their names on the wire; nil if it began with a
-  /// log that does not say so.
+  /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
+  /// restored from a log that does not contain them.
   var written: Set<String>? = []
-  /// What the scope comes to, for clients that compare.
+  /// The digest of the scope's state, for clients that compare it with theirs.
   private(set) lazy var digest = ScopeDigest(scope)
-  /// The subscriptions that are told each change as soon as it is kept, by the numbers of their sessions: those that
-  /// want to be told everything and are told of all that came before. None of version 1.
+  /// The subscriptions of version 2 that are sent each change set as soon as it is durable, by session number: those
+  /// that want all change sets and were sent all earlier ones.
   var listeners: [Int: Subscription] = [:]
-  /// The same for version 1, whose sessions know no operations: those that have a connection.
+  /// The subscriptions of version 1 that have missed no change set since their session lost its connection, by session
+  /// number.
   var valueListeners: [Int: Subscription] = [:]
-  /// How many sessions know no operations: for them everything is named as values, too.
+  /// The number of subscriptions of version 1, which know no operations: for them, change sets are also kept as values.
   var valueSessions = 0
-  /// Called with the server's own changes, after they were given a number.
+  /// Called with the server's own change sets, after they got a sequence.
   var onLocalChanges: ((StreamItem) -> Void)?
 
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
   private(set) var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
   private(set) var arrived: [ModelObject] = []
-  /// Models that the last submission brought back into the scope without an object: some session may
-  /// not have them.
+  /// The models of unknown classes that the last submission brought back: some session may not have them.
   private(set) var returned: Set<UUID> = []
-  /// Models that have left the tree with the last submission.
+  /// The models that left the tree with the last submission.
   private var leaving: Set<UUID> = []
-  /// Models whose addition was rejected: what refers to them was sent before that was known.
+  /// The models whose addition was rejected, each with the sequence up to which it is remembered: fragments that refer
+  /// to them were sent before the client knew of the rejection.
   private var rejectedAdditions: [UUID: Int] = [:]
-  /// Up to where everything was forgotten last.
+  /// The horizon of the last call of ``forget(upTo:)``.
   private var lastHorizon: Int?
-  /// Models that some session may have although the next set adds them: those that have come back since the last set,
-  /// and those that are added once more.
+  /// Models that some session may already have although the next change set adds them: those that have come back since
+  /// the last change set, and those that are added once more.
   private var revived: Set<UUID> = []
   private var token: ObservationToken?
 
@@ -106,7 +112,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
   }
 
-  /// A submission is about to be applied.
+  /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {
     sequence += 1
     arrived = []
@@ -114,26 +120,27 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     leaving = []
   }
 
-  /// The history goes on behind this place.
+  /// Continues the history with the given epoch after `sequence`.
   func begin(at sequence: Int, of epoch: String) { (self.sequence, self.epoch) = (sequence, epoch) }
 
-  /// What there was of it is known.
+  /// Appends an accepted change set to the stream.
   func append(_ item: StreamItem) { stream.append(item) }
 
-  /// Models of unknown classes that are part of the scope and were not before.
+  /// Notes the models of unknown classes that the last submission brought into the scope; `before` are those that were
+  /// in it.
   func noteReturned(_ before: Set<UUID>) {
     returned = scope.unknownModelUUIDs().subtracting(before).subtracting(leaving)
   }
 
-  /// The addition of a model was rejected, or not.
+  /// Notes whether the addition of a model was rejected.
   func note(addition uuid: UUID, isRejected: Bool) {
     rejectedAdditions[uuid] = isRejected ? sequence + 1 : nil
   }
 
-  /// A submission adds a model that the scope has.
+  /// Notes that a submission adds a model that the scope already has.
   func noteAddedAgain(_ uuid: UUID) { revived.insert(uuid) }
 
-  /// How many rejected additions are remembered.
+  /// The number of rejected additions that are remembered.
   var rejectedAdditionCount: Int { rejectedAdditions.count }
 
   func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
@@ -149,8 +156,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     valueListeners = [:]
   }
 
-  /// A model that has left for the sessions, and is in no other scope by now. A local property of the server
-  /// may still hold it.
+  /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
+  /// still hold it.
   func departed(_ uuid: UUID) -> ModelObject? {
     guard let model = departed[uuid]?.model else { return nil }
     if model.scope == nil { return model }
@@ -162,7 +169,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     if scope.isWritingRemotely { arrived.append(model) }
   }
 
-  /// A submission has its number before it is applied; the server's own changes get theirs after.
+  /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
   func modelLeft(_ model: ModelObject) {
     // Sessions never knew a model that a call of `modify` has added and takes back.
     if scope.isRollingBack, !revived.contains(model.uuid) { return }
@@ -174,9 +181,10 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   func modelShared(_ model: ModelObject) { modelEntered(model) }
 
-  /// Forgets what every session has seen.
+  /// Drops the records of removed models, rejected additions and elements up to `horizon`, which every session has
+  /// seen.
   func forget(upTo horizon: Int) {
-    // What has come since the last call is behind its horizon.
+    // Everything noted since the last call is behind its horizon.
     guard horizon != lastHorizon else { return }
     lastHorizon = horizon
     if !rejectedAdditions.isEmpty {
@@ -219,9 +227,9 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
       sequence: sequence, origin: origin)
   }
 
-  /// Notes what operations have put into collections and taken out of them.
+  /// Notes which models operations have inserted into collections and removed from them.
   func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
-    // Only who names whole collections may leave something out by mistake.
+    // Only clients that submit whole collections may leave out an element by mistake.
     if valueSessions == 0 { return }
     for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
       histories[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(

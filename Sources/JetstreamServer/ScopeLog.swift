@@ -7,33 +7,33 @@ import Jetstream
 /// What was accepted stands in it as change sets, so that a `LogReader` and the `jetstream` command read it like the
 /// log of an app.
 package struct ScopeLog: Sendable {
-  /// What was decided of a set of which nothing was accepted.
+  /// The decision on a change set of which nothing was accepted.
   private static let decision = LogKind("decision")
-  /// From here on it is another history.
+  /// The beginning of a new epoch.
   private static let epoch = LogKind("epoch")
-  /// In a snapshot, which history it is of, and where that is.
+  /// In a snapshot: the epoch and the sequence of its state.
   private static let history = LogKind("history")
-  /// In a snapshot, what the sets of one client have come to.
+  /// In a snapshot: the decisions on the change sets of one client.
   private static let client = LogKind("client")
 
-  /// What a snapshot stands for.
+  /// The kinds of record that a snapshot replaces.
   private static let kinds: Set<LogKind> = [.set, decision, epoch]
 
-  /// The records, of which each change set is one.
+  /// The records; each change set is one.
   package let records: RecordLog
 
-  /// Uses a log that is open.
+  /// Makes a log of records that are open already.
   package init(_ records: RecordLog) { self.records = records }
 
-  /// Appends a record, which is encoded here. A change of the server's own app is written here, too; what a client has
-  /// submitted is written elsewhere.
+  /// Appends a record, which is encoded before the call returns. A change of the server's own app is also handed to the
+  /// operating system before that; a client's submission is written later, on the log's queue.
   ///
-  /// - Throws: `LogError.backlog`, `LogError.tooLong` or `LogError.closed`; then nothing was
-  ///   appended. What the disk has to say comes with the receipt.
+  /// - Throws: `LogError.backlog`, `LogError.tooLong` or `LogError.closed`; then nothing was appended. Errors of the
+  ///   disk are reported by the receipt.
   package func append(
     _ record: ScopeRecord, date: Date? = nil
   ) throws(LogError) -> LogReceipt {
-    // What clients have submitted is not shown before it is durable. What the app of the server has changed is.
+    // Clients see a submission only once it is durable, but the server's app shows its own changes at once.
     defer { if record.decision == nil { records.writeNow() } }
     guard record.sequence != nil else {
       return try records.append(Self.decision, Array(record.json.text.utf8))
@@ -46,10 +46,9 @@ package struct ScopeLog: Sendable {
     return try records.append(.set, Array(JSONValue.object(object).text.utf8))
   }
 
-  /// Writes what all records until now have come to, and removes what the configuration does not ask to
-  /// keep.
+  /// Writes a snapshot, and removes the records that the configuration does not ask to keep.
   ///
-  /// - Parameter sequence: the last record that the history contains, if that is not the last of all.
+  /// - Parameter sequence: the number of the last record that the history contains; nil for the last of all.
   package func snapshot(
     _ history: ScopeHistory, at sequence: Int? = nil
   ) async throws(LogError) {
@@ -58,7 +57,7 @@ package struct ScopeLog: Sendable {
       state: { Self.state(of: history) })
   }
 
-  /// The same without waiting: `done` is called on a queue of the log.
+  /// Writes a snapshot without waiting; `done` is called on a queue of the log.
   package func snapshot(
     _ history: ScopeHistory, at sequence: Int,
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
@@ -67,7 +66,7 @@ package struct ScopeLog: Sendable {
       at: sequence, standingFor: Self.kinds, state: { Self.state(of: history) }, then: done)
   }
 
-  /// Appends the name of the history that begins here.
+  /// Appends the name of the epoch that begins here.
   package func appendEpoch(_ name: String) throws(LogError) -> LogReceipt {
     try records.append(Self.epoch, Array(name.utf8))
   }
@@ -99,10 +98,10 @@ package struct ScopeLog: Sendable {
     return result
   }
 
-  /// Reads the whole history: the newest snapshot, and the records after it. Nil if the log is new.
+  /// Reads the whole history: the newest snapshot and the records after it. Returns nil if the log is new.
   ///
-  /// - Throws: `LogError.damaged`, `LogError.file`, or `LogError.unreadable` with the
-  ///   number of the record that is not what it should be.
+  /// - Throws: `LogError.damaged`, `LogError.file`, or `LogError.unreadable` with the number of the record whose
+  ///   content is not valid.
   package func history() throws(LogError) -> ScopeHistory? {
     let reader = LogReader(records.directory)
     guard let snapshot = try reader.snapshot() else {
@@ -139,7 +138,7 @@ package struct ScopeLog: Sendable {
         guard case .integer(let sequence)? = object["sequence"] else {
           throw .missing(field: "sequence")
         }
-        // Older logs have forgotten nobody.
+        // Servers that wrote older logs never dropped clients.
         let forgotten =
           if case .integer(let number)? = object["forgotten"] { Int(number) } else { 0 }
         return (epoch, Int(sequence), forgotten, try written(object["written"]))
@@ -154,7 +153,7 @@ package struct ScopeLog: Sendable {
     }
   }
 
-  /// Older logs do not have it.
+  /// Reads the names of the written properties; nil for older logs, which do not contain them.
   private static func written(_ json: JSONValue?) throws(FragmentError) -> Set<String>? {
     guard let json else { return nil }
     guard case .array(let elements) = json else {
@@ -170,7 +169,9 @@ package struct ScopeLog: Sendable {
     return result
   }
 
-  /// - Parameter sequence: the place of the snapshot.
+  /// Reads the decisions on the change sets of one client.
+  ///
+  /// - Parameter sequence: the sequence of the snapshot.
   private static func read(
     _ json: JSONValue, at sequence: Int
   ) throws(FragmentError) -> (UUID, ScopeHistory.Client) {
@@ -188,7 +189,7 @@ package struct ScopeLog: Sendable {
     for element in elements {
       client.decisions.append(try ScopeStanding.Decision(json: element))
     }
-    // Older logs have neither: then it may have been here until the snapshot was made.
+    // Older logs have neither: the client may have been seen until the snapshot was made.
     client.seenAt = sequence
     if case .integer(let seen)? = object["seen"] { client.seenAt = Int(seen) }
     if case .object(let members)? = object["checksums"] {
@@ -209,7 +210,9 @@ package struct ScopeLog: Sendable {
     do { json = try JSONValue(parsing: record.payload) } catch {
       throw .unreadable(sequence: record.sequence, problem: "\(error)")
     }
-    do { return try read(json) } catch { throw .unreadable(sequence: record.sequence, problem: "\(error)") }
+    do { return try read(json) } catch {
+      throw .unreadable(sequence: record.sequence, problem: "\(error)")
+    }
   }
 }
 

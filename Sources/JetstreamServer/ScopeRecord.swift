@@ -1,18 +1,18 @@
 import Foundation
 import Jetstream
 
-/// One step of a scope's history as a server keeps it: what was accepted at one place of the order, and
-/// what was decided of the set that asked for it.
+/// One step of a scope's history as a server stores it: the change set accepted at one sequence, and the decision on
+/// the submission that asked for it.
 package struct ScopeRecord: Sendable, Hashable {
-  /// What was decided of a client's change set.
+  /// The decision on a client's change set.
   package struct Decision: Sendable, Hashable {
-    /// Who has sent the set.
+    /// The identity of the client that has sent the change set.
     package var client: UUID
-    /// The number that the client has given it.
+    /// The number that the client has given the change set.
     package var number: Int
-    /// Tells the set from another one with its number.
+    /// The checksum of the change set, which tells it from another one with the same number.
     package var checksum: UInt32
-    /// One answer for each fragment.
+    /// The reply to each fragment, in their order.
     package var fragmentReplies: [FragmentReply]
 
     /// Makes a decision.
@@ -24,13 +24,13 @@ package struct ScopeRecord: Sendable, Hashable {
     }
   }
 
-  /// The place in the order; nil if nothing was accepted.
+  /// The sequence of the change set; nil if nothing was accepted.
   package var sequence: Int?
-  /// What was done.
+  /// The fragments that were applied.
   package var fragments: [SyncFragment]
-  /// What was decided; nil for the server's own changes, and for clients that do not number their sets.
+  /// The decision; nil for the server's own changes, and for clients that do not number their change sets.
   package var decision: Decision?
-  /// What the maker of the set has said of it, for those who are told later.
+  /// The author, date and message of the change set.
   package var origin: ChangeOrigin
 
   /// Makes a record.
@@ -45,22 +45,22 @@ package struct ScopeRecord: Sendable, Hashable {
   }
 }
 
-/// What all the records of a scope up to one of them amount to.
+/// The result of all records of a scope up to one of them, and the records after it.
 package struct ScopeHistory: Sendable, Hashable {
-  /// What a client's sets have come to.
+  /// The decisions on one client's change sets.
   package struct Client: Sendable, Hashable {
-    /// The highest number that was decided.
+    /// The highest number of a decided change set.
     package var decided: Int
-    /// Tells the set of that number from another one.
+    /// The checksum of the change set with that number; 0 if it is not known.
     package var checksum: UInt32
-    /// The decisions that the client has not said to know.
+    /// The decisions that the client may not know yet.
     package var decisions: [ScopeStanding.Decision]
-    /// Tells the sets that they are of from others, by number, as far as that is known.
+    /// The checksums of the change sets in ``decisions``, by number, as far as they are known.
     package var checksums: [Int: UInt32] = [:]
-    /// How far the scope was when the client was here last.
+    /// The scope's sequence when the client was last seen.
     package var seenAt = 0
 
-    /// Makes one.
+    /// Makes the decisions on one client's change sets.
     package init(decided: Int, checksum: UInt32, decisions: [ScopeStanding.Decision]) {
       self.decided = decided
       self.checksum = checksum
@@ -68,19 +68,21 @@ package struct ScopeHistory: Sendable, Hashable {
     }
   }
 
-  /// Tells this history from others.
+  /// The epoch of the history.
   package var epoch: String
-  /// The place in the order that the state is of.
+  /// The sequence of ``state``.
   package var sequence: Int
-  /// The scope's full state there, the root first.
+  /// The scope's full state at ``sequence``, the root first.
   package var state: [SyncFragment]
-  /// What the clients have to be told when they come back.
+  /// The decisions on the clients' change sets, by client.
   package var clients: [UUID: Client]
-  /// Clients that were here last at this place of the order, or before, may be forgotten.
+  /// The sequence up to which clients may be forgotten: a client that was last seen at this sequence or before may be
+  /// missing from ``clients``.
   package var forgottenUpTo = 0
-  /// The properties of the root that were written until then, by their names on the wire; nil if that is not known.
+  /// The properties of the root that were written up to ``sequence``, by their names on the wire; nil if that is not
+  /// known.
   package var written: Set<String>?
-  /// What came after that, in order.
+  /// The records after ``sequence``, in order.
   package var records: [ScopeRecord]
 
   /// Makes a history.
@@ -97,7 +99,7 @@ package struct ScopeHistory: Sendable, Hashable {
 }
 
 extension ScopeRecord {
-  /// Reads a record as ``json`` gives it. Unknown keys are ignored.
+  /// Reads a record in the form of ``json``. Unknown keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init(json: JSONValue) throws(FragmentError) {
@@ -117,7 +119,7 @@ extension ScopeRecord {
     origin = try ChangeOrigin(in: object)
   }
 
-  /// The record as JSON, without what it does not have.
+  /// The record as JSON. Absent values have no key.
   package var json: JSONValue {
     var object = JSONObject()
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
@@ -129,7 +131,7 @@ extension ScopeRecord {
 }
 
 extension ScopeRecord.Decision {
-  /// Reads a decision as ``json`` gives it.
+  /// Reads a decision in the form of ``json``.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init(json: JSONValue) throws(FragmentError) {

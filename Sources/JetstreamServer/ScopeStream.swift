@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// What was accepted at one place of a scope's order, as the sessions are told.
+/// The change set accepted at one sequence, as sessions are sent it.
 struct StreamItem {
-  /// Whose set it is, for clients that number their sets.
+  /// The client that has made the change set, and the number that it has given it.
   struct Author: Hashable {
     let client: UUID
     let number: Int
@@ -11,30 +11,31 @@ struct StreamItem {
 
   let sequence: Int
   let author: Author?
-  /// What its maker has said of it.
+  /// The author, date and message of the change set.
   let origin: ChangeOrigin
-  /// What was done. Models that came back without being added are in front.
+  /// The fragments that were applied. Models that came back without being added come first.
   let fragments: [SyncFragment]
-  /// The same with values, if there are sessions that know no operations.
+  /// The same change set with values instead of operations; nil if no session needs that.
   let whole: [SyncFragment]?
-  /// The models in it that nobody had before.
+  /// The added models that no session had before.
   let newcomers: Set<UUID>
 }
 
-/// The newest part of a scope's order, for clients that were away. One that asks for more gets the full state.
+/// The most recent change sets of a scope, for clients that come back. A client that has missed more gets the full
+/// state.
 struct ScopeStream {
-  /// How much is kept at least; at most twice as much.
+  /// The amount that is kept: at least this much, at most about twice as much.
   struct Limit {
     let sets: Int
-    /// Of the change sets on the wire, roughly. The last set is kept whatever its size is.
+    /// The approximate size of the change sets on the wire. The last change set is kept whatever its size.
     let bytes: Int
   }
 
   private var items: [StreamItem] = []
   private var sizes: [Int] = []
-  /// About how many bytes the items take.
+  /// The approximate size of the items in bytes.
   private(set) var bytes = 0
-  /// The same of all that were ever appended.
+  /// The approximate size in bytes of all items ever appended.
   private(set) var totalBytes = 0
   let limit: Limit
 
@@ -46,7 +47,7 @@ struct ScopeStream {
     sizes.append(size)
     bytes += size
     totalBytes += size
-    // By halves, so that it costs nothing worth mentioning for each.
+    // Half of the items are dropped at once, so that the cost of each append stays negligible.
     if items.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
   }
 
@@ -60,13 +61,13 @@ struct ScopeStream {
     sizes.removeFirst(excess)
   }
 
-  /// All that is known, in order.
+  /// All items, in order.
   var all: [StreamItem] { items }
 
-  /// The place in front of the first that is known; nil if none is.
+  /// The sequence before the first item; nil if there are no items.
   var start: Int? { items.first.map { $0.sequence - 1 } }
 
-  /// What came after a place; nil if that is not known any more.
+  /// Returns the items after `sequence`; nil if some of them were dropped, or if `sequence` is after `last`.
   func items(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem>? {
     if sequence == last { return [] }
     guard sequence < last, let first = items.first, first.sequence <= sequence + 1 else {
@@ -77,14 +78,14 @@ struct ScopeStream {
 }
 
 extension StreamItem {
-  /// About how many bytes it takes.
+  /// The approximate size of the change set in bytes.
   fileprivate var roughSize: Int {
     fragments.reduce(0) { $0 + $1.roughSize } + (whole ?? []).reduce(0) { $0 + $1.roughSize }
   }
 }
 
 extension Array<SyncFragment> {
-  /// Tells sets apart that have the same number.
+  /// The checksum that tells change sets with the same number apart.
   var checksum: UInt32 {
     var bytes: [UInt8] = []
     for fragment in self { fragment.write(to: &bytes) }

@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// Scopes whose history outlives the server.
+/// Hosting scopes with a history on disk.
 extension Server {
-  /// Offers `scope` to clients under its name, with a history on disk: nobody is told of anything before
+  /// Offers `scope` to clients under its name, with a history on disk: clients are told of nothing before
   /// it is durable, and whatever was told is there after a crash. Each client's change sets are applied
   /// once, however often client and server are killed.
   ///
@@ -26,7 +26,8 @@ extension Server {
   ///   - isolation: the caller's actor, which has to be the server's.
   /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope.
   public func host(
-    _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog, snapshotEvery: Int = 10_000,
+    _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog,
+    snapshotEvery: Int = 10_000,
     isolation: isolated (any Actor)? = #isolation
   ) async throws {
     precondition(
@@ -37,7 +38,7 @@ extension Server {
     let keeper = keeper(of: scope, in: log, snapshotEvery: snapshotEvery)
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }
     if history == nil { try await log.snapshot(now) }
-    // It may have been removed meanwhile.
+    // The scope may have been removed in the meantime.
     guard engine.keepsHistory(of: scope) else { return try await log.records.close() }
     offer(scope)
     logs[ObjectIdentifier(scope)] = (log, keeper)

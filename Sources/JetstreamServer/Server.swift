@@ -10,30 +10,29 @@ import JetstreamWebSocket
 /// let port = try await server.listen(port: 8080)
 /// ```
 ///
-/// The server puts the change sets of all clients, and the changes that the application makes to its
-/// scopes itself, into one order; checks every fragment against the model classes; applies what is
-/// accepted; and tells everybody else.
+/// The server puts the change sets of all clients, and the changes that the app itself makes to its scopes, into one
+/// order. It checks every fragment against the model classes, applies what is accepted, and sends it to all other
+/// clients of the scope.
 ///
-/// A server lives on the actor on which it is made, with its scopes. It is not Sendable. Sockets are
-/// read and written elsewhere, and frames are decoded there; only judging and applying happens on the
-/// actor.
+/// A server lives on the actor on which it is made, together with its scopes. It is not Sendable. Sockets are read and
+/// written, and frames decoded, off that actor; only checking and applying happens on it.
 public final class Server {
-  /// Fires with a sentence for everything that an operator may want to know.
+  /// Fires with a sentence for each event that may interest an operator.
   public let onLog = Signal<String>()
-  /// Fires when a session has ended: its client stayed away, or the server stopped.
+  /// Fires when a session has ended: its client stayed away too long, or the server stopped.
   public let onSessionEnd = Signal<SessionInfo>()
 
   /// The answer to a client that asks for a session.
   public enum Authorization: Sendable, Hashable {
-    /// The client gets a session. Its change sets are told to others, and logged, as those of `author`; one of more than
-    /// 1 KiB is not told.
+    /// The client gets a session. Its change sets are broadcast and logged with `author` as their author; an author of
+    /// more than 1 KiB in UTF-8 is left out.
     case accepted(author: String? = nil)
-    /// The client is told the error; see `WireError.denial`.
+    /// The client gets no session and is sent the error; see `WireError.denial`.
     case denied(WireError)
   }
 
-  /// Decides whether a client gets a session, and who its user is. All clients are accepted, without a name, unless this
-  /// is set.
+  /// Returns whether a client gets a session, and the author of its change sets. Unless this is set, all clients are
+  /// accepted without an author. Called on the server's actor.
   ///
   /// ```swift
   /// server.authorize = { session in
@@ -43,8 +42,8 @@ public final class Server {
   /// ```
   public var authorize: (SessionInfo) -> Authorization = { _ in .accepted() }
 
-  /// Chooses the scope that a session gets for a name and parameters, or denies it with an error.
-  /// Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
+  /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
+  /// on the server's actor. Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
   public var chooseScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
@@ -52,7 +51,7 @@ public final class Server {
   let ticker: Ticker
   private(set) var engine: ServerEngine!
   private var hosted: [String: Scope] = [:]
-  /// The logs of hosted scopes, with what hands them records.
+  /// The logs of hosted scopes, each with the keeper that hands it records.
   var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
   private var listener: WebSocketListener?
   private var connections: [Int: any ServerConnection] = [:]
@@ -86,32 +85,33 @@ public final class Server {
     Task { await listener.stop() }
   }
 
-  /// Times and bounds of a server.
+  /// The timeouts and limits of a server.
   public struct Configuration: Sendable {
-    /// A session whose client says nothing for this long is ended and forgotten.
+    /// The time after which a session is ended and forgotten if its client has sent nothing.
     public var sessionExpiry: Duration = .seconds(600)
-    /// How many bytes may wait for a client's acknowledgement before its session is ended.
+    /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended.
     public var keptBytes = 64 << 20
-    /// The largest message that is read, in bytes. Before a connection has a session, 64 KiB are the most.
+    /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
+    /// a session.
     public var maximumMessageBytes = 16 << 20
-    /// How many bytes may wait to be sent on one connection before it is dropped.
+    /// The number of bytes that may wait to be sent on one connection. A connection that exceeds it is dropped.
     public var maximumOutboundBytes = 64 << 20
-    /// Of how many clients each scope remembers, at least, how it has decided their change sets: those that were
-    /// here last. A client that is forgotten and comes back with change sets of which it does not know whether
-    /// they were decided is told so, and sends them again or takes them back: see `HistoryLoss`.
+    /// The number of clients, at least, whose decisions each scope keeps: those seen most recently. A client that was
+    /// dropped and comes back with change sets whose outcome it does not know is told so, and sends them again or takes
+    /// them back; see `HistoryLoss`.
     public var rememberedClients = 100_000
-    /// How long a client may take for the opening handshake.
+    /// The time that a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
     /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,
     /// such as `https://app.example.org`; `*` allows all. Clients that are not browsers send no origin and are not
     /// restricted.
     public var allowedOrigins: Set<String> = []
     /// The names that `Host` may contain in requests from the same machine, in addition to `localhost`, the machine's
-    /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. All other names are
-    /// refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
+    /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. Requests with other
+    /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
 
-    /// Makes a configuration with the defaults.
+    /// Makes a configuration with default values.
     public init() {}
 
     var engine: ServerEngine.Configuration {
@@ -125,14 +125,14 @@ public final class Server {
 
     var origins: OriginPolicy { OriginPolicy(origins: allowedOrigins, hosts: allowedHosts) }
 
-    /// For a connection that has no session yet.
+    /// The configuration of a connection that has no session yet.
     var socket: WebSocketConfiguration {
       WebSocketConfiguration(
         limits: limits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
         maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
     }
 
-    /// For a connection that has one.
+    /// The limits of a connection that has a session.
     var limits: WebSocketLimits { limits(upTo: maximumMessageBytes) }
 
     private func limits(upTo bytes: Int) -> WebSocketLimits {
@@ -140,24 +140,24 @@ public final class Server {
     }
   }
 
-  /// Offers `scope` to clients under its name. Its changes are collected from now on.
+  /// Offers `scope` to clients under its name, without a history on disk. Its changes are collected from now on.
   ///
   /// ```swift
   /// server.host(scope, unknown: .keep)  // Clients may be newer than the server.
   /// ```
   ///
   /// - Parameters:
-  ///   - scope: the scope.
-  ///   - unknown: what is done with properties and classes that the scope does not know.
-  ///   Unless told otherwise the server rejects them, so that nothing unchecked gets into the scope.
-  ///   What is kept is bounded by the largest message and by 256 unknown properties in each model;
-  ///   an array of UUIDs in it is merged like a collection of models.
+  ///   - scope: the scope to offer to clients.
+  ///   - unknown: the treatment of properties and classes that the scope does not know. By default the server rejects
+  ///     them, so that nothing unchecked gets into the scope. With ``UnknownContent/keep``, what is kept is bounded by
+  ///     the largest message and by 256 unknown properties per model, and an array of UUIDs in an unknown property is
+  ///     merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     offer(scope)
     engine.host(scope, unknown: unknown)
   }
 
-  /// Ends the hosting of `scope`: its clients are told `error`, and its log is written and closed.
+  /// Stops hosting `scope`: its clients are sent `error`, and its log is written and closed.
   ///
   /// ```swift
   /// try await server.remove(scope)  // Gone for good.
@@ -165,14 +165,14 @@ public final class Server {
   /// ```
   ///
   /// Clients of version 1, which know no such message, lose their session and are refused the scope in the next one.
-  /// The scope keeps its content. Does nothing if the scope is not hosted. An app that chooses scopes itself has to stop
-  /// choosing this one first; see ``chooseScope``.
+  /// The scope keeps its content. Does nothing if the scope is not hosted. If the app has set ``chooseScope``, it must
+  /// stop returning this scope before the call.
   ///
   /// - Parameters:
-  ///   - scope: the scope.
-  ///   - isolation: the caller's actor, which has to be the server's.
-  ///   - error: its `WireError.denial` decides what clients do: they ask again later, or stop.
-  /// - Throws: `LogError` if the log could not be written; the scope is not hosted any more all the same.
+  ///   - scope: the scope to remove.
+  ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
+  ///   - isolation: the caller's actor, which must be the server's.
+  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more"),
     isolation: isolated (any Actor)? = #isolation
@@ -185,24 +185,24 @@ public final class Server {
     try unwritten.get()
   }
 
-  /// The scope is found by its name from now on.
+  /// Makes the scope available under its name.
   func offer(_ scope: Scope) { hosted[scope.name] = scope }
 
-  /// How many sessions there are, connected or not.
+  /// The number of sessions, with or without a connection.
   public var sessionCount: Int { engine.sessionCount }
 
-  /// How many connections there are.
+  /// The number of open connections, with or without a session.
   public var connectionCount: Int { engine.connectionCount }
 
-  /// Begins to accept connections, and gives the port.
+  /// Begins to accept connections, and returns the port.
   ///
   /// - Parameters:
   ///   - host: the address to bind: `127.0.0.1` for this machine only, `::` for all.
-  ///   - port: 0 has the system choose one.
+  ///   - port: the port to bind; 0 lets the system choose one.
   ///   - page: answers plain GET requests.
-  ///   - isolation: the caller's actor, which has to be the server's.
-  ///
-  /// Throws `WebSocketError.bindFailed` when the port is taken.
+  ///   - isolation: the caller's actor, which must be the server's.
+  /// - Throws: `WebSocketError.bindFailed` if the address cannot be bound, for instance because the port is taken;
+  ///   `WebSocketError.nameResolutionFailed` if `host` cannot be resolved.
   @discardableResult
   public func listen(
     host: String = "127.0.0.1", port: UInt16 = 0,
@@ -240,21 +240,21 @@ public final class Server {
     return listener.port
   }
 
-  /// Makes a transport for clients in this process, which needs no sockets: for tests, and for apps that embed a server.
-  /// The server need not listen.
+  /// Makes a transport for clients in this process, without sockets: for tests, and for apps that embed a server. The
+  /// server need not listen.
   ///
   /// ```swift
   /// let client = Client(transport: server.makeTransport())
   /// ```
   ///
-  /// The transport does not retain the server. ``authorize`` is asked about its sessions as about all others.
+  /// The transport does not retain the server. ``authorize`` is called for its sessions as for all others.
   public func makeTransport() -> some Transport {
     isUsed = true
     tickSoon()
     return InProcessTransport(pipe: pipe)
   }
 
-  /// Ends all sessions, closes all connections and stops listening.
+  /// Ends all sessions, closes all connections and stops listening. Returns when all sockets are closed.
   public func stop(isolation: isolated (any Actor)? = #isolation) async {
     engine.stop()
     isUsed = false
@@ -292,7 +292,7 @@ public final class Server {
     }
   }
 
-  /// Sweeps once a second for what is due, until the server stops.
+  /// Advances the engine once a second until the server stops.
   private func tickSoon() {
     guard !isTicking, isUsed else { return }
     isTicking = true
@@ -307,7 +307,7 @@ public final class Server {
   func opened(_ connection: any ServerConnection, _ request: HTTPRequest) -> Int {
     let id = nextConnection
     nextConnection += 1
-    // A connection that was accepted while the server stopped is not served: the scopes are without their logs.
+    // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
       return id
@@ -333,7 +333,7 @@ public final class Server {
     engine.closed(id, now: ticker.now)
   }
 
-  /// 86 characters out of 62: more than 500 bits.
+  /// Returns a random token of 86 letters and digits: more than 500 bits.
   private static func makeToken() -> String {
     let letters = Array("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
     return String((0..<86).map { _ in letters.randomElement()! })

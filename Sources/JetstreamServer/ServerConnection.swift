@@ -1,34 +1,37 @@
 import Jetstream
 import JetstreamWebSocket
 
-/// The server's end of a connection, whatever carries it.
+/// The server's end of a connection, over a WebSocket or within one process.
 protocol ServerConnection: AnyObject, Sendable {
-  /// What comes next: a frame, or the answer to a probe. Nil when the client has closed.
+  /// Returns the next input: a frame, or the answer to a probe. Returns nil when the client has closed.
   func receive() async throws -> ServerInput?
 
-  /// Queues a frame; throws when it cannot be queued.
+  /// Queues a frame.
+  ///
+  /// - Throws: an error if the frame cannot be queued.
   func send(_ frame: [UInt8]) throws
 
-  /// From now on, frames may be as large as this.
+  /// Sets the size limits for the frames received from now on.
   func setLimits(_ limits: WebSocketLimits)
 
-  /// Finds out when the client has received what was sent until now.
+  /// Asks the client's WebSocket to confirm that it has received everything sent so far; ``receive()`` returns the
+  /// answer as ``ServerInput/probed``.
   func probe()
 
   func beginClose(code: Int, reason: String)
 
-  /// Drops the connection.
+  /// Drops the connection at once.
   func abort()
 }
 
-/// What comes on a connection.
+/// An input on a connection: a frame, or the answer to a probe.
 enum ServerInput: Sendable {
   case frame([UInt8])
   case binaryFrame
   case probed
 }
 
-/// A WebSocket.
+/// A connection over a WebSocket.
 final class ServerWebSocket: ServerConnection {
   private let connection: WebSocketConnection
 

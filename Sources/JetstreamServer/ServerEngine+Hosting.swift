@@ -1,20 +1,20 @@
 import Foundation
 import Jetstream
 
-/// The scopes that are offered.
+/// Hosting of scopes.
 extension ServerEngine {
-  /// Collects the local changes of `scope` from now on, so that they are ordered with those of the
-  /// sessions that will fetch it.
+  /// Collects the local changes of `scope` from now on, so that they are ordered with those of the sessions that fetch
+  /// it later.
   package func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     pinned.insert(ObjectIdentifier(scope))
     hostedScope(scope).unknown = unknown
   }
 
-  /// The same for a scope whose history is kept: nobody is told of anything before `store` was given it
-  /// and ``stored(_:of:)`` has said that it is safe. Begins with `history`, or as a new one.
+  /// Hosts a scope with a stored history: clients are told of a change only after its record was given to `store` and
+  /// ``stored(_:of:)`` has confirmed it. Begins with `history`, or with a new history if that is nil.
   ///
-  /// - Returns: what a process would have to begin with that started now.
-  /// - Throws: `ScopeError` if the history is not one of the scope.
+  /// - Returns: the history from which another process could continue.
+  /// - Throws: `ScopeError` if the history does not fit the scope.
   @discardableResult
   package func host(
     _ scope: Scope, unknown: UnknownContent = .reject, history: ScopeHistory?,
@@ -28,8 +28,8 @@ extension ServerEngine {
     return host.state
   }
 
-  /// Ends the hosting of a scope: all who have fetched it are told `error`. What waits for its log to be written is
-  /// not answered: a client that comes back later is told how it was decided then.
+  /// Stops hosting a scope: all sessions that have fetched it are sent `error`. Submissions whose records are not
+  /// durable yet are not answered: a client that comes back later learns then how they were decided.
   package func remove(_ scope: Scope, _ error: WireError) {
     let key = ObjectIdentifier(scope)
     pinned.remove(key)
@@ -40,23 +40,23 @@ extension ServerEngine {
     if !isHandling { flush() }
   }
 
-  /// As many records of a scope as this, counted from when it was hosted, will not get lost.
+  /// Marks the first `count` records of a scope since it was hosted as durable.
   package func stored(_ count: Int, of scope: Scope) {
     hosts[ObjectIdentifier(scope)]?.stored(count)
     if !isHandling { flush() }
   }
 
-  /// Whether a scope is hosted and its history is kept.
+  /// Returns whether a scope is hosted with a stored history.
   package func keepsHistory(of scope: Scope) -> Bool {
     hosts[ObjectIdentifier(scope)]?.store != nil
   }
 
-  /// The history of a hosted scope until now; nil in the middle of a step.
+  /// Returns the history of a hosted scope until now; nil in the middle of a step.
   package func history(of scope: Scope) -> ScopeHistory? {
     hosts[ObjectIdentifier(scope)]?.history
   }
 
-  /// The host of a scope, made on first use.
+  /// Returns the host of a scope, which is made on first use.
   func hostedScope(_ scope: Scope) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     let host = ScopeHost(
@@ -73,7 +73,8 @@ extension ServerEngine {
     return host
   }
 
-  /// Lets the hosts forget what every session has seen.
+  /// Lets every host drop what all of its sessions have seen, and ends hosts that no session uses and that are not
+  /// offered by the app.
   func forgetSeen() {
     var horizons: [ObjectIdentifier: Int] = [:]
     for session in sessions.values {

@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// What clients say in a session.
+/// The handling of messages that clients send in a session.
 extension ServerEngine {
   func receive(
     _ session: ServerSession, _ frame: Result<[Result<Message, MessageError>], FrameError>,
@@ -30,7 +30,7 @@ extension ServerEngine {
 
   func isLive(_ session: ServerSession) -> Bool { !session.hasEnded }
 
-  /// Does what the frame has asked for.
+  /// Does, once per frame, what its messages have asked for; see ``ServerSession/Demands``.
   private func meetDemands(of session: ServerSession) {
     let demands = session.demands
     session.demands = ServerSession.Demands()
@@ -46,9 +46,9 @@ extension ServerEngine {
     if demands.goesOn { goOn(with: session) }
   }
 
-  /// Sends a client again what it has not received; later, if it has asked for that too often.
+  /// Sends again the messages that a client has not received; later, if it has asked for that too often.
   ///
-  /// - Returns: whether it was answered now.
+  /// - Returns: true if they were sent now.
   @discardableResult
   func resendIfDue(_ session: ServerSession) -> Bool {
     guard session.connection != nil,
@@ -60,19 +60,19 @@ extension ServerEngine {
     return true
   }
 
-  /// Goes on telling the scopes that have waited for room, another one first each time.
+  /// Continues to send the scopes that have waited for room in the channel, each time with a different one first.
   private func goOn(with session: ServerSession) {
     let scopes = session.inOrder
     session.turn += 1
     for offset in scopes.indices {
       let subscription = scopes[(session.turn + offset) % scopes.count]
-      // Who is too far behind in one scope has lost the session, and with it all others.
+      // A session that is too far behind in one scope has ended, and with it its other subscriptions.
       guard subscription.isLive, session.channel.hasRoom else { return }
       if subscription.isBehind { catchUp(session, on: subscription) }
     }
   }
 
-  /// A client that tells much is not left waiting for the next ping.
+  /// Acknowledges early to a client that sends a lot: it need not wait for the next ping.
   private func acknowledgeIfDue(to session: ServerSession) {
     let (received, limit) = (session.channel.highestReceived, configuration.acknowledgeAfter)
     let count = received - session.acknowledgedIndex
@@ -83,7 +83,8 @@ extension ServerEngine {
     waiting.append(session)
   }
 
-  /// The members of a frame in the order in which they are processed: by index. Mostly that is how they come.
+  /// Returns the messages of a frame in the order in which they are processed: by index. Mostly they come in that
+  /// order.
   static func inOrder(
     _ messages: [Result<Message, MessageError>]
   ) -> [Result<Message, MessageError>] {
@@ -104,8 +105,8 @@ extension ServerEngine {
     }
   }
 
-  /// The client has spoken on a new connection. If it asks for what it missed, that answers it;
-  /// otherwise it gets what was never sent to it.
+  /// Begins to send on a new connection once the client has sent something on it. If the client asks to resend what it
+  /// has missed, that request is answered; otherwise it gets the messages that were never sent to it.
   private func release(_ session: ServerSession, _ messages: [Result<Message, MessageError>]) {
     guard session.isHeld else { return }
     session.isHeld = false
@@ -124,7 +125,7 @@ extension ServerEngine {
     case .process: break
     case .duplicate: return
     case .gap:
-      // Everything behind the gap says the same; if the answer is lost, the next ping tells.
+      // Every message behind the gap leads here; if the request is lost, it is made again at the next ping.
       guard session.askedAt != session.channel.highestReceived else { return }
       session.demands.asksAgain = true
       return
@@ -147,14 +148,15 @@ extension ServerEngine {
       session.demands.asksAgain = true
     }
     if ping.resendMissing { session.wantsResend = true }
-    // Each is the answer to a check.
+    // Each difference answers a check.
     for difference in ping.differences where session.checked.remove(difference.scopeIndex) != nil {
       session.demands.differences[difference.scopeIndex] = difference
     }
     session.demands.goesOn = true
   }
 
-  /// Asks the client to send again what is missing; an answer to its own request to resend does so, too.
+  /// Asks the client to send the missing messages again. If the client's own request to resend was just answered, that
+  /// answer already asks.
   private func askAgain(_ session: ServerSession, isResent: Bool) {
     session.askedAt = session.channel.highestReceived
     if isResent { return }
@@ -162,11 +164,11 @@ extension ServerEngine {
     waiting.append(session)
   }
 
-  /// A message that cannot be understood is answered as far as it says what it was.
+  /// Answers a message that cannot be decoded, as far as its kind can be told.
   private func answer(_ error: MessageError, to session: ServerSession) {
     hooks.log("session \(session.number): \(error)")
     if case .unknownType(_, let index) = error {
-      // Counted, or its client would be asked for it again and again.
+      // The message has to be counted, or the client would be asked for it again and again.
       if let index { _ = session.channel.receive(index: index) }
       return
     }
@@ -178,8 +180,8 @@ extension ServerEngine {
     switch name {
     case "ScopeSync":
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
-      // Clients of version 1 take an answer for the proof that what was sent before it has its answer. Which
-      // scope the set is of cannot be read.
+      // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
+      // this change set cannot be read, so wait for all of them.
       whenStored(session.inOrder.map(\.host)[...], for: session) {
         session.queue(.scopeSyncReply(reply))
       }
@@ -189,7 +191,8 @@ extension ServerEngine {
     }
   }
 
-  /// Does something once all that was made of several scopes is kept; unless the session is over by then.
+  /// Runs `action` once the records that several scopes have made so far are durable, unless the session has ended by
+  /// then.
   private func whenStored(
     _ hosts: ArraySlice<ScopeHost>, for session: ServerSession, _ action: @escaping () -> Void
   ) {
@@ -211,7 +214,7 @@ extension ServerEngine {
 }
 
 extension MessageError {
-  /// The type that the message says it has.
+  /// The type that the message names.
   fileprivate var messageType: String? {
     switch self {
     case .notAnObject, .unknownType: nil

@@ -1,14 +1,14 @@
 import Jetstream
 
-/// Lets clients notice when what they have is not what it should be.
+/// Checks by which clients notice that their copy of a scope differs from the server's.
 extension ServerEngine {
-  /// What the scopes come to of which a session is told everything.
+  /// Returns the digests of the scopes of which a session is sent every change set.
   func checks(for session: ServerSession) -> [Ping.Check] {
     guard session.version > 1 else { return [] }
     return session.inOrder.compactMap { subscription in
       guard subscription.listens else { return nil }
       let host = subscription.host
-      // What has been changed meanwhile gets its place in the order first.
+      // Seal the changes made meanwhile, so that they get a sequence first.
       host.scope.sealChanges()
       return host.digest.total().map {
         Ping.Check(
@@ -18,7 +18,7 @@ extension ServerEngine {
     }
   }
 
-  /// Sends a client the models of those parts of a scope that come to something else with it.
+  /// Sends a client the models of those parts of a scope whose digests differ from the client's.
   func repair(_ difference: Ping.Difference, of session: ServerSession) {
     guard session.version > 1, let subscription = session.subscriptions[difference.scopeIndex]
     else { return }
@@ -26,7 +26,8 @@ extension ServerEngine {
     host.scope.sealChanges()
     guard host.digest.total(budget: .max) != nil else { return }
     var fragments = host.digest.fragments(whereNot: difference.parts)
-    // A client that this does not help fetches the scope again, which comes in parts.
+    // If that is too much, send nothing: a client that is still different fetches the scope again, which comes in
+    // parts.
     if fragments.reduce(0, { $0 + $1.roughSize }) > configuration.frameBytes { fragments = [] }
     hooks.log(
       "session \(session.number): scope \(host.scope.name) is not what it is here; "

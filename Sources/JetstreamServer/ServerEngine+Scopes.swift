@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// Which scopes sessions have, and how they are told of them.
+/// The scopes that sessions fetch and leave, and the state that they are sent.
 extension ServerEngine {
   func handle(_ fetch: ScopeFetch, from session: ServerSession) {
     func refuse(_ error: WireError) {
@@ -30,13 +30,14 @@ extension ServerEngine {
     }
   }
 
-  /// The client wants no more of a scope.
+  /// Ends a subscription that the client leaves.
   func handle(_ leave: ScopeLeave, from session: ServerSession) {
     guard let subscription = session.subscriptions[leave.scopeIndex] else { return }
     session.leave(subscription)
   }
 
-  /// Ends the syncing of a scope for all sessions. Those of version 1 end, since there is no word for it in theirs.
+  /// Ends all subscriptions to a scope. Sessions of version 1 end altogether, since their protocol has no message for
+  /// it.
   func leave(_ host: ScopeHost, _ error: WireError) {
     for session in sessions.values.sorted(by: { $0.number < $1.number }) {
       guard let subscription = session.subscription(to: host) else { continue }
@@ -49,7 +50,7 @@ extension ServerEngine {
     }
   }
 
-  /// Tells a client of version 1 the whole of a scope.
+  /// Sends a client of version 1 the full state of a scope.
   func tellState(to session: ServerSession, of subscription: Subscription) {
     let host = subscription.host
     host.scope.sealChanges()
@@ -62,7 +63,7 @@ extension ServerEngine {
           scopeIndex: subscription.index, rootUUID: state.root, fragments: Array(state.fragments))))
   }
 
-  /// The whole of a scope at this place of its order; made once for a frame. O(models).
+  /// Returns the full state of a scope at its current sequence. It is made once per frame. O(models).
   private func state(of host: ScopeHost, _ root: ModelObject) -> Subscription.UntoldState {
     let key = ObjectIdentifier(host)
     if let copy = states[key], copy.sequence == host.sequence { return copy.state }
@@ -72,7 +73,7 @@ extension ServerEngine {
     return state
   }
 
-  /// Answers a client that numbers its sets, and tells it what it asks for.
+  /// Answers a fetch of version 2, and sends what the client asks for.
   private func answer(
     _ fetch: ScopeFetch, of session: ServerSession, on subscription: Subscription,
     state: () -> Subscription.UntoldState
@@ -85,7 +86,7 @@ extension ServerEngine {
       since: fetch.tell == .nothing ? nil : since,
       state: fetch.tell == .nothing || since != nil ? nil : state(), upTo: host.sequence,
       isLimited: fetch.tell != .everything)
-    // What was promised before is kept first: until then it is told from where it was.
+    // The earlier subscription goes on until the records made so far are durable.
     whenStored(subscription, of: session) {
       session.queue(.scopeFetchReply(reply))
       subscription.begin(told)
@@ -93,10 +94,11 @@ extension ServerEngine {
     catchUp(session, on: subscription)
   }
 
-  /// Goes on telling a session of a scope what it has not been told for want of room.
+  /// Continues to send what has waited for room in the session's channel: first the state, then the change sets of the
+  /// stream.
   func catchUp(_ session: ServerSession, on subscription: Subscription) {
     let host = subscription.host
-    // What is accepted from here on is offered behind this.
+    // Change sets accepted from here on are offered behind this action.
     let sequence = host.sequence
     whenStored(subscription, of: session) { [unowned self] in
       guard subscription.isBehind,
@@ -113,15 +115,15 @@ extension ServerEngine {
     }
   }
 
-  /// Posts a message once what it may tell of is kept.
+  /// Posts a message once everything that it may tell of is durable.
   private func tell(
     _ session: ServerSession, of subscription: Subscription, _ message: Message
   ) {
     whenStored(subscription, of: session) { session.queue(message) }
   }
 
-  /// Does something that has a session told of a scope, once all that was made of the scope is kept; unless the
-  /// session is over by then, or has left the scope.
+  /// Runs `action`, which sends something to a session, once the records that the scope has made so far are durable.
+  /// Does nothing if the session has ended or left the scope by then.
   func whenStored(
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {

@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// The change sets of clients.
+/// The handling of change sets that clients submit.
 extension ServerEngine {
   func handle(_ sync: ScopeSync, from session: ServerSession) {
     guard let subscription = session.subscriptions[sync.scopeIndex] else {
@@ -19,7 +19,7 @@ extension ServerEngine {
     switch known.verdict(on: number, checksum: checksum) {
     case .new: submit(sync, from: session, to: subscription, as: (client, number, checksum))
     case .decided(let replies):
-      // It stands in the order already: nothing is done at this place.
+      // The change set has its sequence already: nothing is applied here.
       reply(
         to: sync, of: session, on: subscription,
         ScopeHost.Result(replies: replies, effective: []))
@@ -93,7 +93,7 @@ extension ServerEngine {
     }
   }
 
-  /// Rejects every fragment of a set.
+  /// Rejects every fragment of a change set.
   func answer(
     _ sync: ScopeSync, to session: ServerSession, rejecting error: WireError
   ) {
@@ -118,7 +118,7 @@ extension ServerEngine {
     }
   }
 
-  /// Tells a session of version 1 what was accepted, once it is kept.
+  /// Sends a session of version 1 an accepted change set, once it is durable.
   private func tell(_ item: StreamItem, of subscription: Subscription) {
     let session = subscription.session
     session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
@@ -128,7 +128,8 @@ extension ServerEngine {
     }
   }
 
-  /// Tells a session of version 1 that is back what it has missed; it goes out when the client has said what it has.
+  /// Queues what a session of version 1 has missed while it had no connection. The messages go out once the client has
+  /// said what it has received.
   func tellMissed(to session: ServerSession) {
     for subscription in session.inOrder {
       guard let items = subscription.takeMissed() else {

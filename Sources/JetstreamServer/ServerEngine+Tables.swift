@@ -20,7 +20,7 @@ extension ServerEngine {
     return sizes
   }
 
-  /// How many change sets each scope can tell clients that were away; for tests.
+  /// The number of change sets in the stream of each scope; for tests.
   package var streamLengths: [Int] { hosts.values.map { $0.stream.all.count } }
 }
 

@@ -5,7 +5,7 @@ import JetstreamWebSocket
 /// The server's side of the protocol as a state machine: connections, frames and times go in, actions
 /// come out. It does no I/O, reads no clock and draws no random numbers of its own.
 package final class ServerEngine {
-  /// What the owner has to do with a connection.
+  /// An action that the owner has to carry out on a connection.
   package enum Action {
     case send(connection: Int, [UInt8])
     case close(connection: Int, code: Int, reason: String)
@@ -15,59 +15,59 @@ package final class ServerEngine {
     case probe(connection: Int)
   }
 
-  /// Times and bounds.
+  /// Timeouts and limits.
   package struct Configuration {
     package var pingInterval: Duration = .seconds(10)
     /// The time after which the script of an old client is taken to have read what its WebSocket has received;
     /// see ``ScriptProbe``.
     package var readingTime: Duration = .seconds(1)
     package var handshakeTimeout: Duration = .seconds(10)
-    /// A session whose client says nothing for this long is ended.
+    /// The time after which a session is ended if its client has sent nothing.
     package var expiry: Duration = .seconds(600)
-    /// A session without a connection that has never fetched a scope is ended after this time.
+    /// The time after which a session without a connection is ended if it has never fetched a scope.
     package var unusedExpiry: Duration = .seconds(5)
-    /// What may wait for a client's acknowledgement before its session is ended.
+    /// The messages and bytes that may wait for a client's acknowledgement. A session that exceeds this is ended.
     package var keptLimit = ReliableChannel.Limit()
-    /// What may wait for a client of version 1 that has no connection. Clients of version 2 are told from the scope's
-    /// stream when they come back, and nothing waits for them.
+    /// The messages and bytes that may wait for a client of version 1 without a connection. Nothing waits for clients
+    /// of version 2: they are sent the change sets of the scope's stream when they come back.
     package var absentLimit = ReliableChannel.Limit(messages: 256, bytes: 256 << 10)
-    /// How much may come in before it is acknowledged, although the next ping is not due: a client keeps
-    /// what it has sent until then.
+    /// The messages and bytes after which received messages are acknowledged before the next ping is due: a client
+    /// keeps what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
-    /// About how large a message with a part of a state is. Sixteen of them are on their way at a time.
+    /// The approximate size in bytes of a message with a part of a state. Up to sixteen of them are on their way at a
+    /// time.
     package var stateBytes = 256 << 10
-    /// About how large a frame with several messages becomes.
+    /// The approximate maximum size in bytes of a frame with several messages.
     package var frameBytes = 1 << 20
     /// The largest number of sessions at one time.
     package var maxSessions = 100_000
     /// The largest number of scopes that one session may fetch.
     package var maxScopesPerSession = 256
-    /// Of how many clients each scope remembers, at least, how it has decided their sets; more if more have
-    /// sessions.
+    /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
-    /// How many of its last change sets each scope can tell a client that was away, at least, unless they take
-    /// more than ``streamBytes``. A client that has missed more gets the full state.
+    /// The number of change sets, at least, that each scope keeps in its stream, unless they take more than
+    /// ``streamBytes``. A client that has missed more gets the full state.
     package var streamLimit = 4096
-    /// About how many bytes of these sets are kept, at least.
+    /// The approximate number of bytes of these change sets that are kept, at least.
     package var streamBytes = 16 << 20
-    /// The highest version of the protocol that is spoken.
+    /// The highest protocol version that the server speaks.
     package var highestVersion = 2
 
     package init() {}
   }
 
-  /// The application's part.
+  /// The functions that the owner provides.
   package struct Hooks {
     package var authorize: (SessionInfo) -> Server.Authorization
     package var fetch: (SessionInfo, String, JSONValue) -> Result<Scope, WireError>
     package var log: (String) -> Void
-    /// A new token; must be impossible to guess.
+    /// Makes a session token, which must be impossible to guess.
     package var makeToken: () -> String
-    /// A name for a history that begins.
+    /// Makes the name of a new epoch.
     package var makeEpoch: () -> String
-    /// Gives a number from 0 up to 1 for jitter.
+    /// Returns a random number from 0 up to 1, for jitter.
     package var random: () -> Double
-    /// Tells what time it is, for change sets whose makers have not said when they were made. Nil for none.
+    /// Returns the current date, for change sets without one; nil to give them none.
     package var date: () -> Date?
     package var sessionEnded: (SessionInfo) -> Void
 
@@ -93,7 +93,7 @@ package final class ServerEngine {
   }
 
   enum Connection {
-    /// Nothing was said yet.
+    /// No message was received yet.
     case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
     case session(ServerSession)
   }
@@ -108,11 +108,11 @@ package final class ServerEngine {
   private var nextSession = 1
   /// Sessions with something in their outbox.
   var waiting: [ServerSession] = []
-  /// While an input is being handled, what it leads to is sent at its end.
+  /// True while an input is handled; what it leads to is sent at its end.
   var isHandling = false
-  /// The states that were made for the frame that is being handled.
+  /// The full states that were made for the frame that is being handled.
   var states: [ObjectIdentifier: ServerSession.StateCopy] = [:]
-  /// Scopes that are hosted whether a session has fetched them or not.
+  /// The scopes that the app hosts, whether or not a session has fetched them.
   var pinned: Set<ObjectIdentifier> = []
 
   package init(
@@ -134,8 +134,11 @@ package final class ServerEngine {
 
   // MARK: Connections
 
-  /// A connection was opened; `params` are its `x-jetstream-` parameters without that prefix, and `request` is the
-  /// HTTP request that has done so, if it was one.
+  /// Takes a new connection. A connection with the token of a session replaces the session's earlier one.
+  ///
+  /// `params` are its `x-jetstream-` parameters without that prefix; `request` is the HTTP request that has opened it,
+  /// if there was one. After a resume nothing is sent until the client has sent something: it says then what it has
+  /// received.
   package func opened(
     _ id: Int, params: [String: String], request: HTTPRequest? = nil, now: Duration
   ) {
@@ -173,7 +176,7 @@ package final class ServerEngine {
     detach(session)
   }
 
-  /// A session goes on without a connection.
+  /// Takes the connection from a session, which goes on without one until it expires.
   func detach(_ session: ServerSession) {
     if let id = session.connection { connections[id] = nil }
     session.connection = nil
@@ -184,8 +187,8 @@ package final class ServerEngine {
     endsForOverflow(session)
   }
 
-  /// The WebSocket at the other end of a connection has answered the last probe, behind all messages that were
-  /// given to ``received(_:_:isArray:size:endsFrame:now:)`` before.
+  /// Takes the answer to the last probe: the WebSocket at the other end has received everything in front of it.
+  /// Messages that came before the answer must have been given to ``received(_:_:isArray:size:endsFrame:now:)``.
   package func probed(_ id: Int, now: Duration) {
     self.now = now
     guard case .session(let session)? = connections[id], session.connection == id else { return }
@@ -198,10 +201,10 @@ package final class ServerEngine {
     perform(.probe(connection: id))
   }
 
-  /// A frame has come, of `size` bytes.
+  /// Handles a frame of `size` bytes.
   ///
-  /// A long frame may come in several parts, whose messages are in their order. What the messages ask for that is done
-  /// once for a frame is done with the part that ends it.
+  /// A long frame may come in several parts, with its messages in order. What the messages ask for once per frame is
+  /// done with the part that ends it.
   package func received(
     _ id: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool,
     size: Int = 0, endsFrame: Bool = true, now: Duration
@@ -221,7 +224,7 @@ package final class ServerEngine {
     flush()
   }
 
-  /// A scope has made change sets on its own, or time has passed: sends what waits.
+  /// Does what is due at a time: sends pings, ends expired sessions and handshakes, and sends what waits.
   package func advance(to now: Duration) {
     self.now = now
     for (id, connection) in connections {
@@ -309,7 +312,7 @@ package final class ServerEngine {
         SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
   }
 
-  /// Ends a session and releases all it held.
+  /// Ends a session and releases everything it holds.
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
     session.hasEnded = true
@@ -323,9 +326,9 @@ package final class ServerEngine {
     hooks.sessionEnded(session.info)
   }
 
-  /// Ends every session; for a server that stops.
+  /// Ends every session and closes all connections, for a server that stops.
   package func stop() {
-    // What the app has changed last is for the logs, too.
+    // The app's last changes belong in the logs, too.
     for host in hosts.values { host.scope.sealChanges() }
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
@@ -341,7 +344,7 @@ package final class ServerEngine {
     waiting.append(session)
   }
 
-  /// Sends each session what this turn has for it, in one frame.
+  /// Sends each session the messages of this turn, in as few frames as their size allows.
   func flush() {
     let sessions = waiting
     waiting = []
@@ -361,9 +364,9 @@ package final class ServerEngine {
     }
   }
 
-  /// Ends a session for which too much waits.
+  /// Ends a session if too much waits for its client.
   ///
-  /// - Returns: whether it has ended.
+  /// - Returns: true if it was ended.
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
     guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
@@ -372,7 +375,7 @@ package final class ServerEngine {
     return true
   }
 
-  /// Whether more waits for a session of version 1 without a connection than may.
+  /// Returns whether more waits for a session of version 1 without a connection than may.
   private func hasMissedTooMuch(_ session: ServerSession) -> Bool {
     let limit = configuration.absentLimit
     guard session.connection == nil, session.version == 1 else { return false }
@@ -380,7 +383,7 @@ package final class ServerEngine {
       || session.subscriptions.values.contains { $0.hasMissed(moreThan: limit) }
   }
 
-  /// Puts as many messages into each frame as a peer should have to take at once; mostly that is all.
+  /// Returns the messages in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.
   private func frames(of messages: [Message]) -> [[Message]] {
     if messages.count == 1 { return [messages] }
     var frames: [[Message]] = []
@@ -397,7 +400,7 @@ package final class ServerEngine {
   }
 }
 
-/// Close reasons fit a control frame: at most 123 bytes.
+/// Shortens close reasons to the 123 bytes that fit into a control frame.
 enum CloseReason {
   static func text(_ error: WireError) -> String {
     var error = error

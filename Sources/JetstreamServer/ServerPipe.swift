@@ -1,11 +1,12 @@
 import Jetstream
 import JetstreamWebSocket
 
-/// Reads the connections of a server and decodes what comes, away from the server's actor, and brings it there.
+/// Reads the connections of a server and decodes their frames off the server's actor, then hands the messages to the
+/// server there.
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
   private let gate = LargeMessageGate()
-  /// How many messages of a frame the server handles in one go.
+  /// The number of messages of one frame that the server handles without a break.
   static let partLimit = 1024
 
   init(_ server: HomeReference<Server>) { self.server = server }
@@ -26,7 +27,7 @@ struct ServerPipe: Sendable {
     await server.perform { $0.closed(id) }
   }
 
-  /// False if there is no server any more.
+  /// Handles one input. Returns false if there is no server any more.
   private func take(
     _ input: ServerInput, on id: Int, of connection: any ServerConnection
   ) async -> Bool {
@@ -59,8 +60,8 @@ struct ServerPipe: Sendable {
     }
   }
 
-  /// Hands over the messages of a long frame, which come in their order, part by part: others get their turn between
-  /// two of them.
+  /// Hands the messages of a long frame to the server in parts, in order. Other connections get their turn between two
+  /// parts.
   private func take(
     _ messages: [Result<Message, MessageError>], size: Int, on id: Int
   ) async -> Bool {

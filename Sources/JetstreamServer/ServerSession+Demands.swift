@@ -1,18 +1,19 @@
 import Jetstream
 
 extension ServerSession {
-  /// What the messages of one frame ask for that is done at the end of the frame, once however many of them ask.
+  /// The work that the messages of one frame ask for and that is done once at the end of the frame, however many
+  /// messages ask for it.
   ///
-  /// Each of these takes time in proportion to a scope or to all that is under way, and a message that asks for it
+  /// Each item takes time in proportion to a scope or to everything that is under way, while a message that asks for it
   /// takes a few bytes.
   struct Demands {
-    /// The scopes whose whole state a client of version 1 has asked for, in the order of its first requests.
+    /// The subscriptions whose full state a client of version 1 has asked for, in the order of its first requests.
     var states: [Subscription] = []
-    /// The scopes that the client has said to differ, by number, with the parts that do.
+    /// The differences that the client has reported, by the number of the scope.
     var differences: [Int: Ping.Difference] = [:]
-    /// True if the client has acknowledged something, so that what has waited for room may go on.
+    /// True if the client has acknowledged something, so that messages that have waited for room may be sent.
     var goesOn = false
-    /// True if the client has to send again what is missing.
+    /// True if the client has to send missing messages again.
     var asksAgain = false
 
     mutating func askState(of subscription: Subscription) {
@@ -20,14 +21,14 @@ extension ServerSession {
     }
   }
 
-  /// How often what a client has not received is sent to it again: a connection loses nothing, so once for each
-  /// connection is what clients need.
+  /// A limit to how often messages are sent again to a client. A connection loses nothing, so clients need that once
+  /// per connection.
   struct ResendAllowance {
     private static let limit = 4
     private var count = 0
     private var end = Duration.zero
 
-    /// Takes one of four for each `interval`; false if they are used up.
+    /// Takes one of the four turns for each `interval`; returns false if they are used up.
     mutating func take(at now: Duration, interval: Duration) -> Bool {
       if end <= now { (count, end) = (0, now + interval) }
       guard count < Self.limit else { return false }
@@ -36,7 +37,7 @@ extension ServerSession {
     }
   }
 
-  /// A scope's state as it is at one place of the order, for all who ask for it until the end of a frame.
+  /// A scope's full state at one sequence, shared by all requests until the end of a frame.
   struct StateCopy {
     let sequence: Int
     let state: Subscription.UntoldState

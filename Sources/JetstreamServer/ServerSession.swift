@@ -2,68 +2,74 @@ import Foundation
 import Jetstream
 import JetstreamWebSocket
 
-/// A client's session as the application sees it.
+/// A client's session, as the app sees it.
 public struct SessionInfo: Sendable, Hashable {
-  /// The token with which the client resumes the session. Whoever knows it can take the session over.
+  /// The token with which the client resumes the session. Keep it secret: a client that knows it can take over the
+  /// session.
   public let token: String
-  /// Headers and query parameters of the connection whose names begin with `x-jetstream-`; the rest
-  /// of the name, in lower case, is the key.
+  /// The headers and query parameters of the connection whose names begin with `x-jetstream-`. The keys are the names
+  /// without that prefix, in lower case for headers.
   public let connectionParams: [String: String]
-  /// What the client sent when it created the session.
+  /// The parameters that the client sent when it created the session.
   public let params: JSONValue
-  /// The version that the client says it has.
+  /// The version that the client has given as its own.
   public let version: String
-  /// Who the client is, in all its sessions; nil for one that does not number its change sets.
+  /// The client's identity, the same in all its sessions; nil for a client that does not number its change sets. The
+  /// client names it itself, unchecked.
   public var client: UUID? = nil
-  /// The request that has opened the connection on which the client created the session, with its headers and the
-  /// address that it came from; nil for a connection that is not an HTTP upgrade.
+  /// The HTTP request that opened the connection on which the client created the session, with its headers and remote
+  /// address; nil for a connection that is not an HTTP upgrade.
   public var request: HTTPRequest? = nil
-  /// The user, as ``Server/authorize`` has said.
+  /// The author of the client's change sets, which ``Server/authorize`` has returned.
   public internal(set) var author: String? = nil
 }
 
-/// One session: what its client has been told, and what it has proved to have seen.
+/// The server's side of one session: what its client has been sent, and what the client has proved to have seen.
+///
+/// A session outlives its connections. While it has none, messages are numbered and kept but not sent. After a resume
+/// ``isHeld`` is true until the client has sent something; then the client gets either what it asks for or what was
+/// never sent to it.
 final class ServerSession {
   let number: Int
   let info: SessionInfo
   /// The version of the protocol that the session speaks.
   let version: Int
-  /// Whether the client keeps its pending changes in front of what it is told, as it says with its
-  /// version.
+  /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
   let rebases: Bool
   var channel: ReliableChannel
-  /// What was acknowledged last, and how many bytes have come since.
+  /// The index that was acknowledged to the client last, and the number of bytes received since.
   private(set) var acknowledgedIndex = 0
   var unacknowledgedBytes = 0
-  /// The connection that the session uses now.
+  /// The connection that the session uses; nil while it has none.
   var connection: Int?
   /// True once the engine has forgotten the session.
   var hasEnded = false
   /// The scopes that the session has fetched and not left, by their numbers.
   private(set) var subscriptions: [Int: Subscription] = [:]
-  /// How many there have ever been.
+  /// The number of subscriptions that the session has ever had.
   private var subscriptionCount = 0
-  /// Messages of this turn, which go out in one frame.
+  /// The messages of this turn, which go out together.
   var outbox: [Message] = []
   /// The highest index that was handed to the current connection or an earlier one.
   var transmitted = 0
-  /// Which scope is the first to be told what has waited, when there is room again.
+  /// A counter that decides which scope is the first to be sent what has waited, when there is room again.
   var turn = 0
-  /// After a resume, nothing is sent until the client has said something: normally what it has seen.
+  /// True after a resume, while nothing is sent until the client has sent something: normally a ping that says what it
+  /// has received.
   var isHeld = false
-  /// What had been received when the client was asked to send again what is missing.
+  /// The highest index received when the client was last asked to send missing messages again.
   var askedAt: Int?
-  /// What the frame that is being handled asks for.
+  /// The work that the frame being handled asks for.
   var demands = Demands()
-  /// True if the client has asked for what it has not received, and has not been answered.
+  /// True if the client has asked to resend missing messages and has not been answered.
   var wantsResend = false
-  /// How often it may be answered.
+  /// The remaining answers to such requests.
   var resends = ResendAllowance()
-  /// The scopes whose digest the client was told and has not called different since.
+  /// The scopes whose digest the client was sent and which it has not reported to differ since.
   var checked: Set<Int> = []
-  /// Finds out what a client of version 1 has received.
+  /// Tracks what a client of version 1 has received.
   var probe = ScriptProbe()
-  /// What had been sent when the client asked to resend, until it has resent its own messages.
+  /// The highest index sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration
   var pingAt: Duration?
@@ -82,7 +88,7 @@ final class ServerSession {
     self.expiresAt = expiresAt
   }
 
-  /// Numbers a message and puts it into the frame of this turn. Gives its index.
+  /// Numbers a message, adds it to the outbox of this turn and returns its index.
   @discardableResult
   func queue(_ message: Message) -> Int {
     let stamped = channel.stamp(message)
@@ -90,17 +96,17 @@ final class ServerSession {
     return stamped.index
   }
 
-  /// A ping that acknowledges, and says what was sent.
+  /// Returns a ping that acknowledges what was received and says what was sent.
   func ping() -> Ping {
     (acknowledgedIndex, unacknowledgedBytes) = (channel.highestReceived, 0)
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 
-  /// Takes what a ping proves of what the client knew when it made the messages behind it.
+  /// Takes from a ping what the client knew when it made the messages behind it.
   ///
-  /// A ping that asks to resend proves nothing: the client's own lost messages follow, and they may
-  /// be older than what it acknowledges. A client that rebases sends a plain ping behind them; of
-  /// others it is known that they are through when they acknowledge something newer.
+  /// A ping that asks to resend proves nothing: the client's own lost messages follow, and they may be older than what
+  /// it acknowledges. A client that rebases sends a plain ping behind them. Other clients have resent them all when
+  /// they acknowledge something newer.
   func saw(_ ping: Ping) {
     if ping.resendMissing {
       resumedAt = channel.highestSent
@@ -111,22 +117,22 @@ final class ServerSession {
     }
   }
 
-  /// Takes what a probe proves by now.
+  /// Takes from the probe which messages the client has handled by now.
   func takeProbed(at now: Duration) {
     if let index = probe.takeRead(by: now) { acknowledged(index) }
   }
 
-  /// The client has seen our messages up to `index`.
+  /// Notes that the client has seen the messages up to `index`.
   private func acknowledged(_ index: Int) {
     for subscription in subscriptions.values { subscription.acknowledge(upTo: index) }
   }
 
   // MARK: Scopes
 
-  /// Whether the session ever had a scope.
+  /// True if the session has ever fetched a scope.
   var hasFetched: Bool { subscriptionCount > 0 }
 
-  /// The scopes in the order in which the session has fetched them.
+  /// The subscriptions in the order in which the session has fetched their scopes.
   var inOrder: [Subscription] { subscriptions.values.sorted { $0.index < $1.index } }
 
   func subscription(to host: ScopeHost) -> Subscription? {
@@ -148,11 +154,11 @@ final class ServerSession {
 
   // MARK: Telling
 
-  /// Goes on telling the state of a scope, in messages of about `bytes`, as far as there is room. Until its
-  /// last message, it leaves off when `window` bytes of all kinds are under way: what other scopes have to tell
-  /// gets through.
+  /// Continues to send the state of a scope, in messages of about `bytes`, as far as the channel has room. Until the
+  /// last message, it pauses while `window` bytes of all kinds are not acknowledged, so that messages about other
+  /// scopes get through.
   ///
-  /// - Returns: whether all of it is told.
+  /// - Returns: true if all of the state was sent.
   func tellState(of subscription: Subscription, bytes: Int, window: Int) -> Bool {
     while var state = subscription.untoldState {
       let message = state.takeMessage(subscription.index, bytes: bytes)
@@ -169,10 +175,10 @@ final class ServerSession {
     return true
   }
 
-  /// Tells a session that listens what was accepted. A client that cannot keep up, or that is not there, is told
-  /// later.
+  /// Sends an accepted change set to a session that listens. A client that cannot keep up, or that has no connection,
+  /// is sent it later.
   ///
-  /// - Returns: whether it is told now.
+  /// - Returns: true if it was queued now.
   func offer(_ item: StreamItem, of subscription: Subscription) -> Bool {
     guard channel.hasRoom, connection != nil, !isHeld else {
       subscription.fallBehind()
@@ -182,8 +188,8 @@ final class ServerSession {
     return true
   }
 
-  /// Answers a set, behind everything that is in front of it in the order; but at once where the client does
-  /// not want to be told of that.
+  /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
+  /// once if the client does not want to be sent that.
   func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
     if subscription.limit != nil, subscription.untoldState == nil {
       queue(.scopeSyncReply(reply))
@@ -194,11 +200,11 @@ final class ServerSession {
     }
   }
 
-  /// Goes on telling what has waited, as far as there is room.
+  /// Continues to send the change sets that have waited, as far as the channel has room.
   ///
   /// - Parameters:
-  ///   - items: all that came after what the session was told.
-  ///   - last: the number of the last of them that may be told.
+  ///   - items: all change sets after the last that the session was sent.
+  ///   - last: the sequence of the last of them that may be sent.
   func catchUp(_ items: some Sequence<StreamItem>, upTo last: Int, of subscription: Subscription) {
     let client = subscription.client
     for item in items {
@@ -213,12 +219,12 @@ final class ServerSession {
         tell(item, of: subscription, asOwn: isDecided ? item.author?.number : nil)
       }
     }
-    // Who wants to be told no more than this is answered at once.
+    // A client that wants no later change sets is answered at once.
     answerLater(before: subscription.limit == nil ? last + 1 : .max, of: subscription)
     subscription.catchUp()
   }
 
-  /// Sends the replies that have waited for what is in front of a number.
+  /// Sends the replies that have waited for the change sets before a sequence.
   private func answerLater(before sequence: Int, of subscription: Subscription) {
     let due = subscription.later.prefix { $0.after < sequence }
     if due.isEmpty { return }
@@ -240,16 +246,15 @@ final class ServerSession {
     subscription.told = item.sequence
   }
 
-  /// Notes changes that a session is going to be told of with ``tell(_:upTo:newcomers:of:)``, if it knows no
-  /// operations.
+  /// Notes changes that a session without operations will be sent by ``tell(_:upTo:newcomers:of:)``.
   func announce(_ fragments: [SyncFragment], newcomers: Set<UUID>, of subscription: Subscription) {
     if rebases { return }
     subscription.unacknowledgedWrites.wait(
       for: Self.writes(in: fragments, newcomers: newcomers))
   }
 
-  /// The properties that changes write, without those that come with a model which the client cannot have had
-  /// before: it proves that it was told by naming the model.
+  /// Returns the properties that changes write, except those of models that the client cannot have had before: it
+  /// proves that it has received such a model by naming it.
   private static func writes(
     in fragments: [SyncFragment], newcomers: Set<UUID>
   ) -> [PropertyKey] {
@@ -259,7 +264,7 @@ final class ServerSession {
     }
   }
 
-  /// Tells a session that knows no operations of changes that were announced to it.
+  /// Sends a session without operations the changes that were announced to it.
   func tell(
     _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>,
     of subscription: Subscription
@@ -272,14 +277,14 @@ final class ServerSession {
       Self.writes(in: fragments, newcomers: newcomers), in: index)
   }
 
-  /// Whether a fragment may bring elements to a collection.
+  /// Returns whether a fragment may bring elements to a collection.
   private static func inserts(_ fragment: SyncFragment) -> Bool {
     fragment.properties.contains {
       if case .array(let elements) = $0.value { !elements.isEmpty } else { false }
     }
   }
 
-  /// A name of a client for others: with the client's own, they could pass themselves off as it.
+  /// Returns the name of a client that other clients see. With the client's own identity, they could pose as it.
   private static func publicName(of client: UUID) -> UUID {
     var bytes = Array("Jetstream client \(client.wireText)".utf8)
     bytes = Array(SHA1.digest(bytes)[..<16])
@@ -301,7 +306,7 @@ final class ServerSession {
       result.author = StreamItem.Author(client: client, number: number)
     }
     if version > 1 { result.origin = sync.origin }
-    // What a client says of these is not believed.
+    // The client's own claims about its author and identity are not believed.
     result.origin.author = info.author.flatMap {
       $0.utf8.count <= ChangeOrigin.longestAuthor ? $0 : nil
     }

@@ -1,38 +1,51 @@
 import Foundation
 import Jetstream
 
-/// A scope that a session has fetched, until it leaves it: what its client has been told of it, and has proved to have
-/// seen.
+/// A scope that a session has fetched, until the session leaves it: what its client has been sent, and has proved to
+/// have seen.
+///
+/// A subscription of version 2 is in one of these states:
+///
+/// - Listening: each accepted change set is queued as soon as it is durable.
+/// - Behind (``isBehind``): the session's channel is full, or it has no connection, or it is still being sent the
+///   state. Change sets wait in the host's stream, and replies in ``later``. When the client acknowledges, the engine
+///   sends the rest of ``untoldState``, then the stream, and the subscription listens again. If the stream no longer
+///   reaches back far enough, the session ends.
+/// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
+///   behind until it has been sent the earlier ones.
+///
+/// A subscription of version 1 listens, or has missed change sets (``missed``) since its session lost its connection.
 final class Subscription {
-  /// By which number the messages of the session name the scope.
+  /// The number by which the messages of the session name the scope.
   let index: Int
   let host: ScopeHost
   /// The session that has fetched the scope. It owns its subscriptions.
   unowned let session: ServerSession
   /// True until the session leaves the scope, or ends.
   private(set) var isLive = true
-  /// Under which name the client numbers its sets of it, if it does.
+  /// The identity under which the client numbers its change sets of the scope; nil if it does not.
   var client: UUID?
-  /// The number up to which the client has provably seen everything.
+  /// The sequence up to which the client has provably seen everything.
   var proven: Int
-  /// Messages that are not acknowledged: their index, and the number that they bring.
+  /// The messages that are not acknowledged: their index, and the sequence that they bring the client to.
   var sent: [(index: Int, sequence: Int)] = []
-  /// Writes of models that the client may have.
+  /// The writes that the client may not have seen yet, to models that it may have.
   var unacknowledgedWrites = UnacknowledgedWrites()
-  /// Up to which number of the order everything was queued.
+  /// The sequence up to which everything was queued.
   var told: Int
-  /// Up to where the client wants to be told; nil for one that wants to be told everything.
+  /// The last sequence that the client wants to be sent; nil if it wants everything.
   private(set) var limit: Int?
-  /// Whether something after that waits in the host's stream, because the session has not acknowledged
-  /// enough of what it was told, or has no connection. Never for clients of version 1, who acknowledge too seldom.
+  /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
+  /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
   private(set) var isBehind = false
-  /// What has not been told to a session of version 1 since it has no connection.
+  /// The change sets that a session of version 1 was not sent since it lost its connection.
   private(set) var missed: Missed?
-  /// The models of its state that are still to be told, before anything else.
+  /// The part of the full state that is still to be sent, before anything else.
   var untoldState: UntoldState?
-  /// Replies whose place is behind something that waits.
+  /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
   var later: [(after: Int, reply: ScopeSyncReply)] = []
-  /// Up to which number the client was told of its own sets that were decided in an earlier session.
+  /// The sequence up to which the client's own change sets in the stream were decided before it fetched the scope: it
+  /// is sent their decisions, and no replies.
   var ownUpTo = 0
 
   init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
@@ -43,16 +56,16 @@ final class Subscription {
     updateListening()
   }
 
-  /// Whether the session is told each change as soon as it is kept; see ``ScopeHost/listeners``.
+  /// True while the session is sent each change set as soon as it is durable; see ``ScopeHost/listeners``.
   var listens: Bool { host.listeners[session.number] === self }
 
-  /// The sequence up to which nothing has to be remembered for it. A client that does not want to be told, or
-  /// does not acknowledge what it is told, for longer than the stream goes back, gets the full state.
+  /// The sequence up to which the host need not remember anything for the session. A client that does not want change
+  /// sets, or does not acknowledge them, for longer than the stream reaches back gets the full state.
   var seen: Int {
     limit == nil && !isBehind ? proven : max(proven, host.stream.start ?? 0)
   }
 
-  /// The client has seen our messages up to `index`.
+  /// Notes that the client has seen the messages up to `index`.
   func acknowledge(upTo index: Int) {
     let count = sent.prefix { $0.index <= index }.count
     guard count > 0 else { return }
@@ -61,46 +74,48 @@ final class Subscription {
     unacknowledgedWrites.acknowledge(upTo: index)
   }
 
-  /// The client has asked for the scope: what it was told of it before counts no more. The answer has told how
-  /// all sets were decided whose replies have waited.
+  /// Restarts the subscription after a fetch. What the client was sent before no longer counts. The reply to the fetch
+  /// contains the decisions on all change sets whose replies have waited.
   func begin(_ told: Told) {
     later = []
     untoldState = told.state
     limit = told.isLimited ? told.upTo : nil
     self.told = told.since ?? told.upTo
-    // It names what it has taken in, also of what it was told in answers that prove nothing.
+    // The client names the sequence that it has applied, including what it was sent in replies, which prove nothing.
     if let since = told.since { proven = max(proven, since) }
     ownUpTo = told.upTo
     isBehind = told.since != nil || told.state != nil
     updateListening()
   }
 
-  /// From now on what is accepted waits in the host's stream.
+  /// Leaves change sets in the host's stream from now on.
   func fallBehind() {
     isBehind = true
     updateListening()
   }
 
-  /// Everything that has waited was queued.
+  /// Notes that everything that has waited was queued.
   func catchUp() {
     isBehind = false
     updateListening()
   }
 
-  /// From this item on, nothing is told to a session of version 1 until it has a connection again.
+  /// Notes that a session of version 1 without a connection misses `item` and everything after it, until it has a
+  /// connection again.
   func miss(_ item: StreamItem) {
     missed = Missed(since: item.sequence - 1, totalBytes: host.stream.totalBytes)
     updateListening()
   }
 
-  /// Whether more was missed than may wait for a session of version 1.
+  /// Returns whether a session of version 1 has missed more than may wait for it.
   func hasMissed(moreThan limit: ReliableChannel.Limit) -> Bool {
     guard let missed else { return false }
     return host.sequence - missed.since > limit.messages
       || host.stream.totalBytes - missed.totalBytes > limit.bytes
   }
 
-  /// A session of version 1 has a connection again. Gives what it has missed; nil if that is not known any more.
+  /// Returns what a session of version 1 has missed before it got a connection again; nil if the stream no longer
+  /// contains all of it.
   func takeMissed() -> ArraySlice<StreamItem>? {
     guard let since = missed?.since else { return [] }
     missed = nil
@@ -108,7 +123,7 @@ final class Subscription {
     return host.stream.items(after: since, upTo: host.sequence)
   }
 
-  /// The session wants no more of the scope, or ends.
+  /// Ends the subscription, since the session leaves the scope or ends.
   func end() {
     isLive = false
     updateListening()
@@ -125,32 +140,32 @@ final class Subscription {
 }
 
 extension Subscription {
-  /// What a session is told of a scope that it asks for, once or again.
+  /// The beginning of a subscription: what a session is sent after a fetch.
   struct Told {
-    /// What it knows already; nil if it is told nothing that was before, or all of it as a state.
+    /// The sequence that the client knows already; nil if it is sent no earlier change sets, or the full state.
     let since: Int?
-    /// All of it.
+    /// The full state, if the client is sent it.
     let state: UntoldState?
-    /// How far the scope is.
+    /// The scope's sequence at the fetch.
     let upTo: Int
-    /// Whether it is told nothing that comes after that.
+    /// True if the client is sent nothing after ``upTo``.
     let isLimited: Bool
   }
 
-  /// A place in a scope's stream.
+  /// The point in a scope's stream from which a session of version 1 has missed change sets.
   struct Missed {
-    /// The number of the last item in front of it.
+    /// The sequence of the last change set before that point.
     let since: Int
-    /// How many bytes the stream had been given by then.
+    /// The total number of bytes that the stream had been given by then.
     let totalBytes: Int
   }
 
-  /// A scope's content, of which a part is told already.
+  /// The full state of a scope, of which a part was sent already.
   struct UntoldState {
     let root: UUID
     var fragments: ArraySlice<SyncFragment>
 
-    /// Takes off what fits into one message, but one model at least.
+    /// Removes and returns what fits into one message, but at least one model.
     mutating func takeMessage(_ scopeIndex: Int, bytes: Int) -> ScopeState {
       var size = 0
       var end = fragments.startIndex

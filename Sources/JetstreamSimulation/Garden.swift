@@ -4,7 +4,7 @@ import Jetstream
 /// The root of ``SimulationWorld/garden``.
 final class GardenPlan: ModelObject {
   @Property var title = ""
-  /// Follows the title, by a rule of the clients' apps.
+  /// Derived from the title by an observer of the clients' apps.
   @Property var summary = ""
   @Property(.merge(.sum)) var budget = 0
   @Property(.counter) var visits = 0
@@ -39,13 +39,13 @@ class GardenBed: ModelObject {
   @WeakReference var mother: GardenBed?
 }
 
-/// What clients make and the server does not know, so that it rejects it.
+/// A model class that only clients know: the server rejects its models.
 final class GardenIdea: GardenBed {
   @Property var reason = ""
 }
 
 extension MergeRule {
-  /// Keeps what both sides have added.
+  /// Adds up the changes of both sides.
   static let sum = MergeRule.rule("sum") { conflict in
     func number(_ json: JSONValue) -> Int64 {
       if case .integer(let value) = json { value } else { 0 }
@@ -55,9 +55,9 @@ extension MergeRule {
 }
 
 extension SimulationWorld {
-  /// A garden of beds that are cut and put back, held by local properties only, or hold the root; with bounded
-  /// and throttled counters, an own merge rule, undo, modifications that throw, and apps that react to changes
-  /// with changes of their own. ``SimulationConfiguration/Features`` say how often.
+  /// A garden of beds that are cut and pasted, held only by local properties, or refer to the root; with
+  /// bounded and throttled counters, a merge rule of its own, undo, modifications that throw, and apps whose
+  /// observers make changes. ``SimulationConfiguration/Features`` has the rates.
   public static let garden = SimulationWorld(
     "Garden", root: GardenPlan.init(uuid:),
     fill: { plan, random in

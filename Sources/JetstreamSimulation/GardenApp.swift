@@ -1,14 +1,14 @@
 import Jetstream
 
-/// What a process of ``SimulationWorld/garden`` has in memory: observers that write, a history that undoes, and
-/// a live query.
+/// The memory of a process of ``SimulationWorld/garden``: observers that write, an undo history and a live
+/// query.
 final class GardenApp {
   let plan: GardenPlan
   let scope: Scope
   let process: SimulationProcess
-  /// Made on first use, as by the first opening of a menu.
+  /// The undo history, made on first use.
   lazy var history = UndoHistory(of: scope, limit: 20)
-  /// What was cut and is to be pasted, the last one last.
+  /// The beds that were cut and not pasted yet, the latest last.
   var cut: [GardenBed] = []
   private let thirsty: LiveQuery<GardenBed>
   private var notes: [String] = []
@@ -27,7 +27,7 @@ final class GardenApp {
       .then(by: \.harvest, .descending)
   }
 
-  /// Writes what follows from other properties, wherever the change has come from.
+  /// Adds observers that write what follows from other properties, whatever the origin of the change.
   private func addRules() {
     tokens.append(
       plan.observeChange(plan, \.title) { plan in
@@ -40,10 +40,10 @@ final class GardenApp {
       })
   }
 
-  /// The models as the app shows them.
+  /// The scope's canonical JSON, which stands for what the app shows.
   var visible: String { scope.canonicalJSON }
 
-  /// Notes a problem if the models do not look as before.
+  /// Notes `problem` if the models have changed since `before`.
   func compare(_ before: String, _ problem: String) {
     let now = visible
     if now == before { return }
@@ -54,7 +54,7 @@ final class GardenApp {
     notes.append(problem + ": " + words.joined(separator: "; "))
   }
 
-  /// Returns what was noted, and where the live query does not have what a query made now has.
+  /// Returns the noted problems, and where the live query differs from a query that is made now.
   func problems() -> [String] { notes + wrongQuery() }
 
   private func wrongQuery() -> [String] {

@@ -12,7 +12,7 @@ struct GardenEdits {
   private var features: SimulationConfiguration.Features { app.process.features }
   private var scope: Scope { app.scope }
 
-  /// Makes one edit and says in words what it did.
+  /// Makes one random edit, and returns a description of it.
   mutating func any() -> String {
     var rest = random.unit()
     func happens(_ rate: Double) -> Bool {
@@ -65,8 +65,7 @@ struct GardenEdits {
     return random.chance(0.3) ? random.pick(from: bed.plants) ?? bed : bed
   }
 
-  /// A Boolean value that indicates whether the bed can be put into the tree, where another object may have its
-  /// place by now.
+  /// Returns true if the bed can be put into the tree: the scope has no other object with its UUID.
   private func isUsable(_ bed: GardenBed) -> Bool {
     scope.model(bed.uuid).map { $0 === bed } ?? true
   }
@@ -202,7 +201,7 @@ struct GardenEdits {
     return "has \(name(bed)) refer to the plan, or not"
   }
 
-  /// Takes a bed out in one change set, and puts it back in a later one.
+  /// Removes a bed and flushes the scope, or puts back a bed that was removed before.
   private mutating func cutOrPaste() -> String {
     if let bed = app.cut.last, random.chance(0.6) {
       app.cut.removeLast()
@@ -218,7 +217,7 @@ struct GardenEdits {
     return "cuts \(name(bed))"
   }
 
-  /// Has local properties hold beds, which others do not see.
+  /// Changes the beds in local properties, which other replicas do not see.
   private mutating func hold() -> String {
     switch random.number(in: 0...4) {
     case 0:
@@ -271,7 +270,8 @@ struct GardenEdits {
     return words.joined(separator: " and ") + (atomically ? ", at once" : ", together")
   }
 
-  /// Modifies and throws, so that all is as it was; also from within another modification, which goes on.
+  /// Makes changes in a modification that throws, which must leave nothing of them; sometimes inside another
+  /// modification, which goes on.
   private mutating func takeBack() -> String {
     var words: [String] = []
     func change(_ edits: inout GardenEdits) {
@@ -295,14 +295,14 @@ struct GardenEdits {
       change(&self)
       throw Refusal()
     }
-    // Observers that write may react to what is put back.
+    // Observers that write may react to the rollback.
     if !app.process.hasRules {
       app.compare(before, "a modification that has thrown has left something")
     }
     return "takes back that it " + words.joined(separator: " and ")
   }
 
-  /// Adds what the server rejects.
+  /// Adds a model that the server rejects.
   private mutating func idea() -> String {
     guard scope.schema(named: "GardenIdea") != nil else { return small() }
     let idea = random.make(GardenIdea.init(uuid:))

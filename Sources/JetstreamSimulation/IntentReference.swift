@@ -1,19 +1,20 @@
-/// What the accepted change sets mean, in plain dictionaries: the last value that was written to each
-/// property, who is in which collection because somebody has put it there, and who is not because
-/// somebody has taken it out. Made of what was submitted and of the server's replies, in their order, and
-/// never of what the server says the outcome is.
+/// A reference for what accepted change sets mean, in plain dictionaries: the last value that was written to
+/// each property, and for each collection the models that were put in and those that were taken out. It is
+/// built from the submitted change sets and the server's replies, in their order, and never from the state that
+/// the server sends.
 struct IntentReference {
   typealias Key = StreamReference.Key
 
   private var values: [Key: PlainJSON] = [:]
   private var members: [Key: [String: Bool]] = [:]
   private var sums: [Key: Int] = [:]
-  /// What was written since the last check.
+  /// The properties that were written since the last check.
   private var touched: Set<Key> = []
-  /// Who was put where since the last check, and not taken out again.
+  /// The models that were put into each collection since the last check, and not taken out again.
   private var inserted: [Key: Set<String>] = [:]
   private var authors: [Key: SubmittedSet] = [:]
-  /// What the server has not done, and whose property it would have changed: that has to be gone.
+  /// The steps that the server has left out since the last check. The model whose property they would have
+  /// changed, the holder, must be gone.
   private var leftOut: [(holder: String, words: String)] = []
   private let countersAddUp: Bool
   private let collectionsKeepIntents: Bool
@@ -23,7 +24,7 @@ struct IntentReference {
     collectionsKeepIntents = promises.contains(.collectionsKeepIntents)
   }
 
-  /// The values that all begins with.
+  /// Takes the values of the first full state.
   mutating func begin(
     with stream: StreamReference, _ kinds: (String) -> [String: PropertyKind]
   ) {
@@ -41,12 +42,12 @@ struct IntentReference {
     }
   }
 
-  /// A fragment was accepted.
+  /// Applies an accepted fragment.
   ///
   /// - Parameters:
   ///   - sent: the values that were sent.
-  ///   - bases: what some of them were before, for those who made the set.
-  ///   - name: what a UUID of the intent stands for.
+  ///   - bases: the earlier values of merged properties, as the maker of the change set knew them.
+  ///   - name: returns the UUID by which the stream knows a model of the intent.
   mutating func accept(
     _ intent: SubmittedSet.Intent, sent: [String: PlainJSON], bases: [String: PlainJSON],
     of set: SubmittedSet,
@@ -54,7 +55,8 @@ struct IntentReference {
   ) {
     let uuid = name(intent.uuid)
     if !leftOut.isEmpty {
-      // Who was gone then, and is brought back before anybody looks, is not there with what was left out.
+      // A holder that was gone and is put back before the next check does not have the elements that were left
+      // out.
       let named = intent.elements.union(sent.values.compactMap(\.text)).map(name)
       leftOut.removeAll { named.contains($0.holder) }
     }
@@ -72,7 +74,7 @@ struct IntentReference {
       switch kind {
       case .collection:
         if intent.isAddition || steps.isEmpty {
-          // What others have put in stays; who that is, is not known here any more.
+          // Elements that others have put in stay; the reference does not know them any more.
           members[key] = nil
           // A model that is gone when it is added anew has the elements that the addition names, and the reference
           // does not know whether it is gone. An assignment of version 1 may take out what was just put in.
@@ -90,7 +92,7 @@ struct IntentReference {
           }
         }
       case .counter(let range) where countersAddUp:
-        // Of a model that was gone, nobody here knows what it came back with.
+        // The reference does not know with which value a removed model came back.
         if let sum = sums[key] {
           sums[key] = steps.reduce(sum) { sum, step in
             min(max(sum + (step["add"]?.whole ?? 0), range.lowerBound), range.upperBound)
@@ -116,8 +118,9 @@ struct IntentReference {
     }
   }
 
-  /// A model is put back by a client that knew the value `known` of a property. What the client has not changed is as
-  /// others have left it, which is not looked for here: the server may have forgotten the model.
+  /// Applies the addition of a model that a client puts back, if the client knew the value `known` of a
+  /// property. A property that the client has not changed is as others have left it, which the reference does
+  /// not check: the server may have forgotten the model.
   private mutating func putBack(
     _ value: PlainJSON, known: PlainJSON, _ key: Key, _ kind: PropertyKind, of set: SubmittedSet,
     name: (String) -> String
@@ -136,25 +139,27 @@ struct IntentReference {
     }
   }
 
-  /// The server has not done what a set does with an element of a model's collection.
+  /// Notes that the server has left out what a change set does with an element of a collection of the model
+  /// `holder`.
   mutating func note(leftOut element: String, of holder: String, by set: SubmittedSet) {
     leftOut.append((holder, "The server has left out what \(set) does with \(element.prefix(8))"))
   }
 
-  /// The server has made changes of its own. What it has changed of a model that it has removed at the same
-  /// time is in no set, and seen when somebody brings the model back.
+  /// Forgets what was accepted for models that the root does not reach any more, after changes of the server's
+  /// own. What the server has changed of a model that it has removed at the same time is in no change set, but
+  /// clients see it when one of them puts the model back.
   ///
   /// - Parameter reachable: the models that the root reaches now.
   mutating func forgetAll(but reachable: Set<String>) {
     keep { reachable.contains($0) }
   }
 
-  /// Forgets what was accepted of some models.
+  /// Forgets what was accepted for some models.
   mutating func forget(_ models: Set<String>) { keep { !models.contains($0) } }
 
-  /// Forgets each property for which the reference has another value than the given one, which a client has set.
-  /// The server's record has no such value if the same set takes the model out; clients see it when another set
-  /// brings the model back.
+  /// Forgets each property for which the reference has a value other than the given one, which a client has
+  /// set. The server's record has no such value if the same change set removes the model; clients see it when
+  /// another change set puts the model back.
   mutating func forgetUnless(_ uuid: String, has values: [String: PlainJSON]) {
     for (name, value) in values {
       let key = Key(uuid: uuid, name: name)
@@ -171,13 +176,13 @@ struct IntentReference {
 
   private mutating func put(_ element: String, into key: Key, of set: SubmittedSet) {
     members[key, default: [:]][element] = true
-    // Of a set that is accepted again, others may have moved the model meanwhile.
+    // When a change set is accepted again, others may have moved the model meanwhile.
     if collectionsKeepIntents || (set.acceptances <= 1 && set.additions.contains(element)) {
       inserted[key, default: []].insert(element)
     }
   }
 
-  /// Where the stream is not what was accepted since the last call.
+  /// Returns where the stream contradicts what was accepted since the last call.
   ///
   /// - Parameter reachable: the models that the root reaches in the stream.
   mutating func problems(
@@ -193,7 +198,7 @@ struct IntentReference {
         in: stream, reachable)
   }
 
-  /// Where the stream is not what all accepted sets together mean.
+  /// Returns where the stream contradicts all accepted change sets together.
   func lasting(in stream: StreamReference, reachable: Set<String>) -> [String] {
     let members = collectionsKeepIntents ? members : [:]
     return problems(

@@ -4,21 +4,23 @@ import Jetstream
 /// Observes every property of every model of a scope, and compares what its observers were told with what the
 /// models show.
 ///
-/// An immediate observer must lead from the value before to the one now. A coalesced observer must not fire if
-/// nothing was written since it fired last. What one message of the server does must not be told of a property
-/// that is afterwards what it was before. And at rest, both kinds have been told of what is shown.
+/// An immediate observer must be told of a change from the value that it knows. A coalesced observer must not
+/// fire if nothing was written since it last fired. One message of the server must not notify observers of a
+/// property that has the same value afterwards as before. At rest, both kinds of observers must know the values
+/// that are shown.
 final class NotificationWatch: MembershipObserver {
-  /// What was told of one model.
+  /// The values that the observers of one model know.
   private final class Told {
     weak var model: ModelObject?
-    /// The value of each property of the schema that immediate observers know.
+    /// The values that immediate observers know, by the index of the property in the schema.
     var now: [JSONValue]
-    /// The value of each that coalesced observers know.
+    /// The values that coalesced observers know, by the same index.
     var ticked: [JSONValue]
-    /// The places of properties that were written since the coalesced observers were called.
+    /// The indexes of properties that were written since their coalesced observers were called.
     var written: Set<Int> = []
-    /// What was written here since the time before. An observer may have written it during a tick: others see it
-    /// in this tick already, and are called in the next one.
+    /// The indexes of properties that were written locally since the call before the last one. An observer may
+    /// write during a tick: other observers already see the value in this tick, and are called again in the
+    /// next one.
     var writtenHere: Set<Int> = []
 
     init(_ model: ModelObject) {
@@ -37,10 +39,10 @@ final class NotificationWatch: MembershipObserver {
 
   private unowned let scope: Scope
   private var models: [ObjectIdentifier: Told] = [:]
-  /// What a message that is taken in has written, while one is.
+  /// The properties that the message being applied has written; nil while none is.
   private var writes: [ObjectIdentifier: [Int: Write]]?
   private var problems: [String] = []
-  /// How often any observer was called.
+  /// The number of calls of all observers.
   private(set) var count = 0
 
   init(_ scope: Scope) {
@@ -53,7 +55,7 @@ final class NotificationWatch: MembershipObserver {
 
   func modelLeft(_ model: ModelObject) {}
 
-  /// References to the root are written with another UUID, and hold what they held.
+  /// Updates the known values of references to the root, which has another UUID now but is the same model.
   func modelRenamed(_ model: ModelObject, from old: UUID) {
     for told in models.values {
       guard let model = told.model else { continue }
@@ -76,7 +78,7 @@ final class NotificationWatch: MembershipObserver {
     model.signals.onPropertyChange.listen(self) { $0.changed(told, $1) }
   }
 
-  // MARK: Being told
+  // MARK: Notifications
 
   private func changed(_ told: Told, _ change: PropertyChange) {
     guard let model = told.model, let property = model.schema[change.key] else { return }
@@ -124,7 +126,7 @@ final class NotificationWatch: MembershipObserver {
 
   // MARK: Messages of the server
 
-  /// Takes in something from the server, through `body`.
+  /// Applies something from the server with `body`, and checks that no property was changed and changed back.
   func takeIn(_ body: () -> Void) {
     writes = [:]
     body()
@@ -140,7 +142,7 @@ final class NotificationWatch: MembershipObserver {
 
   // MARK: At rest
 
-  /// What was told and should not have been, and, if everything is at rest, what was not told.
+  /// Returns the wrong notifications since the last call and, if everything is at rest, the missing ones.
   func takeProblems(atRest: Bool) -> [String] {
     if atRest {
       for told in models.values { compare(told) }

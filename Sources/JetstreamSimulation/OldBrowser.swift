@@ -1,11 +1,12 @@
-/// A client as the old ones in browsers are, in plain JSON: it shows at once whatever it is told, also over changes of
-/// its own that are not decided; sends whole values; goes back to the value before when one is rejected, unless it
-/// has changed it again; acknowledges now and then, not when it submits; and begins anew with each connection.
+/// A client that behaves like the old ones in browsers, in plain JSON. It shows at once what the server sends,
+/// even over its own undecided changes; sends whole values; restores the earlier value when a change is
+/// rejected, unless it has changed the property again; acknowledges with its pings, not when it submits; and
+/// starts anew with each connection.
 final class OldBrowser: CustomStringConvertible {
   /// Stands for a WebSocket ping, and for its pong.
   static let probe = Array("a WebSocket ping".utf8)
 
-  /// The number under which the network knows it.
+  /// Its number in the network.
   let number: Int
   private(set) var model = StreamReference()
   private(set) var problems: [String] = []
@@ -17,11 +18,11 @@ final class OldBrowser: CustomStringConvertible {
   private var pingDue: Duration = .zero
   private let pingInterval: Duration
   private var now: Duration = .zero
-  /// When it was told the state.
+  /// The time at which it received the full state; nil before that.
   private(set) var loadedAt: Duration?
   private var stateParts: [PlainJSON] = []
   private var hasState = false
-  /// What was sent, by the number of the message: each property with its value before.
+  /// The undecided changes, by the index of the message: each property with the value before.
   private var pending: [Int: [(key: StreamReference.Key, before: PlainJSON)]] = [:]
 
   init(
@@ -36,7 +37,7 @@ final class OldBrowser: CustomStringConvertible {
 
   var isAtRest: Bool { hasState && pending.isEmpty }
 
-  /// The page is loaded: everything begins anew.
+  /// Loads the page: starts anew with a new connection.
   func load() {
     (model, pending, stateParts) = (StreamReference(), [:], [])
     (next, heard, hasState, loadedAt) = (1, 0, false, nil)
@@ -109,9 +110,9 @@ final class OldBrowser: CustomStringConvertible {
 
   // MARK: Edits
 
-  /// Changes a random property of a random model, and sends it. Gives what was done in words.
+  /// Changes a random property of a random model and submits the change. Returns a description of it.
   ///
-  /// - Parameter isRounded: whether a number becomes one that a `Float` does not hold.
+  /// - Parameter isRounded: whether a number becomes one that a `Float` cannot hold.
   func edit(
     _ random: inout SimulationRandom, isRounded: Bool,
     _ kinds: (String) -> [String: PropertyKind]
@@ -152,7 +153,7 @@ final class OldBrowser: CustomStringConvertible {
     next += 1
   }
 
-  /// A collection with an element less, more, or elsewhere.
+  /// Returns a collection with an element removed, inserted or moved.
   private func elements(
     _ now: [String], _ additions: inout [PlainJSON], _ random: inout SimulationRandom,
     _ kinds: (String) -> [String: PropertyKind]
@@ -180,7 +181,7 @@ final class OldBrowser: CustomStringConvertible {
     return .array(result.map { .string($0) })
   }
 
-  /// Another value of the same type: one of another model, or a text or number made from this one.
+  /// Returns another value of the same type: one of another model, or one that is made from this one.
   private func other(
     _ now: PlainJSON, of name: String, in className: String, _ random: inout SimulationRandom,
     _ kinds: (String) -> [String: PropertyKind]
@@ -198,7 +199,7 @@ final class OldBrowser: CustomStringConvertible {
 }
 
 extension PlainJSON {
-  /// The value as text.
+  /// The value as JSON text.
   var json: String {
     switch self {
     case .null: "null"

@@ -9,7 +9,7 @@ struct PlainJSONReader {
 
   init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  /// Returns the value that the bytes are; nil if they are anything else than one value.
+  /// Returns the value that the bytes contain; nil if they are anything but one JSON value.
   mutating func read() -> PlainJSON? {
     guard let value = value() else { return nil }
     skipSpace()
@@ -51,7 +51,7 @@ struct PlainJSONReader {
     }
   }
 
-  /// Reads an object; nil if one of its keys is there twice.
+  /// Reads an object; nil if it has a key twice.
   private mutating func object() -> PlainJSON? {
     at += 1
     skipSpace()
@@ -85,7 +85,7 @@ struct PlainJSONReader {
     }
   }
 
-  /// Reads a number; its text is the same for each value, however it was written.
+  /// Reads a number. Equal numbers have the same text, however they were written.
   private mutating func number() -> PlainJSON? {
     let start = at
     _ = take(UInt8(ascii: "-"))

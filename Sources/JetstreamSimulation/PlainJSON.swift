@@ -29,8 +29,8 @@ enum PlainJSON: Hashable {
     if case .object(let members) = self { members } else { [:] }
   }
 
-  /// What a rule makes of a property that two have changed, worked out in the plainest way. Nil if the rule
-  /// is not known here.
+  /// Returns the result of a merge rule for a property that two clients have changed, computed in the plainest
+  /// way; nil if the rule is not known here.
   static func merged(
     _ rule: String, base: PlainJSON, theirs: PlainJSON, mine: PlainJSON
   ) -> PlainJSON? {
@@ -58,12 +58,12 @@ enum PlainJSON: Hashable {
     }
   }
 
-  /// The texts of an array.
+  /// The strings among the elements of an array.
   var texts: [String] { elements.compactMap(\.text) }
 }
 
 extension PlainJSON: CustomStringConvertible {
-  /// Short text for reports: UUIDs are cut to their first digits.
+  /// A short text for reports, in which UUIDs are cut to their first eight digits.
   var description: String {
     switch self {
     case .null: "null"
@@ -79,8 +79,8 @@ extension PlainJSON: CustomStringConvertible {
   }
 }
 
-/// Returns a Boolean value that indicates whether one of `words`, which all begin with a quotation mark and an S, occurs
-/// in `bytes`: a cheap look before a frame is read.
+/// Returns a Boolean value that indicates whether one of `words`, which all begin with a quotation mark and an
+/// S, occurs in `bytes`. It is cheaper than reading the frame.
 func occurs(anyOf words: [[UInt8]], in bytes: [UInt8]) -> Bool {
   var at = 1
   while at < bytes.count {

@@ -1,13 +1,13 @@
 import Foundation
 
-/// A peer that speaks version 1 of the protocol by hand, is perfectly connected and only listens: it
-/// hears what the server says in the order in which the server says it.
+/// A peer that speaks version 1 of the protocol by hand, has a perfect connection and only listens: it receives
+/// the server's messages in the order in which the server sends them.
 final class RawObserver {
-  /// The number of its connection with the server; no client has it.
+  /// The number of its connection at the server; no client has it.
   static let connection = 0
 
   private(set) var stream = StreamReference() { didSet { reached = nil } }
-  /// The models that the root reaches, as long as the server says nothing more.
+  /// The models that the root reaches; nil after the server has sent more.
   private var reached: Set<String>?
   private let send: ([UInt8]) -> Void
   private(set) var problems: [String] = []
@@ -17,18 +17,18 @@ final class RawObserver {
   /// - Parameter send: gives a frame to the server at once.
   init(send: @escaping ([UInt8]) -> Void) { self.send = send }
 
-  /// The server has started: begins a session.
+  /// Begins a session with a server that has started.
   func join() {
     (highest, acknowledged) = (0, 0)
     say(#"{"type":"SessionCreate","index":0,"version":"0.1.0","params":{}}"#)
   }
 
-  /// Asks for a scope, once the session is there.
+  /// Fetches a scope in the session.
   func fetch(_ name: String) {
     say(#"{"type":"ScopeFetch","index":1,"name":"\#(name)","params":{}}"#)
   }
 
-  /// Returns the models that the root reaches in what the server has said.
+  /// Returns the models that the root reaches in what the server has sent.
   func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
     if let reached { return reached }
     let found = stream.reachable(kinds)
@@ -38,7 +38,7 @@ final class RawObserver {
 
   private func say(_ text: String) { send(Array(text.utf8)) }
 
-  /// The models of a state that is not complete.
+  /// The fragments of a full state that is not complete yet.
   private var stateParts: [PlainJSON] = []
 
   func received(_ frame: [UInt8]) {
@@ -69,14 +69,14 @@ final class RawObserver {
     }
   }
 
-  /// Tells the server what was heard. Not while the server is at work.
+  /// Acknowledges what was received. Must not be called while the server handles an input.
   func acknowledge() {
     guard highest > acknowledged else { return }
     acknowledged = highest
     say(#"{"type":"Ping","index":0,"ack":\#(highest),"resendMissing":false}"#)
   }
 
-  /// Shows that it is still there.
+  /// Sends a ping, which keeps the session from expiring.
   func ping() {
     say(#"{"type":"Ping","index":0,"ack":\#(highest),"resendMissing":false}"#)
   }

@@ -1,10 +1,10 @@
 import Jetstream
 
-/// The process in which an app of a ``SimulationWorld`` runs, as far as the app has to know.
+/// The process that an app of a ``SimulationWorld`` runs in.
 public struct SimulationProcess: Sendable {
   /// The number of the client; nil for the server.
   public let client: Int?
-  /// How often edits use what not every app uses.
+  /// The rates at which edits use features that not every app uses.
   public let features: SimulationConfiguration.Features
   /// True if the observers of this process write.
   public let hasRules: Bool
@@ -20,7 +20,8 @@ public struct SimulationProcess: Sendable {
   }
 }
 
-/// The app of one process: a scope, and what the world keeps in memory beside it. Gone with the process.
+/// The app of one process: a scope, and the memory that the world keeps beside it. A crash discards
+/// both.
 final class SimulatedApp {
   let scope: Scope
   private let world: SimulationWorld
@@ -32,10 +33,10 @@ final class SimulatedApp {
     memory = world.makeMemory(scope, process)
   }
 
-  /// Makes a random edit; tells in words what it did.
+  /// Makes a random edit, and returns a description of it.
   func edit(_ random: inout SimulationRandom) -> String { world.edit(scope, memory, &random) }
 
-  /// Makes a scripted edit; tells in words what it did.
+  /// Makes a scripted edit, and returns a description of it.
   func run(_ name: String, _ random: inout SimulationRandom) -> String {
     guard let script = world.scripts[name] else {
       preconditionFailure("The world \(world.name) has no script \(name).")
@@ -43,6 +44,6 @@ final class SimulatedApp {
     return script(scope, memory, &random)
   }
 
-  /// Where what the app shows is not what is in its scope, at rest.
+  /// Returns what is wrong in the app's memory when everything is at rest.
   func problems() -> [String] { world.problems(memory) }
 }

@@ -1,14 +1,15 @@
 import Foundation
 import Jetstream
 
-/// A part of a set that does not count, and that its client has to know of.
+/// A part of a change set that has no effect, which its client's ledger has to contain.
 struct KnownLoss {
   let set: SubmittedSet
   let loss: SubmittedSet.Loss
-  /// The root's name before the server has given it its own.
+  /// The UUID of the root before the server has given it another one.
   let ownRoot: String
 
-  /// Whether a later change says what is to be instead. The root may have got another name, `root`.
+  /// Returns true if a later change says what the value is to be instead. `root` is the present UUID of the
+  /// root.
   func isSettled(by intent: SubmittedSet.Intent, root: String) -> Bool {
     func name(_ uuid: String) -> String { uuid == ownRoot ? root : uuid }
     guard name(intent.uuid) == name(loss.uuid) else { return false }
@@ -18,12 +19,12 @@ struct KnownLoss {
 }
 
 extension [KnownLoss] {
-  /// A set was made: what it writes is settled.
+  /// Removes the losses that a new change set settles by what it writes.
   mutating func settle(by set: SubmittedSet, root: String) {
     removeAll { loss in set.intents.contains { loss.isSettled(by: $0, root: root) } }
   }
 
-  /// The app has let go of one.
+  /// Removes a loss whose conflict the app has discarded.
   mutating func discard(_ name: ConflictName, root: String) {
     discard(
       set: name.changeSet.uuidString.lowercased(), model: name.model.uuidString.lowercased(),
@@ -41,13 +42,13 @@ extension [KnownLoss] {
 }
 
 extension ChangeSetHandle.Outcome {
-  /// What the error calls itself, if it is one.
+  /// The type of the error; nil if the fragment was not rejected.
   var errorType: String? { if case .rejected(let error) = self { error.type } else { nil } }
 }
 
-/// The app that looks at conflicts.
+/// The app's handling of conflicts.
 extension SimulatedClient {
-  /// Discards a conflict, or has it done again; tells what in words.
+  /// Discards a conflict or retries it, and returns a description of what it did.
   func lookAtConflicts(_ pick: Int) -> String {
     let items = scope.conflicts.items
     guard !items.isEmpty else { return "has no conflict" }
@@ -70,7 +71,9 @@ extension SimulatedClient {
 
 /// The ledger of conflicts, compared with what the server has decided.
 extension SimulatedClient {
-  /// - Parameter overwritten: what others have overwritten unseen; nil if nobody knows.
+  /// Returns where the ledger differs from what was lost.
+  ///
+  /// - Parameter overwritten: the writes that others have overwritten unseen; nil if they are unknown.
   func wrongConflicts(overwritten: [KnownLoss]?) -> [String] {
     let root = root
     func words(_ what: String, _ set: UUID, _ uuid: String, _ property: String?) -> String {
@@ -113,8 +116,8 @@ extension SimulatedClient {
     return wrong.sorted()
   }
 
-  /// What the server has rejected because of another fragment is a consequence of that one's conflict for as
-  /// long as that one is not settled, and of nothing else.
+  /// Returns where a consequence is in the wrong place: what the server has rejected because of another
+  /// fragment must be a consequence of that fragment's conflict until that one is settled, and of nothing else.
   private func misplacedConsequences() -> [String] {
     let root = root
     func isOf(_ conflict: Conflict, _ known: KnownLoss) -> Bool {
@@ -140,10 +143,10 @@ extension SimulatedClient {
     return wrong
   }
 
-  /// A Boolean value that indicates whether so many own sets were accepted since that the client need not remember
-  /// what this one has written.
+  /// Returns true if so many later change sets of its own were accepted that the client need not remember what
+  /// this one has written.
   private func mayHaveForgotten(_ set: SubmittedSet) -> Bool {
-    // A server that has lost its history takes nothing out of what the client remembers.
+    // A server that has lost its history removes nothing from what the client remembers.
     let later = setsByID.values.count {
       $0.place > set.place && $0.verdicts?.contains(true) == true
     }

@@ -1,6 +1,6 @@
 import Jetstream
 
-/// When the client syncs, and whether it does so only then.
+/// The sync modes of the client, and checks that it syncs only when they allow it.
 extension SimulatedClient {
   func change(to mode: SimulatedMode, now: Duration) {
     self.mode = mode
@@ -12,7 +12,7 @@ extension SimulatedClient {
     engine.reconsider(now: now)
   }
 
-  /// Pauses what the server sends, or lets it go on.
+  /// Pauses or resumes incoming changes.
   func pauseIncoming(_ isPaused: Bool) {
     if isPaused == scope.isIncomingPaused { return }
     if isPaused {
@@ -24,9 +24,10 @@ extension SimulatedClient {
   }
 
   /// Syncs. If that succeeds, all that was changed before has to be decided, and all that the server had has to
-  /// be here.
+  /// be applied.
   ///
-  /// - Parameter position: where the server was, as far as that still counts.
+  /// - Parameter position: returns the server's epoch and sequence at the time of this call; nil if a crash may
+  ///   have taken some of that back.
   func sync(now: Duration, position: @escaping () -> ScopePosition?) {
     scope.flush()
     let open = sets
@@ -44,7 +45,7 @@ extension SimulatedClient {
     }
   }
 
-  /// A change set goes out for the first time in a session.
+  /// Checks that the client may send, when a change set goes out for the first time in a session.
   func noteSubmission() {
     if openSyncs > 0 { return }
     if mode == .paused || mode == .manual { modeProblems.append("it sends while it is \(mode)") }

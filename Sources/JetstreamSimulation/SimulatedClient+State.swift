@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// What the client says of itself, compared with what has happened.
+/// Checks of the sync state that the client reports.
 extension SimulatedClient {
-  /// Where the sync state is not what follows from the sets that were made and decided.
+  /// Returns where the sync state does not follow from the change sets that were made and decided.
   func wrongState() -> [String] {
     guard let state = engine.state(of: scope) else { return ["it does not sync its scope"] }
     var wrong: [String] = []
@@ -34,19 +34,19 @@ extension SimulatedClient {
     return wrong + wrongPending()
   }
 
-  /// Models that should be pending, and are not; or the other way round. Looks at the whole scope only if that may
-  /// find something.
+  /// Returns the models that should be pending and are not, and those that are and should not be. Reads the
+  /// whole scope only if that may find something.
   private func wrongPending() -> [String] {
     let undecided = undecidedModels
     return mayBeWronglyPending(undecided) ? wrongPending(undecided, among: scope.fullState()) : []
   }
 
-  /// The models of which something was changed in sets that are not decided.
+  /// The UUIDs of the models that undecided change sets change.
   var undecidedModels: Set<UUID> {
     var models: Set<UUID> = []
     for set in sets {
       for intent in set.intents {
-        // The root has another name in sets that were made before the first state.
+        // The root has another UUID in change sets that were made before the first full state.
         let uuid = intent.uuid == ownRoot ? scope.root?.uuid : intent.model
         if let uuid { models.insert(uuid) }
       }
@@ -54,8 +54,8 @@ extension SimulatedClient {
     return models
   }
 
-  /// False if ``wrongPending(_:among:)`` finds nothing in the full state, for sure: asks only about the models that
-  /// should be pending, and looks for others where the engine keeps what is.
+  /// Returns false if ``wrongPending(_:among:)`` would find nothing in the full state. Asks only about the
+  /// models that should be pending, and looks for others in the engine's tables of what is pending.
   func mayBeWronglyPending(_ undecided: Set<UUID>) -> Bool {
     if scope.hasCollectedChanges { return false }
     for uuid in undecided {
@@ -64,7 +64,8 @@ extension SimulatedClient {
     return engine.mayHavePending(in: scope, besides: undecided)
   }
 
-  /// The models of a full state of which the engine says something else than that `undecided` are pending.
+  /// Returns the models of a full state that are pending for the engine and not in `undecided`, or the other
+  /// way round.
   func wrongPending(_ undecided: Set<UUID>, among models: [SyncFragment]) -> [String] {
     if scope.hasCollectedChanges { return [] }
     return models.compactMap { fragment in
@@ -77,7 +78,7 @@ extension SimulatedClient {
     }
   }
 
-  /// What is wrong with the state when nothing is under way any more.
+  /// Returns what is wrong with the sync state at rest. `position` is the epoch and sequence of the server.
   func wrongStateAtRest(of position: ScopePosition?) -> [String] {
     guard let state = engine.state(of: scope) else { return [] }
     if !state.isSynced || state.stall != nil { return ["everything rests, but it is \(state)"] }
@@ -88,7 +89,8 @@ extension SimulatedClient {
 }
 
 extension SyncState {
-  /// The state with another age, which nobody is told.
+  /// Returns the state with another age of the oldest pending change set, which is not reported when it alone
+  /// changes.
   fileprivate func told(at age: Duration?) -> SyncState {
     var state = self
     state.oldestPendingAge = age

@@ -1,69 +1,72 @@
 import Foundation
 import Jetstream
 
-/// A real client engine with its scope, between one crash and the next.
+/// A real client engine with its scope, in one process: from its start to the next crash.
 final class SimulatedClient {
   let number: Int
   /// The version of the protocol that it speaks.
   let version: Int
-  /// What it calls itself towards the server.
+  /// The client id, by which the server knows it.
   private(set) var id: UUID
   let ticker = Ticker.manual()
   let app: SimulatedApp
   let scope: Scope
-  /// Compares what observers are told with what they show, if it is watched.
+  /// Checks the notifications of observers; nil if the client is not watched.
   let watch: NotificationWatch?
-  /// How many of its own change sets it has to remember, to notice that they were overwritten.
+  /// The number of its own change sets that it has to remember, to notice when others overwrite them.
   let rememberedWrites: Int
-  /// The root's name before the server has given it its own.
+  /// The UUID of the root before the server has given it another one.
   let ownRoot: String
   private(set) var engine: ClientEngine!
-  /// What was made here and is not decided, in order.
+  /// The change sets that were made here and are not decided, in order.
   private(set) var sets: [SubmittedSet] = []
-  /// Every set that was made here.
+  /// All change sets that were pending in this process, with their handles.
   private(set) var allSets: [(set: SubmittedSet, handle: ChangeSetHandle)] = []
-  /// True after an observer has made a set while this process read its log.
+  /// True after an observer has made a change set while this process read its log.
   private(set) var hasWrittenInRestart = false
-  /// What does not count, and was neither settled nor discarded.
+  /// The losses that the ledger should have: those that are neither settled nor discarded.
   var losses: [KnownLoss] = []
-  /// What does not count of each set, as this client has learned, also before a crash.
+  /// The losses of each decided change set, as this client has learned them, including before a crash.
   private var learned: [UUID: [SubmittedSet.Loss]]
-  /// Sets that it has taken back because the server has lost its history.
+  /// The change sets that it has taken back because the server has lost its history.
   private var takenBack: Set<UUID> = []
   private(set) var hasFetched = false
-  /// What the engine has told of its state last.
+  /// The sync state that the engine has reported last.
   private(set) var toldState: SyncState?
   private var now: Duration = .zero
   private(set) var fetchError: SyncError?
   var mode = SimulatedMode.realtime
   var isPermitted = true
-  /// The part of the server's order that was taken in when the app paused what the server sends.
+  /// The epoch and sequence that had been applied when the app paused incoming changes.
   var pausedAt: ScopePosition?
-  /// How many exchanges were asked for and are not over.
+  /// The number of syncs that were requested and have not ended.
   var openSyncs = 0
-  /// What the mode, or the app, does not let it do.
+  /// Descriptions of what it did although its mode or its app forbids it.
   var modeProblems: [String] = []
   private var tokens: [ObservationToken] = []
-  /// Its disk, if it promises to be durable.
+  /// The client's disk; nil if it does not promise to be durable.
   private let outbox: SimulatedOutbox?
   private var replica: Replica?
-  /// How many sets it has made, with those before a crash.
+  /// The number of change sets that it has made, including those before a crash.
   private var madeSets: Int
-  /// Sets that were made before a crash, by their ids.
+  /// The change sets that were made before a crash, by id.
   private let inherited: [UUID: SubmittedSet]
-  /// How often it has found the server's history lost since the last comparison.
+  /// The number of history losses that it has reported since the last comparison.
   private var noticedLosses = 0
-  /// How often it was found not to be what the server has.
+  /// The number of times that it has reported a difference from the server.
   private(set) var differences = 0
-  /// The place among the server's histories of the one that it knew then, or may have come to know since.
+  /// The index of the server's epoch that it knew at the last comparison, or at its start. If `isSure` is
+  /// false, its disk named no epoch at its start, and it need not report a loss.
   private var known: (place: Int, isSure: Bool) = (0, false)
 
+  /// Creates the engine, which does nothing before ``join(now:epochs:)``.
+  ///
   /// - Parameters:
-  ///   - predecessor: the client that this one goes on from, if it has a disk.
-  ///   - policy: what becomes of what is pending when the server has lost its history.
-  ///   - connect: a connection is wanted, with this number of the engine's.
-  ///   - send: a frame for the connection.
-  ///   - disconnect: the connection is left.
+  ///   - predecessor: the process that this one continues, if the client has a disk.
+  ///   - policy: what happens to pending change sets when the server has lost its history.
+  ///   - connect: opens a connection, with the engine's number for it.
+  ///   - send: sends a frame on the connection.
+  ///   - disconnect: leaves the connection.
   init(
     number: Int, version: Int, handshake: Int, outbox: SimulatedOutbox?,
     predecessor: SimulatedClient?,
@@ -128,9 +131,9 @@ final class SimulatedClient {
           set.isMadeInRestart = replica == nil && self.outbox != nil
           if set.isMadeInRestart { hasWrittenInRestart = true }
         }
-        // What is written anew is settled.
+        // A property that is written again is settled.
         if known == nil { losses.settle(by: set, root: root) }
-        // An observer may make one while those of before a crash come back.
+        // An observer may make one while those from before a crash are brought back.
         sets.append(set)
         sets.sort { $0.place < $1.place }
         allSets.append((set, handle))
@@ -147,7 +150,7 @@ final class SimulatedClient {
       })
   }
 
-  /// What the root is called.
+  /// The UUID of the root, in lower case.
   var root: String { scope.root?.uuid.uuidString.lowercased() ?? "" }
 
   private func noteTakenBack(_ set: SubmittedSet, _ policy: HistoryLoss) {
@@ -167,15 +170,17 @@ final class SimulatedClient {
       fragments: set.fragments)
   }
 
-  /// Every set that was made here, also before a crash.
+  /// All change sets that this client has made, including before a crash, by id.
   var setsByID: [UUID: SubmittedSet] {
     inherited.merging(allSets.map { ($0.set.id, $0.set) }) { $1 }
   }
 
-  // What is abandoned with the engine is nobody's business any more.
+  // Change sets that are abandoned with the engine are not followed any more.
   deinit { for token in tokens { token.cancel() } }
 
-  /// - Parameter epochs: what the server's histories until now were called.
+  /// Connects, and fetches the scope, beginning with the history on the client's disk if it has one.
+  ///
+  /// - Parameter epochs: the epochs of the server until now.
   func join(now: Duration, epochs: [String]) {
     self.now = now
     let place = outbox?.epoch.flatMap { epochs.firstIndex(of: $0) }
@@ -215,7 +220,7 @@ final class SimulatedClient {
     takeIn { engine.received(connection, Message.frame(frame), size: frame.count, now: now) }
   }
 
-  /// Has the engine do something that the server's messages may bring.
+  /// Has the engine do something that may apply messages of the server.
   func takeIn(_ body: () -> Void) {
     if let watch { watch.takeIn(body) } else { body() }
   }
@@ -231,21 +236,21 @@ final class SimulatedClient {
     engine.advance(to: now)
   }
 
-  /// When the engine, or the disk, has something to do next.
+  /// The time at which the engine or the disk has something to do next; nil if neither has.
   var nextDeadline: Duration? {
     [engine.nextDeadline, outbox?.deadline].lazy.compactMap { $0 }.min()
   }
 
-  /// Which part of the server's order is taken in.
+  /// The epoch and sequence up to which it has applied the server's changes; nil if it has no state.
   var position: ScopePosition? { engine.positions.first }
 
-  /// The session that frames belong to.
+  /// The token of the session that its frames belong to; nil if it has none.
   var session: String? { engine.token }
 
-  /// Whether nothing is waited for.
+  /// True if it waits for nothing.
   var isAtRest: Bool { restlessness == nil }
 
-  /// What is waited for, in words.
+  /// A description of what it waits for; nil if it waits for nothing.
   var restlessness: String? {
     if engine.pendingCount > 0 { return "has \(engine.pendingCount) undecided change sets" }
     if openSyncs > 0 { return "waits for \(openSyncs) exchanges" }
@@ -254,18 +259,18 @@ final class SimulatedClient {
       return "is refused: \(reason)"
     }
     if !hasFetched { return "has not got the scope" }
-    // The server goes on telling when it knows that there is room.
+    // The server sends more when it knows that there is room.
     return engine.state(of: scope)?.isUpToDate == true
       ? nil : "has not taken in all that it has missed"
   }
 
   var brokenInvariants: [String] { engine.brokenInvariants() }
 
-  /// Where it has not noticed that the server has another history than the one that it knew, or has seen
-  /// losses where there were none; at a time when it is in step with the server.
+  /// Returns where it has not noticed that the server has an epoch other than the one that it knew, or has
+  /// reported losses that did not happen. Called when it is in step with the server.
   ///
   /// - Parameters:
-  ///   - epochs: what the server's histories were called, the present one last.
+  ///   - epochs: the epochs of the server, the present one last.
   ///   - mayBeForgotten: whether the server may have forgotten the client, which counts as a loss.
   func wrongHistory(_ epochs: [String], mayBeForgotten: Bool) -> [String] {
     defer { (known, noticedLosses) = ((epochs.count - 1, true), 0) }
@@ -287,7 +292,7 @@ final class SimulatedClient {
     return found
   }
 
-  /// Where what became of a set is not what the server has said.
+  /// Returns where the outcome in a handle is not the one that the server has sent.
   func wrongHandles() -> [String] {
     allSets.compactMap { set, handle in
       guard handle.state.isFinal else { return "\(set) is not decided" }

@@ -1,9 +1,9 @@
 import Jetstream
 import Synchronization
 
-/// Brings what a simulated disk has done to the process that waits for it, when that has its turn.
+/// Delivers the outcomes of a simulated disk's work to the process that waits for them, when that has its turn.
 final class SimulatedCompletions: LogCompletions {
-  /// What has ended and was not brought home: the number of the work, and its outcome.
+  /// The outcomes that were not delivered yet, each with the number of its work.
   private final class Mailbox: Sendable {
     private let outcomes = Mutex<[(Int, Outcome)]>([])
 
@@ -32,7 +32,7 @@ final class SimulatedCompletions: LogCompletions {
     work { [mailbox] in mailbox.put(number, $0) }
   }
 
-  /// Tells of everything that has ended.
+  /// Delivers all outcomes, including those of work that is started and ends meanwhile.
   func deliver() {
     while case let outcomes = mailbox.take(), !outcomes.isEmpty {
       for (number, outcome) in outcomes { waiting.removeValue(forKey: number)?(outcome) }

@@ -11,12 +11,12 @@ extension SimulatedDisk.State {
     return inode
   }
 
-  /// Throws if the directory is not found.
+  /// Throws if the directory cannot be found.
   func find(_ file: String, _ operation: LogFileError.Operation) throws(LogFileError) {
     if isAway { throw LogFileError(operation, file, code: ENOENT) }
   }
 
-  /// Throws if the next fault is for this operation.
+  /// Throws, and removes the fault, if the next fault is for this operation.
   mutating func fail(
     _ file: String, _ operation: LogFileError.Operation
   ) throws(LogFileError) {
@@ -58,7 +58,7 @@ extension SimulatedDisk.State {
     let (new, old) = (inode.bytes, inode.durable)
     if new == old { return old }
     if new.count < old.count {
-      // A cut that was not synced is done or not.
+      // A truncation that was not synced has happened or not.
       return Bool.random(using: &random) ? survivors(new, Array(old[..<new.count])) : old
     }
     return survivors(new, old)
@@ -78,7 +78,7 @@ extension SimulatedDisk.State {
         result.replaceSubrange(sector.lowerBound..<end, with: new[sector.lowerBound..<end])
       }
     }
-    // What was durable is so, whatever became of its sector since.
+    // A durable byte that was not changed survives, whatever happens to its sector.
     for position in 0..<min(old.count, size) where old[position] == new[position] {
       result[position] = old[position]
     }

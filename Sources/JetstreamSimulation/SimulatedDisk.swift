@@ -3,23 +3,23 @@ import Synchronization
 
 import Jetstream
 
-/// A disk in memory that forgets, at a crash, whatever was not synced: all of it, or any part.
+/// A disk in memory that loses, at a crash, what was not synced: all of it, or any part.
 ///
-/// A file's bytes survive if it was synced after they were written; otherwise each sector of them
-/// survives or not by itself, or only its beginning does, and the rest is missing or zero. Each
-/// change of a name survives if the directory was synced afterwards; otherwise it is done or not,
-/// whatever became of those before it. After a failed sync, what was not synced is still to be read,
-/// but no later sync brings it to the disk.
+/// A file's bytes survive if the file was synced after they were written. Otherwise each sector survives or not
+/// by itself, or only its beginning does, and the rest is missing or zero. Each change of a name survives if
+/// the directory was synced afterwards; otherwise it may or may not survive, whatever happens to the changes
+/// before it. After a failed sync, the bytes that were not synced can still be read, but no later sync makes
+/// them durable.
 package final class SimulatedDisk: LogDirectory {
   package let name = "simulated"
   private let state: Mutex<State>
 
   package init(seed: UInt64 = 0) { state = Mutex(State(random: SimulationRandom(seed: seed))) }
 
-  /// What goes wrong next.
+  /// A fault of the next operation of its kind, with the error code.
   package enum Fault: Hashable, Sendable {
     case write(Int32)
-    /// So many bytes are written, and the rest not.
+    /// Only so many bytes are written, at least one.
     case shortWrite(Int)
     case sync(Int32)
     case rename(Int32)
@@ -31,7 +31,7 @@ package final class SimulatedDisk: LogDirectory {
   struct Inode {
     var bytes: [UInt8] = []
     var durable: [UInt8] = []
-    /// The offsets of bytes that no sync will bring to the disk any more.
+    /// The offsets of bytes that no later sync makes durable.
     var lost: [Range<Int>] = []
   }
 
@@ -52,13 +52,13 @@ package final class SimulatedDisk: LogDirectory {
     var faults: [Fault] = []
     var isFull = false
     var isAway = false
-    /// Raised by a crash: files of before are dead.
+    /// Raised when the process or the machine ends: files that were opened before are dead.
     var epoch = 0
     var syncCount = 0
     var writeCount = 0
   }
 
-  // MARK: What a test does
+  // MARK: Control by tests
 
   package func inject(_ faults: [Fault]) { state.withLock { $0.faults += faults } }
 
@@ -66,13 +66,13 @@ package final class SimulatedDisk: LogDirectory {
 
   package func clearFaults() { state.withLock { $0.faults = [] } }
 
-  /// While the disk is full, a write takes what is left of its sector.
+  /// True while the disk is full: a write takes what is left of its sector.
   package var isFull: Bool {
     get { state.withLock { $0.isFull } }
     set { state.withLock { $0.isFull = newValue } }
   }
 
-  /// While the directory is away, it is not found under its name. Files of it that are open can be written and
+  /// True while the directory cannot be found under its name. Files that are open can still be written and
   /// synced.
   package var isAway: Bool {
     get { state.withLock { $0.isAway } }
@@ -98,7 +98,7 @@ package final class SimulatedDisk: LogDirectory {
     }
   }
 
-  /// Changes the bits of one byte of a file that are set in `mask`; a second time, it is what it was.
+  /// Flips the bits of one byte of a file that are set in `mask`. A second call restores the byte.
   package func flip(_ file: String, at position: Int, mask: UInt8) {
     state.withLock { state in
       let inode = state.names[file]!
@@ -107,7 +107,7 @@ package final class SimulatedDisk: LogDirectory {
     }
   }
 
-  /// Ends the process that wrote, not the machine: files stay as they are.
+  /// Ends the process that writes, but not the machine: the files stay as they are.
   package func kill() {
     state.withLock { state in
       state.epoch += 1
@@ -118,7 +118,7 @@ package final class SimulatedDisk: LogDirectory {
     }
   }
 
-  /// Ends the machine.
+  /// Ends the machine: what was not synced may be lost.
   package func crash() {
     kill()
     state.withLock { $0.crash() }
@@ -197,7 +197,7 @@ package final class SimulatedDisk: LogDirectory {
   ) throws(LogFileError) -> Result {
     try state.withLock { state throws(LogFileError) in
       guard file.epoch == state.epoch, var inode = state.inodes[file.inode] else {
-        // Whoever wrote is dead; what a leftover of it does counts for nothing.
+        // The process that opened the file has ended; its operations do nothing.
         throw LogFileError(.write, file.name, code: EBADF)
       }
       defer { state.inodes[file.inode] = inode }

@@ -2,11 +2,15 @@ import Foundation
 import Jetstream
 import JetstreamServer
 
-/// What a server that promises to be durable has on its disk: a real log, and what is known to be in it.
+/// The disk of a server that promises to be durable: a real log, and a reference for what it has to contain.
+///
+/// A record is appended to the log, becomes durable after a while, and is reported to the server then, which
+/// may not tell clients of it before. A crash takes records that were not durable. Those that were, but were
+/// not reported, count after the crash as well, because the next process reads them.
 final class SimulatedJournal {
-  /// What a record is about.
+  /// The content of a record, as far as the references need it.
   struct Content {
-    /// The server's own set, if it is one.
+    /// The server's own change set, if the record is about one.
     let own: SubmittedSet?
     let decision: ScopeRecord.Decision?
     let fragments: [SyncFragment]
@@ -30,23 +34,23 @@ final class SimulatedJournal {
   }
 
   private let log: SimulatedLog
-  /// After how many records the keeper takes a snapshot.
+  /// The number of records after which the keeper takes a snapshot.
   private let snapshotEvery: Int
   private var keeper: RecordKeeper<ScopeRecord>?
   private var completions = SimulatedCompletions()
-  /// The server's own sets that records on their way are of; nil for those of clients.
+  /// For each record to be written, the server's own change set that it is about; nil for those of clients.
   private var owns: [SubmittedSet?] = []
   private var isSafe: (Content) -> Void = { _ in }
   private var random: SimulationRandom
   private let forgets: Bool
-  /// What was written, each at the place of its number less one.
+  /// The records that were written, each at the index of its number less one.
   private var entries: [Entry] = []
-  /// The last record that the server has begun with, and the last one that it was told to be safe.
+  /// The number of the last record at the server's start, and of the last one that was reported as durable.
   private var old = 0
   private var reported = 0
-  /// Copies of the disk, from times when all that it held was told; the first is of the server's start.
+  /// Copies of the disk, from times when all its records were reported; the first is from the server's start.
   private var copies: [(count: Int, files: [String: [UInt8]])] = []
-  /// Which history it is; nil as long as there is none.
+  /// The epoch of the journal; nil before a server has begun with it.
   private(set) var epoch: String?
 
   init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
@@ -57,7 +61,7 @@ final class SimulatedJournal {
     self.forgets = forgets
   }
 
-  /// A server starts: what it begins with, if there was one before.
+  /// Returns the history that a starting server begins with; nil if there is none.
   func history() -> ScopeHistory? {
     do throws(LogError) {
       let history = try ScopeLog(log.records).history()
@@ -77,7 +81,7 @@ final class SimulatedJournal {
     }
   }
 
-  /// The keeper of a process that begins with ``history()``, as a server makes it.
+  /// Makes the keeper of a server process that begins with ``history()``.
   func begin(
     ticker: Ticker, isSafe: @escaping (Content) -> Void, stored: @escaping (Int) -> Void,
     history: @escaping () -> ScopeHistory?
@@ -105,7 +109,7 @@ final class SimulatedJournal {
     return keeper
   }
 
-  /// The server has begun with `history`, which a new one writes before anything else.
+  /// Takes the history with which the server has begun. A new journal writes it as its first snapshot.
   func begin(with history: ScopeHistory, now: Duration) {
     log.setTime(now)
     if epoch == nil {
@@ -117,16 +121,16 @@ final class SimulatedJournal {
     copies.append((entries.count, log.files))
   }
 
-  /// The next record is of a set of the server's own, or not.
+  /// Notes the server's own change set that the next record is about; nil if it is about none.
   func note(own: SubmittedSet?) { owns.append(own) }
 
-  /// Lets the disk work until now, and tells the server what came of it.
+  /// Lets the disk work until `now`, and delivers the outcomes to the server.
   func settle(now: Duration) {
     _ = log.durable(now: now)
     completions.deliver()
   }
 
-  /// Records are safe: each counts before the server may tell of it.
+  /// Reports records as durable: each counts before the server may tell clients of it.
   private func tell(upTo count: Int) {
     while reported < count {
       reported += 1
@@ -154,7 +158,7 @@ final class SimulatedJournal {
     return receipt
   }
 
-  /// What is written of the maker of the set at each place of the order.
+  /// The maker of each change set, as recorded, by the set's sequence.
   var origins: [Int: ChangeOrigin] {
     var origins: [Int: ChangeOrigin] = [:]
     for record in entries.lazy.compactMap(\.record) {
@@ -163,15 +167,14 @@ final class SimulatedJournal {
     return origins
   }
 
-  /// When the disk has done something.
+  /// The time at which the disk does its next piece of work; nil if it is idle.
   var deadline: Duration? { log.deadline }
 
   func fail(_ pick: Int) { log.fail(pick) }
 
   func takeProblems() -> [String] { log.takeProblems() }
 
-  /// An old copy is put in its place, which begins another history. Gives the decisions that are gone with
-  /// what was written since.
+  /// Puts an old copy in the place of the log, and begins a new epoch. Returns the decisions that are lost.
   func lose(_ pick: Int, epoch: String, now: Duration) -> [ScopeRecord.Decision] {
     let copy = copies[pick % copies.count]
     log.restore(copy.files)
@@ -185,8 +188,8 @@ final class SimulatedJournal {
     return lost
   }
 
-  /// The server's memory is gone, and with it what was not safe: all of that, or the end of it. Gives what
-  /// is there although nobody was told.
+  /// Ends the server's process. Records that were not durable are lost: all of them, or the last ones. Returns
+  /// the content of the records that are there but were not reported.
   func crash(now: Duration) -> [Content] {
     keeper = nil
     if forgets {

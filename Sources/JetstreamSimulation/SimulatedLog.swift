@@ -1,12 +1,12 @@
 import Foundation
 import Jetstream
 
-/// A real log on a simulated disk: what is written is safe after a while, the disk may fail in between, and a
-/// crash takes what was not safe.
+/// A real log on a simulated disk: records become durable after a while, the disk may fail in between, and a
+/// crash may take records that are not durable.
 final class SimulatedLog {
-  /// What is written to. After a crash it is another one.
+  /// The log that is written to. A crash replaces it.
   private(set) var records: RecordLog
-  /// What the log should not have done, in words.
+  /// Descriptions of what the log has done wrong.
   private(set) var problems: [String] = []
   private let disk: SimulatedDisk
   private let configuration: LogConfiguration
@@ -15,12 +15,14 @@ final class SimulatedLog {
   private var queue: SimulatedLogQueue
   private var snapshots: SimulatedLogQueue
   private var now: Duration = .zero
-  /// The last record that the end of the process does not take away.
+  /// The number of the last record that must outlive the process.
   private var written = 0
-  /// True from when the disk was made to fail until it has done everything that was asked for.
+  /// True from the injection of a fault until the disk has done everything that it was asked for.
   private var isFailing = false
 
-  /// - Parameter delay: how long the disk takes for whatever it is asked, in milliseconds.
+  /// Opens a log on an empty disk.
+  ///
+  /// - Parameter delay: the time that the disk takes for each piece of work, in milliseconds.
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
     var random = random
     disk = SimulatedDisk(seed: random.next())
@@ -43,7 +45,7 @@ final class SimulatedLog {
 
   /// Appends a record.
   ///
-  /// - Parameter outlivesProcess: whether it is promised to be there when the process is killed right after.
+  /// - Parameter outlivesProcess: whether the record must be there if the process is killed right after.
   func append(
     outlivesProcess: Bool, _ append: (RecordLog) throws(LogError) -> LogReceipt
   ) -> LogReceipt {
@@ -56,13 +58,13 @@ final class SimulatedLog {
     }
   }
 
-  /// Begins something, such as a snapshot, that goes on when the disk gets to it.
+  /// Starts work, such as a snapshot, that goes on when the disk gets to it.
   func begin(now: Duration, _ body: (RecordLog) -> Void) {
     setTime(now)
     body(records)
   }
 
-  /// The number of the last record that is safe.
+  /// Lets the disk work until `now`, and returns the number of the last durable record.
   func durable(now: Duration) -> Int {
     setTime(now)
     while queue.step(until: now) || snapshots.step(until: now) {}
@@ -72,17 +74,17 @@ final class SimulatedLog {
     return records.durableSequence
   }
 
-  /// Has the disk do all that it was asked for.
+  /// Lets the disk do everything that it was asked for, at once.
   func settle() {
     while queue.step() || snapshots.step() {}
   }
 
-  /// When the disk has done something.
+  /// The time at which the disk does its next piece of work; nil if it is idle.
   var deadline: Duration? {
     [queue.deadline, snapshots.deadline].lazy.compactMap { $0 }.min()
   }
 
-  /// The next thing of a kind that the disk is asked for fails.
+  /// Makes the next operation of some kind fail.
   func fail(_ pick: Int) {
     let faults: [[SimulatedDisk.Fault]] = [
       [.write(EIO)], [.sync(EIO)], [.shortWrite(pick), .write(ENOSPC)], [.shortWrite(pick)],
@@ -92,16 +94,15 @@ final class SimulatedLog {
     disk.inject(faults[pick % faults.count])
   }
 
-  /// The process is killed, or the whole machine stops, in the midst of what it does. Then the log is opened
-  /// again.
+  /// Kills the process, or stops the whole machine, while the log may be at work. Then opens the log again.
   ///
-  /// - Returns: whether everything has to be there that was promised to outlive the process.
+  /// - Returns: true if everything must be there that was promised to outlive the process.
   func crash(now: Duration) -> Bool {
     setTime(now)
     let (safe, written, wasFailing) = (records.durableSequence, written, isFailing)
     disk.clearFaults()
     if random.chance(0.5) {
-      // What was being written is on the disk, or some of it is.
+      // The write under way is done, or some of it.
       if random.chance(0.7) { fail(random.number(in: 0...2)) }
       _ = queue.step()
       if random.chance(0.5) { _ = snapshots.step() }
@@ -121,10 +122,10 @@ final class SimulatedLog {
     return isKilled && !wasFailing
   }
 
-  /// What is on the disk, for as long as somebody keeps a copy of it.
+  /// The contents of the files on the disk, from which ``restore(_:)`` takes the log back.
   var files: [String: [UInt8]] { disk.files }
 
-  /// A copy of what was on the disk is put in the place of what is. Then the log is opened again.
+  /// Replaces what is on the disk by a copy, and opens the log again.
   func restore(_ files: [String: [UInt8]]) {
     disk.kill()
     disk.files = files
@@ -138,7 +139,7 @@ final class SimulatedLog {
     return problems
   }
 
-  /// What is asked for from now on is asked for at this time.
+  /// Sets the time at which work is asked for from now on.
   func setTime(_ now: Duration) {
     self.now = now
     queue.setTime(now)

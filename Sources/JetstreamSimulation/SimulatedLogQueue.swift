@@ -1,8 +1,7 @@
 import Jetstream
 import Synchronization
 
-/// A queue of a log whose work is done when its time has come on the virtual clock, one piece after the
-/// other.
+/// A queue of a log that does its work, one piece after the other, when its time has come on the virtual clock.
 final class SimulatedLogQueue: LogQueue {
   private struct Piece {
     let due: Duration
@@ -18,8 +17,10 @@ final class SimulatedLogQueue: LogQueue {
   private let state: Mutex<State>
   private let delay: ClosedRange<Int>
 
-  /// - Parameter delay: how long a piece takes at least and at most, in milliseconds; now and then it takes
-  ///   seconds.
+  /// Creates an empty queue.
+  ///
+  /// - Parameter delay: the time that a piece of work takes, in milliseconds. Now and then a piece takes up to
+  ///   three seconds longer.
   init(random: SimulationRandom, delay: ClosedRange<Int>, now: Duration) {
     state = Mutex(State(random: random, now: now))
     self.delay = delay
@@ -37,13 +38,14 @@ final class SimulatedLogQueue: LogQueue {
     }
   }
 
-  /// What is asked for from now on is asked for at this time.
+  /// Sets the time at which work is asked for from now on.
   func setTime(_ now: Duration) { state.withLock { $0.now = now } }
 
-  /// When the next piece is due; nil if there is none.
+  /// The time at which the next piece is due; nil if there is none.
   var deadline: Duration? { state.withLock { $0.pieces.first?.due } }
 
-  /// Does the next piece if it is due by then, or whenever it is due. False if there is none.
+  /// Does the next piece if it is due by `time`, or in any case if that is nil. Returns false if it has done
+  /// none.
   func step(until time: Duration? = nil) -> Bool {
     let piece = state.withLock { state -> Piece? in
       guard let first = state.pieces.first, first.due <= time ?? first.due else { return nil }

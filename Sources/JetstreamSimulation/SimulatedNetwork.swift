@@ -1,9 +1,9 @@
-/// The connections between clients and the server, with what is on its way on them.
+/// The connections between clients and the server, with the packets that are in transit on them.
 ///
-/// Packets of a connection arrive in order, each after a delay that follows from the seed. A client
-/// that is out of reach holds up its packets; nothing is lost by that.
+/// The packets of a connection arrive in order, each after a delay that is derived from the seed. The packets
+/// of a client that is unreachable wait; none of them is lost by that.
 final class SimulatedNetwork {
-  /// What arrives at the end of a connection.
+  /// A packet, which arrives at one end of a connection.
   enum Packet {
     case open
     case frame([UInt8])
@@ -13,7 +13,8 @@ final class SimulatedNetwork {
   struct Travelling {
     var packet: Packet
     var due: Duration
-    /// Whether it comes from the client's own system, which knows of a cut without anybody's help.
+    /// True if the packet comes from the client's own system, which notices a cut while the client is
+    /// unreachable.
     var isLocal = false
   }
 
@@ -32,37 +33,42 @@ final class SimulatedNetwork {
       packets.append(Travelling(packet: packet, due: last, isLocal: isLocal))
     }
 
-    /// Lets everything that is on its way take longer.
+    /// Delays everything in transit.
     mutating func hold(for duration: Duration) {
       for at in packets.indices { packets[at].due += duration }
       last += duration
     }
 
-    /// The places of the frames.
+    /// The indexes of the frames.
     var frames: [Int] {
       packets.indices.filter { if case .frame = packets[$0].packet { true } else { false } }
     }
   }
 
   /// A connection of a client with the server.
+  ///
+  /// Each side ends it for itself. A client that leaves the connection receives nothing more on it, but what it
+  /// has sent still arrives, with the close behind it; the same holds for a server that closes it. A cut
+  /// removes everything in transit in both directions, and each side that still uses the connection hears of a
+  /// close. The connection is forgotten when it is over for both sides and nothing is in transit.
   final class Link {
     let id: Int
     let client: Int
-    /// The client's own number of it.
+    /// The number that the client's engine has given it.
     let connection: Int
-    /// The session that it belongs to, once that is known.
+    /// The token of the session that it belongs to; nil until that is known.
     var token: String?
     var toServer: Lane
     var toClient: Lane
-    /// Whether the server knows of it.
+    /// True after the server has accepted it.
     var isOpen = false
-    /// Whether the client has left it, or knows that it is closed.
+    /// True after the client has left it, or has heard that it is closed.
     var isOverForClient = false
-    /// Whether the server has left it, or knows that it is closed.
+    /// True after the server has closed it, or has heard that it is closed.
     var isOverForServer = false
     var isCut = false
 
-    /// Whether what is sent now can arrive.
+    /// True if a packet that is sent now can arrive.
     var carries: Bool { !isOverForClient && !isOverForServer && !isCut }
 
     var isOver: Bool {
@@ -83,9 +89,9 @@ final class SimulatedNetwork {
   private let delay: ClosedRange<Int>
   private(set) var links: [Link] = []
   private var nextLink = 1
-  /// Until when clients are out of reach.
+  /// The times until which clients are unreachable.
   private var outages: [Int: Duration] = [:]
-  /// How many connections each client has had.
+  /// The number of connections that each client has had.
   private var counts: [Int: Int] = [:]
   var now: Duration = .zero
 
@@ -96,15 +102,16 @@ final class SimulatedNetwork {
 
   func link(_ id: Int) -> Link? { links.first { $0.id == id } }
 
-  /// The connection that a client uses.
+  /// Returns the connection that a client uses.
   func link(of client: Int) -> Link? { links.last { $0.client == client && !$0.isOverForClient } }
 
-  /// Whether nothing is on its way.
+  /// True while nothing is in transit.
   var isIdle: Bool {
     links.allSatisfy { $0.toServer.packets.isEmpty && $0.toClient.packets.isEmpty }
   }
 
-  /// True while nothing is on its way but pings that ask for nothing. Many clients far away always have one under way.
+  /// True while nothing but pings is in transit, and none of them asks for anything. If there are many clients
+  /// far away, some ping always is.
   var carriesOnlyPings: Bool {
     links.allSatisfy { link in
       (link.toServer.packets + link.toClient.packets).allSatisfy { packet in
@@ -119,7 +126,7 @@ final class SimulatedNetwork {
     }
   }
 
-  // MARK: What clients do
+  // MARK: Clients
 
   func connect(_ client: Int, connection: Int, token: String?) {
     counts[client, default: 0] += 1
@@ -136,7 +143,7 @@ final class SimulatedNetwork {
     link.toServer.append(.frame(frame), now: now, delay: delay)
   }
 
-  /// The client wants to hear no more; what it has sent still gets there.
+  /// Leaves the client's connection. What the client has sent still arrives.
   func disconnect(_ client: Int) {
     guard let link = link(of: client) else { return }
     let tellsServer = link.carries
@@ -148,14 +155,14 @@ final class SimulatedNetwork {
     forgetOld()
   }
 
-  // MARK: What the server does
+  // MARK: Server
 
   func send(_ frame: [UInt8], on id: Int) {
     guard let link = link(id), link.carries else { return }
     link.toClient.append(.frame(frame), now: now, delay: delay)
   }
 
-  /// The server has opened its end, which the client hears of before anything else.
+  /// Opens the server's end of a connection. The client hears of that before anything else.
   func accept(_ link: Link) {
     link.isOpen = true
     if link.carries { link.toClient.append(.open, now: now, delay: delay) }
@@ -174,7 +181,7 @@ final class SimulatedNetwork {
 
   // MARK: Faults
 
-  /// Cuts a client's connection: what is on its way is lost. Gives whether there was one.
+  /// Cuts a client's connection: everything in transit is lost. Returns false if there was none.
   func cut(_ client: Int) -> Bool {
     guard let link = link(of: client), !link.isCut else { return false }
     cut(link)
@@ -195,8 +202,8 @@ final class SimulatedNetwork {
     }
   }
 
-  /// A client's process is gone. What it has sent may be lost, or still get there: at once, or long after
-  /// the next process has begun.
+  /// Ends a client's process. What it has sent may be lost, or still arrive: at once, or long after the next
+  /// process has started.
   func abandon(_ client: Int) {
     guard let link = link(of: client) else { return }
     if !link.carries || link.toServer.random.chance(0.3) {
@@ -212,7 +219,7 @@ final class SimulatedNetwork {
     forgetOld()
   }
 
-  /// The other end of all connections is gone.
+  /// Ends all connections, because the server's process has ended.
   func serverIsGone() {
     for link in links {
       link.isOverForServer = true
@@ -230,7 +237,7 @@ final class SimulatedNetwork {
 
   func isOutOfReach(_ client: Int) -> Bool { outages[client].map { $0 > now } ?? false }
 
-  /// Changes the frames on one of a client's lanes, if there are enough of them.
+  /// Changes the frames in one direction of a client's connection, if there are at least `least` of them.
   func tamper(
     _ client: Int, toServer: Bool, least: Int = 1, _ change: (inout [Travelling], [Int]) -> Void
   ) {
@@ -246,12 +253,12 @@ final class SimulatedNetwork {
 
   // MARK: Arrivals
 
-  /// When the next packet arrives.
+  /// The time at which the next packet arrives; nil if nothing is in transit.
   var nextArrival: Duration? {
     links.lazy.compactMap { self.arrival($0)?.due }.min()
   }
 
-  /// Takes the packet that arrives first, if that is by now.
+  /// Removes and returns the packet that arrives first; nil if none has arrived by now.
   func next() -> (link: Link, toServer: Bool, packet: Packet)? {
     var best: (link: Link, due: Duration, toServer: Bool)?
     for link in links {

@@ -1,8 +1,8 @@
 import Foundation
 import Jetstream
 
-/// What a client should say to be overwritten, worked out from what is written in its log: all that it has
-/// made, and all that it was told, in order.
+/// The writes that a client should report as overwritten, computed from its log: from the change sets that it
+/// has made and from what the server has sent it, in order.
 extension SimulatedOutbox {
   /// A property that a set writes.
   private struct Key: Hashable {
@@ -17,11 +17,14 @@ extension SimulatedOutbox {
     let place: Int
   }
 
+  /// Returns the writes that others have overwritten without having seen them, except those that are settled or
+  /// discarded.
+  ///
   /// - Parameters:
-  ///   - root: what the root is called.
-  ///   - sets: the client's sets, by their ids.
-  ///   - kinds: what the properties of a class are.
-  ///   - defaultValue: what a property of a class is that a state leaves out.
+  ///   - root: the UUID of the root.
+  ///   - sets: the client's change sets, by id.
+  ///   - kinds: returns the kinds of the properties of a class.
+  ///   - defaultValue: returns the value of a property of a class that a full state leaves out.
   func overwritten(
     root: String, _ sets: [UUID: SubmittedSet],
     kinds: (String) -> [String: PropertyKind], defaultValue: (String, String) -> PlainJSON?

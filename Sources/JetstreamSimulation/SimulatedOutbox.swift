@@ -1,15 +1,15 @@
 import Foundation
 import Jetstream
 
-/// What a client that promises to be durable has on its disk: a real log, and what is known to be in it.
+/// The disk of a client that promises to be durable: a real log, and a reference for what it has to contain.
 final class SimulatedOutbox {
   /// One record of the log.
   private struct Entry {
     let kind: LogKind
     let payload: [UInt8]
-    /// The payload, read once for all comparisons.
+    /// The payload, parsed once for all comparisons.
     let json: PlainJSON
-    /// The change set that was made, or the number of the one that was decided.
+    /// The content, as far as the checks need it; nil for records that they do not use.
     let about: About?
   }
 
@@ -17,21 +17,22 @@ final class SimulatedOutbox {
     case made(Int, UUID)
     case decided(Int)
     case discarded([ConflictName])
-    /// A state of the server's history of this name.
+    /// A confirmed state in this epoch of the server.
     case base(epoch: String?)
   }
 
   private let log: SimulatedLog
-  /// After how many records the keeper takes a snapshot.
+  /// The number of records after which the keeper takes a snapshot.
   private let snapshotEvery: Int
   private var keeper: RecordKeeper<ReplicaRecord>?
   private var completions = SimulatedCompletions()
-  /// What was written, each at the place of its number less one.
+  /// The records that were written, each at the index of its number less one.
   private var entries: [Entry] = []
-  /// The last record that this process has begun with, and the last one that it was told to be safe.
+  /// The number of the last record at the start of the process, and of the last one that was reported as
+  /// durable.
   private var old = 0
   private var reported = 0
-  /// What the root was called before there was a server.
+  /// The UUID of the root before the server has given it another one.
   private(set) var ownRoot: String?
 
   init(random: SimulationRandom, delay: ClosedRange<Int>) {
@@ -40,7 +41,7 @@ final class SimulatedOutbox {
     snapshotEvery = random.chance(0.05) ? 1 : random.number(in: 4...60)
   }
 
-  /// A client starts: what it begins with, if there was one before.
+  /// Returns the history that a starting client begins with; nil if there is none.
   func history() -> ReplicaHistory? {
     (old, reported) = (entries.count, entries.count)
     do throws(LogError) {
@@ -61,7 +62,7 @@ final class SimulatedOutbox {
     }
   }
 
-  /// The keeper of a process that begins with ``history()``, as a client makes it.
+  /// Makes the keeper of a client process that begins with ``history()``.
   func begin(
     ticker: Ticker, replica: @escaping () -> Replica?
   ) -> RecordKeeper<ReplicaRecord> {
@@ -86,14 +87,14 @@ final class SimulatedOutbox {
     return keeper
   }
 
-  /// Lets the disk work until now, and tells the client what came of it.
+  /// Lets the disk work until `now`, and delivers the outcomes to the client.
   func settle(now: Duration) {
     setTime(now)
     _ = log.durable(now: now)
     completions.deliver()
   }
 
-  /// What is written from now on is written at this time.
+  /// Sets the time at which records are written from now on.
   func setTime(_ now: Duration) { log.setTime(now) }
 
   private func write(_ record: ReplicaRecord) -> LogReceipt {
@@ -120,23 +121,23 @@ final class SimulatedOutbox {
     return receipt
   }
 
-  /// When the disk has done something.
+  /// The time at which the disk does its next piece of work; nil if it is idle.
   var deadline: Duration? { log.deadline }
 
   func fail(_ pick: Int) { log.fail(pick) }
 
   func takeProblems() -> [String] { log.takeProblems() }
 
-  /// The client's memory is gone, and with it what was not safe: all of that, or the end of it. A process that
-  /// is killed leaves all that it has written.
+  /// Ends the client's process. Records that were not durable are lost: all of them, or the last ones. A
+  /// process that is killed loses nothing that it has written.
   ///
-  /// - Returns: whether everything has to be there that the client has shown.
+  /// - Returns: true if everything must be there that the client has shown.
   func crash(now: Duration) -> Bool {
     keeper = nil
     let isKept = log.crash(now: now)
     let kept = min(log.records.lastSequence, entries.count)
     entries.removeLast(entries.count - kept)
-    // Nobody has heard of the first name, either.
+    // No peer has heard of the first UUID, either.
     if entries.isEmpty { ownRoot = nil }
     return isKept
   }
@@ -154,13 +155,13 @@ final class SimulatedOutbox {
     return open.map(\.set)
   }
 
-  /// What the next process has to know of that does not count. `set` gives the set of this name, and what was
-  /// learned of it.
+  /// Returns the losses that the next process has to know of. `set` returns the change set with this id, and
+  /// the losses that were learned of it.
   func losses(
     root: String, _ set: (UUID) -> (SubmittedSet, [SubmittedSet.Loss])?
   ) -> [KnownLoss] {
     var losses: [KnownLoss] = []
-    // A number is given again when the set that had it was forgotten in a crash.
+    // A number is given again if the change set that had it was lost in a crash.
     var names: [Int: UUID] = [:]
     for entry in entries {
       switch entry.about {
@@ -177,23 +178,23 @@ final class SimulatedOutbox {
     return losses
   }
 
-  /// What was written, in order.
+  /// The records that were written, in order.
   var lines: [(kind: LogKind, json: PlainJSON)] { entries.map { ($0.kind, $0.json) } }
 
-  /// The server's history that the confirmed state is of.
+  /// The epoch of the confirmed state; nil if there is none.
   var epoch: String? {
     for entry in entries.reversed() { if case .base(let epoch)? = entry.about { return epoch } }
     return nil
   }
 
-  /// Whether a set of this number will be there after a crash.
+  /// Returns true if the record of the change set with this number is durable.
   func keepsSet(_ number: Int, now: Duration) -> Bool {
     entries.prefix(log.durable(now: now)).contains { entry in
       if case .made(number, _)? = entry.about { true } else { false }
     }
   }
 
-  /// Up to which number it will be known after a crash what became of the sets.
+  /// Returns the number up to which the decisions on all change sets are durable.
   func keptDecisions(now: Duration) -> Int {
     let safe = log.durable(now: now)
     var open: Set<Int> = []
@@ -207,7 +208,7 @@ final class SimulatedOutbox {
     return (open.min() ?? lastNumber + 1) - 1
   }
 
-  /// The number of the last change set.
+  /// The number of the last change set that was made; 0 if there is none.
   var lastNumber: Int {
     entries.reduce(0) { last, entry in
       if case .made(let number, _)? = entry.about { max(last, number) } else { last }

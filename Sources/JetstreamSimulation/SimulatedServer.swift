@@ -2,9 +2,9 @@ import Foundation
 import Jetstream
 import JetstreamServer
 
-/// A real server engine with its scope, between one crash and the next.
+/// A real server engine with its scope, in one process: from its start to the next crash.
 ///
-/// This and ``SimulatedClient`` are all that touches the engines.
+/// Only this class and ``SimulatedClient`` use the engines.
 final class SimulatedServer {
   let ticker = Ticker.manual()
   let app: SimulatedApp
@@ -15,10 +15,10 @@ final class SimulatedServer {
   private var ownSets: [SubmittedSet] = []
   private let opening = Opening()
 
-  /// When the scope can be fetched.
+  /// The time from which the scope can be fetched, and the answer to clients that fetch it earlier.
   private final class Opening {
     var time: Duration = .zero
-    /// Whether clients that are refused are told when to ask again.
+    /// Returns true if clients that are refused are told when to ask again.
     var saysWhen: () -> Bool = { true }
 
     func fetch(_ scope: Scope, _ name: String, now: Duration) -> Result<Scope, WireError> {
@@ -31,16 +31,18 @@ final class SimulatedServer {
     }
   }
 
-  /// Refuses the scope to all who fetch it before this time.
+  /// Refuses the scope to all clients that fetch it before `time`.
   func open(at time: Duration, saysWhen: @escaping () -> Bool) {
     (opening.time, opening.saysWhen) = (time, saysWhen)
   }
 
+  /// Creates the engine, which hosts the scope at once, with the history in the journal if there is one.
+  ///
   /// - Parameters:
-  ///   - send: a frame for a connection.
-  ///   - close: a connection is closed from here.
-  ///   - changed: the server's own changes, before anybody is told.
-  ///   - isSafe: a record is safe, before anybody is told.
+  ///   - send: sends a frame on a connection.
+  ///   - close: closes a connection.
+  ///   - changed: called with a change set of the server's own, before clients are told of it.
+  ///   - isSafe: called with a record that has become durable, before clients are told of it.
   init(
     version: Int, handshake: Int, limits: SimulationConfiguration.Limits,
     app: (Ticker) -> SimulatedApp, journal: SimulatedJournal?,
@@ -103,19 +105,19 @@ final class SimulatedServer {
     }
   }
 
-  /// What the server's history has to be called.
+  /// The epoch that the server must have.
   var epoch: String { journal?.epoch ?? engine.positions.first?.epoch ?? "" }
 
-  /// The server has made a set of its own, of which a record is about to be written.
+  /// Notes a change set of the server's own, whose record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
 
-  /// Lets the disk work until now, and everything go on that waits for it.
+  /// Lets the disk work until `now`, and lets everything go on that waits for it.
   func settleJournal(now: Duration) { journal?.settle(now: now) }
 
-  /// Where the scope is.
+  /// The epoch and sequence of the scope.
   var position: ScopePosition? { engine.positions.first }
 
-  /// When the disk has done something.
+  /// The time at which the disk does its next piece of work; nil if it is idle.
   var nextDeadline: Duration? { journal?.deadline }
 
   func opened(_ id: Int, token: String?, now: Duration) {
@@ -136,7 +138,7 @@ final class SimulatedServer {
     engine.advance(to: now)
   }
 
-  /// What the properties of the scope's classes are.
+  /// Returns the kinds of the synced properties of a class, by wire name.
   func kinds(of className: String) -> [String: PropertyKind] {
     var kinds: [String: PropertyKind] = [:]
     for property in scope.schema(named: className)?.properties ?? [] where property.isSynced {
@@ -145,23 +147,23 @@ final class SimulatedServer {
     return kinds
   }
 
-  /// What a property is that a state leaves out.
+  /// Returns the value of a property that a full state leaves out.
   func defaultValue(of property: String, in className: String) -> PlainJSON? {
     let value = scope.schema(named: className)?[wireName: property]?.defaultValue
     return value.flatMap { PlainJSON($0.text.utf8) }
   }
 }
 
-/// What a property is, as far as those have to know that only see JSON.
+/// The kind of a property, as far as code needs it that only sees JSON.
 enum PropertyKind: Hashable {
   case plain
-  /// Adds up, each step within the range of its type.
+  /// A counter: each step is added, and the sum is kept within the range of its type.
   case counter(ClosedRange<Int>)
-  /// What several have set at the same time is merged by the rule of this name.
+  /// A value. Concurrent changes are merged by the rule of this name.
   case merged(String)
-  /// Holds one model.
+  /// A reference, which holds one model.
   case reference
-  /// Holds models.
+  /// A collection of models.
   case collection
 
   init(_ property: ModelSchema.Property) {

@@ -1,9 +1,9 @@
-/// Which versions of the protocol the peers of a run speak. They follow from the seed.
+/// The versions of the protocol that the peers of a run speak, derived from the seed.
 struct SimulatedVersions {
   /// The highest version that the server speaks.
   let server: Int
   private let clients: [Int]
-  /// How many old browser clients there are.
+  /// The number of old browser clients.
   let browsers: Int
 
   init(seed: UInt64, _ configuration: SimulationConfiguration) {
@@ -16,7 +16,7 @@ struct SimulatedVersions {
     browsers = random.number(in: 0...max(0, configuration.browsers))
   }
 
-  /// The version that the sessions of a client speak.
+  /// Returns the version that the sessions of a client speak.
   func client(_ number: Int) -> Int { clients[number] }
 
   /// True if a session of version 1 takes part.
@@ -24,11 +24,11 @@ struct SimulatedVersions {
 }
 
 extension SimulationConfiguration {
-  /// The configuration without promises that these versions cannot keep.
+  /// Returns the configuration without the promises that these versions cannot keep.
   func keeping(_ versions: SimulatedVersions) -> SimulationConfiguration {
     guard versions.areMixed else { return self }
     var result = self
-    // What such a client has submitted without a number is looked up in the journal.
+    // The journal tells what was accepted of a change set that a client has submitted without a number.
     result.promises.insert(.serverIsDurable)
     result.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     return result

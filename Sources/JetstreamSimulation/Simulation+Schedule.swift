@@ -1,5 +1,5 @@
 extension Simulation {
-  /// The events that follow from the seed.
+  /// The events that are derived from the seed, ``SimulationConfiguration/steps`` of them.
   public var schedule: [SimulationEvent] {
     var random = SimulationRandom(seed: seed, branch: 1)
     return (0..<configuration.steps).map { _ in event(&random) }
@@ -59,18 +59,19 @@ extension Simulation {
     return .pass(milliseconds: random.number(in: configuration.pause))
   }
 
-  /// Times of the engines, short, so that not much time has to pass. In milliseconds.
+  /// The times of the engines, in milliseconds. They are short, so that little time has to pass.
   enum Times {
     static let ping = 500
     /// The ping interval of old browser clients that acknowledge late.
     static let slowPing = 5_000
-    /// How long a server takes it that a script may need for the events in its queue.
+    /// The time after which a server assumes that a script has read what its WebSocket has
+    /// received.
     static let reading = 1_000
     static let silence = 1_600
     static let expiry = 3_000
-    /// So much that the connection is left in between.
+    /// The polling interval, so long that the connection is left in between.
     static let poll = 700
-    /// The longest time for which a client is out of reach without losing its session.
+    /// The longest time for which a client is unreachable without losing its session.
     static let outage = 2_200
   }
 }

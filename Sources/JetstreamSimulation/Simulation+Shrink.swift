@@ -1,15 +1,16 @@
 extension Simulation {
-  /// Looks for a shorter list of events that fails in the same way: leaves out halves, then smaller parts, then
-  /// single events, and clients that are not needed; pauses that follow each other become one.
+  /// Returns a shorter list of events that fails in the same way. Leaves out halves, then smaller
+  /// parts, then single events, and clients that are not needed; joins pauses that follow each
+  /// other.
   ///
   /// - Parameters:
-  ///   - failure: what a run of this simulation has come to.
-  ///   - runs: how many runs that may take at most.
+  ///   - failure: the failure of a run of this simulation.
+  ///   - runs: the largest number of runs for the search.
   /// - Returns: the failure of the shortest list that was found, with its trace.
   public func shrink(_ failure: SimulationFailure, runs: Int = 2_000) -> SimulationFailure {
     var budget = runs
     var simulation = self
-    // What comes after the failure does not matter, unless it was noticed at the end only.
+    // Events after the failure do not matter, unless it was noticed only at the end.
     var best = Array(failure.events.prefix(failure.step + 1))
     if !simulation.fails(best, failure.kind, &budget) { best = failure.events }
     var before = Int.max
@@ -36,7 +37,7 @@ extension Simulation {
     var best = events
     var size = max(best.count / 2, 1)
     while !best.isEmpty {
-      // From the end: what comes last depends on what came before.
+      // From the end: later events depend on earlier ones.
       var end = best.count
       while end > 0 {
         let start = max(end - size, 0)
@@ -50,7 +51,7 @@ extension Simulation {
     return best
   }
 
-  /// Makes one pause of several that follow each other.
+  /// Joins pauses that follow each other.
   private func withLongerPauses(
     _ events: [SimulationEvent], _ kind: SimulationFailure.Kind, _ budget: inout Int
   ) -> [SimulationEvent] {

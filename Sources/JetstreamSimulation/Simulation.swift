@@ -1,19 +1,21 @@
 import Jetstream
 
-/// A server and some clients in one thread, with a network and a clock that follow from a seed.
+/// A server and some clients in one thread, with a network and a clock that are derived from a
+/// seed.
 ///
-/// Engines, scopes and models are the real ones; sockets, time and chance are not. What happens is a list
-/// of ``SimulationEvent``s: edits, the passing of time, and faults. It is checked
+/// Engines, scopes and models are the real ones; sockets, time and chance are simulated. A run
+/// performs a list of ``SimulationEvent``s: edits, the passing of time, and faults. It checks
 ///
-/// - after each event: the engines' own invariants, that what was accepted is there, and that clients have
-///   told nobody of what a crash may take from their disks;
-/// - whenever all has come to rest, and at the end: that all replicas are equal byte for byte, that
-///   nothing is pending and every `ChangeSetHandle` says what the server has said, that the server has
-///   told everybody what it has, that what was accepted is still there, and that clients have noticed each
-///   loss of the server's history, and no other.
+/// - after each event: that the engines' invariants hold, that accepted changes are in the server's
+///   stream, and that no client has sent or acknowledged anything that a crash could take from its
+///   disk;
+/// - whenever everything is at rest, and at the end: that all replicas are equal byte for byte;
+///   that nothing is pending, and every `ChangeSetHandle` has the outcome that the server has sent;
+///   that the server's stream leads to the server's state; that accepted changes are still there;
+///   and that clients have noticed each loss of the server's history, and no other.
 ///
-/// Most of that are checked by references that know no engine: plain dictionaries that are made of the
-/// frames.
+/// Most checks compare with references that share no code with the engines: plain dictionaries that
+/// are built from the frames.
 ///
 /// ```swift
 /// for seed in 0..<1000 as Range<UInt64> {
@@ -24,20 +26,21 @@ import Jetstream
 /// }
 /// ```
 ///
-/// The same seed does the same in every process, as long as edits take all chance, and the UUIDs of new
-/// models, from the generator that they are given. For tests of an app: describe its models in a
-/// ``SimulationWorld``.
+/// The same seed does the same in every process, provided that edits take all chance, and the UUIDs
+/// of new models, from the generator that is passed to them. To test an app, describe its models
+/// and edits in a ``SimulationWorld``.
 public struct Simulation: Sendable {
-  /// What everything follows from.
+  /// The seed from which all chance in the run is derived.
   public let seed: UInt64
   /// The models and how they are edited.
   public let world: SimulationWorld
-  /// How large it is, and what goes wrong.
+  /// The size of the simulation, its faults and its promises.
   public let configuration: SimulationConfiguration
-  /// Something that is broken on purpose, to see whether it is found.
+  /// A deliberate defect, with which tests check that the simulation finds it.
   var sabotage = Sabotage()
 
-  /// Makes a simulation. Nothing happens before it is run.
+  /// Creates a simulation. Nothing happens until it is run. Traps if the configuration leaves no
+  /// client.
   public init(
     seed: UInt64, world: SimulationWorld = .workshop,
     configuration: SimulationConfiguration = .rough
@@ -50,13 +53,13 @@ public struct Simulation: Sendable {
     self.configuration = configuration
   }
 
-  /// Runs the events that follow from the seed, up to the first problem.
+  /// Runs the events that are derived from the seed, up to the first problem.
   ///
-  /// - Parameter traced: whether to write down what happens, which takes longer. A failure always comes with
-  ///   a trace: the run is repeated for it.
+  /// - Parameter traced: whether to record a trace, which takes longer. A failure always comes with
+  ///   a trace: an untraced run that fails is repeated with one.
   public func run(traced: Bool = false) -> SimulationOutcome { run(schedule, traced: traced) }
 
-  /// Runs a list of events, and lets all come to rest behind it.
+  /// Runs a list of events, and a rest after the last one, up to the first problem.
   public func run(_ events: [SimulationEvent], traced: Bool = false) -> SimulationOutcome {
     let outcome = runOnce(events, traced: traced)
     return outcome.failure == nil || traced ? outcome : runOnce(events, traced: true)
@@ -87,69 +90,74 @@ public struct Simulation: Sendable {
   }
 }
 
-/// What tests break on purpose. Without state, so that a run that is repeated does the same.
+/// A deliberate defect of a simulation, for tests. It has no state, so that a repeated run does the
+/// same.
 struct Sabotage: Sendable {
-  /// What arrives instead of a frame.
+  /// Returns the frames that arrive in place of a frame.
   var frames: @Sendable (_ frame: [UInt8], _ toServer: Bool, _ client: Int) -> [[UInt8]] = {
     frame, _, _ in [frame]
   }
-  /// Called after each event with the client that it was about.
+  /// Called after each event of a client, with the client's scope.
   var afterEvent: @Sendable (SimulationEvent, Scope) -> Void = { _, _ in }
-  /// Whether a crash of the server takes records with it that were reported as safe.
+  /// True if a crash of the server also removes records that were reported as durable.
   var losesSafeRecords = false
 }
 
-/// What a run has come to.
+/// The outcome of a run.
 public struct SimulationOutcome: Sendable {
-  /// What is wrong; nil if nothing is.
+  /// The failure that was found; nil if all checks have passed.
   public let failure: SimulationFailure?
-  /// What has happened, in words, if it was traced.
+  /// The trace: a line with the time for each thing that has happened. Empty unless the run was
+  /// traced.
   public let trace: [String]
-  /// A number that all frames that have arrived come to, if it was traced: another one means that
-  /// something else has happened.
+  /// A hash of all frames that the network has delivered, if the run was traced. Runs with
+  /// different digests have done different things.
   public let digest: UInt64
-  /// How much time has passed in the run.
+  /// The time that has passed on the run's virtual clock.
   public let virtualTime: Duration
-  /// The number of events that have happened and were checked, with the rest at the end.
+  /// The number of events that were performed and checked without a problem, including the rest at
+  /// the end.
   public let events: Int
 }
 
-/// What is wrong in a run, with what leads there.
+/// A problem that a run has found, with the events that lead to it.
 public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
-  /// What a problem is about.
+  /// The check that a problem belongs to.
   public enum Kind: String, Sendable {
-    /// A replica is not equal to the server's.
+    /// A replica differs from the server's state.
     case divergence
-    /// It does not come to rest: somebody waits for ever.
+    /// The simulation does not come to rest: a client waits for something that does not happen.
     case unrest
-    /// An engine finds itself wrong.
+    /// An invariant of an engine is broken.
     case invariant
-    /// What the server has told is not what it has.
+    /// The server's messages are out of order, or do not lead to the server's state.
     case stream
-    /// What was accepted is not there.
+    /// An accepted change is missing, or only a part of it is there.
     case intent
     /// A change set was decided twice.
     case decidedTwice
-    /// A handle does not say what the server has said.
+    /// A handle has an outcome other than the one that the server has sent.
     case handle
-    /// A client does not know exactly what does not count of what was changed there.
+    /// A client's ledger lacks a conflict, or has one too many.
     case conflict
-    /// A client does not say how it stands to the server.
+    /// The sync state that a client reports is wrong.
     case state
-    /// A message that has no place in the protocol.
+    /// A message contradicts what was submitted or decided before.
     case messages
-    /// A client has not noticed that the server has lost its history, or has taken it for lost when it was
-    /// not.
+    /// A client has not noticed that the server has lost its history, or has reported a loss that
+    /// did not happen.
     case history
-    /// A client sends or takes in what its mode, or its app, does not let it.
+    /// A client sends or applies changes while its mode or its app forbids it, or reports a sync
+    /// that is not complete.
     case mode
-    /// A client relies on something that a crash may take from its disk.
+    /// A client relies on a record that is not durable, or a log has lost a record that was.
     case durability
-    /// What an app shows is not what is in its scope.
+    /// The memory of an app, such as a live query, does not fit the app's scope.
     case app
-    /// An observer was told of a change that nobody can see, or not told of one.
+    /// An observer was notified of a change that is not there, or was not notified of one.
     case notification
-    /// What is kept for what is over is still there, or more is kept than the limits allow.
+    /// An engine keeps entries that it does not need any more, or more entries than its limits
+    /// allow.
     case tables
   }
 
@@ -160,26 +168,26 @@ public struct SimulationFailure: Error, Sendable, CustomStringConvertible {
 
   /// The seed of the run.
   public let seed: UInt64
-  /// The name of the world that it was run in.
+  /// The name of the world of the run.
   public let world: String
-  /// What it was run with. After shrinking there may be fewer clients.
+  /// The configuration of the run. After shrinking, more of its clients may be absent.
   public let configuration: SimulationConfiguration
-  /// The place in ``events`` of the event after which it was noticed; their number stands for the rest at
-  /// the end.
+  /// The index in ``events`` of the event after which the problem was noticed. From `events.count`
+  /// on, it was noticed at the end.
   public let step: Int
-  /// What the first problem is about.
+  /// The check that the first problem belongs to.
   public let kind: Kind
-  /// What is wrong, in words.
+  /// Descriptions of the problems that were noticed, the first one first.
   public let problems: [String]
-  /// The events of the run.
+  /// The events of the run, without the rest at the end.
   public let events: [SimulationEvent]
-  /// What has happened, in words; empty if it was not traced.
+  /// The trace of the run; empty if it was not traced.
   public let trace: [String]
 
-  /// A report with the last lines of the trace.
+  /// A report with the last 40 lines of the trace.
   public var description: String { report(lines: 40) }
 
-  /// A report with the last `lines` of the trace.
+  /// Returns a report with the last `lines` lines of the trace.
   public func report(lines: Int) -> String {
     let last = step < events.count ? "\(events[step])" : "the rest at the end"
     var text = [

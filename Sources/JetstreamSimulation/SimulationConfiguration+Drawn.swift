@@ -1,10 +1,10 @@
 extension SimulationConfiguration {
-  /// The name of configurations that follow from a seed.
+  /// The name of the configurations that ``drawn(seed:)`` returns.
   public static let drawnName = "drawn"
 
-  /// A configuration that follows from the seed: the number of clients, how often each fault and each edit happens,
-  /// how slow disks and the network are, and limits that are often reached. All promises are made that hold
-  /// under such limits.
+  /// Returns a configuration that is derived from the seed: the number of clients, the rates of
+  /// faults and edits, the speed of disks and of the network, and limits that are often reached. It
+  /// makes all promises that hold under such limits; in some configurations, clients have no disk.
   public static func drawn(seed: UInt64) -> SimulationConfiguration {
     var random = SimulationRandom(seed: seed, branch: 12)
     var configuration = SimulationConfiguration(name: drawnName)
@@ -32,7 +32,7 @@ extension SimulationConfiguration {
     configuration.limits = Limits.drawn(&random)
     configuration.incomingPauses = random.pick(from: [0, 0.02, 0.08])!
     if configuration.limits.rememberedClients < 100 {
-      // A client that is forgotten sends again what may be decided already.
+      // A client that is forgotten sends change sets again that may be decided already.
       configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     }
     configuration.lateOpenings = random.pick(from: [0, 0.3, 0.8])!
@@ -41,7 +41,8 @@ extension SimulationConfiguration {
 }
 
 extension SimulationConfiguration.Faults {
-  /// Each fault does not happen, or as often as anywhere, or up to five times as often.
+  /// Draws the rate of each fault: zero, or up to five times its rate in
+  /// ``SimulationConfiguration/everything``.
   fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
     var faults = Self()
     let usual = SimulationConfiguration.everything.faults
@@ -55,7 +56,7 @@ extension SimulationConfiguration.Faults {
 }
 
 extension SimulationConfiguration.Features {
-  /// Each feature is not used, as often as usual, or more.
+  /// Draws the rate of each feature: zero, its default, or twice that.
   fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
     var features = Self()
     let usual = Self()
@@ -67,7 +68,8 @@ extension SimulationConfiguration.Features {
 }
 
 extension SimulationConfiguration.Limits {
-  /// Each limit is as in the other presets, or so small that it is reached all the time.
+  /// Draws each limit: the one of the other presets, or one so small that a run reaches it all the
+  /// time.
   fileprivate static func drawn(_ random: inout SimulationRandom) -> Self {
     var limits = Self()
     if random.chance(0.5) { limits.sendWindow = random.number(in: 1...8) }
@@ -83,7 +85,8 @@ extension SimulationConfiguration.Limits {
 }
 
 extension Simulation {
-  /// Makes a simulation whose configuration follows from the seed, and so does its world unless one is given.
+  /// Returns a simulation whose configuration is derived from the seed. So is its world, unless one
+  /// is given.
   public static func drawn(seed: UInt64, world: SimulationWorld? = nil) -> Simulation {
     var random = SimulationRandom(seed: seed, branch: 13)
     let drawn = random.pick(from: SimulationWorld.all)!

@@ -1,38 +1,41 @@
 extension SimulationConfiguration {
-  /// How often the edits of ``SimulationWorld/garden`` use what not every app uses: the share of all edits, from
-  /// 0 to 1. Other worlds may follow them as well.
+  /// The rates at which edits use features that not every app uses, each a share of all edits from
+  /// 0 to 1. ``SimulationWorld/garden`` follows them; other worlds may.
   public struct Features: Sendable, Hashable, Codable {
-    /// A process undoes a change set of its own, or does it again.
+    /// A process undoes or redoes one of its own change sets.
     public var undo = 0.05
-    /// A counter is changed whose type has few values.
+    /// A counter is changed whose type has few values, such as `UInt8`.
     public var boundedCounters = 0.06
-    /// A model is removed in one change set and put back in a later one.
+    /// A model is removed by one change set and put back by a later one.
     public var cutAndPaste = 0.0
-    /// A model refers to the root, strongly or weakly.
+    /// A model refers to the root, with a strong or a weak reference.
     public var rootReferences = 0.04
-    /// Local properties of a client hold a model.
+    /// A local property of a client holds a model.
     public var localHolders = 0.04
-    /// Local properties of the server hold a model.
+    /// A local property of the server holds a model.
     public var serverLocalHolders = 0.0
-    /// A modification throws, so that nothing of it is left.
+    /// A modification throws, and is rolled back.
     public var throwing = 0.05
     /// A throttled property is changed.
     public var throttling = 0.1
     /// The share of the clients, not of the edits, whose observers write.
     public var rules = 0.5
-    /// An old browser client writes a number that a `Float` rounds: a share of its edits, in any world.
+    /// An old browser client writes a number that a `Float` rounds: a share of those clients'
+    /// edits, in any world.
     public var roundedNumbers = 0.0
-    /// The share of the old browser clients, not of the edits, that acknowledge as late as real ones do.
+    /// The share of the old browser clients, not of the edits, that acknowledge as late as real
+    /// ones do.
     public var slowBrowsers = 0.0
-    /// The share of the losses of what a client of version 1 has sent that hit a change set, which then goes without an
-    /// answer although a later one gets its own.
+    /// The share of the losses of frames from clients of version 1, not of the edits, that drop a
+    /// change set: it gets no answer, although a later one gets its own. The other such losses do
+    /// nothing.
     public var droppedSets = 0.0
 
-    /// What holds today.
+    /// Creates the default rates.
     public init() {}
 
-    /// The rate of a feature by its name, such as `undo`; nil if there is no such feature. Setting one that there
-    /// is not does nothing.
+    /// The rate of the feature with this name, such as `undo`; nil if there is no such feature.
+    /// Setting the rate of an unknown feature, or setting nil, does nothing.
     public subscript(name: String) -> Double? {
       get { Self.rates[name].map { self[keyPath: $0] } }
       set { if let rate = Self.rates[name], let newValue { self[keyPath: rate] = newValue } }
@@ -41,7 +44,8 @@ extension SimulationConfiguration {
     /// The names of all features.
     public static var names: [String] { rates.keys.sorted() }
 
-    /// The features that drawn configurations leave as they are: to draw another one would change what their seeds do.
+    /// The features that drawn configurations leave at their defaults: drawing another one would
+    /// change what existing seeds do.
     static let undrawn: Set = ["roundedNumbers", "slowBrowsers", "droppedSets"]
 
     private static var rates: [String: WritableKeyPath<Features, Double>] {

@@ -1,26 +1,30 @@
 extension SimulationConfiguration {
-  /// The limits of the engines: small, so that a short run reaches them.
+  /// The limits of the engines. Most are small, so that a short run reaches them.
   public struct Limits: Sendable, Hashable, Codable {
-    /// How many undecided change sets a client sends ahead.
+    /// The number of undecided change sets that a client sends ahead.
     public var sendWindow = 8
-    /// After how many messages a client or the server acknowledges, although no ping is due.
+    /// The number of messages after which a client or the server acknowledges, even if no ping is
+    /// due.
     public var acknowledgeAfter = 16
-    /// How many messages the server keeps for a session that does not acknowledge them.
+    /// The number of messages that the server keeps for a session that does not acknowledge them.
+    /// It ends a session that exceeds this.
     public var keptMessages = 48
-    /// About how large a message of the server with a part of a full state is, in bytes.
+    /// The approximate size of a server's message with a part of a full state, in bytes.
     public var stateBytes = 1_000
-    /// About how large a frame of the server becomes, in bytes.
+    /// The approximate size of a server's frame, in bytes.
     public var frameBytes = 3_000
-    /// How many change sets the server can tell clients that were away.
+    /// The number of its last change sets that the server can send to a client that was away, at
+    /// least. A client that has missed more gets the full state.
     public var streamLength = 4_096
-    /// How many clients without a session the server remembers.
+    /// The number of clients without a session whose decisions the server remembers.
     public var rememberedClients = 100_000
-    /// How many of its own change sets a client remembers, to notice that they were overwritten.
+    /// The number of its own change sets that a client remembers, to notice when others overwrite
+    /// them.
     public var ownWrites = 256
-    /// How many messages a client keeps while the app pauses what the server sends.
+    /// The number of messages that a client keeps while its app pauses incoming changes.
     public var pausedMessages = 1_000
 
-    /// Makes the limits of the presets.
+    /// Creates the limits of the presets.
     public init() {}
   }
 }

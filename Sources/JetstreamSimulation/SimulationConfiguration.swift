@@ -1,36 +1,39 @@
-/// How large a simulation is, and what goes wrong in it.
+/// The size of a simulation, the rates of edits and faults, and the promises that are checked.
 public struct SimulationConfiguration: Sendable, Hashable, Codable {
-  /// How often each fault happens: the share of all steps, from 0 to 1.
+  /// The rate of each fault: the share of all steps in which it happens, from 0 to 1.
   public struct Faults: Sendable, Hashable, Codable {
-    /// A connection is cut, with what is on its way.
+    /// The connection of a client is cut; everything in transit on it is lost.
     public var cut = 0.0
-    /// A client is out of reach for a time that its session outlives. What was sent waits.
+    /// A client is unreachable for a while, but keeps its session. What was sent waits.
     public var partition = 0.0
-    /// A client is out of reach until the server has forgotten its session.
+    /// A client is unreachable until its session has expired on the server.
     public var expiry = 0.0
-    /// A frame is lost, although its connection goes on.
+    /// A frame is lost, although its connection stays open.
     public var loss = 0.0
     /// A frame arrives twice.
     public var duplication = 0.0
     /// A frame is overtaken by the next one.
     public var reordering = 0.0
-    /// A client's memory is gone; it starts anew. What it has sent may arrive after that.
+    /// A client loses its memory and starts again, from its disk if it has one. Frames that it has
+    /// sent may arrive after that.
     public var clientCrash = 0.0
-    /// The server's memory is gone; it starts anew.
+    /// The server loses its memory and starts again, from its journal if it has one.
     public var serverCrash = 0.0
-    /// The server's memory is gone, and an old copy stands in place of its journal, under a new epoch: what
-    /// was accepted since the copy was made is gone, and nobody promises it any more. Clients have to
-    /// notice, and send again what was not decided for them. A server without a journal starts anew.
+    /// The server loses its memory and starts again from an old copy of its journal, under a new
+    /// epoch: no promise covers the change sets that were accepted since the copy was made. Clients
+    /// have to notice the loss, and send their pending change sets again or take them back. A
+    /// server without a journal starts anew.
     public var historyLoss = 0.0
 
-    /// What a client's or the server's disk is asked for next fails, if there is a disk. It is tried again.
+    /// The next operation of some kind on the disk of a client or of the server fails, if there is
+    /// a disk. The log tries it again.
     public var disk = 0.0
 
-    /// No faults.
+    /// Creates rates without faults.
     public init() {}
 
-    /// The rate of a fault by its name, such as `cut`; nil if there is no such fault. Setting one that
-    /// there is not does nothing.
+    /// The rate of the fault with this name, such as `cut`; nil if there is no such fault. Setting
+    /// the rate of an unknown fault, or setting nil, does nothing.
     public subscript(name: String) -> Double? {
       get { Self.rate(name).map { self[keyPath: $0] } }
       set { if let rate = Self.rate(name), let newValue { self[keyPath: rate] = newValue } }
@@ -59,61 +62,62 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     }
   }
 
-  /// What has to hold besides that all replicas end equal.
+  /// Guarantees that a run checks, besides the equality of all replicas at rest.
   public struct Promises: OptionSet, Sendable, Hashable, Codable {
-    /// The bits.
+    /// The bits of the set.
     public let rawValue: Int
 
-    /// Makes a set of its bits.
+    /// Creates a set from its bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// What several clients add to a counter at the same time adds up. Version 1 of the protocol sends
-    /// counters as values, and cannot promise that.
+    /// Concurrent additions to a counter add up. Version 1 of the protocol sends counters as
+    /// values, and cannot promise that.
     public static let countersAddUp = Promises(rawValue: 1)
-    /// A set is decided once, also if the session that has carried it is lost. Version 1 sends what was
-    /// not decided again, and cannot promise that.
+    /// A change set is decided once, even if the session that has carried it is lost. Version 1
+    /// sends undecided change sets again, and cannot promise that.
     public static let exactlyOnce = Promises(rawValue: 2)
-    /// Who was put into a collection stays there until somebody takes it out, and the other way round.
-    /// Version 1 sends collections as values: a set that follows a rejected one does what that would have
-    /// done, and of what several insert and remove at the same time something else may come. A new model
-    /// is looked for in any case when the set that adds it is accepted.
+    /// A model that was put into a collection stays there until another change set removes it, and
+    /// one that was removed stays out until another change set inserts it. Version 1 sends
+    /// collections as values: a change set after a rejected one also does what that would have
+    /// done, and concurrent insertions and removals may have another result. In any case, a run
+    /// checks that a new model is there when the change set that adds it is accepted.
     public static let collectionsKeepIntents = Promises(rawValue: 4)
 
-    /// What a server has accepted outlives its crash: it has a journal. Only a lost history takes something
-    /// back.
+    /// Accepted change sets outlive a crash of the server, which has a journal. Only a loss of its
+    /// history takes them back.
     public static let serverIsDurable = Promises(rawValue: 8)
 
-    /// What a client has made outlives its crash: it has a log.
+    /// The change sets that a client has made outlive its crash: it has a log.
     public static let clientsAreDurable = Promises(rawValue: 16)
 
-    /// All of them.
+    /// All promises.
     public static let all: Promises = [
       .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable, .clientsAreDurable,
     ]
-    /// Each by the name that `simulate` knows.
+    /// The promises by the names that `simulate` knows.
     public static let named: [String: Promises] = [
       "counters": .countersAddUp, "once": .exactlyOnce, "collections": .collectionsKeepIntents,
       "durable": .serverIsDurable, "outbox": .clientsAreDurable, "all": .all,
     ]
   }
 
-  /// What reports call it.
+  /// The name of the configuration in reports.
   public var name: String
   /// The number of clients.
   public var clients = 3
-  /// Clients, by number from 0, that never join. Shrinking leaves out those that are not needed in this way,
-  /// so that what happens to the others stays the same.
+  /// The clients, numbered from 0, that never join. Shrinking leaves out clients in this way, so
+  /// that what happens to the others stays the same.
   public var absent: Set<Int> = []
-  /// The number of events.
+  /// The number of events in a schedule.
   public var steps = 200
-  /// How long a frame takes, in milliseconds. Frames of a connection stay in order.
+  /// The time that a frame takes to arrive, in milliseconds. Frames of a connection stay in order.
   public var delay = 1...120
-  /// How long the engines wait for a session to begin, in milliseconds. Where this is shorter than a client
-  /// is out of reach, the server turns the client away, which ends a client of this version for good.
+  /// The time that the engines wait for a session to begin, in milliseconds. A connection that
+  /// takes longer, because its client is unreachable, is closed, and the client tries again.
   public var handshakeTimeout = 12_000
-  /// How long it takes until what is written to a disk is safe, in milliseconds.
+  /// The time that a disk takes for each piece of work, in milliseconds.
   public var diskDelay = 0...40
-  /// How long nothing but the passing of time happens, in milliseconds.
+  /// The length of a step in which nothing but time passes, in milliseconds.
   public var pause = 1...300
   /// The share of steps that are edits of a client.
   public var edits = 0.45
@@ -123,52 +127,57 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   public var scripts = 0.02
   /// The share of steps in which everything comes to rest and is compared.
   public var rests = 0.01
-  /// The share of steps in which a client begins to sync in another mode.
+  /// The share of steps in which a client changes its sync mode.
   public var modes = 0.0
   /// The share of steps in which a client syncs, whatever its mode is.
   public var syncs = 0.0
-  /// The share of steps in which the app of a client lets it use the network, or not any more.
+  /// The share of steps in which the app of a client grants or denies the use of the network.
   public var permissions = 0.0
-  /// The share of steps in which the app of a client lets go of a conflict, or does again what it is about.
+  /// The share of steps in which the app of a client discards a conflict of its ledger, or retries
+  /// it.
   public var conflicts = 0.0
-  /// The share of steps in which the app of a client pauses what the server sends, or lets it go on.
+  /// The share of steps in which the app of a client pauses or resumes incoming changes.
   public var incomingPauses = 0.0
-  /// The share of clients that take back what is pending when the server has lost its history. The others send
-  /// it again.
+  /// The share of clients that take back their pending change sets when the server has lost its
+  /// history. The others send them again.
   public var discarding = 0.0
-  /// How often edits use what not every app uses.
+  /// The rates at which edits use features that not every app uses.
   public var features = Features()
-  /// The share of the clients whose notifications are counted.
+  /// The share of the clients whose notifications are checked.
   public var watched = 0.34
-  /// The share of the rests that wait for throttled properties, instead of having them sent at once.
+  /// The share of the rests that wait until throttled properties are sent, instead of flushing
+  /// them.
   public var patience = 0.5
-  /// Whether the sizes of the engines' tables are compared with their limits at the end.
+  /// True if the sizes of the engines' tables are checked at the end of a run.
   public var checksTables = false
   /// The limits of the engines.
   public var limits = Limits()
   /// The share of clients that speak version 1 of the protocol.
   public var oldClients = 0.0
-  /// The share of runs in which the server does, and with it all clients.
+  /// The share of runs in which the server speaks version 1 of the protocol, and with it all
+  /// clients.
   public var oldServers = 0.0
-  /// The largest number of old browser clients besides the others. How many there are follows from the seed.
+  /// The largest number of old browser clients, in addition to the other clients. Their number is
+  /// derived from the seed.
   public var browsers = 0
   /// The share of steps that are edits of an old browser client, if there is one.
   public var browserEdits = 0.0
-  /// The share of the server's starts after which it takes up to three seconds until the scope can be fetched. A
-  /// server with old browser clients, which do not ask again, has its scope at once.
+  /// The share of the server's starts after which it takes up to three seconds until clients can
+  /// fetch the scope. Not used with old browser clients, which do not ask again.
   public var lateOpenings = 0.0
-  /// What goes wrong.
+  /// The rates of the faults.
   public var faults = Faults()
-  /// What has to hold.
+  /// The promises that are checked.
   public var promises: Promises = []
 
-  /// Makes a configuration without faults.
+  /// Creates a configuration without faults and promises.
   public init(name: String = "custom") { self.name = name }
 
-  /// Nothing but delays.
+  /// No faults: the network only delays frames.
   public static let calm = SimulationConfiguration(name: "calm")
 
-  /// What any network does: delays, cuts, partitions and sessions that expire.
+  /// The faults of any network: cuts, partitions and expired sessions. Clients change modes, and
+  /// the server has a journal.
   public static let rough: SimulationConfiguration = {
     var configuration = SimulationConfiguration(name: "rough")
     configuration.faults.cut = 0.03
@@ -179,7 +188,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.permissions = 0.006
     configuration.conflicts = 0.01
     configuration.incomingPauses = 0.02
-    // What was decided is known from the journal, also where no answer tells it.
+    // The journal tells what was decided, even where no answer does.
     configuration.promises = [
       .countersAddUp, .exactlyOnce, .collectionsKeepIntents, .serverIsDurable,
     ]
@@ -204,8 +213,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     return configuration
   }()
 
-  /// All faults, with peers of version 1 among the others: clients that have this version's engine, servers, and
-  /// old browser clients. In such runs, what version 1 cannot promise is not looked for.
+  /// All faults, with peers that speak version 1 of the protocol: clients and servers that use the
+  /// current engines, and old browser clients. Such runs do not check what version 1 cannot
+  /// promise.
   public static let old: SimulationConfiguration = {
     var configuration = everything
     configuration.name = "old"

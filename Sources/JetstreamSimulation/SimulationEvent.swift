@@ -1,10 +1,10 @@
 import Jetstream
 
-/// One thing that happens in a simulation. A run is a list of them, which can be kept and replayed.
+/// One event of a simulation. A run is a list of events, which can be saved and replayed.
 ///
-/// An event says everything about itself: what is random in it comes from its own seed, and one that has
-/// no object, such as the cut of a connection that is not there, does nothing. So a list still makes
-/// sense when events are taken out of it.
+/// An event is complete in itself: its random choices are derived from its own seed, and an event
+/// without an object, such as the cut of a connection that does not exist, does nothing. So a list
+/// stays valid when events are taken out of it.
 public enum SimulationEvent: Sendable, Hashable, Codable {
   /// A client makes a random edit.
   case edit(client: Int, seed: UInt64)
@@ -14,45 +14,46 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case serverEdit(seed: UInt64)
   /// An old browser client makes a random edit.
   case browserEdit(browser: Int, seed: UInt64)
-  /// An old browser client loses its connection, and loads its page anew.
+  /// The connection of an old browser client is cut, and it loads its page again.
   case reload(browser: Int)
-  /// A client makes a change set of what it has changed.
+  /// A client makes a change set of its collected changes.
   case flush(client: Int)
-  /// Time passes, and what is due by then arrives.
+  /// Time passes, and everything that is due by then arrives.
   case pass(milliseconds: Int)
   /// Everything comes to rest, and all replicas are compared.
   case rest
   /// The connection of a client is cut.
   case cut(client: Int)
-  /// A client is out of reach for some time.
+  /// A client is unreachable for some time.
   case partition(client: Int, milliseconds: Int)
-  /// A frame that is on its way is lost.
+  /// A frame in transit is lost.
   case lose(client: Int, toServer: Bool, pick: Int)
-  /// A frame that is on its way arrives twice.
+  /// A frame in transit arrives twice.
   case duplicate(client: Int, toServer: Bool, pick: Int)
-  /// A frame that is on its way is overtaken by the next one.
+  /// A frame in transit is overtaken by the next one.
   case reorder(client: Int, toServer: Bool, pick: Int)
-  /// A client starts anew.
+  /// The process of a client ends, and a new one starts.
   case crashClient(Int)
-  /// The server starts anew.
+  /// The process of the server ends, and a new one starts.
   case crashServer
-  /// The next thing of some kind fails that the disk of a client, or of the server, is asked for.
+  /// The next operation of some kind fails on the disk of a client, or of the server if `client` is
+  /// nil.
   case failDisk(client: Int?, pick: Int)
-  /// The server starts anew from an old copy of its journal, under a new epoch.
+  /// The server starts again from an old copy of its journal, under a new epoch.
   case loseHistory(pick: Int)
-  /// A client syncs in another mode.
+  /// A client changes its sync mode.
   case mode(client: Int, SimulatedMode)
-  /// A client syncs, whatever its mode is.
+  /// A client syncs once, whatever its mode is.
   case sync(client: Int)
-  /// The app of a client lets go of something that does not count, or does it again.
+  /// The app of a client discards a conflict of its ledger, or retries it.
   case conflict(client: Int, pick: Int)
-  /// The app of a client lets it use the network, or does not.
+  /// The app of a client grants or denies the use of the network.
   case permission(client: Int, isGranted: Bool)
-  /// The app of a client pauses what the server sends, or lets it go on.
+  /// The app of a client pauses or resumes incoming changes.
   case pauseIncoming(client: Int, isPaused: Bool)
 }
 
-/// The modes in which the clients of a simulation sync.
+/// The sync modes of the clients of a simulation.
 public enum SimulatedMode: String, Sendable, Hashable, Codable, CaseIterable {
   case realtime, pushOnly, paused, manual, polling
 
@@ -68,7 +69,8 @@ public enum SimulatedMode: String, Sendable, Hashable, Codable, CaseIterable {
 }
 
 extension SimulationEvent {
-  /// The client that it is about.
+  /// The number of the client that the event is about; nil if it is about no client or about all of
+  /// them.
   public var client: Int? {
     switch self {
     case .edit(let client, _), .script(let client, _, _), .flush(let client), .cut(let client),
@@ -84,7 +86,7 @@ extension SimulationEvent {
 }
 
 extension SimulationEvent: CustomStringConvertible {
-  /// The event in words.
+  /// A description of the event, for traces and reports.
   public var description: String {
     switch self {
     case .edit(let client, let seed): "client \(client) edits (\(seed))"

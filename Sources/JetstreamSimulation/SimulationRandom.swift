@@ -1,11 +1,11 @@
 import Foundation
 import Jetstream
 
-/// A generator whose whole sequence follows from its seed (SplitMix64), on every machine and in every
-/// process.
+/// A random number generator whose whole sequence is derived from its seed (SplitMix64), the same
+/// on every machine and in every process.
 ///
-/// Whatever happens by chance in a ``Simulation`` comes from such generators, so that a seed replays
-/// exactly. That includes the UUIDs of models, which edits have to take from here:
+/// All chance in a ``Simulation`` comes from such generators, so that a seed replays exactly. That
+/// includes the UUIDs of models, which edits have to take from here:
 ///
 /// ```swift
 /// canvas.shapes.append(random.make(Shape.init(uuid:)))
@@ -13,10 +13,11 @@ import Jetstream
 public struct SimulationRandom: RandomNumberGenerator, Sendable {
   private var state: UInt64
 
-  /// Makes the generator of a seed.
+  /// Creates the generator of a seed.
   public init(seed: UInt64) { state = seed }
 
-  /// Makes the generator of one of a seed's branches, which have nothing to do with each other.
+  /// Creates the generator of a branch of a seed. The sequences of different branches are
+  /// unrelated.
   public init(seed: UInt64, branch: Int...) {
     state = seed
     for step in branch {
@@ -25,7 +26,7 @@ public struct SimulationRandom: RandomNumberGenerator, Sendable {
     state = next()
   }
 
-  /// The next 64 bits.
+  /// Returns the next 64 bits.
   public mutating func next() -> UInt64 {
     state &+= 0x9E37_79B9_7F4A_7C15
     var mixed = state
@@ -34,18 +35,18 @@ public struct SimulationRandom: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// True in `share` of all cases, a number from 0 to 1.
+  /// Returns true with the probability `share`, from 0 to 1.
   public mutating func chance(_ share: Double) -> Bool { unit() < share }
 
-  /// A number from 0 up to 1.
+  /// Returns a number from 0 up to, but not including, 1.
   public mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 
-  /// A whole number of the range.
+  /// Returns an integer of the range.
   public mutating func number(in range: ClosedRange<Int>) -> Int {
     range.lowerBound + Int(next() % UInt64(range.count))
   }
 
-  /// An element of a collection; nil if it is empty.
+  /// Returns a random element of a collection; nil if it is empty.
   public mutating func pick<Elements: RandomAccessCollection>(
     from elements: Elements
   ) -> Elements.Element? {
@@ -54,7 +55,7 @@ public struct SimulationRandom: RandomNumberGenerator, Sendable {
       elements.index(elements.startIndex, offsetBy: number(in: 0...elements.count - 1))]
   }
 
-  /// A UUID of version 4.
+  /// Returns a random UUID, of version 4.
   public mutating func uuid() -> UUID {
     let (high, low) = (next(), next())
     func byte(_ word: UInt64, _ at: Int) -> UInt8 { UInt8(truncatingIfNeeded: word >> (8 * at)) }
@@ -66,6 +67,6 @@ public struct SimulationRandom: RandomNumberGenerator, Sendable {
       ))
   }
 
-  /// Makes a model with a UUID of this generator.
+  /// Makes a model with a UUID from this generator.
   public mutating func make<Model: ModelObject>(_ make: (UUID) -> Model) -> Model { make(uuid()) }
 }

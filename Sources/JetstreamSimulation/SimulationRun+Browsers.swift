@@ -1,9 +1,9 @@
 import Foundation
 import Jetstream
 
-/// What happens to old browser clients.
+/// The old browser clients of a run.
 extension SimulationRun {
-  /// The number of the first one in the network: no client has so many before it.
+  /// The number of the first old browser client in the network, above the numbers of all other clients.
   private static let firstBrowser = 1_000
 
   func startBrowsers() {
@@ -21,7 +21,7 @@ extension SimulationRun {
     for browser in browsers { browser.load() }
   }
 
-  /// Lets an old browser client edit.
+  /// Makes a random edit on an old browser client.
   func editBrowser(_ number: Int, _ seed: UInt64) {
     guard !browsers.isEmpty else { return }
     var random = SimulationRandom(seed: seed, branch: 11)
@@ -32,18 +32,18 @@ extension SimulationRun {
     note("\(browser) \(words)")
   }
 
-  /// The connection of an old browser client is cut, and its page is loaded again.
+  /// Cuts the connection of an old browser client, which then loads its page again.
   func reloadBrowser(_ number: Int) {
     guard !browsers.isEmpty else { return }
     let browser = browsers[number % browsers.count]
-    // It hears of the cut, and loads the page then.
+    // The client loads its page when it hears of the cut.
     _ = network.cut(browser.number)
   }
 
-  /// Whether a connection is one of an old browser client.
+  /// Returns true if a connection belongs to an old browser client.
   func isBrowser(_ link: SimulatedNetwork.Link) -> Bool { link.client >= Self.firstBrowser }
 
-  /// The server has accepted a set that has no number: one of a client of version 1.
+  /// Applies an accepted change set without a number, which a client of version 1 has sent, to the reference.
   func acceptUnnumbered(_ fragments: [SyncFragment]) {
     let set = SubmittedSet(
       client: nil, place: -1, id: UUID(), isAtomic: false, fragments: fragments)
@@ -53,9 +53,9 @@ extension SimulationRun {
     }
   }
 
-  /// Delivers a packet of an old browser client.
+  /// Delivers a packet on the connection of an old browser client.
   ///
-  /// - Returns: false, having done nothing, if it is one of another client.
+  /// - Returns: false, having done nothing, if the connection belongs to another client.
   func deliver(
     _ packet: SimulatedNetwork.Packet, _ toServer: Bool, _ link: SimulatedNetwork.Link
   ) -> Bool {
@@ -81,20 +81,20 @@ extension SimulationRun {
   }
 }
 
-/// What an old browser client removes long after it was told of it.
+/// The check that the server removes an element when an old browser client that must have seen it does.
 extension SimulationRun {
   private struct Removal {
     let key: StreamReference.Key
     let element: String
   }
 
-  /// The time after which a server has to know that an old client has seen what it was told: the way to and fro of two
-  /// pings, the second of which waits for the first, and the time that scripts are given.
+  /// The time after which the server must know that an old client has seen what it was sent: the round trips of
+  /// two pings, the second of which waits for the first, and the time that scripts are given.
   private var probeTime: Duration {
     .milliseconds(4 * configuration.delay.upperBound + 100 + Simulation.Times.reading)
   }
 
-  /// The server tells everybody: notes which properties it names, and when.
+  /// Notes which properties a frame to all clients names, and when.
   func noteTold(_ frame: [UInt8]) {
     if configuration.features.slowBrowsers == 0 || versions.browsers == 0 { return }
     let messages = PlainJSON(frame)?.messages ?? []
@@ -105,8 +105,9 @@ extension SimulationRun {
     }
   }
 
-  /// The elements that a frame takes out of collections which have not changed for so long that the server has to know
-  /// that the client has seen them. Only where the frame does nothing else, and nothing else is under way.
+  /// Returns the elements that a frame removes from collections that have not changed for ``probeTime``, so
+  /// that the server must know that the client has seen them. Considers only collections from which the frame
+  /// removes one element and changes nothing else, and only while the server's disk is idle.
   private func provenRemovals(in frame: [UInt8], of browser: OldBrowser) -> [Removal] {
     guard configuration.features.slowBrowsers > 0, server.nextDeadline == nil,
       let loadedAt = browser.loadedAt, loadedAt + probeTime < now,
@@ -134,7 +135,7 @@ extension SimulationRun {
     }
   }
 
-  /// What the server has in a collection; empty if it is none.
+  /// Returns the elements that the server has in a collection; empty if the property is not a collection.
   private func collection(_ key: StreamReference.Key) -> [String] {
     guard let model = UUID(uuidString: key.uuid).flatMap(server.scope.model),
       let property = model.schema[wireName: key.name], property.isCollection

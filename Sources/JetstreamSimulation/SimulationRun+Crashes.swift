@@ -1,14 +1,15 @@
-/// Whose memory is gone, and what the next one begins with.
+/// Crashes of the server and of clients, and the start of the processes that follow.
 extension SimulationRun {
   func crashServer() {
-    // What is safe counts, also where the server had no time to say so.
+    // Durable records count, even if the server had no time to report them.
     for content in journal?.crash(now: now) ?? [] { take(content) }
     network.serverIsGone()
     startServer()
   }
 
-  /// The server goes on from an old copy. What was accepted since is taken for not submitted yet: a client
-  /// that does not know that it was accepted sends it again, and it may be decided in another way.
+  /// Starts the server from an old copy of its journal. Change sets that were accepted since count as not
+  /// submitted: a client that does not know of the acceptance sends them again, and the server may decide them
+  /// in another way.
   func loseHistory(_ pick: Int) {
     guard let journal else { return crashServer() }
     for decision in journal.lose(pick, epoch: "epoch\(epochs.count)", now: now) { forget(decision) }
@@ -19,7 +20,7 @@ extension SimulationRun {
   func crashClient(_ number: Int) {
     network.abandon(number)
     let outbox = outboxes[number]
-    // What was changed since the last tick is in no change set, and may be lost.
+    // Changes since the last tick are in no change set, and may be lost.
     let shown = clients[number].flatMap { $0.scope.isSettled ? $0.scope.canonicalJSON : nil }
     let isKept = outbox?.crash(now: now) ?? false
     let client = makeClient(number)

@@ -1,10 +1,10 @@
 import Jetstream
 
-/// Doing what a schedule says, and looking at what came of it.
+/// The performance of events, and the checks that follow them.
 extension SimulationRun {
-  /// Lets an event happen and checks what can be checked at any time.
+  /// Performs an event, and checks what holds at any time.
   func perform(_ event: SimulationEvent) {
-    // A list may be about more clients than there are.
+    // A list may be about more clients than take part.
     if let number = event.client {
       guard let client = client(number) else { return }
       note(event.description)
@@ -14,7 +14,7 @@ extension SimulationRun {
       note(event.description)
       performForAll(event)
     }
-    // Nothing but its own events, what arrives and time changes a client.
+    // A client changes only by its own events, by what arrives and by time.
     check(event.client.map { [client($0)].compactMap(\.self) } ?? present)
   }
 
@@ -77,7 +77,7 @@ extension SimulationRun {
     case .sync:
       let (place, starts) = (server.position, starts)
       client.sync(now: now) { [unowned self] in
-        // What a server had not kept when it crashed, nobody can have.
+        // What a server had not made durable when it crashed cannot be expected.
         starts == self.starts ? place : nil
       }
     case .conflict(let number, let pick):
@@ -89,7 +89,7 @@ extension SimulationRun {
     }
   }
 
-  /// Checks what holds at any time, of the server and of the clients that may have changed.
+  /// Checks what holds at any time, for the server and for the clients that may have changed.
   private func check(_ clients: [SimulatedClient]) {
     for problem in journal?.takeProblems() ?? [] { report(.durability, problem) }
     for number in outboxes.keys.sorted() {
@@ -119,7 +119,7 @@ extension SimulationRun {
     checkIntents()
   }
 
-  /// Lets everything that is out of reach come back and everything arrive, and compares all replicas.
+  /// Makes all clients reachable, lets everything arrive and be decided, and compares all replicas.
   func rest() {
     network.heal()
     for client in present {
@@ -127,13 +127,13 @@ extension SimulationRun {
       client.permit(true, now: now)
       client.change(to: .realtime, now: now)
     }
-    // That the last frame of a connection is lost, only the next ping tells.
+    // The loss of the last frame of a connection is noticed only with the next ping.
     var isSure = configuration.faults.loss == 0
     let scopes = [server.scope] + present.map(\.scope)
     let waits = isPatient()
     for round in 0..<6_000 where problems.isEmpty {
       if !waits { for scope in scopes { scope.flush() } }
-      // An observer that is still to be called may change something.
+      // An observer that is yet to be called may change something.
       let isSafe =
         server.nextDeadline == nil && scopes.allSatisfy { $0.isSettled && $0.ticker.isIdle }
       let isQuiet = network.isIdle || round > 500 && network.carriesOnlyPings
@@ -156,7 +156,7 @@ extension SimulationRun {
         + (why.isEmpty ? "something is always on its way" : why.joined(separator: ", ")))
   }
 
-  /// Returns whether this rest waits for what throttled properties hold back.
+  /// Returns true if this rest waits for throttled properties instead of flushing them.
   private func isPatient() -> Bool {
     rests += 1
     var random = SimulationRandom(seed: seed, branch: 14, rests)
@@ -176,7 +176,7 @@ extension SimulationRun {
         report(.notification, "Client \(client.number) notifies wrongly: \(problem)")
       }
       for problem in wrongOrigins(of: client) { report(.messages, problem) }
-      // Version 1 sends again what may have been decided: what is lost of that, the reference cannot know.
+      // Version 1 sends undecided change sets again, and the reference cannot know what is lost of them.
       if client.version > 1 {
         for problem in client.wrongConflicts(overwritten: overwritten(of: client)) {
           report(.conflict, problem)
@@ -189,7 +189,7 @@ extension SimulationRun {
       for problem in client.wrongPending(client.undecidedModels, among: models) {
         report(.state, "The sync state of client \(client.number) is wrong: \(problem)")
       }
-      // What has the same bytes unsorted has the same canonical form.
+      // States with the same bytes have the same canonical form.
       if models.bytes == bytes { continue }
       let own = client.scope.canonicalJSON
       guard own != server.scope.canonicalJSON else { continue }
@@ -227,7 +227,7 @@ extension SimulationRun {
 }
 
 extension SimulationRun {
-  /// Where a client was told of the maker of a set what is not so.
+  /// Returns where a client was told wrongly what the maker of a change set had seen.
   private func wrongOrigins(of client: SimulatedClient) -> [String] {
     guard let journal, let outbox = outboxes[client.number] else { return [] }
     let origins = journal.origins
@@ -245,7 +245,7 @@ extension SimulationRun {
     }
   }
 
-  /// What others have overwritten of what a client has written; nil if it keeps nothing.
+  /// Returns the writes of a client that others have overwritten; nil if the client has no disk.
   private func overwritten(of client: SimulatedClient) -> [KnownLoss]? {
     outboxes[client.number]?.overwritten(
       root: client.root, client.setsByID, kinds: kinds(of:),
@@ -254,7 +254,7 @@ extension SimulationRun {
 }
 
 extension PlainJSON {
-  /// A full state in the form of a scope's canonical JSON.
+  /// Creates a scope's canonical JSON from its full state.
   init(state: [SyncFragment]) {
     var models: [String: PlainJSON] = [:]
     for fragment in state.map(PlainJSON.init) {
@@ -268,7 +268,7 @@ extension PlainJSON {
 }
 
 extension [SyncFragment] {
-  /// All of them as text, in their order.
+  /// The JSON text of all fragments, in their order.
   fileprivate var bytes: [UInt8] {
     var bytes: [UInt8] = []
     for fragment in self { fragment.write(to: &bytes) }
@@ -277,7 +277,7 @@ extension [SyncFragment] {
 }
 
 extension StreamReference {
-  /// What a scope has, as if the stream had said so.
+  /// Creates the reference that a scope's canonical JSON corresponds to, as if the stream had sent it.
   init(canonical: PlainJSON) {
     self.init()
     let fragments = (canonical["models"]?.members ?? [:]).map { uuid, model in

@@ -1,10 +1,11 @@
 import Foundation
 import Jetstream
 
-/// What the old Node server does that the engine which stands for it, speaking version 1, does not do.
+/// The behavior of the old Node server that the engine does not show when it stands for it and speaks version
+/// 1.
 extension SimulationRun {
-  /// Returns a client's frame as that server reads it: it takes a number for a date's milliseconds, where all others
-  /// take seconds.
+  /// Returns a client's frame as the old server reads it: it takes the number of a date for milliseconds, where
+  /// all other peers take it for seconds.
   func readByServer(_ frame: [UInt8]) -> [UInt8] {
     guard versions.server == 1, let json = PlainJSON(frame) else { return frame }
     let read = json.messages.map { message in
@@ -32,8 +33,8 @@ extension SimulationRun {
 }
 
 extension SimulationRun {
-  /// The server drops a change set without an answer, as an old one does that cannot read it. It does not notice, and the
-  /// client does by the answer to a later one. So this is done only in front of one.
+  /// Drops a change set without an answer, as an old server does that cannot read it. The client notices that
+  /// only by the answer to a later change set, so a change set is dropped only if a later one is in transit.
   func dropSet(of client: SimulatedClient, _ pick: Int) {
     guard Double(pick % 97) / 97 < configuration.features.droppedSets,
       let session = client.session
@@ -49,7 +50,7 @@ extension SimulationRun {
     }
   }
 
-  /// The indexes of the messages with change sets.
+  /// Returns the indexes of the messages in a packet that carry change sets.
   private static func setIndexes(in packet: SimulatedNetwork.Packet) -> [Int] {
     guard case .frame(let frame) = packet, let json = PlainJSON(frame) else { return [] }
     return json.messages.filter { $0["type"]?.text == "ScopeSync" }

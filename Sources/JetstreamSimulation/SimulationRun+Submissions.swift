@@ -1,15 +1,15 @@
 import Jetstream
 import JetstreamServer
 
-/// What clients have submitted and what the server has answered, read from the frames.
+/// The change sets that clients submit and the answers of the server, read from the frames.
 extension SimulationRun {
-  /// A client sends messages: notes which of its sets they carry.
+  /// Notes which change sets the messages of a client carry.
   func noteSubmissions(in messages: [PlainJSON], by client: SimulatedClient) {
     guard let session = client.session else { return }
     for message in messages where message["type"]?.text == "ScopeSync" {
       let key = Self.key(session, message["index"]?.whole)
       let sent = message["fragments"]?.elements ?? []
-      // One that is sent again.
+      // The message is sent again.
       if submissions[key] != nil { continue }
       guard let set = carried(by: message, sent, of: client)
       else {
@@ -34,8 +34,9 @@ extension SimulationRun {
     }
   }
 
-  /// The set that a message carries: the one of its number. A client that tells none sends in each session what is
-  /// undecided for it, each set once and in their order, also those that the server has decided in a session before.
+  /// Returns the change set that a message carries: the one with its number. A client that sends no numbers
+  /// sends, in each session, each change set that is undecided for it, once and in order, including those that
+  /// the server has decided in an earlier session.
   private func carried(
     by message: PlainJSON, _ sent: [PlainJSON], of client: SimulatedClient
   ) -> SubmittedSet? {
@@ -48,8 +49,9 @@ extension SimulationRun {
     return client.sets.first { $0.session != client.session }.flatMap { isCarried($0) ? $0 : nil }
   }
 
-  /// A client sends messages: what it may forget in a crash must not be known elsewhere, and what it says to
-  /// know must not be forgotten by it, since nobody will tell it again.
+  /// Checks that the messages of a client do not rely on what a crash could take from its disk: the record of
+  /// each change set that it sends must be durable, and so must the decisions that it acknowledges, because the
+  /// server will not send them again.
   func checkSafety(of messages: [PlainJSON], by client: SimulatedClient) {
     guard let outbox = outboxes[client.number] else { return }
     for message in messages {
@@ -66,7 +68,7 @@ extension SimulationRun {
     }
   }
 
-  /// The server sends messages: notes what the replies among them say.
+  /// Notes the replies among messages of the server.
   func noteReplies(in messages: [PlainJSON], on id: Int) {
     guard let link = network.link(id) else { return }
     for message in messages {
@@ -83,7 +85,7 @@ extension SimulationRun {
     }
   }
 
-  /// The set that a message of a session carries.
+  /// Returns the change set that was sent in a session by the message with this index.
   func set(_ session: String, _ index: Int) -> SubmittedSet? {
     submissions[Self.key(session, index)]?.set
   }
@@ -92,9 +94,11 @@ extension SimulationRun {
     "\(session) \(index ?? -1)"
   }
 
+  /// Takes the server's reply to a submitted change set.
+  ///
   /// - Parameters:
-  ///   - effective: what the server says that it has done instead of what was submitted.
-  ///   - isHeard: whether there still is somebody who has asked.
+  ///   - effective: the fragments that the server says it has applied in place of the submitted ones.
+  ///   - isHeard: whether the client still listens on the connection.
   private func decide(
     _ key: String, by index: Int, _ answers: [PlainJSON], _ effective: [PlainJSON]?, isHeard: Bool
   ) {
@@ -105,7 +109,7 @@ extension SimulationRun {
     }
     replies[key] = index
     guard let (set, client, sent) = submissions[key] else {
-      return report(.messages, "The server answers message \(key), which nobody has sent")
+      return report(.messages, "The server answers message \(key), which no client has sent")
     }
     guard answers.count == sent.count else {
       return report(.messages, "The server has answered \(answers.count) fragments of \(set)")
@@ -121,7 +125,7 @@ extension SimulationRun {
       }
     }
     guard journal != nil else { return accept(set, of: client, sent, verdicts, causes, effective) }
-    // It has no number, so the journal tells what of it counts, but not whose it is.
+    // The change set has no number, so the journal tells what was accepted, but not from which client.
     if client.version == 1 {
       // The message of a process that has ended may arrive after the server has told the next process of a
       // decision. If the session goes on, the server sends the same reply again, and the client hears it.
@@ -135,30 +139,30 @@ extension SimulationRun {
       }
       return set.decide(verdicts, losing: losses(of: set, client, verdicts, causes, effective))
     }
-    // What a process has sent that is gone arrives when the next one has made the server forget the decision.
+    // A frame of an ended process may arrive after the next process has made the server forget the decision.
     let isTooLate = answers.allSatisfy { $0["error"]?["type"]?.text == "set-number-reused" }
     if !isHeard, isTooLate, set.isDecided { return }
-    // It was taken in when it was safe, which may be long before the client can be told.
+    // The decision was applied when it was durable, which may be long before the client can be told.
     if set.verdicts != verdicts {
       report(.messages, "The server answers \(set) with something else than what it has decided")
     }
   }
 
-  /// A decision of the server is gone with its history.
+  /// Forgets a decision that is lost with the server's history.
   func forget(_ decision: ScopeRecord.Decision) {
     let sets = clientsByID[decision.client]?.allSets ?? []
     sets.first { $0.set.place + 1 == decision.number }?.set.forget()
   }
 
-  /// A decision of the server is safe.
+  /// Applies a decision of the server that has become durable.
   func accept(_ decision: ScopeRecord.Decision, effective: [SyncFragment]) {
     guard let client = clientsByID[decision.client],
       let (set, _) = client.allSets.first(where: { $0.set.place + 1 == decision.number })
-    else { return report(.messages, "The server has decided what nobody has sent: \(decision)") }
+    else { return report(.messages, "The server has decided what no client has sent: \(decision)") }
     accept(
       set, of: client, set.sent, decision.fragmentReplies.map { $0.error == nil },
       decision.fragmentReplies.map(\.causedBy),
-      // The server may do a part of the steps; it does values and additions as they were submitted.
+      // The server may apply a part of the steps; it applies values and additions as they were submitted.
       set.hasSteps ? effective.map { PlainJSON($0) } : [])
   }
 
@@ -195,7 +199,8 @@ extension SimulationRun {
 }
 
 extension SimulationRun {
-  /// What a set was to do and has not done: what was rejected, and moves of models that were elsewhere.
+  /// Returns the parts of a change set without effect: what was rejected, and moves of models that were
+  /// elsewhere.
   private func losses(
     of set: SubmittedSet, _ client: SimulatedClient, _ verdicts: [Bool], _ causes: [Int?],
     _ effective: [PlainJSON]?
@@ -223,8 +228,8 @@ extension SimulationRun {
 }
 
 extension SimulationRun {
-  /// Where the server says that a model is missing which the set itself adds, without saying that the rejection of that
-  /// addition is the cause.
+  /// Returns where the server says that a model is missing which the change set itself adds, without naming the
+  /// rejection of that addition as the cause.
   private func missingCauses(in answers: [PlainJSON], to sent: [PlainJSON]) -> [String] {
     let isRejected = answers.map { ($0["error"] ?? .null) != .null }
     return answers.enumerated().compactMap { at, answer in
@@ -241,11 +246,11 @@ extension SimulationRun {
 }
 
 extension PlainJSON {
-  /// The messages of a frame, which may be a single one.
+  /// The messages of a frame: its elements, or the frame itself if it is a single message.
   var messages: [PlainJSON] { if case .array(let elements) = self { elements } else { [self] } }
 }
 
-/// Frames in words.
+/// Descriptions of frames for the trace.
 enum FrameWords {
   static func describe(_ frame: [UInt8]) -> String {
     guard let json = PlainJSON(frame) else { return "what is no JSON" }

@@ -1,10 +1,10 @@
 import Jetstream
 import JetstreamServer
 
-/// The sizes of what the engines keep.
+/// The sizes of the engines' tables.
 extension SimulationRun {
-  /// Lets the sessions of clients that are gone end, and everything be acknowledged. What is kept for the sake of
-  /// those must be gone then, and the rest must be within its limits.
+  /// Waits until the sessions of ended processes have expired and everything is acknowledged, and checks that
+  /// the engines keep no entries for either, and keep the others within their limits.
   func checkTables() {
     guard problems.isEmpty else { return }
     pass(.milliseconds(Simulation.Times.expiry + 2 * Simulation.Times.ping) + longestWay * 2)
@@ -20,7 +20,7 @@ extension SimulationRun {
         "The server keeps \(length) change sets to tell, twice \(limits.streamLength) at most")
     }
     let clients = server.engine.rememberedClients(of: server.scope) ?? 0
-    // Sessions of processes that were killed were there, too, when some were forgotten last.
+    // The sessions of killed processes counted, too, when clients were last forgotten.
     let most = limits.rememberedClients + max(limits.rememberedClients / 4, 1) + 2 * present.count
     if clients > most {
       report(.tables, "The server remembers \(clients) clients, \(most) at most")

@@ -1,16 +1,17 @@
 import Foundation
 import Jetstream
 
-/// One run of a schedule: the server, the clients, what is between them, and who watches.
+/// One run of a schedule: the server, the clients, the network between them, and the references that check
+/// them.
 final class SimulationRun {
   let seed: UInt64
   let world: SimulationWorld
   let configuration: SimulationConfiguration
-  /// Which versions of the protocol the peers speak.
+  /// The versions of the protocol that the peers speak.
   let versions: SimulatedVersions
   let sabotage: Sabotage
   let network: SimulatedNetwork
-  /// The server's disk, if it promises to be durable.
+  /// The server's disk; nil if the server does not promise to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
   var clients: [Int: SimulatedClient] = [:] {
@@ -18,36 +19,36 @@ final class SimulationRun {
   }
   /// The clients that take part, by number.
   private(set) var present: [SimulatedClient] = []
-  /// The clients' disks, if they promise to be durable.
+  /// The clients' disks by the clients' numbers; empty if the clients do not promise to be durable.
   var outboxes: [Int: SimulatedOutbox] = [:]
-  /// Also those that are gone.
+  /// All clients by id, including those whose process has ended.
   var clientsByID: [UUID: SimulatedClient] = [:]
   private(set) var observer: RawObserver!
-  /// The old browser clients, whose connections are never in the way of those of the clients.
+  /// The old browser clients. Their numbers in the network differ from those of all other clients.
   var browsers: [OldBrowser] = []
-  /// When the server has told of a property last, if that matters.
+  /// The time at which the server last sent each property, if a check needs it.
   var told: [StreamReference.Key: Duration] = [:]
   var intents: IntentReference
-  /// Sets by the session and the number of the message that carries them.
+  /// The submitted change sets, by the session and the index of the message that carries them.
   var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
-  /// The numbers of the messages with which the server has answered them.
+  /// The indexes of the messages with which the server has answered them, by the same keys.
   var replies: [String: Int] = [:]
   private(set) var problems: [SimulationFailure.Problem] = []
-  /// What has happened, in words, if somebody wants to know.
+  /// The trace; empty unless the run is traced.
   private(set) var trace: [String] = []
   private let isTracing: Bool
-  /// A number that all frames that have arrived come to.
+  /// A hash of all frames that the network has delivered, if the run is traced.
   private(set) var digest: UInt64 = 0xCBF2_9CE4_8422_2325
   private var kinds: [String: [String: PropertyKind]] = [:]
   private var tokens = 0
-  /// How often a client or the server was started.
+  /// The number of times that a client or the server was started.
   private(set) var starts = 0
   private var serverSets = 0
-  /// How often everything was to come to rest.
+  /// The number of rests that were begun.
   var rests = 0
   private var serverHasEdited = false
   private var observerPing: Duration = .zero
-  /// What the server's histories were called, in order: each but the last one is lost.
+  /// The epochs of the server, in order; all but the last one are lost.
   private(set) var epochs: [String] = []
 
   var now: Duration {
@@ -95,7 +96,7 @@ final class SimulationRun {
 
   func client(_ number: Int) -> SimulatedClient? { clients[number] }
 
-  /// The models and engines hold each other no longer than the run.
+  /// Releases the clients, the server and the observer, so that models and engines hold each other no longer.
   func end() {
     clients = [:]
     clientsByID = [:]
@@ -105,7 +106,10 @@ final class SimulationRun {
 
   // MARK: Starts
 
-  /// - Parameter isRestored: whether it goes on from an old copy, which is all that is promised then.
+  /// Starts the server.
+  ///
+  /// - Parameter isRestored: whether it starts from an old copy of its journal. Then only what that copy holds
+  ///   is expected of it.
   func startServer(isRestored: Bool = false) {
     let app = { [unowned self] (ticker: Ticker) -> SimulatedApp in
       var random = SimulationRandom(seed: seed, branch: 3)
@@ -137,7 +141,7 @@ final class SimulationRun {
     observer.fetch(world.name)
     observer.acknowledge()
     openLate()
-    // What is gone with a server that keeps nothing is not looked for.
+    // Without a journal, or from an old copy, only what the server has now is expected of it.
     if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
       intents = IntentReference(configuration.promises)
       intents.begin(with: observer.stream, kinds(of:))
@@ -145,8 +149,8 @@ final class SimulationRun {
     starts += 1
   }
 
-  /// Some servers take a while until they have their scope. A client that has had it before asks again although it is
-  /// not told when.
+  /// Makes the server refuse its scope for a while, after some of its starts. Once every client has had the
+  /// scope, the server may leave out when to ask again: such a client asks again by itself.
   private func openLate() {
     var random = SimulationRandom(seed: seed, branch: 15, starts)
     guard configuration.browsers == 0, random.chance(configuration.lateOpenings) else { return }
@@ -205,7 +209,7 @@ final class SimulationRun {
     return found
   }
 
-  // MARK: What is sent
+  // MARK: Sending
 
   private func serverSends(_ frame: [UInt8], on id: Int) {
     if id == RawObserver.connection {
@@ -226,12 +230,12 @@ final class SimulationRun {
     network.send(frame, from: client.number)
   }
 
-  /// Returns the messages of a frame if one of `words` occurs in it; most frames are not worth reading.
+  /// Returns the messages of a frame if one of `words` occurs in it; the other frames are not worth reading.
   private func messages(in frame: [UInt8], thatName words: [[UInt8]]) -> [PlainJSON]? {
     occurs(anyOf: words, in: frame) ? PlainJSON(frame)?.messages : nil
   }
 
-  /// The types of the messages that are worth reading, as they are written.
+  /// The types of the messages that are worth reading, as frames contain them.
   private static let words = (
     ofServer: [Array("\"ScopeSyncReply\"".utf8), Array("\"SessionCreateReply\"".utf8)],
     ofClients: [Array("\"ScopeSync\"".utf8), Array("\"ScopeFetch\"".utf8)]
@@ -245,19 +249,19 @@ final class SimulationRun {
     if journal == nil { acceptOwn(made) } else { server.noteOwn(made) }
   }
 
-  /// A record is safe: from now on it counts.
+  /// Applies a record of the server that has become durable to the references: from now on it counts.
   func take(_ content: SimulatedJournal.Content) {
     if let set = content.own { acceptOwn(set) }
     if let decision = content.decision { accept(decision, effective: content.fragments) }
     if content.own == nil, content.decision == nil { acceptUnnumbered(content.fragments) }
   }
 
-  /// A set of the server's own counts.
+  /// Applies a change set of the server's own to the reference.
   private func acceptOwn(_ set: SubmittedSet) {
     serverHasEdited = true
     for intent in set.intents {
-      // No set has what the server's app changed of a model right before it took the model out. Clients see it if
-      // one of them brings the model back.
+      // Changes that the server's app makes to a model right before it removes the model are in no change set.
+      // Clients see them if one of them brings the model back.
       for element in intent.removed {
         intents.forget(observer.stream.reachable(from: element, kinds(of:)))
       }
@@ -268,7 +272,7 @@ final class SimulationRun {
 
   // MARK: Time
 
-  /// Lets time pass, and everything arrive that is due.
+  /// Lets time pass, and delivers everything that is due by then.
   func pass(_ duration: Duration) {
     let end = now + duration
     deliver()
@@ -324,7 +328,7 @@ final class SimulationRun {
 
   // MARK: Notes
 
-  /// What was accepted just now has to be there.
+  /// Checks that the changes that were accepted since the last call are in the server's stream.
   func checkIntents() {
     if serverHasEdited {
       serverHasEdited = false
@@ -334,7 +338,7 @@ final class SimulationRun {
     for problem in found { report(.intent, problem) }
   }
 
-  /// Something is wrong: the run ends.
+  /// Reports a problem, which ends the run.
   func report(_ kind: SimulationFailure.Kind, _ text: String) {
     problems.append(SimulationFailure.Problem(kind: kind, text: text))
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// What a simulation is about: the model classes, how a tree of them begins, and how it is edited.
+/// The subject of a simulation: model classes, an initial tree, and the edits that are made to it.
 ///
 /// ```swift
 /// let drawing = SimulationWorld(
@@ -16,18 +16,19 @@ import Jetstream
 ///   })
 /// ```
 ///
-/// An edit is a function of the tree and of the generator alone. New models get their UUIDs from the
-/// generator; otherwise a failing seed need not fail again in the same way.
+/// An edit must depend on the tree, the app's memory and the generator alone. New models get their
+/// UUIDs from the generator; otherwise a failing seed need not fail again in the same way.
 public struct SimulationWorld: Sendable {
-  /// Changes a tree and says in words what it did.
+  /// A function that changes a tree and returns a description of what it did.
   public typealias Edit<Root> = @Sendable (Root, Scope, inout SimulationRandom) -> String
 
-  /// Changes a tree with what the app has in memory, and says in words what it did.
+  /// A function that changes a tree, using the app's memory, and returns a description of what it
+  /// did.
   public typealias AppEdit<Root, App> = @Sendable (Root, App, inout SimulationRandom) -> String
 
-  /// What the scope is called, and the world in reports.
+  /// The name of the scope, and of the world in reports.
   public let name: String
-  /// The names of the scripted edits.
+  /// The names of the scripted edits, sorted.
   public var scriptNames: [String] { scripts.keys.sorted() }
 
   typealias ErasedEdit = @Sendable (Scope, Any, inout SimulationRandom) -> String
@@ -41,18 +42,18 @@ public struct SimulationWorld: Sendable {
   let models: [ModelObject.Type]
   let clientModels: [ModelObject.Type]
 
-  /// Makes a world whose edits need nothing but the tree.
+  /// Creates a world whose edits need nothing but the tree.
   ///
   /// - Parameters:
-  ///   - name: what the world is called on the command line.
+  ///   - name: the name of the scope and, in lower case, of the world on the command line.
   ///   - root: makes an empty root; the server and each client have one of their own.
-  ///   - fill: what the server's tree has at first.
-  ///   - edit: one random edit, on a client or on the server.
-  ///   - scripts: edits by name, for schedules that are written by hand. The generator of schedules
-  ///     chooses them now and then as well.
-  ///   - models: classes that can occur besides those that property types lead to.
-  ///   - clientModels: classes that the server does not know, so that it rejects what clients make of
-  ///     them.
+  ///   - fill: adds the initial content to the server's tree.
+  ///   - edit: makes one random edit, on a client or on the server.
+  ///   - scripts: edits by name, for schedules that are written by hand. Derived schedules also use
+  ///     them now and then.
+  ///   - models: model classes that property types do not lead to.
+  ///   - clientModels: model classes that only clients know, so that the server rejects their
+  ///     models.
   public init<Root: ModelObject>(
     _ name: String, root: @escaping @Sendable (UUID) -> Root,
     fill: @escaping @Sendable (Root, inout SimulationRandom) -> Void = { _, _ in },
@@ -64,19 +65,19 @@ public struct SimulationWorld: Sendable {
       models: models, clientModels: clientModels)
   }
 
-  /// Makes a world whose processes have something in memory beside the tree, such as observers or an
-  /// `UndoHistory`, which a crash takes with it.
+  /// Creates a world whose processes keep something in memory beside the tree, such as observers or
+  /// an `UndoHistory`. A crash discards it.
   ///
   /// - Parameters:
-  ///   - name: what the world is called on the command line.
+  ///   - name: the name of the scope and, in lower case, of the world on the command line.
   ///   - root: makes an empty root; the server and each client have one of their own.
-  ///   - fill: what the server's tree has at first.
-  ///   - app: makes what a process has in memory. Called when the process starts.
-  ///   - edit: one random edit, on a client or on the server.
+  ///   - fill: adds the initial content to the server's tree.
+  ///   - app: makes the app's memory, when a process starts.
+  ///   - edit: makes one random edit, on a client or on the server.
   ///   - scripts: edits by name.
-  ///   - problems: what is wrong in the memory of a process when everything has come to rest.
-  ///   - models: classes that can occur besides those that property types lead to.
-  ///   - clientModels: classes that the server does not know.
+  ///   - problems: returns what is wrong in the app's memory when everything is at rest.
+  ///   - models: model classes that property types do not lead to.
+  ///   - clientModels: model classes that only clients know.
   public init<Root: ModelObject, App>(
     _ name: String, root: @escaping @Sendable (UUID) -> Root,
     fill: @escaping @Sendable (Root, inout SimulationRandom) -> Void = { _, _ in },

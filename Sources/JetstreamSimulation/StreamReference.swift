@@ -1,7 +1,7 @@
-/// The state as the server's stream of full states and changes makes it, in plain dictionaries. Shares no
-/// code with the engines: a model is a dictionary of what was last said of each property.
+/// The state that the server's full states and changes lead to, in plain dictionaries. It shares no code with
+/// the engines: a model is a dictionary of the last value that was sent for each property.
 struct StreamReference {
-  /// A model by what was said of it.
+  /// A model, as the server has sent it.
   struct Model {
     var className: String
     var properties: [String: PlainJSON]
@@ -16,18 +16,18 @@ struct StreamReference {
   }
 
   private(set) var root = ""
-  /// Every model that was ever named, also those that are gone.
+  /// Every model that was sent since the last full state, including those that are gone.
   private(set) var models: [String: Model] = [:]
   private(set) var problems: [String] = []
 
-  /// Begins anew with a full state.
+  /// Starts anew with a full state.
   mutating func begin(root: String, _ fragments: [PlainJSON]) {
     self.root = root
     models = [:]
     for fragment in fragments { apply(fragment, mayBeNew: true) }
   }
 
-  /// Does what a message says.
+  /// Applies the fragments of a message.
   mutating func apply(_ fragments: [PlainJSON]) {
     for fragment in fragments {
       apply(fragment, mayBeNew: fragment["type"]?.text == "add")
@@ -45,12 +45,12 @@ struct StreamReference {
       .merge(fragment["properties"]?.members ?? [:]) { _, new in new }
   }
 
-  /// The models that the root reaches.
+  /// Returns the models that the root reaches.
   func reachable(_ kinds: (String) -> [String: PropertyKind]) -> Set<String> {
     reachable(from: root, kinds)
   }
 
-  /// A model, and those that it reaches.
+  /// Returns a model and those that it reaches.
   func reachable(
     from model: String, _ kinds: (String) -> [String: PropertyKind]
   ) -> Set<String> {
@@ -78,7 +78,7 @@ struct StreamReference {
     return found
   }
 
-  /// Where a scope's canonical JSON differs, with words for this state and for the scope.
+  /// Returns where a scope's canonical JSON differs. `us` and `them` stand for this state and for the scope.
   func differences(
     from canonical: PlainJSON, _ kinds: (String) -> [String: PropertyKind], _ us: String,
     _ them: String

@@ -1,20 +1,25 @@
 import Foundation
 import Jetstream
 
-/// A change set that a client or the server has made, in plain JSON: what was meant by it.
+/// A change set of a client or of the server, in plain JSON: what it was meant to do, and what the server has
+/// decided.
+///
+/// A client makes it, submits it in one session or in several, and learns of the decision. With version 2 of
+/// the protocol, the server decides it at most once in one history; if it loses that history, ``forget()``
+/// makes the change set undecided for the server, while its client may still know of the decision.
 final class SubmittedSet: CustomStringConvertible {
-  /// What was meant by one fragment. What it assigns is read from what is sent.
+  /// The meaning of one fragment. The values that it assigns are read from the message that is sent.
   struct Intent {
     let uuid: String
-    /// The same, as scopes call it.
+    /// The same UUID, as scopes use it.
     let model: UUID
     let className: String
     let isAddition: Bool
-    /// Values by property.
+    /// The values that are assigned, by property.
     let values: [String: PlainJSON]
-    /// In the addition of a model that is put back, the values that its maker knew, by property.
+    /// In the addition of a model that its maker puts back, the values that the maker knew, by property.
     let known: [String: PlainJSON]
-    /// Steps of collections and counters by property.
+    /// The steps of collections and counters, by property.
     var operations: [String: PlainJSON]
 
     /// The models that are put into collections, moved there or taken out.
@@ -27,12 +32,12 @@ final class SubmittedSet: CustomStringConvertible {
       operations.values.flatMap { $0.elements.compactMap { $0["remove"]?.text } }
     }
 
-    /// The models that one property's steps are about.
+    /// Returns the models that the steps of one property are about.
     func elements(of property: String) -> Set<String> {
       Set((operations[property]?.elements ?? []).compactMap(\.element))
     }
 
-    /// Keeps the steps that the server has done: a change has no others than these.
+    /// Removes the steps of collections that the server has not applied. Leaves an addition as it is.
     mutating func leaveOut(what effective: [PlainJSON], root: String, ownRoot: String) {
       if isAddition { return }
       let name = uuid == ownRoot ? root : uuid
@@ -47,65 +52,67 @@ final class SubmittedSet: CustomStringConvertible {
     }
   }
 
-  /// Who has made it; nil for the server.
+  /// The number of the client that has made it; nil for the server.
   let client: Int?
-  /// How many its maker has made before.
+  /// The number of change sets that its maker has made before it.
   let place: Int
-  /// What the change set calls itself.
+  /// The id of the change set.
   let id: UUID
-  /// True if the server has to do all of it or nothing.
+  /// True if the server has to apply all of it or nothing.
   let isAtomic: Bool
   let intents: [Intent]
-  /// The models that it adds.
+  /// The UUIDs of the models that it adds.
   let additions: Set<String>
-  /// When it was made, or brought back, on the clock of the client's process.
+  /// The time at which it was made, or brought back, on the clock of the client's process.
   var madeAt: Duration = .zero
-  /// The session that it was sent in last.
+  /// The session in which it was sent last.
   var session: String?
-  /// The fragments that were sent then.
+  /// The fragments that were sent last.
   var sent: [PlainJSON] = []
-  /// Which part of the server's order its client had taken in when it was made; nil if none.
+  /// The epoch and sequence up to which its client had applied changes when it was made; nil if the client had
+  /// no state.
   var basis: ScopePosition?
-  /// Whether it has steps of collections or counters, of which the server may do a part.
+  /// True if it has steps of collections or counters, which the server may apply in part.
   var hasSteps: Bool { intents.contains { !$0.isAddition && !$0.operations.isEmpty } }
-  /// True if an observer has made it while its client's log was read: only the client knows how much was read by
-  /// then.
+  /// True if an observer has made it while its client's log was read: only the client knows how much was read
+  /// by then.
   var isMadeInRestart = false
-  /// True after a server of version 1 has dropped a message with it.
+  /// True after a message with it was dropped without an answer, in a session of version 1.
   var isDropped = false
-  /// What the server was told of that.
+  /// The sequence that its message has named as seen; nil if it has named none.
   var toldSeen: Int?
-  /// What the server has said of each fragment; nil before it has said anything.
+  /// The server's decision on each fragment, true if it was accepted; nil before there is one.
   private(set) var verdicts: [Bool]?
-  /// In how many sessions the server has accepted something of it.
+  /// The number of times that the server has accepted some of it.
   private(set) var acceptances = 0
-  /// What the server has not done, although somebody has to hear of it.
+  /// The parts without effect, which the ledger of its client has to contain.
   private(set) var losses: [Loss] = []
-  /// Whether the server has lost the history that says so.
+  /// True after the server has lost the history with its decision.
   private var isForgotten = false
 
-  /// Whether there is no more to be said of it by the server, as far as the server knows.
+  /// True if the server has decided it, in its present history.
   var isDecided: Bool { verdicts != nil && !isForgotten }
 
-  /// A part of the set that does not count.
+  /// A part of the change set that has no effect.
   struct Loss: Hashable {
     let uuid: String
-    /// Nil for an addition.
+    /// The property; nil if the part is an addition.
     let property: String?
     let isRejected: Bool
-    /// The fragment that it is a part of, and the one whose rejection has led to its own.
+    /// The index of the fragment that it is a part of, and of the one whose rejection has led to its own.
     var position: Int?
     var cause: Int?
   }
 
-  /// The server has accepted some of it, or nothing.
+  /// Takes the server's decision.
   func decide(_ verdicts: [Bool], losing losses: [Loss]) {
     (self.verdicts, self.losses, isForgotten) = (verdicts, losses, false)
     if verdicts.contains(true) { acceptances += 1 }
   }
 
-  /// What has to be said of it to a server, in whose history `epoch` its client is: what it had seen when it was
-  /// made, if it overwrites something.
+  /// Returns the sequence that its message has to name as seen, if its client knows the server's history `epoch`:
+  /// the one that the client had reached when it made the change set, or 0 if it had no state. Nil if the change
+  /// set overwrites nothing, or was made in another history.
   func seen(in epoch: String?) -> Int? {
     guard intents.contains(where: { $0.isAddition ? !$0.known.isEmpty : !$0.values.isEmpty }) else {
       return nil
@@ -114,7 +121,7 @@ final class SubmittedSet: CustomStringConvertible {
     return basis.epoch == epoch ? basis.sequence : nil
   }
 
-  /// All of it, as what was rejected.
+  /// All parts of it, as rejected.
   var allLosses: [Loss] {
     intents.flatMap { intent -> [Loss] in
       let properties: [String?] =
@@ -123,7 +130,7 @@ final class SubmittedSet: CustomStringConvertible {
     }
   }
 
-  /// The server has lost the history in which it was decided. Its client may know of it all the same.
+  /// Forgets the server's decision, which is lost with its history. The client may still know of it.
   func forget() { (acceptances, isForgotten) = (0, true) }
 
   init(client: Int?, place: Int, id: UUID, isAtomic: Bool, fragments: [SyncFragment]) {
@@ -143,8 +150,9 @@ final class SubmittedSet: CustomStringConvertible {
     additions = Set(intents.lazy.filter(\.isAddition).map(\.uuid))
   }
 
-  /// Whether the set takes a model out of one collection and puts it where another property holds it. That has no
-  /// effect when another client has moved the model before, or when the server rejects what was to hold it.
+  /// Returns true if the change set takes a model out of one collection and puts it where another property
+  /// holds it. That has no effect if another client has moved the model before, or if the server rejects the
+  /// new holder.
   func moves(_ element: String, _ kinds: (String) -> [String: PropertyKind]) -> Bool {
     let steps = intents.flatMap { $0.operations.values.flatMap(\.elements) }
     guard steps.contains(where: { $0["remove"]?.text == element }) else { return false }
@@ -160,7 +168,8 @@ final class SubmittedSet: CustomStringConvertible {
       }
   }
 
-  /// Whether a message with these fragments carries the set. `root` may stand for `ownRoot`.
+  /// Returns true if a message with these fragments carries the change set. They may name the root by another
+  /// UUID than `ownRoot`.
   func isCarried(by fragments: [PlainJSON], ownRoot: String) -> Bool {
     guard fragments.count == intents.count else { return false }
     return zip(fragments, intents).allSatisfy { fragment, intent in
@@ -180,13 +189,13 @@ final class SubmittedSet: CustomStringConvertible {
 }
 
 extension PlainJSON {
-  /// Reads a fragment as it is written.
+  /// Creates the JSON of a fragment, as it is written.
   init(_ fragment: SyncFragment) {
     var bytes: [UInt8] = []
     fragment.write(to: &bytes)
     self = PlainJSON(bytes) ?? .null
   }
 
-  /// The model that a step of a collection is about.
+  /// The model that a step of a collection is about; nil for other steps.
   var element: String? { (self["insert"] ?? self["remove"] ?? self["move"])?.text }
 }

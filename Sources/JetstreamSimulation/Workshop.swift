@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// The root of ``SimulationWorld/workshop``: what is to be done, and what is done.
+/// The root of ``SimulationWorld/workshop``: a board with lists of cards.
 final class WorkshopBoard: ModelObject {
   @Property var title: String?
   @Property var isOpen = false
@@ -13,7 +13,7 @@ final class WorkshopBoard: ModelObject {
   @Property var pinned: WorkshopCard?
 }
 
-/// Something to be done.
+/// A card of the board, or a part of another card.
 class WorkshopCard: ModelObject {
   @Property var text = ""
   @Property(.merge(.min)) var weight = 0.0
@@ -29,15 +29,15 @@ class WorkshopCard: ModelObject {
   @WeakReference var related: WorkshopCard?
 }
 
-/// What clients make and the server does not know, so that it is rejected.
+/// A model class that only clients know: the server rejects its models.
 final class WorkshopDraft: WorkshopCard {
   @Property var reason = ""
 }
 
 extension SimulationWorld {
-  /// A board of cards, with everything that models can have: values of several kinds, counters, values that are
-  /// merged by rules, a throttled property, references, collections and what is moved between them, atomic change sets, and changes
-  /// that the server rejects.
+  /// A board of cards that uses everything that models can have: values of several kinds, counters, values that
+  /// are merged by rules, a throttled property, references, collections with moves between them, atomic change
+  /// sets, and changes that the server rejects.
   public static let workshop = SimulationWorld(
     "Workshop", root: WorkshopBoard.init(uuid:),
     fill: { board, random in

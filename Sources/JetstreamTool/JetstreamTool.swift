@@ -3,14 +3,14 @@ import Foundation
 /// The `jetstream` command.
 @main
 struct JetstreamTool {
-  /// How the command ends.
+  /// The exit status of the command.
   enum Status: Int32 {
     case success = 0
-    /// What was looked at is damaged.
+    /// The log is damaged.
     case damaged = 1
-    /// The command line makes no sense.
+    /// The command line is not valid.
     case usage = 2
-    /// Something could not be read.
+    /// A file could not be read, or the output could not be written.
     case failed = 3
   }
 
@@ -43,15 +43,15 @@ struct JetstreamTool {
   }
 }
 
-/// What goes to the streams of the process.
+/// The output of the process.
 enum Console {
   static func error(_ text: String) {
-    // If nobody can be told, the exit status says it.
+    // If this cannot be written either, the exit status still says it.
     try? FileHandle.standardError.write(contentsOf: Data((text + "\n").utf8))
   }
 
-  /// Prints a line at once, so that a pipe has it. Ends the process if the line cannot be written; a pipe that nobody
-  /// reads any more ends it without a word, as other commands.
+  /// Prints a line at once, so that the reader of a pipe gets it. Ends the process if the line cannot be written. If
+  /// the reader of a pipe has gone, the process ends without a message, as other commands do.
   static func line(_ bytes: some Sequence<UInt8>) {
     var data = Data(bytes)
     data.append(UInt8(ascii: "\n"))

@@ -1,7 +1,7 @@
 import Foundation
 import Jetstream
 
-/// `jetstream log`.
+/// The `jetstream log` command.
 enum LogCommand {
   typealias Status = JetstreamTool.Status
 
@@ -44,7 +44,7 @@ enum LogCommand {
     }
     do {
       let reader = try LogReader(options.directory)
-      // The check tells itself what is missing, in full.
+      // `verify` itself reports what is missing, in full.
       if options.action != .verify, try reader.firstSequence() == nil { return noLog(options) }
       switch options.action {
       case .verify: return try verify(reader, options)
@@ -103,7 +103,8 @@ enum LogCommand {
     return isWhole ? .success : .damaged
   }
 
-  /// Records that are as they were written, but hold no change set, although they should.
+  /// Returns descriptions of records, 100 at most, that are intact but do not contain a change set although their kind
+  /// says so.
   private static func unreadableRecords(_ reader: LogReader) throws(LogError) -> [String] {
     var result: [String] = []
     do throws(LogError) {
@@ -191,7 +192,7 @@ enum LogCommand {
     }
   }
 
-  /// In one line, without tabs.
+  /// Returns the text in one line, without tabs; "-" if there is none.
   private static func text(_ words: String?) -> String {
     guard let words, !words.isEmpty else { return "-" }
     return String(words.map { $0.isNewline || $0 == "\t" ? " " : $0 })

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What the command line of `jetstream log` asks for.
+/// The options of the `jetstream log` command line.
 struct LogOptions {
   enum Action: String {
     case verify, tail, dump, blame
   }
 
-  /// A command line that makes no sense, in words.
+  /// The description of an error in the command line.
   struct Problem: Error {
     let text: String
   }

@@ -9,7 +9,7 @@ import Synchronization
 
 /// One attempt to open a connection: resolves, tries address after address, shakes hands.
 ///
-/// Whatever ends it first - success, failure, the time limit or a cancelled task - decides.
+/// The first of these events decides: success, failure, the time limit or the cancellation of the task.
 final class ClientAttempt: TransportHandler {
   typealias Outcome = Result<WebSocketConnection, WebSocketError>
 
@@ -60,8 +60,8 @@ final class ClientAttempt: TransportHandler {
     }
   }
 
-  /// Settles the attempt. Only the first call counts; a connection that comes too late is aborted
-  /// by being let go.
+  /// Settles the attempt. Only the first call counts. A connection that is made too late is released and thereby
+  /// aborted.
   private func finish(_ outcome: Outcome) {
     let (continuation, transport) = state.withLock {
       state -> (CheckedContinuation<Outcome, Never>?, SocketTransport?) in

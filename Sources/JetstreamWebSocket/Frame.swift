@@ -1,4 +1,4 @@
-/// Which side of a connection this is. Clients mask what they send; servers do not.
+/// The side of a connection. Clients mask what they send; servers do not.
 enum WebSocketRole: Sendable {
   case client
   case server
@@ -17,7 +17,7 @@ enum Opcode: UInt8, Sendable {
   var isControl: Bool { rawValue & 0x8 != 0 }
 }
 
-/// How much a peer may send at once.
+/// The largest frame and message that a peer may send.
 public struct WebSocketLimits: Sendable, Hashable {
   /// The largest payload of one frame, in bytes.
   public var maximumFrameBytes: Int
@@ -25,7 +25,7 @@ public struct WebSocketLimits: Sendable, Hashable {
   /// The largest message, in bytes, over all its fragments.
   public var maximumMessageBytes: Int
 
-  /// Makes limits. Both are 16 MiB unless told otherwise.
+  /// Makes limits; both are 16 MiB by default.
   ///
   /// - Precondition: Neither limit is negative.
   public init(maximumFrameBytes: Int = 16 << 20, maximumMessageBytes: Int = 16 << 20) {
@@ -42,7 +42,7 @@ struct EncodedFrame: Sendable, Equatable {
   var head: [UInt8]
   var payload: [UInt8]
 
-  /// How many bytes the frame takes on the wire.
+  /// The number of bytes that the frame takes on the wire.
   var count: Int { head.count + payload.count }
 
   /// Header and payload in one array.

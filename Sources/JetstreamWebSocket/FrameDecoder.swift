@@ -3,7 +3,7 @@
 /// It does no I/O and never traps on what a peer sends. A rule is enforced at the first byte that
 /// shows it broken, and no memory is set aside for bytes that have only been announced.
 struct FrameDecoder: Sendable {
-  /// What the bytes so far have completed.
+  /// A whole message or control frame.
   enum Event: Sendable, Equatable {
     case message(WebSocketMessage)
     case ping([UInt8])
@@ -26,7 +26,7 @@ struct FrameDecoder: Sendable {
   private static let reservation = 64 << 10
 
   private let role: WebSocketRole
-  /// How large frames and messages may be that begin from now on.
+  /// The limits for frames and messages that begin from now on.
   var limits: WebSocketLimits
   private var phase = Phase.opcode
 
@@ -143,7 +143,7 @@ struct FrameDecoder: Sendable {
     phase = .extendedLength(missing: extendedSize)
   }
 
-  /// Holds the announced length against the limits before a single byte of it is taken.
+  /// Compares the announced length with the limits before a single byte of the payload is taken.
   private mutating func finishLength() throws(WebSocketViolation) {
     if !opcode.isControl {
       guard length <= UInt64(limits.maximumFrameBytes) else { throw .frameTooLarge }
@@ -182,8 +182,8 @@ struct FrameDecoder: Sendable {
 
   private var maskKey: MaskKey? { role == .server ? key : nil }
 
-  /// Static, because a method would hold a copy of the decoder, and with it of the buffer, so that
-  /// every piece would cost a copy of all that came before.
+  /// Appends a piece to a buffer and unmasks it. Static, because a method would hold a copy of the decoder, and with it
+  /// of the buffer, so that every piece would cost a copy of everything before it.
   private static func append(
     _ piece: ArraySlice<UInt8>, to buffer: inout [UInt8], unmaskedWith key: MaskKey?, offset: Int
   ) {

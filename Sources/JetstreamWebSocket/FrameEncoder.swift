@@ -15,12 +15,12 @@ struct FrameEncoder: Sendable {
     self.randomness = randomness
   }
 
-  /// A whole message in one frame.
+  /// Returns a whole message in one frame.
   mutating func message(_ message: WebSocketMessage) -> EncodedFrame {
     frame(message.kind == .text ? .text : .binary, payload: message.bytes)
   }
 
-  /// A ping or pong.
+  /// Returns a ping or pong.
   mutating func control(_ opcode: Opcode, payload: [UInt8]) -> EncodedFrame {
     precondition(
       opcode.isControl && payload.count <= 125,
@@ -28,8 +28,8 @@ struct FrameEncoder: Sendable {
     return frame(opcode, payload: payload)
   }
 
-  /// A close frame, empty when `status` is nil or holds ``WebSocketCloseCode/noStatus``. A reason
-  /// that is too long is cut.
+  /// Returns a close frame, which is empty when `status` is nil or holds ``WebSocketCloseCode/noStatus``. A reason that
+  /// is too long is cut.
   mutating func close(_ status: WebSocketCloseStatus?) -> EncodedFrame {
     guard let status, status.code != .noStatus else { return frame(.close, payload: []) }
     let code = status.code.rawValue
@@ -37,8 +37,8 @@ struct FrameEncoder: Sendable {
     return frame(.close, payload: [UInt8(code >> 8), UInt8(code & 0xFF)] + reason.utf8)
   }
 
-  /// Any frame at all. With `fin` false, and then with opcode `.continuation`, it writes the
-  /// fragments that the other functions never make.
+  /// Returns a frame of any kind. With `fin` false, and then with opcode `.continuation`, it writes fragments, which
+  /// the other functions never make.
   mutating func frame(_ opcode: Opcode, payload: [UInt8], fin: Bool = true) -> EncodedFrame {
     var head: [UInt8] = []
     head.reserveCapacity(14)

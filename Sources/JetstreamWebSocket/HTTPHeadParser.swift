@@ -1,4 +1,4 @@
-/// Why the head of an HTTP message could not be read.
+/// The reason why the head of an HTTP message could not be read.
 enum HTTPHeadFault: Error, Sendable, Equatable {
   /// A line is not what HTTP/1 allows at its place.
   case malformed
@@ -9,7 +9,7 @@ enum HTTPHeadFault: Error, Sendable, Equatable {
   /// The major version is not 1.
   case unsupportedVersion
 
-  /// The status with which a server answers.
+  /// The status code of the server's answer.
   var status: Int {
     switch self {
     case .malformed: 400
@@ -33,7 +33,7 @@ struct HTTPHeadParser: Sendable {
   private var headers = HTTPHeaders()
   private var fault: HTTPHeadFault?
 
-  /// Whether nothing of a head has come yet.
+  /// True while no byte of a head was received.
   var isEmpty: Bool { size == 0 }
 
   /// Takes what belongs to the head off the front of `bytes`. Returns the head once it is
@@ -68,7 +68,7 @@ struct HTTPHeadParser: Sendable {
     return nil
   }
 
-  /// Reads the line just ended. True when it is the empty line after the fields.
+  /// Reads the line just ended. Returns true for the empty line after the fields.
   private mutating func finishLine() throws(HTTPHeadFault) -> Bool {
     defer { line.removeAll(keepingCapacity: true) }
     guard startLine != nil else {

@@ -1,12 +1,12 @@
 /// The fields of an HTTP header block, in their order. Names are compared without regard to case.
 public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
-  /// Every field as it came, in order.
+  /// All fields in their order, unchanged.
   public private(set) var fields: [(name: String, value: String)] = []
 
   /// Makes an empty block.
   public init() {}
 
-  /// Makes a block of the pairs given, in their order.
+  /// Makes a block of the given pairs, in their order.
   public init(_ fields: [(String, String)]) {
     self.fields = fields.map { (name: $0.0, value: $0.1) }
   }
@@ -16,7 +16,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     self.init(elements)
   }
 
-  /// Whether two blocks have the same fields in the same order, with names and values exactly as they came.
+  /// Returns whether two blocks have the same fields in the same order, with identical names and values.
   public static func == (one: HTTPHeaders, other: HTTPHeaders) -> Bool {
     one.fields.elementsEqual(other.fields, by: ==)
   }
@@ -29,7 +29,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     }
   }
 
-  /// Adds a field after the others; fields of the same name stay.
+  /// Adds a field after the others. Fields with the same name are kept.
   public mutating func append(name: String, value: String) {
     fields.append((name: name, value: value))
   }
@@ -39,17 +39,17 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     fields.first { Self.equal($0.name, name) }?.value
   }
 
-  /// The values of every field called `name`, in order.
+  /// Returns the values of every field called `name`, in order.
   public func values(for name: String) -> [String] {
     fields.filter { Self.equal($0.name, name) }.map(\.value)
   }
 
-  /// Whether any field called `name` lists `token` between its commas, without regard to case.
+  /// Returns whether any field called `name` contains `token` in its comma-separated list. Case is ignored.
   public func contains(token: String, in name: String) -> Bool {
     tokens(in: name).contains { Self.equal($0, token) }
   }
 
-  /// The comma-separated parts of every field called `name`.
+  /// Returns the comma-separated parts of every field called `name`.
   func tokens(in name: String) -> [String] {
     values(for: name).flatMap { $0.split(separator: ",") }.map { Self.trimmed($0) }
   }
@@ -59,12 +59,12 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     fields.removeAll { Self.equal($0.name, name) }
   }
 
-  /// The name of the first field that must not be written as it is, or nil when all may be.
+  /// The name of the first field whose name or value HTTP does not allow; nil when all may be written.
   var firstInvalidName: String? {
     fields.first { !Self.isToken($0.name) || !Self.isFieldValue($0.value) }?.name
   }
 
-  /// Whether two ASCII words are equal but for case.
+  /// Returns whether two ASCII words are equal apart from case.
   static func equal(_ one: some StringProtocol, _ other: some StringProtocol) -> Bool {
     one.utf8.elementsEqual(other.utf8) { lowered($0) == lowered($1) }
   }
@@ -73,7 +73,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
   }
 
-  /// `text` without the blanks and tabs around it.
+  /// Returns `text` without the blanks and tabs around it.
   static func trimmed(_ text: some StringProtocol) -> String {
     let isBlank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
     let bytes = text.utf8.drop(while: isBlank)
@@ -82,7 +82,7 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
     return String(decoding: kept, as: UTF8.self)
   }
 
-  /// Whether `text` is an RFC 9110 token: the form of methods and field names.
+  /// Returns whether `text` is an RFC 9110 token: the form of methods and field names.
   static func isToken(_ text: some StringProtocol) -> Bool {
     !text.isEmpty
       && text.utf8.allSatisfy { byte in
@@ -94,8 +94,8 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
       }
   }
 
-  /// Whether `text` may be a field's value: no control characters but the tab, so that no value
-  /// can end its line and begin another.
+  /// Returns whether `text` may be a field's value: it has no control characters but the tab, so that no value can end
+  /// its line and begin another.
   static func isFieldValue(_ text: some StringProtocol) -> Bool {
     text.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
   }
@@ -103,21 +103,21 @@ public struct HTTPHeaders: Sendable, Hashable, ExpressibleByDictionaryLiteral {
 
 /// The head of an HTTP request. Requests with a body are refused before they reach a handler.
 public struct HTTPRequest: Sendable, Hashable {
-  /// The method, such as `GET`. Methods are written in capitals.
+  /// The method, such as `GET`. HTTP methods are case-sensitive.
   public var method: String
-  /// What was asked for, as it stood in the request line, still percent-encoded.
+  /// The request target, unchanged and still percent-encoded.
   public var target: String
   /// The minor version of HTTP/1: 0 or 1.
   public var minorVersion: Int
   /// The header fields.
   public var headers: HTTPHeaders
-  /// The numeric address of the socket at the other end, such as `203.0.113.5` or `::1`: the peer's, or that of the
-  /// proxy in front. Nil for a request that came over no socket.
+  /// The numeric address of the other end of the socket, such as `203.0.113.5` or `::1`: that of the peer, or of a
+  /// proxy in front of it. Nil for a request that did not come over a socket.
   public var remoteAddress: String?
-  /// True if both ends of the socket have the same address, which only a peer on the same machine has.
+  /// True if both ends of the socket have the same address, which is only possible for a peer on the same machine.
   package var isFromSameMachine = false
 
-  /// Makes a request, of HTTP/1.1 unless told otherwise, that came over no socket.
+  /// Makes a request that did not come over a socket; of HTTP/1.1 by default.
   public init(method: String, target: String, minorVersion: Int = 1, headers: HTTPHeaders = [:]) {
     self.method = method
     self.target = target
@@ -133,13 +133,13 @@ public struct HTTPRequest: Sendable, Hashable {
     target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
   }
 
-  /// Whether the sender allows another request on the same connection.
+  /// True if the sender allows another request on the same connection.
   var wantsKeepAlive: Bool {
     if headers.contains(token: "close", in: "Connection") { return false }
     return minorVersion >= 1 || headers.contains(token: "keep-alive", in: "Connection")
   }
 
-  /// Whether a body follows the head.
+  /// True if a body follows the head.
   var hasBody: Bool {
     !headers.values(for: "Transfer-Encoding").isEmpty
       || headers.values(for: "Content-Length").contains { $0 != "0" }
@@ -150,35 +150,35 @@ public struct HTTPRequest: Sendable, Hashable {
 public struct HTTPResponse: Sendable {
   /// The status code, from 200 to 599.
   public var status: Int
-  /// The header fields. `Content-Length`, `Connection` and `Transfer-Encoding` are set by the
-  /// listener, whatever stands here.
+  /// The header fields. The listener overrides `Content-Length`, `Connection` and `Transfer-Encoding`, whatever is
+  /// given here.
   public var headers: HTTPHeaders
   /// The body. It is not sent in answer to HEAD, but its length is.
   public var body: [UInt8]
 
-  /// Makes a response. Nothing is copied.
+  /// Makes a response. The body is not copied.
   public init(status: Int, headers: HTTPHeaders = [:], body: [UInt8] = []) {
     self.status = status
     self.headers = headers
     self.body = body
   }
 
-  /// Makes a response whose body is the UTF-8 of `text`, as `text/plain`.
+  /// Makes a `text/plain` response with the UTF-8 of `text` as its body.
   public static func text(_ text: String, status: Int = 200) -> HTTPResponse {
     HTTPResponse(
       status: status, headers: ["Content-Type": "text/plain; charset=utf-8"],
       body: Array(text.utf8))
   }
 
-  /// A response that says no more than its status.
+  /// Returns a response that contains no more than its status.
   static func plain(_ status: Int, headers: HTTPHeaders = [:]) -> HTTPResponse {
     var response = text("\(status) \(reason(for: status))\n", status: status)
     for field in headers.fields { response.headers.append(name: field.name, value: field.value) }
     return response
   }
 
-  /// The bytes of the head, then those of the body unless `includesBody` is false. A response
-  /// that HTTP does not allow becomes a plain 500.
+  /// Returns the bytes of the head, and those of the body unless `includesBody` is false. A response that HTTP does not
+  /// allow becomes a plain 500.
   func encoded(keepAlive: Bool, includesBody: Bool) -> (head: [UInt8], body: [UInt8]) {
     guard (200...599).contains(status), headers.firstInvalidName == nil else {
       return HTTPResponse.plain(500).encoded(keepAlive: keepAlive, includesBody: includesBody)
@@ -192,7 +192,7 @@ public struct HTTPResponse: Sendable {
     return (head, mayHaveBody && includesBody ? body : [])
   }
 
-  /// A status line and header block, with the empty line that ends it.
+  /// Returns a status line and header block, with the empty line that ends it.
   static func head(status: Int, headers: HTTPHeaders) -> [UInt8] {
     var text = "HTTP/1.1 \(status) \(reason(for: status))\r\n"
     for field in headers.fields { text += "\(field.name): \(field.value)\r\n" }

@@ -1,16 +1,16 @@
 import Synchronization
 
-/// What an HTTP connection needs of the listener that accepted it.
+/// The listener that accepted an HTTP connection, as the connection sees it.
 protocol HTTPServerDelegate: AnyObject, Sendable {
   var configuration: WebSocketListener.Configuration { get }
   func respond(to request: HTTPRequest) async -> HTTPResponse
   func decide(on request: HTTPRequest) async -> UpgradeDecision
-  /// Takes over an upgraded connection and lives through it. False when there is no more listener.
+  /// Takes over an upgraded connection and serves it to its end. Returns false when the listener has stopped.
   func adopt(_ connection: WebSocketConnection, request: HTTPRequest) -> Bool
 }
 
-/// An accepted socket until it becomes a WebSocket: it reads requests, has them answered, and
-/// guards each step with the handshake's time limit.
+/// Serves an accepted socket until it becomes a WebSocket: reads requests, has them answered, and limits each step by
+/// the handshake timeout.
 final class HTTPServerConnection: TransportHandler {
   private enum Phase {
     case reading
@@ -18,7 +18,7 @@ final class HTTPServerConnection: TransportHandler {
     case handling
     /// The response is on its way, and another request may follow.
     case writing
-    /// The last response is on its way; whatever comes is ignored until the peer's end.
+    /// The last response is on its way; input is ignored until the peer's end.
     case lingering
     case upgraded(WebSocketConnection)
     case closed
@@ -27,7 +27,7 @@ final class HTTPServerConnection: TransportHandler {
   private struct State {
     var phase = Phase.reading
     var parser = HTTPHeadParser()
-    /// What came behind the request being answered.
+    /// The bytes received after the request that is being answered.
     var leftover: ArraySlice<UInt8> = []
     var hasRequested = false
     /// The number of the deadline in force; earlier ones are void.
@@ -54,7 +54,7 @@ final class HTTPServerConnection: TransportHandler {
     transport.resumeReading()
   }
 
-  /// Ends whatever the connection has become: a WebSocket by its handshake, HTTP at once.
+  /// Closes a WebSocket with the close handshake, and drops a connection that still speaks HTTP.
   func stop(_ status: WebSocketCloseStatus) {
     let webSocket: WebSocketConnection? = state.withLock { state in
       if case .upgraded(let webSocket) = state.phase { return webSocket }
@@ -143,7 +143,7 @@ final class HTTPServerConnection: TransportHandler {
     }
   }
 
-  /// The response is out: on to the next request, which may already be there.
+  /// Continues with the next request after a response was written. That request may have been received already.
   func drained() {
     let leftover: ArraySlice<UInt8>? = state.withLock { state in
       guard case .writing = state.phase else { return nil }
@@ -186,7 +186,8 @@ final class HTTPServerConnection: TransportHandler {
 
   // MARK: Time
 
-  /// Bounds the step that begins now. A response keeps its time as long as the peer takes some.
+  /// Limits the time of the step that begins now. The time of a response begins anew as long as the peer reads some of
+  /// it.
   private func armDeadline() {
     let number = state.withLock { state in
       state.deadline += 1

@@ -8,7 +8,7 @@ import Synchronization
 /// threads than there are processors. Nothing that blocks, and no code of the application, runs
 /// on them.
 final class IOLoop: Sendable {
-  /// How many bytes one read takes at most.
+  /// The largest number of bytes of one read.
   static let readSize = 64 << 10
 
   let queue: DispatchQueue
@@ -26,14 +26,14 @@ final class IOLoop: Sendable {
 
   private static let turn = Atomic<Int>(0)
 
-  /// The loop whose turn it is to take a socket.
+  /// Returns the loop for the next socket, in rotation.
   static func next() -> IOLoop {
     let ticket = turn.wrappingAdd(1, ordering: .relaxed).oldValue
     return shared[Int(UInt(bitPattern: ticket) % UInt(shared.count))]
   }
 
-  /// Reads once from a socket. The bytes are valid for as long as they are kept; keeping them
-  /// past the next read of the loop costs a copy. Nil bytes come with the call's result.
+  /// Reads once from a socket. `result` is the result of the call; `bytes` is empty unless it is positive. Keeping the
+  /// bytes past the next read of the loop costs a copy.
   func read(_ descriptor: Int32) -> (result: Int, bytes: ArraySlice<UInt8>) {
     scratch.withLock { buffer in
       let result = buffer.withUnsafeMutableBytes { Platform.receive(descriptor, into: $0) }
@@ -41,8 +41,8 @@ final class IOLoop: Sendable {
     }
   }
 
-  /// Runs `work` on the loop's queue after `delay`. There is no cancelling: what the timer was for
-  /// is checked when it fires.
+  /// Runs `work` on the loop's queue after `delay`. A timer cannot be cancelled: `work` checks whether it is still
+  /// needed.
   func after(_ delay: Duration, _ work: @escaping @Sendable () -> Void) {
     let (seconds, attoseconds) = delay.components
     let interval = Double(seconds) + Double(attoseconds) * 1e-18

@@ -1,4 +1,4 @@
-/// The messages a connection has received and nobody has taken yet, and those who wait for one.
+/// The received messages that no receiver has taken yet, and the receivers that wait for one.
 struct Inbox: Sendable {
   typealias Delivery = Result<WebSocketMessage?, WebSocketError>
   typealias Waiter = CheckedContinuation<Delivery, Never>
@@ -8,19 +8,19 @@ struct Inbox: Sendable {
   private var waiters: [(id: Int, continuation: Waiter)] = []
   private var lastID = 0
 
-  /// Payload bytes of the unread messages.
+  /// The payload bytes of the unread messages.
   private(set) var bytes = 0
 
-  /// How many messages are unread.
+  /// The number of unread messages.
   var count: Int { messages.count - first }
 
-  /// A number for someone who is about to wait.
+  /// Returns a number for a receiver that is about to wait.
   mutating func makeID() -> Int {
     lastID += 1
     return lastID
   }
 
-  /// Keeps a message, or names the waiter who gets it.
+  /// Stores a message, or returns the waiting receiver that gets it.
   mutating func put(_ message: WebSocketMessage) -> Waiter? {
     if !waiters.isEmpty { return waiters.removeFirst().continuation }
     messages.append(message)
@@ -28,7 +28,7 @@ struct Inbox: Sendable {
     return nil
   }
 
-  /// Takes the oldest message. Constant time on the average.
+  /// Takes the oldest message. Amortized constant time.
   mutating func take() -> WebSocketMessage? {
     guard first < messages.count, let message = messages[first] else { return nil }
     messages[first] = nil
@@ -44,24 +44,24 @@ struct Inbox: Sendable {
     return message
   }
 
-  /// Remembers someone who waits.
+  /// Adds a receiver that waits.
   mutating func wait(_ id: Int, _ continuation: Waiter) {
     waiters.append((id, continuation))
   }
 
-  /// Forgets the one who waits under `id`; nil when it has been served already.
+  /// Removes the receiver that waits under `id`; returns nil when it was served already.
   mutating func stopWaiting(_ id: Int) -> Waiter? {
     guard let index = waiters.firstIndex(where: { $0.id == id }) else { return nil }
     return waiters.remove(at: index).continuation
   }
 
-  /// Forgets everyone who waits.
+  /// Removes and returns all receivers that wait.
   mutating func removeWaiters() -> [Waiter] {
     defer { waiters = [] }
     return waiters.map(\.continuation)
   }
 
-  /// Throws the unread messages away.
+  /// Drops the unread messages.
   mutating func discard() {
     messages = []
     first = 0

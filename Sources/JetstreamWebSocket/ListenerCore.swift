@@ -8,7 +8,7 @@ import Darwin
 import Dispatch
 import Synchronization
 
-/// The working part of a listener: the accepting socket and the register of what it accepted.
+/// The working part of a listener: the accepting socket and the table of accepted connections.
 final class ListenerCore: HTTPServerDelegate {
   struct Handlers: Sendable {
     var request: WebSocketListener.RequestHandler
@@ -22,18 +22,18 @@ final class ListenerCore: HTTPServerDelegate {
     var source: (any DispatchSourceRead)?
     var isPaused = false
     var isStopped = false
-    /// Whether the listening socket has not been given back yet.
+    /// True until the listening socket is closed.
     var isListening = true
     var lastID = 0
     var connections: [Int: HTTPServerConnection] = [:]
-    /// Sockets not given back yet.
+    /// The accepted sockets that are not closed yet.
     var open: Set<Int> = []
     var stopWaiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  /// How many connections one wakeup accepts before the loop's other sockets have a turn.
+  /// The largest number of connections that are accepted before the loop's other sockets have a turn.
   private static let batch = 64
-  /// How long accepting rests when the process has no descriptors left.
+  /// The time for which accepting pauses when the process has no descriptors left.
   private static let pause = Duration.milliseconds(100)
 
   let configuration: WebSocketListener.Configuration
@@ -56,7 +56,7 @@ final class ListenerCore: HTTPServerDelegate {
     port = SocketAddress.port(of: descriptor)
   }
 
-  /// Makes, binds and opens a listening socket.
+  /// Makes a socket, binds it and begins to listen.
   static func bind(
     host: String, port: UInt16, configuration: WebSocketListener.Configuration,
     handlers: Handlers
@@ -79,7 +79,7 @@ final class ListenerCore: HTTPServerDelegate {
     throw .bindFailed(code: code)
   }
 
-  /// A listening socket, or a negative `errno`.
+  /// Returns a listening socket, or a negative `errno`.
   static func listeningSocket(
     on address: SocketAddress, acceptsBoth: Bool, backlog: Int32
   ) -> Int32 {
@@ -216,7 +216,7 @@ final class ListenerCore: HTTPServerDelegate {
     }
   }
 
-  /// Records that a socket is gone, and wakes those who wait for the last one.
+  /// Records that a socket was closed, and resumes the callers of `stop` after the last one.
   private func forget(_ change: (inout State) -> Void) {
     let waiters: [CheckedContinuation<Void, Never>] = state.withLock { state in
       change(&state)

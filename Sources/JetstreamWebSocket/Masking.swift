@@ -1,9 +1,9 @@
-/// The key with which a client veils a frame's payload.
+/// The key with which a client masks a frame's payload.
 struct MaskKey: Sendable, Equatable {
   /// The four key bytes in wire order, the first in the lowest eight bits.
   var bits: UInt32
 
-  /// Puts the key back together from its bytes in wire order, one at a time.
+  /// Appends the next byte of the key in wire order.
   mutating func append(_ byte: UInt8) {
     bits = bits >> 8 | UInt32(byte) << 24
   }
@@ -13,8 +13,8 @@ struct MaskKey: Sendable, Equatable {
     [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: bits >> UInt32($0)) }
   }
 
-  /// Masks or unmasks `bytes` in place, eight at a time. `offset` is how many payload bytes of the
-  /// same frame came before these.
+  /// Masks or unmasks `bytes` in place, eight at a time. `offset` is the number of payload bytes of the same frame
+  /// before these.
   func apply(to bytes: UnsafeMutableRawBufferPointer, offset: Int) {
     let shift = UInt32(offset & 3) * 8
     let turned = shift == 0 ? bits : bits >> shift | bits << (32 - shift)

@@ -1,18 +1,18 @@
 import Foundation
 
-/// The server's half of the opening handshake, pure.
+/// The server's half of the opening handshake, without I/O.
 enum ServerHandshake {
-  /// What a request turns out to be.
+  /// The result of checking a request.
   enum Verdict: Sendable {
     /// A plain request, not a handshake.
     case plain
-    /// A sound handshake; `accept` is the value that answers its key.
+    /// A valid handshake; `accept` is the value that answers its key.
     case upgrade(accept: String)
     /// A handshake that must be refused.
     case refuse(HTTPResponse)
   }
 
-  /// Judges a request. Offers of extensions are ignored; none are ever negotiated.
+  /// Checks a request. Offers of extensions are ignored; none are ever negotiated.
   static func judge(_ request: HTTPRequest) -> Verdict {
     let headers = request.headers
     guard headers.contains(token: "websocket", in: "Upgrade") else { return .plain }
@@ -30,12 +30,12 @@ enum ServerHandshake {
     return .upgrade(accept: HandshakeKey.accept(for: keys[0]))
   }
 
-  /// The first subprotocol of the client's list that is also in `supported`.
+  /// Returns the first subprotocol of the client's list that is also in `supported`.
   static func subprotocol(for request: HTTPRequest, supported: [String]) -> String? {
     request.headers.tokens(in: "Sec-WebSocket-Protocol").first { supported.contains($0) }
   }
 
-  /// The bytes of the 101 response.
+  /// Returns the bytes of the 101 response.
   static func response(accept: String, subprotocol: String?) -> [UInt8] {
     var headers: HTTPHeaders = [
       "Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept,
@@ -46,13 +46,13 @@ enum ServerHandshake {
 }
 
 extension HTTPResponse {
-  /// The answer to anything but GET and HEAD.
+  /// The response to all methods but GET and HEAD.
   static var methodNotAllowed: HTTPResponse { .plain(405, headers: ["Allow": "GET, HEAD"]) }
 }
 
-/// The client's half of the opening handshake, pure.
+/// The client's half of the opening handshake, without I/O.
 struct ClientHandshake: Sendable {
-  /// The fields that the handshake sets itself.
+  /// The names of the header fields that the handshake sets itself.
   private static let reserved = [
     "Host", "Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
     "Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions", "Sec-WebSocket-Accept",
@@ -65,7 +65,8 @@ struct ClientHandshake: Sendable {
   /// The bytes of the request.
   let request: [UInt8]
 
-  /// Builds the request. Throws `.invalidHeader` for a header that would break it.
+  /// Makes the request. Throws `.invalidHeader` for a header that HTTP does not allow or that the handshake sets
+  /// itself.
   init(
     url: WebSocketURL, headers: [(String, String)], subprotocols: [String], key: String
   ) throws(WebSocketError) {

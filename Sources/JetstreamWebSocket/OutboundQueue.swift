@@ -13,19 +13,19 @@ import Darwin
 struct OutboundQueue: Sendable {
   /// Payloads up to this size are copied.
   private static let smallPayload = 4 << 10
-  /// How large a chunk of small frames may grow.
+  /// The largest size of a chunk of small frames.
   private static let chunkSize = 64 << 10
-  /// How many chunks one call writes at most.
+  /// The largest number of chunks that one call writes.
   private static let gathered = 16
 
   private var chunks: [[UInt8]] = []
   private var first = 0
-  /// How much of the first chunk has been written.
+  /// The number of bytes of the first chunk that were written.
   private var offset = 0
-  /// Whether the last chunk is one of collected small frames.
+  /// True if the last chunk collects small frames and may grow.
   private var isTailOpen = false
 
-  /// How many bytes wait.
+  /// The number of bytes that wait to be written.
   private(set) var count = 0
 
   var isEmpty: Bool { count == 0 }
@@ -52,8 +52,7 @@ struct OutboundQueue: Sendable {
     }
   }
 
-  /// Writes once to `descriptor` and drops what was taken. The number of bytes, or a negative
-  /// `errno`.
+  /// Writes once to `descriptor` and removes what was written. Returns the number of bytes, or a negative `errno`.
   mutating func write(to descriptor: Int32) -> Int {
     let end = min(chunks.count, first + Self.gathered)
     var vectors: [iovec] = []
@@ -65,7 +64,7 @@ struct OutboundQueue: Sendable {
     return written
   }
 
-  /// Nests one borrow per chunk, so that every pointer is valid while `body` runs.
+  /// Collects pointers to the chunks. Nests one borrow per chunk, so that every pointer is valid while `body` runs.
   private static func gather(
     _ chunks: ArraySlice<[UInt8]>, offset: Int, into vectors: inout [iovec],
     body: (inout [iovec]) -> Int

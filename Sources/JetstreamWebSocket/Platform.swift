@@ -6,11 +6,9 @@ import Musl
 import Darwin
 #endif
 
-/// The socket calls this module makes, with what differs between platforms hidden behind them.
-///
-/// Every function returns the value of the call or a negative `errno`.
+/// The socket calls of this module, with the differences between platforms hidden.
 enum Platform {
-  /// A non-blocking TCP socket that is not inherited by child processes.
+  /// Makes a non-blocking TCP socket that is not inherited by child processes.
   static func makeSocket(family: Int32) -> Int32 {
     #if canImport(Darwin)
     let descriptor = socket(family, SOCK_STREAM, 0)
@@ -22,7 +20,7 @@ enum Platform {
     return descriptor
   }
 
-  /// Takes one waiting connection off a listening socket, non-blocking like every socket here.
+  /// Accepts one waiting connection from a listening socket, as a non-blocking socket.
   static func acceptConnection(on listening: Int32) -> Int32 {
     let descriptor = accept(listening, nil, nil)
     guard descriptor >= 0 else { return -errno }
@@ -46,15 +44,14 @@ enum Platform {
     set(descriptor, SOL_SOCKET, SO_KEEPALIVE, to: 1)
   }
 
-  /// Sets one integer option; a failure is ignored, since every option here is an improvement and
-  /// none is a need.
+  /// Sets one integer option. A failure is ignored: no option here is essential.
   static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32, to value: Int32) {
     _ = withUnsafeBytes(of: value) {
       setsockopt(descriptor, level, option, $0.baseAddress, socklen_t($0.count))
     }
   }
 
-  /// Makes the next close reset the connection and forget what was not yet sent.
+  /// Makes closing reset the connection and drop what was not sent yet.
   static func resetOnClose(_ descriptor: Int32) {
     let value = linger(l_onoff: 1, l_linger: 0)
     _ = withUnsafeBytes(of: value) {
@@ -62,7 +59,7 @@ enum Platform {
     }
   }
 
-  /// The error with which a connection attempt ended, or 0. A positive `errno`.
+  /// Returns the positive `errno` with which a connection attempt ended, or 0.
   static func pendingError(of descriptor: Int32) -> Int32 {
     var value: Int32 = 0
     var size = socklen_t(MemoryLayout<Int32>.size)
@@ -70,7 +67,7 @@ enum Platform {
     return result == 0 ? value : errno
   }
 
-  /// Reads what is there, at most as much as `buffer` holds. 0 at the peer's end.
+  /// Reads the available bytes, at most as many as `buffer` holds. Returns 0 at the peer's end.
   static func receive(_ descriptor: Int32, into buffer: UnsafeMutableRawBufferPointer) -> Int {
     let count = recv(descriptor, buffer.baseAddress, buffer.count, 0)
     return count >= 0 ? count : Int(-errno)
@@ -92,17 +89,17 @@ enum Platform {
     }
   }
 
-  /// Ends the sending half; the peer reads an end after what was sent before.
+  /// Ends the sending half: the peer reads an end after everything sent before.
   static func finishSending(_ descriptor: Int32) {
     _ = shutdown(descriptor, Int32(SHUT_WR))
   }
 
-  /// Gives the descriptor back.
+  /// Closes the descriptor.
   static func closeDescriptor(_ descriptor: Int32) {
     _ = close(descriptor)
   }
 
-  /// Whether a negative result only means that there is nothing to do right now.
+  /// Returns whether a negative result only means that nothing can be read or written right now.
   static func isRetry(_ result: Int) -> Bool {
     result == Int(-EAGAIN) || result == Int(-EWOULDBLOCK)
   }

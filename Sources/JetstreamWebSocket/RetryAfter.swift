@@ -1,10 +1,10 @@
 import Foundation
 
-/// The header with which a server, or a proxy in front of it, says when to come back.
+/// The `Retry-After` header, with which a server or proxy asks a client to wait.
 enum RetryAfter {
-  /// How long to wait, at most 10^9 s; nil if the header is missing or makes no sense.
+  /// Returns the time to wait, at most 10^9 s; nil if the header is missing or invalid.
   ///
-  /// - Parameter now: the time, in which a date is a time to wait.
+  /// - Parameter now: the current time, from which a date in the header is counted.
   static func duration(in headers: HTTPHeaders, now: Date) -> Duration? {
     guard let text = headers.values(for: "Retry-After").first else { return nil }
     let seconds = Int(text).map(Double.init) ?? date(text)?.timeIntervalSince(now)
@@ -12,7 +12,7 @@ enum RetryAfter {
     return .seconds(max(0, seconds))
   }
 
-  /// Reads the form of dates that HTTP asks for.
+  /// Reads a date in the format of HTTP.
   private static func date(_ text: String) -> Date? {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")

@@ -3,7 +3,7 @@
 /// The opening handshake of RFC 6455 needs this one digest, to prove that the answering side
 /// understood the question. It protects nothing, so the known weakness of SHA-1 does not matter.
 package enum SHA1 {
-  /// The 20-byte digest of `message`. Linear in the message's length.
+  /// Returns the 20-byte digest of `message`. Linear in the message's length.
   package static func digest(_ message: [UInt8]) -> [UInt8] {
     var padded = message
     padded.append(0x80)

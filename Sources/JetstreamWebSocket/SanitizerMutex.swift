@@ -42,6 +42,6 @@ package struct SanitizerMutex<Value: ~Copyable>: ~Copyable, Sendable {
   }
 }
 
-/// Goes before the one of the Synchronization module.
+/// Shadows the `Mutex` of the Synchronization module.
 typealias Mutex = SanitizerMutex
 #endif

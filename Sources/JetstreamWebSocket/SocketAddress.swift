@@ -12,7 +12,7 @@ struct SocketAddress: Sendable, Equatable {
   let family: Int32
   private let bytes: [UInt8]
 
-  /// Starts connecting a non-blocking socket. 0, or a negative `errno`.
+  /// Starts connecting a non-blocking socket. Returns 0 or a negative `errno`.
   func connect(_ descriptor: Int32) -> Int32 {
     withSocketAddress {
       #if canImport(Glibc)
@@ -25,7 +25,7 @@ struct SocketAddress: Sendable, Equatable {
     }
   }
 
-  /// Binds a socket. 0, or a negative `errno`.
+  /// Binds a socket. Returns 0 or a negative `errno`.
   func bind(_ descriptor: Int32) -> Int32 {
     withSocketAddress {
       #if canImport(Glibc)
@@ -48,7 +48,7 @@ struct SocketAddress: Sendable, Equatable {
     }
   }
 
-  /// The port to which a socket is bound, or 0 when it is not.
+  /// Returns the port to which a socket is bound, or 0 when it is not.
   static func port(of descriptor: Int32) -> UInt16 {
     var storage = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -61,13 +61,13 @@ struct SocketAddress: Sendable, Equatable {
     }
   }
 
-  /// The numeric address of the peer of a connected socket; nil when there is none. An IPv4 address that has come over
-  /// an IPv6 socket is written as IPv4.
+  /// Returns the numeric address of the peer of a connected socket; nil when there is none. An IPv4 address on an IPv6
+  /// socket is written as IPv4.
   static func remoteAddress(of descriptor: Int32) -> String? {
     address(of: descriptor, getpeername)
   }
 
-  /// The same of the socket's own end.
+  /// Returns the numeric address of the socket's own end, in the same form.
   static func localAddress(of descriptor: Int32) -> String? {
     address(of: descriptor, getsockname)
   }
@@ -92,8 +92,8 @@ struct SocketAddress: Sendable, Equatable {
     return text.hasPrefix("::ffff:") && text.contains(".") ? String(text.dropFirst(7)) : text
   }
 
-  /// Every address of `host`, best first. Blocks for as long as the resolver takes unless
-  /// `numericOnly` is true, with which only literals are understood.
+  /// Returns every address of `host`, best first. Blocks for as long as the resolver takes, unless `numericOnly` is
+  /// true: then only numeric addresses are understood.
   static func resolve(
     host: String, port: UInt16, numericOnly: Bool = false, passive: Bool = false
   ) throws(WebSocketError) -> [SocketAddress] {
@@ -125,8 +125,8 @@ struct SocketAddress: Sendable, Equatable {
     return addresses
   }
 
-  /// Resolves `host` without blocking the caller's thread: a literal at once, a name on a thread
-  /// of its own. `completion` runs on either.
+  /// Resolves `host` without blocking the caller's thread. `completion` runs at once for a numeric address, and on a
+  /// new thread for a name.
   static func resolve(
     host: String, port: UInt16, passive: Bool = false,
     completion: @escaping @Sendable (Result<[SocketAddress], WebSocketError>) -> Void

@@ -1,29 +1,28 @@
 import Dispatch
 import Synchronization
 
-/// What a transport tells its user. Every call comes on the transport's loop, one at a time.
+/// Receives the events of a transport. Every call comes on the transport's loop, one at a time.
 protocol TransportHandler: AnyObject, Sendable {
-  /// Bytes came.
+  /// Takes bytes that were received.
   func received(_ bytes: ArraySlice<UInt8>)
-  /// The peer ended its side or the connection broke. Comes once, and nothing is received after.
+  /// Notes that the peer ended its side or the connection broke. Called once; no bytes are received after it.
   func ended()
-  /// Everything queued has been handed to the kernel.
+  /// Notes that everything queued was handed to the kernel.
   func drained()
 }
 
 /// One connected, non-blocking socket with a queue of bytes to write.
 ///
-/// Safe to use from anywhere. The descriptor is given back on the loop's queue, after both event
-/// sources have confirmed their end; reads happen on that queue too, and everything else that
-/// touches it first makes sure, under the lock, that the sources are still live.
-/// Reading starts paused. A transport lives until it is closed or aborted.
+/// Safe to use from any thread. The descriptor is closed on the loop's queue, after both event sources have confirmed
+/// their end. Reads happen on that queue too. Every other call that uses the descriptor first makes sure, under the
+/// lock, that the sources are still live. Reading starts paused. A transport lives until it is closed or aborted.
 final class SocketTransport: Sendable {
   /// Sendable although the overlay of libdispatch does not declare its sources so: sources are
   /// made to be used from any thread, and everything else in here is Sendable by itself.
   private struct State: @unchecked Sendable {
     weak var handler: (any TransportHandler)?
     var outbound = OutboundQueue()
-    /// Whether a flush is on its way, or waits for the socket to take more.
+    /// True while a flush is scheduled, or waits for the socket to take more.
     var isFlushing = false
     var readSource: (any DispatchSourceRead)?
     var writeSource: (any DispatchSourceWrite)?
@@ -34,7 +33,7 @@ final class SocketTransport: Sendable {
     var shouldFinishWriting = false
     var shouldClose = false
     var isClosed = false
-    /// Sources that have not confirmed their end yet.
+    /// The number of event sources that have not confirmed their end yet.
     var liveSources = 1
     var onConnect: (@Sendable (Int32) -> Void)?
   }
@@ -44,7 +43,7 @@ final class SocketTransport: Sendable {
   private let onClosed: @Sendable () -> Void
   private let state: Mutex<State>
 
-  /// Takes over `descriptor`. `onClosed` runs once, after the descriptor has been given back.
+  /// Takes over `descriptor`. `onClosed` runs once, after the descriptor was closed.
   init(descriptor: Int32, loop: IOLoop, onClosed: @escaping @Sendable () -> Void = {}) {
     self.descriptor = descriptor
     self.loop = loop
@@ -56,13 +55,13 @@ final class SocketTransport: Sendable {
     state.withLock { $0.readSource = source }
   }
 
-  /// Bytes queued but not yet handed to the kernel.
+  /// The number of bytes queued but not yet handed to the kernel.
   var bufferedBytes: Int { state.withLock { $0.outbound.count } }
 
-  /// Whether the transport has been closed or aborted.
+  /// True once the transport was closed or aborted.
   var isClosed: Bool { state.withLock { $0.isClosed } }
 
-  /// Names who is told what happens from now on. It is not kept alive.
+  /// Sets the handler that receives the events from now on. It is not retained.
   func setHandler(_ handler: any TransportHandler) {
     state.withLock { $0.handler = handler }
   }
@@ -88,7 +87,7 @@ final class SocketTransport: Sendable {
     }
   }
 
-  /// Reads again.
+  /// Resumes reading.
   func resumeReading() {
     state.withLock { state in
       guard state.isReadPaused, !state.hasEnded, !state.isClosed else { return }
@@ -101,8 +100,8 @@ final class SocketTransport: Sendable {
     }
   }
 
-  /// Begins to read once no source waits for the socket to take something. On Linux, a source for reading that
-  /// libdispatch meets while it has one for writing of the same descriptor may never hear that the peer has hung up.
+  /// Begins to read as soon as no write source exists. On Linux, a read source that libdispatch registers while it has
+  /// a write source for the same descriptor may never report that the peer has hung up.
   private func activateReading(_ state: inout State) {
     guard !state.isReadPaused, !state.isReadActivated, state.liveSources == 1 else { return }
     state.isReadActivated = true
@@ -121,7 +120,7 @@ final class SocketTransport: Sendable {
     }
   }
 
-  /// Reads once and passes on what came, or the end.
+  /// Reads once and passes on the bytes, or the end.
   private func readOnce(for handler: (any TransportHandler)?) -> Int {
     let (result, bytes) = loop.read(descriptor)
     if result > 0 {
@@ -214,10 +213,10 @@ final class SocketTransport: Sendable {
     }
   }
 
-  /// Has `writable` called once the socket takes more.
+  /// Calls `writable` once the socket takes more.
   private func armWriting(_ state: inout State) {
     guard !state.isClosed else { return }
-    precondition(state.writeSource == nil, "Whoever waits for room is told before it waits again.")
+    precondition(state.writeSource == nil, "A wait for room must end before the next one begins.")
     let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
     source.setEventHandler { self.writable() }
     source.setCancelHandler { self.sourceEnded() }
@@ -241,7 +240,7 @@ final class SocketTransport: Sendable {
     flush()
   }
 
-  /// The peer takes no more. What it sent before, such as a close frame, is still read first.
+  /// Handles a failed write. What the peer sent before, such as a close frame, is still read first.
   private func writeFailed() {
     let (handler, shouldClose) = state.withLock { ($0.handler, $0.shouldClose) }
     guard !shouldClose else { return shut(reset: false) }
@@ -266,7 +265,7 @@ final class SocketTransport: Sendable {
     loop.after(limit) { [weak self] in self?.abort() }
   }
 
-  /// Closes now, throws away what is queued, and lets the peer see a reset.
+  /// Closes at once and drops what is queued; the peer sees a reset.
   func abort() {
     shut(reset: true)
   }

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A client WebSocket over Foundation's `URLSession`, which brings TLS and the system's proxies.
 ///
-/// It serves `wss://` where the module's own sockets cannot. The system answers pings and checks
-/// frames. One message at a time is read from it, when somebody asks for one.
+/// It serves `wss://`, which the module's own sockets do not. The system answers pings and checks frames. Messages are
+/// read from it one at a time, on demand.
 public final class URLSessionWebSocket: WebSocketChannel {
   private struct State {
     var status: WebSocketCloseStatus?
@@ -37,9 +37,9 @@ public final class URLSessionWebSocket: WebSocketChannel {
 
   /// Connects to a `ws://` or `wss://` address and waits for the handshake.
   ///
-  /// Throws ``WebSocketError/invalidURL(_:)``, ``WebSocketError/invalidHeader(_:)``,
-  /// ``WebSocketError/handshakeRefused(status:retryAfter:)``, ``WebSocketError/connectionLost`` when the
-  /// system gives up, ``WebSocketError/timedOut`` and ``WebSocketError/cancelled``.
+  /// Throws ``WebSocketError/invalidURL(_:)`` or ``WebSocketError/invalidHeader(_:)`` before anything is sent,
+  /// ``WebSocketError/handshakeRefused(status:retryAfter:)`` when the server refuses, ``WebSocketError/connectionLost``
+  /// for other failures to connect, ``WebSocketError/timedOut`` and ``WebSocketError/cancelled``.
   public static func connect(
     to url: String, headers: [(String, String)] = [],
     configuration: WebSocketClient.Configuration = .init()
@@ -74,8 +74,8 @@ public final class URLSessionWebSocket: WebSocketChannel {
     return socket
   }
 
-  /// See ``WebSocketChannel/receive()``. Cancelling the waiting task ends the connection, since
-  /// the system cannot take a read back.
+  /// Returns the next message; see ``WebSocketChannel/receive()``. Cancelling the waiting task ends the connection,
+  /// since the system cannot cancel a single read.
   public func receive() async throws(WebSocketError) -> WebSocketMessage? {
     do {
       switch try await task.receive() {
@@ -95,7 +95,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
     }
   }
 
-  /// See ``WebSocketChannel/send(_:)``. The system copies the message.
+  /// Queues a message; see ``WebSocketChannel/send(_:)``. The system copies the message.
   public func send(_ message: WebSocketMessage) throws(WebSocketError) {
     let count = message.bytes.count
     let error: WebSocketError? = state.withLock { state in
@@ -125,7 +125,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
     }
   }
 
-  /// See ``WebSocketChannel/beginClose(code:reason:)``.
+  /// Starts the close handshake; see ``WebSocketChannel/beginClose(code:reason:)``.
   public func beginClose(code: WebSocketCloseCode, reason: String) {
     precondition(code.isAllowedOnWire, "The close code \(code) must not be sent.")
     let isFirst = state.withLock { state in
@@ -142,8 +142,8 @@ public final class URLSessionWebSocket: WebSocketChannel {
     finish(WebSocketCloseStatus(code: code, reason: reason))
   }
 
-  /// See ``WebSocketChannel/close(code:reason:)``. The system does not tell when the peer has
-  /// answered, so this returns once the close frame is on its way.
+  /// Closes the connection; see ``WebSocketChannel/close(code:reason:)``. The system does not report the peer's answer,
+  /// so this returns once the close frame is on its way.
   public func close(code: WebSocketCloseCode, reason: String) async {
     beginClose(code: code, reason: reason)
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -155,16 +155,16 @@ public final class URLSessionWebSocket: WebSocketChannel {
     }
   }
 
-  /// See ``WebSocketChannel/abort()``.
+  /// Drops the connection at once; see ``WebSocketChannel/abort()``.
   public func abort() {
     task.cancel()
     finish(WebSocketCloseStatus(code: .abnormal))
   }
 
-  /// See ``WebSocketChannel/closeStatus``.
+  /// The outcome of the connection; see ``WebSocketChannel/closeStatus``.
   public var closeStatus: WebSocketCloseStatus? { state.withLock { $0.status } }
 
-  /// See ``WebSocketChannel/bufferedBytes``. Headers are not counted.
+  /// The number of bytes that wait to be sent; see ``WebSocketChannel/bufferedBytes``. Headers are not counted.
   public var bufferedBytes: Int { state.withLock { $0.buffered } }
 
   fileprivate func ended(code: Int?, reason: Data?) {
@@ -186,7 +186,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
   }
 }
 
-/// Hears from the system how the handshake and the connection end.
+/// Receives the system's callbacks about the handshake and the end of the connection.
 private final class Observer: NSObject, URLSessionWebSocketDelegate {
   struct WeakSocket { weak var value: URLSessionWebSocket? }
   private struct State {

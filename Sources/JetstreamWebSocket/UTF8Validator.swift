@@ -1,19 +1,19 @@
 /// Checks UTF-8 as its bytes arrive, in pieces of any size.
 ///
-/// It refuses at the very first byte that no well-formed text could hold at that place: overlong
-/// forms, surrogates and values past U+10FFFF are all seen at their second byte at the latest.
+/// It refuses at the first byte that no well-formed text could have at that place: overlong forms, surrogates and
+/// values past U+10FFFF are detected at their second byte at the latest.
 struct UTF8Validator: Sendable {
-  /// How many continuation bytes the scalar under way still lacks.
+  /// The number of continuation bytes that the current scalar still lacks.
   private var missing = 0
   /// The range in which the next continuation byte must lie.
   private var low: UInt8 = 0x80
   private var high: UInt8 = 0xBF
 
-  /// Whether the bytes so far end between two scalars, so that the text may end here.
+  /// True if the bytes so far end between two scalars, so that the text may end here.
   var isComplete: Bool { missing == 0 }
 
-  /// Takes more bytes. False when they cannot continue well-formed UTF-8; the validator must not
-  /// be used after that. Runs of ASCII are skipped eight bytes at a time.
+  /// Takes more bytes. Returns false when they cannot continue well-formed UTF-8; do not use the validator after that.
+  /// Runs of ASCII are skipped eight bytes at a time.
   mutating func accept(_ bytes: UnsafeRawBufferPointer) -> Bool {
     var index = 0
     let count = bytes.count

@@ -1,40 +1,39 @@
-/// One open WebSocket, whichever stack carries it.
+/// One open WebSocket, over this module's sockets or over the system's.
 ///
-/// All of it may be used from any task or thread.
+/// All members may be used from any task or thread.
 public protocol WebSocketChannel: AnyObject, Sendable {
-  /// The next message, in the order in which the peer sent them; nil once the connection has been
-  /// closed with a close handshake. Suspends until there is one.
+  /// Returns the next message, in the order in which the peer sent them; nil once the connection was closed with a
+  /// close handshake. Suspends until there is one.
   ///
-  /// Throws ``WebSocketError/connectionLost`` after an abnormal end,
-  /// ``WebSocketError/protocolViolation(_:)`` after the peer broke the protocol, each only once
-  /// the messages that came before have been taken, and ``WebSocketError/cancelled`` when the
-  /// waiting task is cancelled; no message is lost by that.
+  /// Throws ``WebSocketError/connectionLost`` after an abnormal end and ``WebSocketError/protocolViolation(_:)`` after
+  /// the peer broke the protocol, but only once all earlier messages were received. Throws ``WebSocketError/cancelled``
+  /// when the waiting task is cancelled; no message is lost by that.
   func receive() async throws(WebSocketError) -> WebSocketMessage?
 
   /// Queues a message and returns at once. Messages arrive in the order of these calls.
   ///
-  /// Throws ``WebSocketError/closed`` when the connection is closing or over, and
-  /// ``WebSocketError/outboundQueueFull`` when too much is waiting already.
+  /// Throws ``WebSocketError/closed`` when the connection is closing or closed, and
+  /// ``WebSocketError/outboundQueueFull`` when too much is waiting to be sent.
   func send(_ message: WebSocketMessage) throws(WebSocketError)
 
-  /// Starts the close handshake and returns at once. Messages queued before are still sent; those
-  /// the peer sends from now on are discarded. Does nothing when a close is already under way.
+  /// Starts the close handshake and returns at once. Messages queued before are still sent; messages that the peer
+  /// sends from now on are discarded. Does nothing when a close is already under way.
   ///
   /// A reason longer than ``WebSocketCloseStatus/maximumReasonBytes`` is cut after a whole scalar.
   ///
-  /// - Precondition: `code` may be sent, as ``WebSocketCloseCode/isAllowedOnWire`` says.
+  /// - Precondition: ``WebSocketCloseCode/isAllowedOnWire`` is true for `code`.
   func beginClose(code: WebSocketCloseCode, reason: String)
 
-  /// Starts the close handshake and waits for its end, which the close timeout bounds.
+  /// Starts the close handshake and waits for its end, at most for the close timeout.
   func close(code: WebSocketCloseCode, reason: String) async
 
-  /// Drops the connection at once, without a close handshake and with whatever is still queued.
+  /// Drops the connection at once, without a close handshake. Everything still queued is lost.
   func abort()
 
-  /// How the connection ended, or nil while it has not.
+  /// The close code, the reason and the side that closed first; nil until the connection has ended.
   var closeStatus: WebSocketCloseStatus? { get }
 
-  /// Bytes queued by `send` that the operating system has not taken yet.
+  /// The number of bytes queued by `send` that the operating system has not taken yet.
   var bufferedBytes: Int { get }
 }
 
@@ -59,37 +58,37 @@ extension WebSocketChannel {
     beginClose(code: .normal, reason: "")
   }
 
-  /// Closes with code 1000 and no reason, and waits for the end.
+  /// Starts a close handshake with code 1000 and no reason, and waits for its end.
   public func close() async {
     await close(code: .normal, reason: "")
   }
 
-  /// The messages still to come, ending and throwing as ``receive()`` does.
+  /// The messages still to come, as a sequence that ends and throws as ``receive()`` does.
   public var messages: WebSocketMessages { WebSocketMessages(channel: self) }
 }
 
-/// A connection's messages as a sequence. Several iterators share the messages among them.
+/// A connection's messages as a sequence. If there are several iterators, each message goes to one of them.
 public struct WebSocketMessages: AsyncSequence, Sendable {
-  /// What iteration yields.
+  /// The type of the elements.
   public typealias Element = WebSocketMessage
-  /// What iteration throws.
+  /// The type of the errors.
   public typealias Failure = WebSocketError
 
   let channel: any WebSocketChannel
 
-  /// Makes an iterator; nothing is read ahead.
+  /// Makes an iterator. Nothing is read ahead.
   public func makeAsyncIterator() -> Iterator { Iterator(channel: channel) }
 
-  /// Takes one message after another.
+  /// An iterator over a connection's messages.
   public struct Iterator: AsyncIteratorProtocol {
     let channel: any WebSocketChannel
 
-    /// The next message, as ``WebSocketChannel/receive()`` gives it.
+    /// Returns the next message, as ``WebSocketChannel/receive()`` does.
     public mutating func next() async throws(WebSocketError) -> WebSocketMessage? {
       try await channel.receive()
     }
 
-    /// The next message, as ``WebSocketChannel/receive()`` gives it, for a caller on `actor`.
+    /// Returns the next message, as ``WebSocketChannel/receive()`` does, for a caller on `actor`.
     public mutating func next(
       isolation actor: isolated (any Actor)?
     ) async throws(WebSocketError) -> WebSocketMessage? {

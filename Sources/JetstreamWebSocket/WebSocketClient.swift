@@ -2,16 +2,16 @@ import Foundation
 
 /// Opens WebSockets to servers.
 public enum WebSocketClient {
-  /// How a client connects.
+  /// The settings of a client: for connecting, and for the connection afterwards.
   public struct Configuration: Sendable {
-    /// How the opened connection behaves.
+    /// The settings of the opened connection.
     public var connection: WebSocketConfiguration
-    /// How long connecting may take, from resolving the name to the end of the handshake.
+    /// The time that connecting may take, from resolving the name to the end of the handshake.
     public var connectTimeout: Duration
-    /// The subprotocols to offer, best first.
+    /// The subprotocols that the client offers, best first.
     public var subprotocols: [String]
 
-    /// Makes a configuration; each value left out has the default shown.
+    /// Makes a configuration.
     public init(
       connection: WebSocketConfiguration = WebSocketConfiguration(),
       connectTimeout: Duration = .seconds(15),
@@ -25,18 +25,20 @@ public enum WebSocketClient {
 
   /// Connects to a `ws://` address over a plain socket.
   ///
-  /// The host may be a name, an IPv4 literal or an IPv6 literal in brackets; every address it
-  /// resolves to is tried in turn. Path and query are sent as they stand. Cancelling the task ends
-  /// the attempt at once. Nothing blocks the calling actor.
+  /// The host may be a name, an IPv4 literal or an IPv6 literal in brackets; the addresses it resolves to are tried in
+  /// turn. Path and query are sent unchanged. Cancelling the task ends the attempt at once. The calling actor is not
+  /// blocked.
   ///
-  /// Throws ``WebSocketError/invalidURL(_:)`` and ``WebSocketError/invalidHeader(_:)`` before
-  /// anything is sent; ``WebSocketError/secureTransportUnavailable`` for `wss://`, which
-  /// ``open(_:headers:configuration:)`` takes where the platform has TLS;
-  /// ``WebSocketError/nameResolutionFailed(host:reason:)``,
-  /// ``WebSocketError/connectFailed(code:)``, ``WebSocketError/timedOut``,
-  /// ``WebSocketError/connectionLost``, ``WebSocketError/handshakeRefused(status:retryAfter:)`` and
-  /// ``WebSocketError/handshakeInvalid(_:)`` for what their names say; and
-  /// ``WebSocketError/cancelled``.
+  /// Throws:
+  ///
+  /// - ``WebSocketError/invalidURL(_:)`` and ``WebSocketError/invalidHeader(_:)`` before anything is sent;
+  /// - ``WebSocketError/secureTransportUnavailable`` for `wss://`; use ``open(_:headers:configuration:)`` for that
+  ///   where the platform has TLS;
+  /// - ``WebSocketError/nameResolutionFailed(host:reason:)``, ``WebSocketError/connectFailed(code:)``,
+  ///   ``WebSocketError/timedOut`` or ``WebSocketError/connectionLost`` if no connection can be made;
+  /// - ``WebSocketError/handshakeRefused(status:retryAfter:)`` or ``WebSocketError/handshakeInvalid(_:)`` if the server
+  ///   refuses the WebSocket or does not speak the protocol;
+  /// - ``WebSocketError/cancelled``.
   public static func connect(
     to url: String,
     headers: [(String, String)] = [],
@@ -51,10 +53,10 @@ public enum WebSocketClient {
     return try await attempt.run().get()
   }
 
-  /// Throws ``WebSocketError/invalidURL(_:)``, with what is wrong, when an address cannot be used.
+  /// Throws ``WebSocketError/invalidURL(_:)``, with the reason, when an address cannot be used.
   package static func check(_ url: String) throws(WebSocketError) { _ = try WebSocketURL(url) }
 
-  /// Connects to the address of a `URL`, as the function that takes a string does.
+  /// Connects to the address of a `URL`; otherwise like the function that takes a string.
   public static func connect(
     to url: URL,
     headers: [(String, String)] = [],

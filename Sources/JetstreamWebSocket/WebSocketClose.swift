@@ -1,16 +1,16 @@
-/// The number in a close frame that says why a connection ends.
+/// The number in a close frame that gives the reason why a connection ends.
 public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, ExpressibleByIntegerLiteral,
   CustomStringConvertible
 {
-  /// The number as it stands on the wire.
+  /// The number on the wire.
   public var rawValue: UInt16
 
-  /// Makes a code of any number. Whether it may be sent is told by ``isAllowedOnWire``.
+  /// Makes a code with any number. Not every code may be sent; see ``isAllowedOnWire``.
   public init(rawValue: UInt16) {
     self.rawValue = rawValue
   }
 
-  /// Makes a code of a literal such as `4096`.
+  /// Makes a code from a literal such as `4096`.
   public init(integerLiteral value: UInt16) {
     rawValue = value
   }
@@ -36,7 +36,8 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, Expressi
   /// 1011: the server met an unexpected condition.
   public static let internalError: Self = 1011
 
-  /// Whether the code may stand in a close frame: 1000 to 1003, 1007 to 1014 and 3000 to 4999.
+  /// A Boolean value that indicates whether the code may be sent in a close frame: 1000 to 1003, 1007 to 1014 and 3000
+  /// to 4999.
   public var isAllowedOnWire: Bool {
     switch rawValue {
     case 1000...1003, 1007...1014, 3000...4999: true
@@ -48,18 +49,18 @@ public struct WebSocketCloseCode: RawRepresentable, Sendable, Hashable, Expressi
   public var description: String { String(rawValue) }
 }
 
-/// How a connection ended: code, reason and which side began.
+/// The end of a connection: the code, the reason and the side that closed first.
 public struct WebSocketCloseStatus: Sendable, Hashable {
-  /// The most bytes of UTF-8 that a reason may take, by the size limit of control frames.
+  /// The largest size of a reason in bytes of UTF-8, which the size limit of control frames sets.
   public static let maximumReasonBytes = 123
 
-  /// Why the connection ended.
+  /// The code with which the connection ended.
   public var code: WebSocketCloseCode
 
-  /// The closing side's own words; often empty.
+  /// The closing side's own text; often empty.
   public var reason: String
 
-  /// Whether the peer closed first. False when this side did, and when the connection was lost.
+  /// True if the peer closed first. False if this side did, and if the connection was lost.
   public var byPeer: Bool
 
   /// Makes a status.
@@ -69,7 +70,7 @@ public struct WebSocketCloseStatus: Sendable, Hashable {
     self.byPeer = byPeer
   }
 
-  /// `reason` cut after the last scalar that fits into a close frame.
+  /// Returns `reason`, cut after the last scalar that fits into a close frame.
   static func fitting(_ reason: String) -> String {
     guard reason.utf8.count > maximumReasonBytes else { return reason }
     var fitted = String.UnicodeScalarView()

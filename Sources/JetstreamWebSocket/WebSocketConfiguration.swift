@@ -1,39 +1,39 @@
-/// How one connection behaves: its limits and its patience.
+/// The limits and timeouts of one connection.
 public struct WebSocketConfiguration: Sendable {
-  /// What happens when a message does not fit into the outbound queue, beyond `send` throwing
+  /// The treatment of a connection whose outbound queue is full. In every case, `send` throws
   /// ``WebSocketError/outboundQueueFull``.
   public enum SlowConsumerPolicy: Sendable, Hashable {
-    /// Nothing: the caller decides.
+    /// The connection stays open: the caller decides what to do.
     case keep
-    /// The connection is closed with 1008, and dropped if the peer does not even read that within
-    /// the close timeout.
+    /// The connection is closed with 1008. It is dropped if the peer does not read even the close frame within the
+    /// close timeout.
     case close
     /// The connection is dropped at once.
     case abort
   }
 
-  /// How large the peer's frames and messages may be.
+  /// The largest frame and message that the peer may send.
   public var limits: WebSocketLimits
 
-  /// Reading from the socket pauses while at least this many bytes of messages are unread. What one
-  /// read brings, some 64 KiB, and one message under way may come on top.
+  /// The number of bytes of unread messages at which reading from the socket pauses. One more read, of some 64 KiB, and
+  /// one unfinished message may come on top.
   public var maximumInboundBytes: Int
 
-  /// Reading from the socket pauses while at least this many messages are unread. What one read
-  /// brings may come on top.
+  /// The number of unread messages at which reading from the socket pauses. The messages of one more read may come on
+  /// top.
   public var maximumInboundMessages: Int
 
-  /// The most bytes that may wait to be sent, headers included. A message larger than this can
-  /// never be sent.
+  /// The largest number of bytes that may wait to be sent, headers included. A message larger than this can never be
+  /// sent.
   public var maximumOutboundBytes: Int
 
-  /// What to do about a peer that does not read as fast as it is sent to.
+  /// The treatment of a peer that reads more slowly than this side sends.
   public var slowConsumerPolicy: SlowConsumerPolicy
 
-  /// How long a close may take from its first frame until the socket is gone.
+  /// The time that a close may take, from its first frame until the socket is closed.
   public var closeTimeout: Duration
 
-  /// Makes a configuration; each value left out has the default shown.
+  /// Makes a configuration.
   public init(
     limits: WebSocketLimits = WebSocketLimits(),
     maximumInboundBytes: Int = 1 << 20,

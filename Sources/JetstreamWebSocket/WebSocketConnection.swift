@@ -1,11 +1,14 @@
 import Synchronization
 
-/// An open WebSocket over a socket of this process, on a client or on a server alike.
+/// An open WebSocket over a socket of this process, on a client or on a server.
 ///
-/// It may be used from any task or thread. Pings are answered by itself. Reading from the socket
-/// pauses while too much is unread, so that a slow reader slows its peer instead of filling memory;
-/// what is to be sent is bounded too, and a full queue is an error rather than a wait. Letting go of
-/// the last reference to an open connection aborts it.
+/// It may be used from any task or thread. It answers pings by itself. Reading from the socket pauses while too much is
+/// unread, so that a slow reader slows down its peer and does not fill memory. The bytes that wait to be sent are
+/// limited too; `send` throws when the queue is full, and never waits. Releasing the last reference to an open
+/// connection aborts it.
+///
+/// All state is behind one lock, which is never held while a waiting task is resumed: an action collects its wakeups
+/// under the lock and runs them after it.
 public final class WebSocketConnection: WebSocketChannel {
   private struct State {
     var machine: WebSocketMachine
@@ -14,7 +17,7 @@ public final class WebSocketConnection: WebSocketChannel {
     var closeWaiters: [CheckedContinuation<Void, Never>] = []
   }
 
-  /// Who has to be woken once the lock is free again.
+  /// The tasks to resume once the lock is released.
   private struct Wakeups {
     var receivers: [(Inbox.Waiter, Inbox.Delivery)] = []
     var closers: [CheckedContinuation<Void, Never>] = []
@@ -25,14 +28,14 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// The subprotocol that the handshake agreed on, or nil.
+  /// The subprotocol that both sides agreed on in the handshake, or nil.
   public let subprotocol: String?
 
   private let transport: SocketTransport
   private let configuration: WebSocketConfiguration
   private let state: Mutex<State>
 
-  /// Takes over a transport whose opening handshake is done. Nothing is read before `start`.
+  /// Takes over a transport whose opening handshake is done. Nothing is read before ``start(with:)``.
   init(
     role: WebSocketRole, transport: SocketTransport, configuration: WebSocketConfiguration,
     subprotocol: String?
@@ -47,8 +50,8 @@ public final class WebSocketConnection: WebSocketChannel {
     transport.abort()
   }
 
-  /// Begins to work: with the bytes that came right behind the handshake, then with the socket.
-  /// Runs on the transport's loop.
+  /// Begins to read: first the bytes received right behind the handshake, then from the socket. Runs on the transport's
+  /// loop.
   func start(with leftover: ArraySlice<UInt8>) {
     transport.setHandler(self)
     transport.resumeReading()
@@ -57,14 +60,14 @@ public final class WebSocketConnection: WebSocketChannel {
 
   // MARK: Receiving
 
-  /// The next message, or nil once the connection has been closed with a close handshake.
+  /// Returns the next message, or nil once the connection was closed with a close handshake.
   ///
-  /// Messages that came before the end are delivered first. When several tasks wait, each message
-  /// goes to one of them, the longest waiting first. Constant time, and no copy is made.
+  /// Messages received before the end are delivered first. When several tasks wait, each message goes to the one that
+  /// has waited longest. Constant time; the message is not copied.
   ///
-  /// Throws ``WebSocketError/connectionLost`` after an abnormal end,
-  /// ``WebSocketError/protocolViolation(_:)`` after the peer broke the protocol, and
-  /// ``WebSocketError/cancelled``, losing no message, when the waiting task is cancelled.
+  /// Throws ``WebSocketError/connectionLost`` after an abnormal end, ``WebSocketError/protocolViolation(_:)`` after the
+  /// peer broke the protocol, and ``WebSocketError/cancelled`` when the waiting task is cancelled; no message is lost
+  /// by that.
   public func receive() async throws(WebSocketError) -> WebSocketMessage? {
     while let message = try await receiveOrPong() {
       if !message.isPong { return message }
@@ -72,7 +75,7 @@ public final class WebSocketConnection: WebSocketChannel {
     return nil
   }
 
-  /// The same, but also gives the answer to a ``probe()`` where it stands among the messages.
+  /// Returns the next message or the answer to a ``probe()``, in the order in which they were received.
   package func receiveOrPong() async throws(WebSocketError) -> WebSocketMessage? {
     let (delivery, id) = state.withLock { state in
       (takeDelivery(&state), state.inbox.makeID())
@@ -83,7 +86,7 @@ public final class WebSocketConnection: WebSocketChannel {
       await withCheckedContinuation { (continuation: Inbox.Waiter) in
         let delivery: Inbox.Delivery? = state.withLock { state in
           if let delivery = takeDelivery(&state) { return delivery }
-          // Whoever cancels after this line finds the waiter, since both hold the lock.
+          // A cancellation after this line finds the waiter, since both hold the lock.
           if Task.isCancelled { return .failure(.cancelled) }
           state.inbox.wait(id, continuation)
           return nil
@@ -97,7 +100,7 @@ public final class WebSocketConnection: WebSocketChannel {
     return try awaited.get()
   }
 
-  /// What a receiver gets right now, or nil when it has to wait.
+  /// Returns what a receiver gets right now, or nil when it has to wait.
   private func takeDelivery(_ state: inout State) -> Inbox.Delivery? {
     if let message = state.inbox.take() {
       if state.inbox.bytes * 2 <= configuration.maximumInboundBytes,
@@ -117,7 +120,7 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// Changes how large the peer's frames may be, from the next one on.
+  /// Changes the limits for the peer's frames, from the next frame on.
   package func setLimits(_ limits: WebSocketLimits) {
     state.withLock { $0.machine.limits = limits }
   }
@@ -126,13 +129,13 @@ public final class WebSocketConnection: WebSocketChannel {
 
   /// Queues a message and returns at once; messages arrive in the order of these calls.
   ///
-  /// On a server a payload over 4 KiB is shared, not copied, so that sending one array to many
-  /// connections keeps it in memory once; a client copies each payload to mask it.
+  /// On a server, a payload over 4 KiB is shared, not copied, so that an array sent to many connections is in memory
+  /// once. A client copies each payload to mask it.
   ///
-  /// Throws ``WebSocketError/closed`` when the connection is closing or over, and
+  /// Throws ``WebSocketError/closed`` when the connection is closing or closed, and
   /// ``WebSocketError/outboundQueueFull`` when the message would exceed
-  /// ``WebSocketConfiguration/maximumOutboundBytes``; the connection is then treated as
-  /// ``WebSocketConfiguration/slowConsumerPolicy`` says.
+  /// ``WebSocketConfiguration/maximumOutboundBytes``; ``WebSocketConfiguration/slowConsumerPolicy`` decides what
+  /// happens to the connection then.
   public func send(_ message: WebSocketMessage) throws(WebSocketError) {
     let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups) in
       var wakeups = Wakeups()
@@ -149,8 +152,8 @@ public final class WebSocketConnection: WebSocketChannel {
     if let error { throw error }
   }
 
-  /// Sends a ping behind the messages that are queued, unless another one is not answered. The peer's WebSocket
-  /// answers it when it has received them. ``receiveOrPong()`` gives the answer.
+  /// Sends a ping behind the queued messages, unless an earlier one is unanswered. The peer's WebSocket answers it once
+  /// it has received them, and ``receiveOrPong()`` returns the answer.
   package func probe() {
     state.withLock { state in
       guard hasRoom(for: 64), let frame = state.machine.probe() else { return }
@@ -175,10 +178,10 @@ public final class WebSocketConnection: WebSocketChannel {
 
   /// Starts the close handshake and returns at once.
   ///
-  /// Messages queued before are still sent; what the peer sends from now on is discarded. A reason
-  /// over 123 bytes is cut after a whole scalar. Does nothing when the connection is closing or over.
+  /// Messages queued before are still sent; messages that the peer sends from now on are discarded. A reason over 123
+  /// bytes is cut after a whole scalar. Does nothing when the connection is closing or closed.
   ///
-  /// - Precondition: `code` may be sent, as ``WebSocketCloseCode/isAllowedOnWire`` says.
+  /// - Precondition: ``WebSocketCloseCode/isAllowedOnWire`` is true for `code`.
   public func beginClose(code: WebSocketCloseCode, reason: String = "") {
     precondition(
       code.isAllowedOnWire,
@@ -187,11 +190,11 @@ public final class WebSocketConnection: WebSocketChannel {
     apply { $0.machine.close(status) }
   }
 
-  /// Starts the close handshake and waits until it is done, or given up after the close timeout.
+  /// Starts the close handshake and waits until it is done, or abandoned after the close timeout.
   ///
-  /// Cancelling the waiting task does not cut the wait short.
+  /// Cancelling the waiting task does not end the wait.
   ///
-  /// - Precondition: `code` may be sent, as ``WebSocketCloseCode/isAllowedOnWire`` says.
+  /// - Precondition: ``WebSocketCloseCode/isAllowedOnWire`` is true for `code`.
   public func close(code: WebSocketCloseCode, reason: String = "") async {
     beginClose(code: code, reason: reason)
     await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -203,8 +206,8 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// Drops the connection at once: what is queued or unread is thrown away, receivers throw
-  /// ``WebSocketError/connectionLost``, and the peer sees the connection reset.
+  /// Drops the connection at once: queued and unread messages are lost, receivers throw
+  /// ``WebSocketError/connectionLost``, and the peer sees a reset.
   public func abort() {
     apply { state in
       state.inbox.discard()
@@ -212,7 +215,8 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// How the connection ended, or nil while it has not. A connection that was lost has code 1006.
+  /// The close code, the reason and the side that closed first; nil until the connection has ended. A connection that
+  /// was lost has code 1006.
   public var closeStatus: WebSocketCloseStatus? {
     switch state.withLock({ $0.outcome }) {
     case .closed(let status), .failed(_, let status): status
@@ -220,10 +224,10 @@ public final class WebSocketConnection: WebSocketChannel {
     }
   }
 
-  /// Bytes queued to be sent, headers included, that the kernel has not taken yet.
+  /// The number of bytes queued to be sent, headers included, that the kernel has not taken yet.
   public var bufferedBytes: Int { transport.bufferedBytes }
 
-  /// How many messages, and how many of their bytes, have been received and not taken.
+  /// The number of received messages that were not taken yet, and the number of their bytes.
   var unread: (count: Int, bytes: Int) {
     state.withLock { ($0.inbox.count, $0.inbox.bytes) }
   }
@@ -249,15 +253,15 @@ public final class WebSocketConnection: WebSocketChannel {
           wakeups.receivers.append((waiter, .success(message)))
         }
       case .send(let frame):
-        // Answers to pings count against the bound as messages do; a close frame always goes out.
+        // Answers to pings count against the limit as messages do; a close frame is always sent.
         if state.machine.isOpen, !hasRoom(for: frame.count) {
           dropSlowConsumer(&state, &wakeups)
         } else {
           transport.enqueue(frame)
         }
       case .armCloseTimer:
-        // The timer keeps the connection alive until then, so that a close goes on even when
-        // nobody holds the connection any more.
+        // The timer retains the connection until it fires, so that a close goes on even after the last reference to the
+        // connection is released.
         transport.loop.after(configuration.closeTimeout) { self.closeTimerFired() }
       case .finishWriting:
         transport.finishWriting()
@@ -276,8 +280,8 @@ public final class WebSocketConnection: WebSocketChannel {
     adjustReading(state)
   }
 
-  /// Holds the peer back while too much is unread. Once the connection is closing everything is
-  /// read, since it is thrown away and the peer's close frame must not be kept waiting behind it.
+  /// Pauses reading while too much is unread. Once the connection is closing, everything is read: it is discarded, and
+  /// must not delay the peer's close frame behind it.
   private func adjustReading(_ state: State) {
     if !state.machine.isOpen {
       transport.resumeReading()

@@ -7,7 +7,7 @@ import Darwin
 #endif
 
 extension WebSocketError: CustomStringConvertible {
-  /// What went wrong, in words that fit behind a colon.
+  /// A description of the error that fits behind a colon.
   public var description: String {
     switch self {
     case .connectionLost: "the connection was lost"
@@ -29,14 +29,13 @@ extension WebSocketError: CustomStringConvertible {
     }
   }
 
-  /// The system's words for an `errno`.
+  /// Returns the system's description of an `errno`.
   private static func text(_ code: Int32) -> String { String(cString: strerror(code)) }
 }
 
 extension WebSocketError {
-  /// Whether the same attempt to connect can never succeed, however often it is made: the address cannot be used, a
-  /// header cannot be sent, no WebSocket server answers there, or the server refuses the request itself with 400, 401,
-  /// 403, 404 or 426.
+  /// True if the same attempt to connect can never succeed: the address cannot be used, a header cannot be sent, the
+  /// server does not speak WebSocket, or it refuses the request itself with 400, 401, 403, 404 or 426.
   public var isPermanent: Bool {
     switch self {
     case .invalidURL, .secureTransportUnavailable, .invalidHeader, .handshakeInvalid,

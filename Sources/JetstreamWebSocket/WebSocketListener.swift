@@ -1,32 +1,32 @@
 import Dispatch
 import Synchronization
 
-/// What a server says to a client that asks for a WebSocket.
+/// The answer to a client that asks for a WebSocket.
 public enum UpgradeDecision: Sendable {
   /// The connection is upgraded.
   case accept
-  /// The request is answered with this response instead, and the connection closed.
+  /// The request is answered with this response, and the connection is closed.
   case refuse(HTTPResponse)
 }
 
-/// A server socket that speaks just enough HTTP to serve a page and to open WebSockets.
+/// A listening socket with just enough HTTP to serve a page and to open WebSockets.
 ///
-/// It works from ``start(host:port:configuration:onRequest:onUpgrade:onConnection:)`` until
-/// ``stop(code:reason:)``, whether or not anyone holds it.
+/// It works from ``start(host:port:configuration:onRequest:onUpgrade:onConnection:)`` until ``stop(code:reason:)``,
+/// even if no reference to it is kept.
 public final class WebSocketListener: Sendable {
-  /// How a listener behaves.
+  /// The settings of a listener.
   public struct Configuration: Sendable {
-    /// How each accepted WebSocket behaves.
+    /// The settings of each accepted WebSocket.
     public var connection: WebSocketConfiguration
-    /// How long a client may take to send a request, and how long it may leave a response unread.
-    /// Half a request is answered with 408 after that; a silent connection is just closed.
+    /// The time that a client may take to send a request, and the time for which it may leave a response unread. After
+    /// that, an incomplete request is answered with 408, and a silent connection is closed.
     public var handshakeTimeout: Duration
-    /// The subprotocols this server speaks. The first of the client's list that is here is chosen.
+    /// The subprotocols that the server supports. The first of the client's list that is among them is chosen.
     public var subprotocols: [String]
-    /// How many connections the kernel may keep waiting to be accepted.
+    /// The number of connections that the kernel may keep waiting to be accepted.
     public var backlog: Int32
 
-    /// Makes a configuration; each value left out has the default shown.
+    /// Makes a configuration.
     ///
     /// - Precondition: Every subprotocol is a token as HTTP defines it.
     public init(
@@ -45,17 +45,17 @@ public final class WebSocketListener: Sendable {
     }
   }
 
-  /// Answers plain GET and HEAD requests; the body is left out for HEAD by the listener.
+  /// Answers a plain GET or HEAD request. The listener leaves out the body for HEAD.
   public typealias RequestHandler = @Sendable (HTTPRequest) async -> HTTPResponse
-  /// Decides whether a sound handshake is accepted.
+  /// Decides whether a valid handshake is accepted.
   public typealias UpgradeHandler = @Sendable (HTTPRequest) async -> UpgradeDecision
-  /// Lives through one connection, in a task of its own. When it returns the connection is closed
-  /// with 1000, unless it is closed already.
+  /// Serves one connection, in a task of its own. When it returns, the connection is closed with 1000 unless it is
+  /// closed already.
   public typealias ConnectionHandler = @Sendable (WebSocketConnection, HTTPRequest) async -> Void
 
   private let core: ListenerCore
 
-  /// The port the listener is bound to; the kernel's choice when 0 was asked for.
+  /// The port to which the listener is bound; chosen by the kernel if 0 was requested.
   public let port: UInt16
 
   private init(core: ListenerCore) {
@@ -65,11 +65,11 @@ public final class WebSocketListener: Sendable {
 
   /// Binds `host` and `port` and begins to accept connections.
   ///
-  /// `host` is an IPv4 or IPv6 literal, without brackets, or a name, of which the first address
-  /// that can be bound is taken. `::` accepts IPv4 too. Port 0 has the kernel choose one.
+  /// `host` is an IPv4 or IPv6 literal, without brackets, or a name; the first address of a name that can be bound is
+  /// used. `::` accepts IPv4 too. Port 0 lets the kernel choose one.
   ///
-  /// Throws ``WebSocketError/bindFailed(code:)`` when no address can be bound and
-  /// ``WebSocketError/nameResolutionFailed(host:reason:)`` when there is none.
+  /// Throws ``WebSocketError/bindFailed(code:)`` when no address can be bound, and
+  /// ``WebSocketError/nameResolutionFailed(host:reason:)`` when the host has no address.
   public static func start(
     host: String = "127.0.0.1",
     port: UInt16 = 0,
@@ -85,16 +85,15 @@ public final class WebSocketListener: Sendable {
     return WebSocketListener(core: core)
   }
 
-  /// How many sockets are open: WebSockets, and connections that still speak HTTP.
+  /// The number of open sockets: WebSockets, and connections that still speak HTTP.
   public var connectionCount: Int { core.connectionCount }
 
-  /// Stops accepting, drops connections that still speak HTTP, closes every WebSocket with `code`
-  /// and `reason`, and waits until all their sockets are gone, which the close timeout bounds.
+  /// Stops accepting, drops connections that still speak HTTP, closes every WebSocket with `code` and `reason`, and
+  /// waits until all sockets are closed, at most for the close timeout.
   ///
-  /// Handlers are not waited for; they see the end of their connections. Calling it again waits
-  /// for the same end.
+  /// Does not wait for handlers; they see the end of their connections. A second call waits for the same end.
   ///
-  /// - Precondition: `code` may be sent, as ``WebSocketCloseCode/isAllowedOnWire`` says.
+  /// - Precondition: ``WebSocketCloseCode/isAllowedOnWire`` is true for `code`.
   public func stop(code: WebSocketCloseCode = .goingAway, reason: String = "") async {
     precondition(
       code.isAllowedOnWire,

@@ -1,39 +1,44 @@
-/// The life of one open connection as a pure machine: bytes and wishes go in, actions come out.
+/// The protocol of one open connection as a state machine: bytes and the app's calls go in, actions come out.
 ///
-/// It holds no socket and no clock. Whoever owns it carries out the actions in their order, and
-/// reports the end of the transport and the timer it was asked to arm.
+/// It holds no socket and no clock. Its owner carries out the actions in their order, and reports the end of the
+/// transport and of the timer that it was asked to start.
+///
+/// The phases follow each other in one direction. `open` becomes `closing` when this side sends the first close frame,
+/// or `draining` when the peer does or breaks a rule. `closing` becomes `draining` with the peer's close frame, or when
+/// the peer breaks a rule. Any phase becomes `dropped` when the transport ends or is aborted. The outcome is reported
+/// exactly once: on entering `draining`, or on entering `dropped` without it.
 struct WebSocketMachine: Sendable {
-  /// How a connection ended.
+  /// The outcome of a connection.
   enum Outcome: Sendable, Equatable {
     /// The close handshake was completed.
     case closed(WebSocketCloseStatus)
-    /// It was not.
+    /// The connection ended without a complete close handshake.
     case failed(WebSocketError, WebSocketCloseStatus)
   }
 
-  /// What the owner has to do next.
+  /// An action that the owner has to carry out.
   enum Action: Sendable, Equatable {
-    /// Give a message to the application.
+    /// Deliver a message to the app.
     case deliver(WebSocketMessage)
     /// Queue a frame.
     case send(EncodedFrame)
-    /// Start the timer that bounds the rest of the close; its end is told by `timerFired`.
+    /// Start the timer that limits the rest of the close; call `timerFired` when it fires.
     case armCloseTimer
     /// Shut down the sending half once the queue is empty.
     case finishWriting
-    /// Tell the application how the connection ended. Comes exactly once.
+    /// Report the outcome to the app. Comes exactly once.
     case end(Outcome)
     /// Close the socket once what is queued has been written.
     case drop
-    /// Close the socket now and throw away what is queued.
+    /// Close the socket at once and drop what is queued.
     case abort
   }
 
   private enum Phase: Sendable {
     case open
-    /// Our close frame is out; the peer's is awaited.
+    /// This side's close frame is sent; the peer's is awaited.
     case closing(WebSocketCloseStatus)
-    /// The application knows the outcome; only the transport's end is awaited. Input is ignored.
+    /// The outcome was reported; only the transport's end is awaited. Input is ignored.
     case draining
     case dropped
   }
@@ -42,7 +47,7 @@ struct WebSocketMachine: Sendable {
   private var decoder: FrameDecoder
   private var encoder: FrameEncoder
   private var phase = Phase.open
-  /// How many probes were sent, and whether the last one is not answered.
+  /// The number of probes sent, and whether the last one is unanswered.
   private var probes: (count: UInt64, isOpen: Bool) = (0, false)
 
   init(
@@ -54,23 +59,24 @@ struct WebSocketMachine: Sendable {
     encoder = FrameEncoder(role: role, randomness: randomness)
   }
 
-  /// How large the peer's frames and messages may be that begin from now on.
+  /// The limits for the peer's frames and messages that begin from now on.
   var limits: WebSocketLimits {
     get { decoder.limits }
     set { decoder.limits = newValue }
   }
 
-  /// Whether messages may be sent.
+  /// True while messages may be sent.
   var isOpen: Bool {
     if case .open = phase { true } else { false }
   }
 
-  /// The frame for a message to send, or nil when the connection is no longer open.
+  /// Returns the frame for a message to send, or nil when the connection is no longer open.
   mutating func frame(for message: WebSocketMessage) -> EncodedFrame? {
     isOpen ? encoder.message(message) : nil
   }
 
-  /// The ping to send as a probe, or nil while another one is not answered or when the connection is no longer open.
+  /// Returns the ping to send as a probe, or nil while another one is unanswered or when the connection is no longer
+  /// open.
   mutating func probe() -> EncodedFrame? {
     guard isOpen, !probes.isOpen else { return nil }
     probes = (probes.count + 1, true)
@@ -79,7 +85,7 @@ struct WebSocketMachine: Sendable {
 
   private var probePayload: [UInt8] { Array("probe \(probes.count)".utf8) }
 
-  /// Bytes came from the peer.
+  /// Takes bytes from the peer.
   mutating func receive(_ bytes: ArraySlice<UInt8>) -> [Action] {
     switch phase {
     case .draining, .dropped: return []
@@ -99,24 +105,24 @@ struct WebSocketMachine: Sendable {
     return actions
   }
 
-  /// The application wants to close. Nothing happens when the connection is already closing.
+  /// Starts a close for the app. Does nothing when the connection is already closing.
   mutating func close(_ status: WebSocketCloseStatus) -> [Action] {
     guard isOpen else { return [] }
     phase = .closing(status)
     return [.send(encoder.close(status)), .armCloseTimer]
   }
 
-  /// The application wants the socket gone.
+  /// Drops the connection for the app.
   mutating func abort() -> [Action] {
     lose(.abort)
   }
 
-  /// The transport read its end or failed. Without a close handshake that is a loss.
+  /// Takes the end of the transport. Without a close handshake the connection is lost.
   mutating func transportEnded() -> [Action] {
     lose(.drop)
   }
 
-  /// The timer armed by `armCloseTimer` fired: the peer takes too long to finish the close.
+  /// Takes the firing of the timer that `armCloseTimer` has started: the peer takes too long to finish the close.
   mutating func timerFired() -> [Action] {
     isOpen ? [] : lose(.abort)
   }
@@ -143,7 +149,7 @@ struct WebSocketMachine: Sendable {
       actions.append(.end(.closed(status)))
       if role == .server { actions.append(.finishWriting) }
     default:
-      // Other pongs need no answer, and after our close frame nothing else of the peer's matters.
+      // Other pongs need no answer, and after this side's close frame nothing else from the peer matters.
       break
     }
   }

@@ -4,7 +4,7 @@ struct WebSocketURL: Sendable, Equatable {
   /// The host without brackets.
   var host: String
   var port: UInt16
-  /// Path and query, never empty, as they stood.
+  /// The path and query, unchanged; never empty.
   var target: String
   private var isBracketed: Bool
   private var hasDefaultPort: Bool
@@ -15,7 +15,7 @@ struct WebSocketURL: Sendable, Equatable {
     return hasDefaultPort ? name : "\(name):\(port)"
   }
 
-  /// Reads an address. Throws `.invalidURL`, with what is wrong, when it cannot be used.
+  /// Reads an address. Throws `.invalidURL`, with the reason, when it cannot be used.
   init(_ text: String) throws(WebSocketError) {
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw .invalidURL("The address holds a blank or a character that is not ASCII.")
@@ -74,7 +74,8 @@ struct WebSocketURL: Sendable, Equatable {
     hasDefaultPort = port == standard
   }
 
-  /// Letters, digits, hyphen, dot and underscore, and the percent sign of an IPv6 zone.
+  /// Returns whether a byte may be part of a host: letters, digits, hyphen, dot and underscore, and the percent sign of
+  /// an IPv6 zone.
   private static func isHostByte(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x25, 0x2D, 0x2E, 0x5F: true

@@ -1,4 +1,4 @@
-/// A way in which a peer's bytes break RFC 6455 or this side's limits.
+/// A violation of RFC 6455, or of this side's limits, by the peer's bytes.
 public enum WebSocketViolation: Error, Sendable, Hashable {
   /// A reserved bit was set although no extension is in use.
   case reservedBit
@@ -8,7 +8,7 @@ public enum WebSocketViolation: Error, Sendable, Hashable {
   case unmaskedFrame
   /// A server's frame came with a mask.
   case maskedFrame
-  /// A control frame claimed more than 125 bytes.
+  /// A control frame announced more than 125 bytes.
   case controlFrameTooLong
   /// A control frame came in fragments.
   case fragmentedControlFrame
@@ -16,19 +16,19 @@ public enum WebSocketViolation: Error, Sendable, Hashable {
   case nonMinimalLength
   /// A 64-bit length had its highest bit set.
   case lengthHighBit
-  /// A continuation came while no message was under way.
+  /// A continuation frame came while no message was unfinished.
   case unexpectedContinuation
   /// A new message began before the fragments of the last one ended.
   case unfinishedMessage
-  /// Text, or a close reason, was not UTF-8.
+  /// A text message or a close reason was not UTF-8.
   case invalidUTF8
-  /// A close frame held a single byte, half a code.
+  /// A close frame held a single byte, which is half a code.
   case truncatedCloseCode
   /// A close frame held a code that must not be sent.
   case invalidCloseCode(UInt16)
-  /// One frame claimed more bytes than this side takes.
+  /// One frame announced more bytes than this side accepts.
   case frameTooLarge
-  /// One message grew past what this side takes.
+  /// One message grew beyond what this side accepts.
   case messageTooLarge
 
   /// The code with which the connection is closed in answer: 1002, 1007 or 1009.

@@ -1,18 +1,17 @@
 import JetstreamSimulation
 
-/// Simulations of seeds in a row, several at a time.
+/// Simulations of consecutive seeds, several at a time.
 struct SeedSweep: Sendable {
   let first: UInt64
   let count: Int
-  /// How many run at a time.
+  /// The number of simulations that run at the same time.
   let jobs: Int
-  /// Makes what is run of a seed.
+  /// Returns the simulation of a seed.
   let simulation: @Sendable (UInt64) -> Simulation
 
-  /// Runs the seeds, and hands over what came of each in their order, so that it does not depend on how many run at
-  /// a time.
+  /// Runs the seeds, and passes the outcomes to `each` in the order of the seeds, whatever the number of jobs.
   ///
-  /// - Parameter each: takes the outcome of a seed, and says whether to go on.
+  /// - Parameter each: receives the outcome of a seed, and returns whether to go on.
   func run(traced: Bool = false, _ each: (UInt64, SimulationOutcome) -> Bool) async {
     await withTaskGroup(of: (offset: Int, outcome: SimulationOutcome).self) { group in
       var begun = 0
@@ -23,7 +22,7 @@ struct SeedSweep: Sendable {
         group.addTask { (offset, simulation(first + UInt64(offset)).run(traced: traced)) }
       }
       for _ in 0..<jobs { begin() }
-      // What has ended before a seed in front of it.
+      // The outcomes of seeds that have ended before an earlier one.
       var early: [Int: SimulationOutcome] = [:]
       var next = 0
       while let (offset, outcome) = await group.next() {

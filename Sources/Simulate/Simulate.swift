@@ -23,7 +23,7 @@ struct Simulate {
     try? FileHandle.standardError.write(contentsOf: Data("simulate: \(text)\n".utf8))
   }
 
-  /// Prints a line at once, also into a pipe.
+  /// Prints a line at once, even into a pipe. Exits if the output cannot be written.
   private static func say(_ text: String) {
     do {
       try FileHandle.standardOutput.write(contentsOf: Data((text + "\n").utf8))
@@ -33,7 +33,7 @@ struct Simulate {
     }
   }
 
-  /// Runs the seeds; gives whether all of them went well.
+  /// Runs the seeds, and returns true if none has failed.
   private static func run(_ options: SimulateOptions) async -> Bool {
     let clock = ContinuousClock()
     let start = clock.now

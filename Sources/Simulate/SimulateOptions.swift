@@ -1,9 +1,9 @@
 import Foundation
 import JetstreamSimulation
 
-/// What the command line of `simulate` asks for.
+/// The options of the `simulate` command.
 struct SimulateOptions: Sendable {
-  /// A command line that makes no sense, in words.
+  /// A mistake in the command line, described in words.
   struct Problem: Error {
     let text: String
   }
@@ -39,17 +39,17 @@ struct SimulateOptions: Sendable {
 
   var seeds = 1_000
   var first: UInt64 = 1
-  /// How many seeds run at a time.
+  /// The number of seeds that run at the same time.
   var jobs = ProcessInfo.processInfo.activeProcessorCount
   var isTraced = false
   var stops = false
   var shrinks = true
   var isHelp = false
-  /// The world that was asked for.
+  /// The world that was asked for; nil if none was.
   var world: SimulationWorld?
-  /// The preset with what was asked for; of one that is drawn, without what follows from the seed.
+  /// The preset with the options applied. If it is drawn, it lacks what is derived from the seed.
   var configuration = SimulationConfiguration.rough
-  /// Does to a configuration what was asked for.
+  /// Applies the options to a configuration.
   private(set) var adjust: @Sendable (inout SimulationConfiguration) -> Void = { _ in }
 
   init(_ arguments: [String]) throws(Problem) {
@@ -124,7 +124,7 @@ struct SimulateOptions: Sendable {
     }
   }
 
-  /// The simulation of a seed.
+  /// Returns the simulation of a seed.
   func simulation(seed: UInt64) -> Simulation {
     guard configuration.name == SimulationConfiguration.drawnName else {
       return Simulation(seed: seed, world: world ?? .workshop, configuration: configuration)

@@ -125,7 +125,9 @@ struct ChangeSetSessionTests {
     pending.onRemove.listen { _ in left += 1 }
     server.engine.close()
     #expect(fate.handle.state == .abandoned && fate.isConsistent)
-    #expect(fate.handle.error == .abandoned(reason: "\(SyncError.sessionClosed(reason: "it was closed here"))"))
+    #expect(
+      fate.handle.error
+        == .abandoned(reason: "\(SyncError.sessionClosed(reason: "it was closed here"))"))
     #expect(pending.count == 0 && left == 1 && canvas.name == "a")
     // Nobody syncs the scope any more.
     #expect(scope.modify { canvas.name = "b" }.state == .completed && pending.count == 0)

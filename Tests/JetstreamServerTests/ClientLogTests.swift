@@ -155,7 +155,9 @@ struct ClientLogTests {
   func otherLog() async throws {
     let records = try RecordLog(path)
     try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
-    #expect(throws: LogError.unreadable(sequence: 1, problem: "\(FragmentError.missing(field: "number"))")) {
+    #expect(
+      throws: LogError.unreadable(sequence: 1, problem: "\(FragmentError.missing(field: "number"))")
+    ) {
       try ClientLog(records).history()
     }
     try await records.close()

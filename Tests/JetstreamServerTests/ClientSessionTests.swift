@@ -30,7 +30,9 @@ struct ClientSessionTests {
     server.receive(
       .sessionCreateReply(SessionCreateReply(error: WireError(message: "not today"))))
     #expect(server.denials == [.sessionDenied(reason: "not today")])
-    #expect(throws: SyncError.sessionDenied(reason: "not today")) { try server.fetched.first?.get() }
+    #expect(throws: SyncError.sessionDenied(reason: "not today")) {
+      try server.fetched.first?.get()
+    }
     #expect(server.statuses == [.connecting, .offline] && server.attempts.count == 1)
     server.advance(by: .seconds(100))
     #expect(server.attempts.count == 1)
@@ -51,7 +53,9 @@ struct ClientSessionTests {
         == .scopeFetch(ScopeFetch(index: 2, name: "Other", params: ["page": 2])))
     let reason = WireError.rejected("no")
     server.receive(.scopeFetchReply(ScopeFetchReply(index: 3, replyTo: 2, error: reason)))
-    #expect(throws: SyncError.scopeDenied(scope: "Other", error: reason)) { try server.fetched.last?.get() }
+    #expect(throws: SyncError.scopeDenied(scope: "Other", error: reason)) {
+      try server.fetched.last?.get()
+    }
     server.fetch(other)
     server.receive(.scopeFetchReply(ScopeFetchReply(index: 4, replyTo: 3, scopeIndex: 1)))
     server.receive(

@@ -59,7 +59,8 @@ struct InProcessTests {
     var server: Server? = Server()
     let client = Client(transport: server!.makeTransport())
     server = nil
-    await #expect(throws: SyncError.connectionFailed(reason: "the server of this process is gone")) {
+    await #expect(throws: SyncError.connectionFailed(reason: "the server of this process is gone"))
+    {
       try await client.connect()
     }
   }
@@ -155,7 +156,9 @@ struct CredentialTests {
     // The next credentials are not good for it, and neither are those after them.
     server.chooseScope = { _, _, _ in .failure(.notYou("not your room any more")) }
     let other = Scope(name: "Canvas", root: Canvas())
-    await #expect(throws: SyncError.scopeDenied(scope: "Canvas", error: .notYou("not your room any more"))) {
+    await #expect(
+      throws: SyncError.scopeDenied(scope: "Canvas", error: .notYou("not your room any more"))
+    ) {
       try await client.fetch(other)
     }
     #expect(await asked.next() == .refused("not your room any more"))

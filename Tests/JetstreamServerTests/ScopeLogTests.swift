@@ -68,7 +68,9 @@ struct ScopeLogTests {
   func otherLog() async throws {
     let records = try RecordLog(path)
     try await records.append(.set, Array(#"{"id":"x"}"#.utf8)).durable()
-    #expect(throws: LogError.unreadable(sequence: 1, problem: "there is no state that it departs from")) {
+    #expect(
+      throws: LogError.unreadable(sequence: 1, problem: "there is no state that it departs from")
+    ) {
       try ScopeLog(records).history()
     }
     try await records.close()
@@ -121,7 +123,8 @@ struct ScopeLogTests {
     #expect(
       throws: LogError.unreadable(
         sequence: 1,
-        problem: "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))"
+        problem:
+          "\(FragmentError.invalid(field: "sequence", problem: "should be a whole number from 1 up"))"
       )
     ) { try log.history() }
     try await log.records.close()

@@ -34,7 +34,9 @@ struct SessionTests {
     client.join()
     world.settle()
     #expect(client.events.contains { $0.contains("The key is wrong") })
-    #expect(throws: SyncError.sessionDenied(reason: "The key is wrong")) { try client.fetchResult?.get() }
+    #expect(throws: SyncError.sessionDenied(reason: "The key is wrong")) {
+      try client.fetchResult?.get()
+    }
   }
 
   @Test("Parameters come from headers and query, the query wins")

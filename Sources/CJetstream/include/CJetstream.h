@@ -4,35 +4,36 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/// How many property trackings and schema recordings run in the process right now.
+/// The number of property trackings and schema recordings that are running in the process.
 ///
-/// Every property that is initialized looks at this number first. It is read relaxed: a reader on
-/// another thread may see it late, which is harmless, because only the thread that raised it has a
-/// tracker to find.
+/// Each initialization of a property reads this number first. It is read with relaxed ordering: a
+/// reader on another thread may see a change late, which is harmless, because only the thread that
+/// raised the number has a tracker to find.
 extern atomic_int_fast32_t jetstream_gate_count;
 
-/// The same number, and one more as soon as there is a model class that adopts `Observable`: every
-/// property read looks at this one.
+/// The same number, plus one once the process uses a model class that adopts `Observable`. Each read
+/// of a property reads this number first.
 extern atomic_int_fast32_t jetstream_read_gate_count;
 
-/// Reads the gate. `pure` tells the optimizer that the call releases no object, so that a read of
-/// a property in a loop keeps no retain and release pair around it.
+/// Returns the gate for initializations. `pure` tells the optimizer that the call releases no object,
+/// so that a loop that reads a property needs no retain and release around each read.
 __attribute__((pure, always_inline)) static inline int32_t jetstream_gate(void) {
   return (int32_t)atomic_load_explicit(&jetstream_gate_count, memory_order_relaxed);
 }
 
-/// Reads the gate for property reads.
+/// Returns the gate for reads.
 __attribute__((pure, always_inline)) static inline int32_t jetstream_read_gate(void) {
   return (int32_t)atomic_load_explicit(&jetstream_read_gate_count, memory_order_relaxed);
 }
 
-/// Raises or lowers both gates by `delta`.
+/// Adds `delta` to both gates.
 void jetstream_gate_add(int32_t delta);
 
-/// Raises or lowers the gate for reads by `delta`.
+/// Adds `delta` to the gate for reads.
 void jetstream_read_gate_add(int32_t delta);
 
-/// The calling thread's tracker, a pointer that only the Swift side knows how to read.
+/// Returns the calling thread's tracker, a pointer that only the Swift code dereferences; null if
+/// there is none.
 void *_Nullable jetstream_tracker(void);
 void jetstream_set_tracker(void *_Nullable tracker);
 

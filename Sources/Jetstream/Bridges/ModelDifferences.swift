@@ -1,19 +1,20 @@
 extension ObservableModel {
-  /// The changes of a collection as a sequence: one difference for each tick in which its content has
-  /// changed, from what it holds when the first is asked for.
+  /// Returns the changes of a collection as an asynchronous sequence: one difference for each tick
+  /// in which its content changed. The first difference starts from the content at the first call
+  /// of `next()`.
   ///
   /// ```swift
   /// for await difference in canvas.differences(of: \.shapes) { rows.apply(difference) }
   /// ```
   ///
-  /// Nothing is lost: applied one after the other, the differences lead from the content at the start
-  /// to the content now. What a slow loop has not taken yet becomes one difference, however many ticks
-  /// it covers; what is kept for it are the steps, or the old content where that is less. A move is a
+  /// Nothing is lost: applied one after the other, the differences lead from the content at the
+  /// start to the content now. Ticks that a slow loop has not consumed yet are combined into one
+  /// difference; the iterator stores the steps, or the old content if that is smaller. A move is a
   /// removal and an insertion that are associated. Cost: O(k log k) for k steps.
   ///
-  /// The loop ends when the model is gone or the task is cancelled; leaving it ends the observation.
-  /// The sequence does not keep the model alive. The loop has to run in the isolation domain of the
-  /// model.
+  /// The loop ends when the model is released or the task is cancelled; leaving the loop ends the
+  /// observation. The sequence does not keep the model alive. The loop must run in the isolation
+  /// domain of the model.
   public func differences<Element>(
     of keyPath: KeyPath<Self, ModelArray<Element>>
   ) -> ModelDifferences<Self, Element> {
@@ -23,7 +24,7 @@ extension ObservableModel {
 
 /// The changes of a collection; see ``ObservableModel/differences(of:)``.
 public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: AsyncSequence {
-  /// What one tick has changed.
+  /// The changes between two elements of the sequence.
   public typealias Element = CollectionDifference<Member>
 
   private weak var model: Model?
@@ -34,7 +35,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
     self.keyPath = keyPath
   }
 
-  /// Starts anew, with the content there is when the first element is asked for.
+  /// Returns an iterator that starts from the content at its first call of `next()`.
   public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
   /// Iterates over the changes of a collection.
@@ -48,7 +49,8 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       self.keyPath = keyPath
     }
 
-    /// What has changed since the one before. Nil when the model is gone or the task is cancelled.
+    /// Waits for the next change and returns the difference to the content at the previous call.
+    /// Returns nil when the model is released or the task is cancelled.
     public mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async -> CollectionDifference<Member>? {
@@ -64,7 +66,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       return nil
     }
 
-    /// The same in the caller's isolation domain.
+    /// Like `next(isolation:)`, in the caller's isolation domain.
     public mutating func next() async -> CollectionDifference<Member>? {
       await next(isolation: #isolation)
     }
@@ -85,7 +87,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
   }
 }
 
-/// What has happened to a collection since the last difference was handed out.
+/// The changes of a collection since the iterator last returned a difference.
 private final class DifferenceFeed: Feed {
   let journal: StepJournal
 

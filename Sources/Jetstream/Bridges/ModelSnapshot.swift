@@ -1,32 +1,33 @@
 import Foundation
 
 extension ObservableModel {
-  /// A frozen copy of the model's values, and of everything that it holds, which can be carried to
-  /// another isolation domain.
+  /// Returns an immutable, Sendable copy of the model's values and of all models below it. The copy
+  /// can be used in any isolation domain.
   ///
   /// ```swift
   /// let frozen = shape.snapshot()
   /// Task.detached { render(frozen.x, frozen.y, frozen.parts.map(\.color)) }
   /// ```
   ///
-  /// Cost: O(n) for n models below, each of which is copied once, also where they form cycles.
+  /// Cost: O(n) for n models below. Each model is copied once, even if the models form cycles.
   public func snapshot() -> ModelSnapshot<Self> {
     ModelSnapshot(graph: SnapshotGraph(CollectionOfOne<ModelObject>(self)), place: 0)
   }
 }
 
-/// What a model and all that it held were at one moment. A value: it never changes, and it is Sendable.
+/// The values of a model, and of all models below it, at one moment. A snapshot never changes, and
+/// it is Sendable.
 ///
-/// Properties are read by their names, with the same types; in place of a model there is its
-/// snapshot, in place of a collection a ``ModelSnapshotArray``. Values are exactly those of the model,
-/// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
+/// Properties keep their names and types; a model is replaced by its snapshot, a collection by a
+/// ``ModelSnapshotArray``. The values are exactly those of the model, `.local` ones included.
+/// Stored properties of the class that are not a `@Property` are not copied.
 ///
-/// A computed property gives what the class's getter makes of the copied values. It runs on models
-/// made for the purpose, in no scope and with no parents but those below the snapshot, which costs O(n)
-/// each time. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
+/// A computed property returns the result of the class's getter on the copied values. The getter
+/// runs on new models, in no scope and with no parents outside the snapshot, which costs O(n) for
+/// each read. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
 ///
-/// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
-/// down. Cost: O(n), O(1) for copies of one snapshot.
+/// Two snapshots are equal if they are of the same models, by UUID, with the same values at every
+/// level. Comparing costs O(n), or O(1) for copies of one snapshot.
 @dynamicMemberLookup
 public struct ModelSnapshot<Model: ModelObject>: Sendable {
   let graph: SnapshotGraph
@@ -39,13 +40,14 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 
   private var node: SnapshotGraph.Node { graph.nodes[place] }
 
-  /// The model's identity.
+  /// The UUID of the model.
   public var uuid: UUID { node.uuid }
 
-  /// What the model's class is called on the wire.
+  /// The wire name of the model's class.
   public var className: String { node.plan.schema.wireName }
 
-  /// The model's own properties by name, `.local` ones included; models stand there as UUIDs.
+  /// The properties of this model as a JSON object by name, `.local` ones included. Child models
+  /// are written as their UUIDs.
   public var json: JSONValue {
     var properties = JSONObject()
     for property in node.plan.schema.properties {
@@ -54,11 +56,11 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     return .object(properties)
   }
 
-  /// The model and all below it as additions, as a scope would send them: depth first, each once,
-  /// without `.local` properties. Cost: O(n).
+  /// The model and all models below it as add fragments, as a scope would send them: depth first,
+  /// each model once, without `.local` properties. Cost: O(n).
   public var fragments: [SyncFragment] { graph.fragments(from: place) }
 
-  /// The same as a snapshot of a subclass; nil if the model is of another class.
+  /// Returns this snapshot typed as a snapshot of `Subclass`; nil if the model is of another class.
   public func cast<Subclass: ModelObject>(
     to subclass: Subclass.Type = Subclass.self
   ) -> ModelSnapshot<Subclass>? {
@@ -66,18 +68,18 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     return ModelSnapshot<Subclass>(graph: graph, place: place)
   }
 
-  /// Makes a model in no scope with these values, and models of all below it, for the caller's
-  /// isolation domain. Cost: O(n).
+  /// Makes a copy of the model and of all models below it, in no scope, for the caller's isolation
+  /// domain. Cost: O(n).
   ///
-  /// With their UUIDs they can take the place of the original ones elsewhere, but cannot join the
-  /// scope in which these are; with new ones they are a duplicate.
+  /// With the original UUIDs, the copies can replace the originals in another scope, but cannot
+  /// join the scope that holds the originals. With new UUIDs they are duplicates.
   public func makeModel(keepingUUIDs: Bool = true) -> Model {
     model(graph.makeModel(place, keepingUUIDs: keepingUUIDs))
   }
 
   // MARK: Members
 
-  /// The value of a property, or of a computed one.
+  /// The value of a stored or computed property.
   public subscript<Value: Sendable>(dynamicMember keyPath: KeyPath<Model, Value>) -> Value {
     guard let index = property(at: keyPath) else { return makeModel()[keyPath: keyPath] }
     switch node.values[index] {
@@ -91,7 +93,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     return makeModel()[keyPath: keyPath]
   }
 
-  /// The snapshot of the model that a property refers to.
+  /// The snapshot of the model that a property refers to; nil if it refers to none.
   public subscript<Child: ModelObject>(
     dynamicMember keyPath: KeyPath<Model, Child?>
   ) -> ModelSnapshot<Child>? {
@@ -128,12 +130,12 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 }
 
 extension ModelSnapshot: Hashable {
-  /// Whether both are of the same models with the same values.
+  /// Returns true if both snapshots are of the same models with the same values.
   public static func == (a: ModelSnapshot, b: ModelSnapshot) -> Bool {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
 
-  /// Hashes identity and plain values of the model at the top.
+  /// Hashes the UUID and the plain values of the model at the top.
   public func hash(into hasher: inout Hasher) {
     hasher.combine(uuid)
     for property in node.plan.schema.properties where property.kind == .plain {
@@ -143,13 +145,13 @@ extension ModelSnapshot: Hashable {
 }
 
 extension ModelSnapshot: CustomStringConvertible {
-  /// Class, UUID and values.
+  /// The wire name, UUID and values of the model.
   public var description: String { "\(className) \(uuid.wireText) \(json)" }
 }
 
 extension Scope {
-  /// The model of this scope that the snapshot was taken of, by its UUID; nil if there is none of that
-  /// class. Cost: O(1).
+  /// Returns the model in this scope that has the UUID of the snapshot; nil if there is none or it
+  /// is of another class. Cost: O(1).
   public func model<Model: ModelObject>(_ snapshot: ModelSnapshot<Model>) -> Model? {
     model(snapshot.uuid) as? Model
   }

@@ -1,4 +1,5 @@
-/// The snapshots of the models of a collection, in its order; part of a ``ModelSnapshot``.
+/// The snapshots of the models in a collection, in the order of the collection. Part of a
+/// ``ModelSnapshot``.
 public struct ModelSnapshotArray<Member: ModelObject>: RandomAccessCollection, Sendable {
   private let graph: SnapshotGraph
   private let places: [Int]
@@ -20,7 +21,7 @@ public struct ModelSnapshotArray<Member: ModelObject>: RandomAccessCollection, S
 }
 
 extension ModelSnapshotArray: Hashable {
-  /// Whether both have the same models with the same values in the same order.
+  /// Returns true if both hold the same models with the same values in the same order.
   public static func == (a: ModelSnapshotArray, b: ModelSnapshotArray) -> Bool {
     a.elementsEqual(b)
   }

@@ -1,18 +1,18 @@
 extension ObservableModel {
-  /// The values of a property, or of a computed one, as a sequence: the value there is, then the
-  /// latest once in each tick in which `observeChange` would call its handler.
+  /// Returns the values of a stored or computed property as an asynchronous sequence: first the
+  /// current value, then the latest value once for each tick in which `observeChange` would call
+  /// its handler.
   ///
   /// ```swift
   /// for await area in shape.values(of: \.area) { label.text = "\(area)" }
   /// ```
   ///
-  /// A loop that is slower than the ticks gets the latest value and skips those between: nothing
-  /// piles up. It ends when the model is gone or the task is cancelled; leaving it ends the
-  /// observation. The sequence does not keep the model alive, and each iterator observes by itself,
-  /// from its first element on.
+  /// A loop that is slower than the ticks gets the latest value and skips those between, so nothing
+  /// accumulates. The loop ends when the model is released or the task is cancelled; leaving the
+  /// loop ends the observation. The sequence does not keep the model alive. Each iterator observes
+  /// independently, from its first element on.
   ///
-  /// The loop has to run in the isolation domain of the model, where values that are not Sendable
-  /// stay.
+  /// The loop must run in the isolation domain of the model. The values need not be Sendable.
   public func values<Value>(of keyPath: KeyPath<Self, Value>) -> ModelValues<Self, Value> {
     ModelValues(model: self, keyPath: keyPath)
   }
@@ -28,7 +28,7 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
     self.keyPath = keyPath
   }
 
-  /// Starts anew, with the value there is when the first element is asked for.
+  /// Returns an iterator that starts with the value at its first call of `next()`.
   public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
   /// Iterates over the values of a property.
@@ -42,8 +42,8 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       self.keyPath = keyPath
     }
 
-    /// The value there is, at first; then the latest one, once it has changed. Nil when the model is
-    /// gone or the task is cancelled.
+    /// Returns the current value on the first call; afterwards waits for a change and returns the
+    /// latest value. Returns nil when the model is released or the task is cancelled.
     public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
       if let feed { return await feed.next() }
       guard let model, !Task.isCancelled else { return nil }
@@ -59,7 +59,7 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       return model[keyPath: keyPath]
     }
 
-    /// The same in the caller's isolation domain.
+    /// Like `next(isolation:)`, in the caller's isolation domain.
     public mutating func next() async -> Value? { await next(isolation: #isolation) }
   }
 }
@@ -67,7 +67,7 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
 @available(*, unavailable)
 extension ModelValues: Sendable {}
 
-/// Hands out the latest of what was put in.
+/// Holds the latest element for an iterator. A new element replaces one that was not consumed.
 final class LatestFeed<Element>: Feed {
   private var latest: Element?
 

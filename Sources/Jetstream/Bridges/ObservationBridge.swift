@@ -1,7 +1,8 @@
 import CJetstream
 import Observation
 
-/// Tells the Observation module about one model of a class that adopts `Observable`.
+/// Reports reads and changes of one model to the Observation module, for classes that adopt
+/// `Observable`.
 ///
 /// ```swift
 /// final class Shape: ModelObject, Observable {
@@ -9,22 +10,22 @@ import Observation
 /// }
 /// ```
 ///
-/// SwiftUI and `withObservationTracking` then follow each property by itself, inherited ones too,
-/// wherever in the hierarchy the class comes to adopt the protocol. A computed property is followed
-/// through what it reads. `onChange` runs right after the write, once its access has ended, and also
-/// for writes in place and for those that fragments bring.
+/// SwiftUI and `withObservationTracking` then track each property separately, inherited ones
+/// included, whichever class of the hierarchy adopts the protocol. A computed property is tracked
+/// through the properties that it reads. `onChange` runs right after the write, once its access has
+/// ended, also for in-place writes and for writes by fragments.
 ///
-/// The bridge lives with the model's observers and is made by the first read. Whether a tracking is
-/// under way only the registrar knows, which is why it cannot wait for one.
+/// The first read makes the bridge; it belongs to the model's observers. It cannot be made later,
+/// when a tracking starts, because only the registrar knows of trackings.
 final class ObservationBridge: Observable {
   private let registrar = ObservationRegistrar()
-  /// What has been read: nothing else can be tracked.
+  /// The indices of the properties that were read. Other properties cannot be tracked.
   private var read = PropertySet()
-  /// What is being reported, and what has changed again meanwhile.
+  /// The properties whose change is being reported, and those that changed again during the report.
   private var reporting: [Int] = []
   private var again: [Int] = []
 
-  /// Notes a read in the tracking that is under way, if there is one.
+  /// Registers a read with the tracking that is in progress, if there is one.
   func didRead(_ index: Int) {
     read.insert(index)
     registrar.access(self, keyPath: Self.path(index))
@@ -32,8 +33,8 @@ final class ObservationBridge: Observable {
 
   /// Reports a change to the trackings that have read the property.
   ///
-  /// A registrar forgets a tracking only once its `onChange` has returned. What that changes is
-  /// therefore reported afterwards, so that no tracking is told twice.
+  /// A registrar forgets a tracking only after its `onChange` has returned. A change made by
+  /// `onChange` is therefore reported afterwards, so that no tracking is notified twice.
   func didChange(_ index: Int) {
     guard read.contains(index) else { return }
     if reporting.contains(index) {
@@ -52,10 +53,10 @@ final class ObservationBridge: Observable {
 
   // MARK: Key paths
 
-  /// Stand for the properties, by index. Registrars only compare key paths, and the getter's own one
-  /// is not to be had where fragments write.
+  /// Key paths that stand for the properties, by index. Registrars only compare key paths, and the
+  /// key path of the property itself is not available where fragments write.
   ///
-  /// Sound although key paths are not Sendable: these are immutable and hold nothing but a number.
+  /// Safe although key paths are not Sendable: these are immutable and capture only a number.
   private nonisolated(unsafe) static let paths = (0..<64).map(makePath)
 
   private static func makePath(_ index: Int) -> KeyPath<ObservationBridge, Int> {
@@ -66,14 +67,14 @@ final class ObservationBridge: Observable {
     index < paths.count ? paths[index] : makePath(index)
   }
 
-  /// No registrar reads through the key path.
+  /// Never called: it only gives the key paths something to name.
   private subscript(index: Int) -> Int { index }
 
   // MARK: The gate
 
-  /// Whether objects of `modelClass` are to be bridged. The first such class of the process opens the
-  /// gate for reads. Until then the bridge costs nobody anything; from then on a read of any model looks
-  /// at ``ModelObject/isBridged``.
+  /// Returns true if `modelClass` adopts `Observable`. The first such class in the process opens
+  /// the gate for reads. Until then the bridge costs nothing; from then on a read of any model
+  /// checks ``ModelObject/isBridged``.
   static func adopts(_ modelClass: ModelObject.Type) -> Bool {
     guard modelClass is any Observable.Type else { return false }
     _ = openGate
@@ -84,7 +85,7 @@ final class ObservationBridge: Observable {
 }
 
 extension ModelObject {
-  /// A property was read while the gate was open.
+  /// Reports the read of a property. Called only while the gate is open.
   final func bridgeRead(at offset: Int) {
     let record = ensureRecord()
     let bridge = record.observers?.bridge ?? makeBridge(record)

@@ -1,26 +1,26 @@
 extension Scope {
-  /// The change sets of ``onChanges`` as a sequence: every one that is made from the moment on at
-  /// which a loop begins, in order.
+  /// The change sets of ``onChanges`` as an asynchronous sequence: every change set made after the
+  /// loop begins, in order.
   ///
   /// ```swift
   /// for await changeSet in scope.changeSets { try await log.append(changeSet) }
   /// ```
   ///
-  /// None is lost: those that a slow loop has not taken yet wait in a queue without a bound, in
-  /// memory. The loop ends when the scope is gone, after the last set, or at once when its task is
-  /// cancelled; leaving it ends the observation. The sequence does not keep the scope alive, and each
-  /// iterator has a queue of its own.
+  /// No change set is lost: those that a slow loop has not consumed yet wait in memory, in an
+  /// unbounded queue. When the scope is released, the loop ends after the last change set; when the
+  /// task is cancelled, it ends at once. Leaving the loop ends the observation. The sequence does
+  /// not keep the scope alive, and each iterator has its own queue.
   ///
-  /// The loop has to run in the scope's isolation domain; the sets themselves are Sendable.
+  /// The loop must run in the scope's isolation domain. The change sets themselves are Sendable.
   public var changeSets: ChangeSets { ChangeSets(scope: self) }
 
-  /// The change sets of a scope as they are made; see ``Scope/changeSets``.
+  /// An asynchronous sequence of the change sets of a scope; see ``Scope/changeSets``.
   public struct ChangeSets: AsyncSequence {
     private weak var scope: Scope?
 
     fileprivate init(scope: Scope) { self.scope = scope }
 
-    /// Starts to queue what is made from here on.
+    /// Returns an iterator with its own queue, which collects change sets from this moment on.
     public func makeAsyncIterator() -> Iterator {
       let feed = QueueFeed<ChangeSet>()
       guard let scope else {
@@ -40,12 +40,13 @@ extension Scope {
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate let feed: QueueFeed<ChangeSet>
 
-      /// The next change set. Nil when the scope is gone or the task is cancelled.
+      /// Waits for the next change set. Returns nil when the scope is released or the task is
+      /// cancelled.
       public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
         await feed.next()
       }
 
-      /// The same in the caller's isolation domain.
+      /// Like `next(isolation:)`, in the caller's isolation domain.
       public mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
     }
   }
@@ -54,10 +55,10 @@ extension Scope {
 @available(*, unavailable)
 extension Scope.ChangeSets: Sendable {}
 
-/// Hands out all that was put in, in order.
+/// Queues every element for an iterator and hands them out in order.
 final class QueueFeed<Element>: Feed {
   private var queue: [Element] = []
-  /// What is at hand, the next one last.
+  /// Elements taken from the queue, in reverse order: the next one is last.
   private var ready: [Element] = []
 
   func put(_ element: Element) {

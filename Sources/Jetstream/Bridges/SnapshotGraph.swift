@@ -1,11 +1,12 @@
 import Foundation
 
-/// The models of a snapshot, each once: immutable, and so shared by all snapshots that lead into it.
+/// The models of a snapshot, each once. The graph is immutable, and all snapshots of its models
+/// share it.
 final class SnapshotGraph: Sendable {
   struct Node: Sendable {
     let plan: SnapshotPlan
     let uuid: UUID
-    /// By property index.
+    /// The values by property index.
     let values: [SnapshotValue]
   }
 
@@ -13,8 +14,8 @@ final class SnapshotGraph: Sendable {
 
   private init(nodes: [Node]) { self.nodes = nodes }
 
-  /// Copies the models with all that they hold. Their nodes come first, in the same order.
-  /// Cost: O(n), without recursion.
+  /// Copies the roots and all models below them. The nodes of the roots come first, in the same
+  /// order. Cost: O(n), without recursion.
   convenience init(_ roots: some Sequence<ModelObject>) {
     var models: ContiguousArray<ModelObject> = []
     var places: [ObjectIdentifier: Int] = [:]
@@ -49,7 +50,7 @@ final class SnapshotGraph: Sendable {
 
   // MARK: Models again
 
-  /// Makes a model of the node at `top`, and of all below it. Cost: O(n).
+  /// Makes models from the node at `top` and all nodes below it. Cost: O(n).
   func makeModel(_ top: Int, keepingUUIDs: Bool) -> ModelObject {
     var models: [Int: ModelObject] = [:]
     var order: [Int] = []
@@ -81,8 +82,8 @@ final class SnapshotGraph: Sendable {
     return result
   }
 
-  /// Weak references lead to the copies of their targets; of two with one UUID, which a tree in no
-  /// scope may have, to that of the first.
+  /// Points weak references at the copies of their targets. If two models have the same UUID, which
+  /// is possible in a tree that is in no scope, the first one is the target.
   private func relink(_ models: [(place: Int, model: ModelObject)]) {
     var targets: [UUID: ModelObject]?
     for (place, model) in models {
@@ -97,7 +98,7 @@ final class SnapshotGraph: Sendable {
     }
   }
 
-  /// Makes a model with the plain values of the node, and what `init()` gives it else.
+  /// Makes a model with the plain values of the node. Its children are those that `init()` makes.
   private func makeAlone(_ place: Int, _ keepingUUID: Bool) -> ModelObject {
     let node = nodes[place]
     let model = node.plan.schema.modelClass.init()
@@ -110,7 +111,8 @@ final class SnapshotGraph: Sendable {
 
   // MARK: Comparing
 
-  /// Whether two nodes, with all below them, say the same. Cost: O(n).
+  /// Returns true if two nodes, and all nodes below them, have the same models and values. Cost:
+  /// O(n).
   static func isSame(_ a: SnapshotGraph, _ first: Int, _ b: SnapshotGraph, _ second: Int) -> Bool {
     struct Pair: Hashable { let a, b: Int }
     var seen: Set<Pair> = []
@@ -145,7 +147,7 @@ final class SnapshotGraph: Sendable {
     }
   }
 
-  /// The node and all below it as additions, depth first, each once.
+  /// Returns add fragments for the node and all nodes below it, depth first, each once.
   func fragments(from top: Int) -> [SyncFragment] {
     var result: [SyncFragment] = []
     var visited: Set<Int> = []

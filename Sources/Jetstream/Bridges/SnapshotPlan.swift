@@ -1,20 +1,20 @@
 import Synchronization
 
-/// How snapshots of one class are taken and read. Made once for each class.
+/// The steps by which snapshots of one class are taken and read. Made once for each class.
 final class SnapshotPlan: Sendable {
   struct Step: Sendable {
     let property: ModelSchema.Property
     let source: any SnapshotSource.Type
     let isShareable: Bool
-    /// Whether it refers to a model that it does not hold.
+    /// True for a weak reference, which does not hold its target.
     let isWeak: Bool
   }
 
   let schema: ModelSchema
   let steps: [Step]
-  /// What key paths lead to: the index of a property, or ``computed``.
+  /// A cache of key paths: the index of the property, or ``computed``.
   private let paths = KeyPathCache()
-  /// The same for key paths that found no place there.
+  /// The key paths that found no place in `paths`.
   private let morePaths = Mutex<[PathKey: Int]>([:])
   private static let computed = Int(UInt16.max)
   private static let limit = 1024
@@ -44,10 +44,10 @@ final class SnapshotPlan: Sendable {
     }
   }
 
-  /// The property that a key path leads to; nil for a computed one.
+  /// Returns the index of the property that a key path leads to; nil for a computed property.
   ///
-  /// Found out by running the getter on a copy of a model: it has to read one property of the key path's
-  /// type, and to give what is stored there, for a number of different values.
+  /// The check runs the getter on a copy of the model, with several different values: the getter
+  /// must read exactly one property of the key path's type and return the stored value each time.
   func property<Model: ModelObject>(
     at keyPath: PartialKeyPath<Model>, copy: () -> Model
   ) -> Int? {
@@ -80,19 +80,20 @@ final class SnapshotPlan: Sendable {
     return isStored ? reads[0].index : nil
   }
 
-  /// Sound although key paths are not Sendable: they are immutable, and only compared and hashed.
+  /// Safe although key paths are not Sendable: they are immutable, and are only compared and
+  /// hashed.
   private struct PathKey: Hashable, @unchecked Sendable {
     let path: AnyKeyPath
   }
 }
 
-/// Key paths that can be written through a reference: `@Property` members have them, getters do not.
+/// Key paths that can be written through a reference: those of `@Property` members, not of getters.
 private protocol WritablePath {}
 
 extension ReferenceWritableKeyPath: WritablePath {}
 
 extension ModelObject {
-  /// Where a property's value is, while the caller holds the object.
+  /// Returns the address of a property's storage, valid while the caller retains the object.
   final func storage(of property: ModelSchema.Property) -> UnsafeMutableRawPointer {
     Unmanaged.passUnretained(self).toOpaque() + property.offset
   }

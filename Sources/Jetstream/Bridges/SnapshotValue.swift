@@ -11,7 +11,7 @@ enum SnapshotValue: Sendable {
   /// The places of a collection's models.
   case models([Int])
 
-  /// Whether two plain values are the same.
+  /// Returns true if both are the same plain value.
   func isSamePlain(as other: SnapshotValue) -> Bool {
     switch (self, other) {
     case (.value(let a), .value(let b)): Self.isSame(a.value, b.value)
@@ -27,15 +27,15 @@ enum SnapshotValue: Sendable {
 
 /// Carries a plain value from one isolation domain to others.
 ///
-/// Sound although `PropertyValue` does not ask for Sendable: made only for types that
-/// ``Property/isShareable`` has found to be Sendable, or to be nothing but bits that are copied.
+/// Safe although `PropertyValue` does not require Sendable: it is made only for types that
+/// ``Property/isShareable`` has found to be Sendable or trivially copyable.
 struct SharedValue: @unchecked Sendable {
   let value: any PropertyValue
 
   fileprivate init(_ value: any PropertyValue) { self.value = value }
 }
 
-/// Types whose values snapshots hold as they are. JSON would round a `Date`, for one.
+/// Types whose values a snapshot stores directly. JSON would round a `Date`, for example.
 private protocol ShareableValue: Sendable {}
 
 extension String: ShareableValue {}
@@ -58,7 +58,7 @@ extension Float: ShareableValue {}
 extension Double: ShareableValue {}
 extension RGBAColor: ShareableValue {}
 
-/// Types whose values can be shared if those that they hold can.
+/// Containers whose values can be shared if their elements can.
 private protocol ShareableContainer {
   static var holdsShareable: Bool { get }
 }
@@ -80,19 +80,20 @@ func isShareable<Value>(_ type: Value.Type) -> Bool {
   return (type as? any ShareableContainer.Type)?.holdsShareable ?? false
 }
 
-/// Takes values out of a model and puts them back, of a `@Property` of unknown type.
+/// Reads and writes the values of a `@Property` whose type is not known statically.
 protocol SnapshotSource: SendableMetatype {
-  /// Whether values can be held as they are.
+  /// True if a snapshot can store the values directly rather than as JSON.
   static var isShareable: Bool { get }
-  /// Whether it is a reference that does not hold its target.
+  /// True for a weak reference, which does not hold its target.
   static var isWeak: Bool { get }
-  /// The plain value at `address`.
+  /// Returns the plain value at `address`.
   static func shared(at address: UnsafeRawPointer) -> SharedValue
-  /// Stores a plain value, without notifying.
+  /// Stores a plain value without notifying observers.
   static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer)
-  /// Whether `read` gives what is stored at `address`, whatever that is.
+  /// Returns true if `read` returns the stored value for every value that is put at `address`. The
+  /// original value is restored.
   static func isIdentity(at address: UnsafeMutableRawPointer, _ read: () -> Any) -> Bool
-  /// Lets a reference that does not hold its target lead to what `find` gives for its UUID.
+  /// Points a weak reference at the model that `find` returns for its UUID.
   static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?)
 }
 
@@ -102,9 +103,9 @@ extension SnapshotSource {
   static func relink(at address: UnsafeMutableRawPointer, _ find: (UUID) -> ModelObject?) {}
 }
 
-/// Sound for the reasons given at `StoredProperty`: type and offset come from the class's own
-/// description, the object is alive, and no access to the property is open. What is written to is
-/// private to its maker.
+/// Safe for the reasons given at `StoredProperty`: type and offset come from the class's own
+/// description, the object is alive, and no access to the property is open. The object that is
+/// written to is private to the code that made it.
 extension Property: SnapshotSource {
   static var isShareable: Bool { Jetstream.isShareable(Value.self) }
 
@@ -138,7 +139,7 @@ extension Property: SnapshotSource {
   }
 }
 
-/// Kept as the UUID of the target. Sound for the same reasons.
+/// A weak reference is stored as the UUID of its target. Safe for the same reasons.
 extension WeakReference: SnapshotSource {
   static var isWeak: Bool { true }
   static var isShareable: Bool { false }
@@ -161,8 +162,9 @@ extension WeakReference: SnapshotSource {
   }
 }
 
-/// Values of any property type that a getter which does more than hand out a property would change:
-/// small ones first, so that one that calculates is found out before it overflows.
+/// Test values for every property type, which reveal a getter that does more than return a
+/// property. Small values come first, so that a getter that calculates is detected before it
+/// overflows.
 private enum SnapshotProbes {
   private static let json: [JSONValue] = [
     1, 2, 3, -1, 113, -128, 0, 0.1, -7.25, 4e30, -4e30, .integer(.max), .integer(.min),

@@ -1,7 +1,11 @@
 import Synchronization
 
-/// Lets one task wait until something has happened in the isolation domain that it belongs to, or
-/// until it is cancelled, from wherever that comes.
+/// Lets one task wait for an event in its isolation domain, or for its cancellation from any
+/// thread.
+///
+/// A call that arrives while no task waits is stored, and the next wait returns at once; further
+/// calls are merged with it. ``finish()`` is final. All transitions happen under one lock, and the
+/// continuation is resumed outside of it, so a call between the check and the wait cannot be lost.
 final class Wakeup: Sendable {
   private enum State {
     case quiet
@@ -12,15 +16,15 @@ final class Wakeup: Sendable {
 
   private let state = Mutex(State.quiet)
 
-  /// Whether there is nothing to wait for any more.
+  /// True after ``finish()``: waits return at once.
   var isOver: Bool {
     state.withLock { if case .over = $0 { true } else { false } }
   }
 
-  /// Ends the wait; the next one, if none goes on.
+  /// Ends the current wait or, if no task waits, the next one.
   func call() { move(to: .called) }
 
-  /// Ends the wait and all that follow.
+  /// Ends the current wait and all later ones.
   func finish() { move(to: .over) }
 
   private func move(to next: State) {
@@ -38,8 +42,8 @@ final class Wakeup: Sendable {
     waiting?.resume()
   }
 
-  /// Returns after the next call of ``call()`` or ``finish()``, or after one that nobody has waited
-  /// for. A task that is cancelled finishes it.
+  /// Returns after the next ``call()`` or ``finish()``, or at once if one arrived since the last
+  /// wait. Cancelling the task calls ``finish()``. Traps if another task is already waiting.
   func wait(isolation: isolated (any Actor)? = #isolation) async {
     await withTaskCancellationHandler(
       operation: {
@@ -63,17 +67,18 @@ final class Wakeup: Sendable {
   }
 }
 
-/// What an iterator has on the side of what it observes. The iterator owns it; the callback leads to
-/// it, and neither keeps the other's side alive.
+/// Connects an iterator to the object that it observes. The iterator owns the feed; the callback
+/// refers to it weakly, so that neither side keeps the other alive.
 class Feed {
   let wakeup = Wakeup()
   private weak var token: ObservationToken?
 
-  /// Leaving a loop drops its iterator, and with it the observation.
+  /// Ends the observation: leaving a loop drops its iterator, and the iterator owns the feed.
   deinit { token?.cancel() }
 
-  /// Keeps the registration that `register` makes for as long as this feed lives. The callback has to
-  /// capture what it is given: that is how the feed learns that what it observes is gone.
+  /// Ties the registration that `register` makes to the lifetime of this feed. The callback must
+  /// capture the `FeedEnd` that it is given: its release tells the feed that the observed object is
+  /// gone.
   final func start(_ register: (FeedEnd) -> ObservationToken) {
     token = register(FeedEnd(wakeup))
   }
@@ -85,7 +90,7 @@ class Feed {
   }
 }
 
-/// Is released with the callback that holds it.
+/// Finishes the feed's wakeup when the callback that captures it is released.
 final class FeedEnd {
   private let wakeup: Wakeup
 

@@ -1,16 +1,16 @@
-/// The whole numbers that a counter can be: those of the property's type.
+/// The whole numbers that a counter can have: those of the property's type.
 ///
-/// Server, models, pending change sets and everything that is kept of a model follow one rule. Operations on a
-/// counter are done one after the other, in the server's order, and the result of each one is the sum, or the
-/// number of the range nearest to it. A sum that has met a bound does not remember by how much. From that
-/// follows what is done when an operation does not count after all, or is undone:
+/// The server, the models, pending change sets and everything that is saved of a model follow one rule. Operations
+/// on a counter are applied one after the other, in the server's order. The result of each one is the sum, limited
+/// to the range; a sum that met a bound does not remember by how much. From that follows how an operation is taken
+/// back:
 ///
-/// - The server rejects it: the remaining operations are done again on the confirmed number. Nothing is
+/// - The server rejects it: the remaining operations are applied again to the confirmed number. Nothing is
 ///   subtracted.
-/// - It is undone: that is an operation of its own, which adds the opposite of what was added.
+/// - It is undone: that is an operation of its own, which adds the opposite number.
 ///
-/// Only the property's type has the range. Where no class is known, as in a server that keeps unknown content,
-/// a counter can be any number of 64 bits, signed or unsigned.
+/// Only the property's type has the range. If no class is known, as in a server that keeps unknown content, a
+/// counter can be any signed or unsigned number of 64 bits.
 package struct CounterRange: Sendable, Hashable {
   package let lowest: Int64
   package let highest: UInt64
@@ -20,7 +20,7 @@ package struct CounterRange: Sendable, Hashable {
 
   private init(lowest: Int64, highest: UInt64) { (self.lowest, self.highest) = (lowest, highest) }
 
-  /// The range of a type; nil for one that has no whole numbers of at most 64 bits.
+  /// Makes the range of a type; nil for one that is no whole number of at most 64 bits.
   init?(_ type: Any.Type) {
     guard let type = type as? any FixedWidthInteger.Type else { return nil }
     self.init(of: type)
@@ -33,7 +33,7 @@ package struct CounterRange: Sendable, Hashable {
     self.init(lowest: lowest, highest: highest)
   }
 
-  /// The number after some operations, of which only additions count.
+  /// Returns the number after some operations, of which only additions count.
   fileprivate func number(_ number: Int128, after operations: [PropertyOperation]) -> Int128 {
     var number = number
     for case .add(let delta) in operations {
@@ -49,8 +49,8 @@ package struct CounterRange: Sendable, Hashable {
     return Int64(exactly: after).map { .integer($0) } ?? .unsigned(UInt64(after))
   }
 
-  /// Returns what some operations together add to the number; nil if the JSON is no whole number, or if that is no
-  /// number of 64 bits.
+  /// Returns the total that some operations add to the number. Nil if the JSON is no whole number, or if the total
+  /// does not fit 64 signed bits.
   func difference(of json: JSONValue, after operations: [PropertyOperation]) -> Int64? {
     whole(json).flatMap { Int64(exactly: number($0, after: operations) - $0) }
   }
@@ -59,7 +59,7 @@ package struct CounterRange: Sendable, Hashable {
     switch json {
     case .integer(let value): Int128(value)
     case .unsigned(let value): Int128(value)
-    // Only where a whole number is expected is this one.
+    // A double counts as a whole number only if the type is known to be one.
     case .double(let value): self == .unknown ? nil : Int128(exactly: value)
     default: nil
     }

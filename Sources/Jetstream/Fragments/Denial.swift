@@ -2,9 +2,9 @@
 public enum Denial: Sendable, Hashable {
   /// The server refuses the scope for now. The client asks again by itself; changes made until then stay pending.
   case notNow
-  /// The server does not grant the scope with these credentials. The client shows others, if its app gives it some: see
-  /// ``Client/credentials``. Without, it asks again, as for ``notNow``, for a scope that has a log or whose state it has
-  /// received before, and stops syncing any other.
+  /// The server does not grant the scope with these credentials. The client sends others, if its app gives it some:
+  /// see ``Client/credentials``. Without any, it asks again, as for ``notNow``, if the scope has a log or its state
+  /// has been received before, and stops syncing it otherwise.
   case notYou
   /// There is no such scope. The client stops syncing it.
   case notThere

@@ -1,15 +1,15 @@
-/// What is wrong with a fragment, or with the reply to one, that came from a peer or a file.
+/// An error in a fragment, or in the reply to one, that was read from a peer or a file.
 public enum FragmentError: Error, Sendable, Hashable {
-  /// It is not a JSON object.
+  /// The value is not a JSON object.
   case notAnObject
-  /// A field that must be there is absent.
+  /// A required field is absent.
   case missing(field: String)
-  /// A field has a value that it cannot have; `problem` says what would be right.
+  /// A field has an invalid value; `problem` says what would be valid.
   case invalid(field: String, problem: String)
 }
 
 extension FragmentError: CustomStringConvertible {
-  /// The field and the problem in words.
+  /// A sentence fragment that names the field and the problem.
   public var description: String {
     switch self {
     case .notAnObject: "not an object"

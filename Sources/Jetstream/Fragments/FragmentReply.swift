@@ -1,20 +1,21 @@
-/// The answer to one fragment of a change set: `{}` if it was accepted as it is, an error if it
-/// was rejected, values if the server accepted it with corrections, names of properties if some of their
-/// operations had no effect.
+/// The server's answer to one fragment of a change set: `{}` if it was accepted as it is, an error if it was
+/// rejected, values if the server accepted it with corrections, names of properties if some of their operations had
+/// no effect.
 package struct FragmentReply: Sendable, Hashable {
-  /// Why the fragment was rejected, or nil if it was accepted.
+  /// The reason why the fragment was rejected; nil if it was accepted.
   package var error: WireError?
 
   /// The values that the model has instead of the submitted ones, by property name.
   package var modifications: JSONObject?
 
-  /// The collections that moves have not reached: the model was elsewhere by then, or nothing would have
-  /// held it any more. Since version 2 of the protocol.
+  /// The names of collections that moves did not reach: the model was elsewhere by then, or the move would have
+  /// made it unreachable. Since version 2 of the protocol.
   package var lost: [String]
 
-  /// The fragment of the set without whose rejection this one would not have been rejected, by its place: the
-  /// addition of a model that this one refers to, or the one for which an atomic set was rejected. That one is
-  /// rejected for itself. Nil if this one is, and from peers that do not tell. Since version 2 of the protocol.
+  /// The index of the fragment in the change set that caused this rejection: the addition of a model that this
+  /// fragment refers to, or the fragment for which an atomic change set was rejected. That fragment was rejected
+  /// for a reason of its own. Nil if this one was, and from peers that do not send it. Since version 2 of the
+  /// protocol.
   package var causedBy: Int?
 
   /// Makes a reply, by default the one that accepts.
@@ -28,7 +29,8 @@ package struct FragmentReply: Sendable, Hashable {
     self.causedBy = causedBy
   }
 
-  /// Reads a reply. A `null` error, modification or cause is none; unknown keys are ignored.
+  /// Reads a reply from its ``json``. A `null` error, modification, list or cause counts as absent; unknown keys
+  /// are ignored.
   ///
   /// - Throws: ``FragmentError`` naming `error`, `modifications`, `lost` or `causedBy`.
   package init(json: JSONValue) throws(FragmentError) {
@@ -66,7 +68,7 @@ package struct FragmentReply: Sendable, Hashable {
     }
   }
 
-  /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`, without what there is not.
+  /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`; fields without a value are left out.
   package var json: JSONValue {
     var object = JSONObject()
     if let error { object["error"] = error.json }
@@ -78,8 +80,8 @@ package struct FragmentReply: Sendable, Hashable {
 }
 
 extension [FragmentReply] {
-  /// The place of the fragment whose rejection has led to that of the one at `place`; nil if that one was
-  /// rejected for itself, or was not rejected.
+  /// Returns the index of the fragment whose rejection caused that of the fragment at `place`. Nil if that one was
+  /// rejected for a reason of its own, or was not rejected.
   package func cause(of place: Int) -> Int? {
     guard self[place].error != nil, let cause = self[place].causedBy, cause != place,
       indices.contains(cause), self[cause].error != nil, self[cause].causedBy == nil

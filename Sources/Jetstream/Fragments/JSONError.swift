@@ -1,6 +1,6 @@
-/// Why a JSON text could not be read, and where.
+/// An error in a JSON text, with its position.
 public struct JSONError: Error, Sendable, Hashable {
-  /// What was wrong with the text.
+  /// The reason why a text is no valid JSON.
   package enum Reason: Sendable, Hashable {
     /// A byte that cannot stand at this place.
     case unexpectedCharacter
@@ -28,10 +28,10 @@ public struct JSONError: Error, Sendable, Hashable {
     case tooLong
   }
 
-  /// What was wrong.
+  /// The reason for the error.
   package var reason: Reason
 
-  /// The number of bytes before the place of the error.
+  /// The number of bytes before the position of the error.
   public var offset: Int
 
   /// Makes an error.
@@ -66,13 +66,13 @@ extension JSONError.Reason: CustomStringConvertible {
   }
 }
 
-/// How much JSON a reader takes from a stranger.
+/// The limits on JSON that may come from a hostile peer.
 package struct JSONLimits: Sendable, Hashable {
-  /// The largest number of arrays and objects open at one place. Values above 256 count as 256,
-  /// so that neither reading nor releasing a value can use up a thread's stack.
+  /// The maximum depth of nested arrays and objects. Values above 256 count as 256, so that neither reading nor
+  /// releasing a value can exhaust a thread's stack.
   package var maxDepth: Int
 
-  /// The largest length of a text, in bytes.
+  /// The maximum length of a text, in bytes.
   package var maxBytes: Int
 
   /// Makes limits: by default 64 levels and 64 MiB.
@@ -81,6 +81,6 @@ package struct JSONLimits: Sendable, Hashable {
     self.maxBytes = maxBytes
   }
 
-  /// 64 levels and 64 MiB.
+  /// Limits of 64 levels and 64 MiB.
   package static let `default` = JSONLimits()
 }

@@ -1,7 +1,7 @@
-/// The keys and names met in one text, each made into a string once.
+/// The keys and names found in one text, each made into a string once.
 ///
-/// A table of 64 places that keeps what was last seen at each, so that text full of different keys
-/// takes no more room than any other.
+/// A table of 64 places, each of which keeps the last string that belongs there, so that a text full of different
+/// keys takes no more memory than any other.
 struct JSONKeys: ~Copyable {
   /// The longest key that is kept, in bytes.
   static let maxLength = 64
@@ -11,7 +11,7 @@ struct JSONKeys: ~Copyable {
     /// The first and the last eight bytes, or all of them twice.
     var head: UInt64
     var tail: UInt64
-    /// Where in the text the key was met.
+    /// The offset in the text at which the key was found.
     var start: Int
     var length: Int
     var isASCII: Bool
@@ -22,7 +22,7 @@ struct JSONKeys: ~Copyable {
   private var entries: UnsafeMutablePointer<Entry>?
   private var used: UInt64 = 0
 
-  /// How often a key had to make room for another.
+  /// The number of keys that were replaced by another one.
   private(set) var evictions = 0
 
   init() { entries = nil }
@@ -35,8 +35,8 @@ struct JSONKeys: ~Copyable {
     entries.deallocate()
   }
 
-  /// The string of some bytes of a text, and a bit that stands for it until the next eviction; no bit
-  /// if another string could be canonically equivalent. Nil if the bytes are not UTF-8.
+  /// Returns the string of some bytes of a text, and a bit that stands for it until the next eviction; no bit if
+  /// another string could be canonically equivalent. Nil if the bytes are not UTF-8.
   ///
   /// All calls have to be about the same text.
   @inline(__always)

@@ -10,7 +10,7 @@ public struct JSONObject: Sendable {
   /// One member.
   public typealias Element = (key: String, value: JSONValue)
 
-  /// One member as it is kept. Unlike a tuple, a structure is released by code that knows its type.
+  /// One member as it is stored. Unlike a tuple, a structure is released by code that knows its type.
   struct Member {
     var key: String
     var value: JSONValue
@@ -19,7 +19,7 @@ public struct JSONObject: Sendable {
   /// All members in order.
   private(set) var members: [Member] = []
 
-  /// Where each key stands; nil as long as there are fewer than `indexedCount` members.
+  /// The index of each key; nil while there are fewer than `indexedCount` members.
   private var positions: [String: Int]?
 
   /// From this number of members on, keys are looked up by their hash.
@@ -28,21 +28,21 @@ public struct JSONObject: Sendable {
   /// Makes an object without members.
   public init() {}
 
-  /// Makes an object of members that are known to have different keys. `positions` may say where each
-  /// stands, if that is known already and there are many.
+  /// Makes an object of members that are known to have different keys. `positions` may give the index of each key,
+  /// if that is known already and there are many.
   init(unique members: [Member], positions: [String: Int]?) {
     self.members = members
     guard members.count >= Self.indexedCount else { return }
     if let positions { self.positions = positions } else { reindex() }
   }
 
-  /// Makes an object of pairs; of two equal keys the later value stands at the earlier place.
+  /// Makes an object of pairs; of two equal keys, the later value takes the earlier place.
   public init(_ pairs: some Sequence<(String, JSONValue)>) {
     members.reserveCapacity(pairs.underestimatedCount)
     for (key, value) in pairs { self[key] = value }
   }
 
-  /// The value of a key, or nil if the object does not have it; a JSON `null` is `.null`, not nil.
+  /// The value of a key; nil if the object does not have the key. A JSON `null` is `.null`, not nil.
   ///
   /// Setting nil removes the key.
   public subscript(key: String) -> JSONValue? {
@@ -60,7 +60,7 @@ public struct JSONObject: Sendable {
   /// The keys in order, copied in O(n).
   package var keys: [String] { members.map(\.key) }
 
-  /// Makes room for `count` members at once.
+  /// Reserves memory for `count` members.
   package mutating func reserveCapacity(_ count: Int) {
     members.reserveCapacity(count)
   }
@@ -104,13 +104,13 @@ public struct JSONObject: Sendable {
 }
 
 extension JSONObject: RandomAccessCollection {
-  /// The place of the first member.
+  /// The index of the first member.
   public var startIndex: Int { 0 }
 
   /// The number of members.
   public var endIndex: Int { members.count }
 
-  /// The member at a place.
+  /// The member at an index.
   public subscript(position: Int) -> Element {
     let member = members[position]
     return (member.key, member.value)
@@ -118,7 +118,7 @@ extension JSONObject: RandomAccessCollection {
 }
 
 extension JSONObject: Hashable {
-  /// Whether both have the same keys with equal values, in whatever order.
+  /// Returns true if both objects have the same keys with equal values, in any order.
   public static func == (left: JSONObject, right: JSONObject) -> Bool {
     guard left.members.count == right.members.count else { return false }
     for (position, member) in left.members.enumerated() {
@@ -147,8 +147,7 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-  /// Makes an object of the literal's pairs; of two equal keys the later value stands at the
-  /// earlier place.
+  /// Makes an object of the literal's pairs; of two equal keys, the later value takes the earlier place.
   public init(dictionaryLiteral elements: (String, JSONValue)...) {
     self.init(elements)
   }

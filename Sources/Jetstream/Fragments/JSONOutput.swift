@@ -1,7 +1,6 @@
-/// A growing run of bytes that JSON is written into.
+/// A growing buffer that JSON is written into.
 ///
-/// Cheaper to append single bytes to than an array, which checks on every one of them whether it
-/// has its storage to itself.
+/// Appending single bytes to it is cheaper than to an array, which checks each time whether its storage is shared.
 struct JSONOutput: ~Copyable {
   private var base: UnsafeMutablePointer<UInt8>
   private var capacity: Int
@@ -16,7 +15,7 @@ struct JSONOutput: ~Copyable {
 
   deinit { base.deallocate() }
 
-  /// What has been written, valid until the next change.
+  /// The bytes written, valid until the next change.
   var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base, count: count) }
 
   @inline(__always)
@@ -54,7 +53,7 @@ struct JSONOutput: ~Copyable {
     count += fill(base + count)
   }
 
-  /// Takes back bytes.
+  /// Removes the last bytes.
   mutating func removeLast(_ length: Int) { count -= length }
 
   @inline(never)
@@ -69,7 +68,7 @@ struct JSONOutput: ~Copyable {
 }
 
 extension [UInt8] {
-  /// Appends what `write` puts out.
+  /// Appends the bytes that `write` puts out.
   mutating func append(written write: (inout JSONOutput) -> Void) {
     var output = JSONOutput()
     write(&output)

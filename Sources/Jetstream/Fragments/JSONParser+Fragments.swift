@@ -1,6 +1,6 @@
 import Foundation
 
-/// Reading fragments without making JSON values of them first.
+/// Reading fragments without making JSON values first.
 extension JSONParser {
   /// The fragments of an array, or the place and the error of the first element that is none.
   typealias Fragments = Result<[SyncFragment], BadElement>
@@ -11,8 +11,8 @@ extension JSONParser {
     var error: FragmentError
   }
 
-  /// Reads an array of fragments whose opening bracket is the next byte. After an element that is
-  /// no fragment, the others are read for whether they are JSON.
+  /// Reads an array of fragments whose opening bracket is the next byte. After an element that is no fragment, the
+  /// others are only checked for being JSON.
   mutating func fragments(depth: Int) throws(JSONError) -> Fragments {
     var fragments: [SyncFragment] = []
     var bad: BadElement?
@@ -27,7 +27,7 @@ extension JSONParser {
     return bad.map { .failure($0) } ?? .success(fragments)
   }
 
-  /// Reads any value as a fragment: exactly what ``SyncFragment/init(json:)`` makes of it.
+  /// Reads any value as a fragment, with the same result as ``SyncFragment/init(json:)``.
   @inline(__always)
   mutating func fragment(depth: Int) throws(JSONError) -> Result<SyncFragment, FragmentError> {
     skipWhiteSpace()
@@ -49,10 +49,10 @@ extension JSONParser {
     }
   }
 
-  /// Reads a fragment that has the four fields, and operations, bases or known perhaps, in any order and nothing
-  /// else, as everybody writes them. Nil for all others, with the position somewhere in them.
+  /// Reads a fragment with the four required fields and perhaps operations, bases or known, in any order and with
+  /// no other fields, which is the form that peers write. Nil for all others, with the position somewhere in them.
   ///
-  /// What it throws is what reading the value would throw: everything before that place is in order.
+  /// It throws the error that reading the value would throw: everything before that position is valid.
   @inline(__always)
   private mutating func plainFragment(depth: Int) throws(JSONError) -> SyncFragment? {
     guard depth <= maxDepth, next == UInt8(ascii: "{") else { return nil }

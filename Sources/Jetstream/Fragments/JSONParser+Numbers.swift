@@ -25,7 +25,7 @@ extension JSONParser {
     return .double(try double(decimal, isNegative: isNegative, from: start))
   }
 
-  /// What the digits of a number say, `magnitude * 10^exponent`, as long as there are not too many.
+  /// The digits of a number, as `magnitude * 10^exponent`, while there are not too many.
   private struct Decimal {
     var magnitude: UInt64 = 0
     var exponent = 0

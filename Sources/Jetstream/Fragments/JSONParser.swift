@@ -23,7 +23,7 @@ struct JSONParser: ~Copyable {
     parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in try parser.value(depth: 0) }
   }
 
-  /// Reads the whole of `bytes` as what `read` takes from it, with white space around.
+  /// Reads the whole of `bytes` as the content that `read` takes from it, with white space around.
   static func parse<Content>(
     inPlace bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits,
     _ read: (inout JSONParser) throws(JSONError) -> Content
@@ -189,17 +189,17 @@ struct JSONParser: ~Copyable {
 // MARK: Duplicate keys
 
 extension JSONParser {
-  /// Which keys an object had so far.
+  /// The keys that an object had so far.
   private struct SeenKeys {
-    /// The bits of all of them, as long as that is enough to know.
+    /// The bits of all keys, while these suffice.
     var bits: UInt64 = 0
     var isByBits = true
     let evictions: Int
-    /// Where each stands, from the moment on when this is how they are looked up.
+    /// The index of each key, once the keys are looked up in this way.
     var positions: [String: Int]?
   }
 
-  /// Whether the object whose first member stands at `first` does not have a key yet.
+  /// Returns true if the object whose first member is at `first` does not have a key yet.
   @inline(__always)
   private func isNew(
     _ key: String, _ bit: UInt64, since first: Int, _ seen: inout SeenKeys

@@ -1,6 +1,6 @@
-/// Values that wait until the array or the object that they stand in is complete.
+/// Values that wait until the array or the object that contains them is complete.
 ///
-/// So the result is allocated once, at its exact size. What still waits when reading fails goes with
+/// So the result is allocated once, at its exact size. Values that still wait when reading fails are released with
 /// the stack.
 struct JSONStack<Element>: ~Copyable {
   // Owned by this value alone, which cannot be copied: the first `count` places are initialized, the
@@ -39,7 +39,7 @@ struct JSONStack<Element>: ~Copyable {
     return array
   }
 
-  /// Hands over what waits from the place `start` on, without taking it off.
+  /// Passes the values from the index `start` on to a closure, without taking them off.
   @inline(__always)
   func withElements<Result>(
     from start: Int, _ body: (UnsafeBufferPointer<Element>) -> Result

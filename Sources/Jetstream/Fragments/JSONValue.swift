@@ -1,17 +1,16 @@
-/// A piece of JSON, with the width of every number kept.
+/// A JSON value that keeps the width of every number.
 ///
-/// Three cases hold whole numbers and fractions read from text, because JSON does not tell them
-/// apart and Swift does: ``integer(_:)`` for everything that fits 64 signed bits,
-/// ``unsigned(_:)`` only above that, ``double(_:)`` for the rest. ``float(_:)`` is for writing
-/// alone: it gives a `Float` its own shortest text (`0.1`, not `0.10000000149011612`).
+/// Three cases hold whole numbers and fractions read from text, because JSON does not distinguish them and Swift
+/// does: ``integer(_:)`` for every whole number that fits 64 signed bits, ``unsigned(_:)`` only above that,
+/// ``double(_:)`` for all others. ``float(_:)`` is for writing only: it gives a `Float` its own shortest text
+/// (`0.1`, not `0.10000000149011612`).
 ///
-/// Two values are equal if they have the same case and content; the order of an object's keys does
-/// not matter. `.integer(1)` and `.double(1)` are therefore different although both are written
-/// `1`: compare ``canonicalText`` where only the written form counts. Strings are compared as Swift
-/// compares them, so that canonically equivalent Unicode text is equal.
+/// Two values are equal if they have the same case and content; the order of an object's keys does not matter.
+/// `.integer(1)` and `.double(1)` are therefore different although both are written `1`: compare ``canonicalText``
+/// if only the written form counts. Strings are compared as Swift compares them, so that canonically equivalent
+/// Unicode text is equal.
 ///
-/// A key that is absent and a key whose value is ``null`` are different things everywhere in
-/// Jetstream.
+/// An absent key and a key whose value is ``null`` are different things everywhere in Jetstream.
 public enum JSONValue: Sendable, Hashable {
   /// The literal `null`.
   case null
@@ -19,7 +18,7 @@ public enum JSONValue: Sendable, Hashable {
   case bool(Bool)
   /// A whole number that fits 64 signed bits.
   case integer(Int64)
-  /// A whole number above `Int64.max`. Smaller ones belong into ``integer(_:)``.
+  /// A whole number above `Int64.max`. Use ``integer(_:)`` for all others.
   case unsigned(UInt64)
   /// A finite number. Infinities and NaN have no JSON text and are written as `null`.
   case double(Double)
@@ -85,20 +84,20 @@ extension JSONValue {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The canonical text, the same for values that mean the same; see <doc:CanonicalJSON>.
+  /// The canonical text, which is the same for values with the same meaning; see <doc:CanonicalJSON>.
   public var canonicalText: String {
     var bytes: [UInt8] = []
     writeCanonical(to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Appends the UTF-8 of ``text`` to `bytes`.
+  /// Appends ``text`` as UTF-8 to `bytes`.
   package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: false, to: &$0) })
   }
 
-  /// Appends the UTF-8 of ``canonicalText`` to `bytes`. Sorting costs O(n log n) in the keys of
-  /// one object, nothing if they are in order already.
+  /// Appends ``canonicalText`` as UTF-8 to `bytes`. Sorting costs O(n log n) in the keys of one object, and nothing
+  /// if they are in order already.
   package func writeCanonical(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: true, to: &$0) })
   }
@@ -123,7 +122,7 @@ extension JSONValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
   /// Makes an ``array(_:)``.
   public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-  /// Makes an ``object(_:)``; of two equal keys the later value stands at the earlier place.
+  /// Makes an ``object(_:)``; of two equal keys, the later value takes the earlier place.
   public init(dictionaryLiteral elements: (String, JSONValue)...) {
     self = .object(JSONObject(elements))
   }

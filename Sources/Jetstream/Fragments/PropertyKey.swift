@@ -1,6 +1,6 @@
 import Foundation
 
-/// One property of one model.
+/// The identity of one property of one model.
 package struct PropertyKey: Hashable, Sendable {
   package let uuid: UUID
   package let name: String

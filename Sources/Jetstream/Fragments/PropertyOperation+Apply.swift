@@ -1,8 +1,8 @@
 import Foundation
 
-/// What operations do to a value of which no model is known.
+/// Applying operations to JSON values and UUIDs, without models.
 extension PropertyOperation {
-  /// Does `operations` to a list of UUIDs, one after the other. Cost: O(n) for each of them.
+  /// Applies `operations` to a list of UUIDs, in order. Cost: O(n) for each operation.
   package static func apply(_ operations: [PropertyOperation], to list: inout [UUID]) {
     for operation in operations {
       switch operation {
@@ -31,9 +31,8 @@ extension PropertyOperation {
     }
   }
 
-  /// Returns what `operations` make of a JSON value: of an array of UUIDs, or of a whole number within
-  /// `range`. Anything else stays what it is; where nothing is, the operations begin with an empty collection,
-  /// or with zero.
+  /// Returns the JSON value after `operations`: an array of UUIDs, or a whole number within `range`. Any other
+  /// value is returned unchanged. If `value` is nil, the operations begin with an empty collection, or with zero.
   package static func apply(
     _ operations: [PropertyOperation], to value: JSONValue?, within range: CounterRange
   ) -> JSONValue {
@@ -54,9 +53,9 @@ extension PropertyOperation {
 }
 
 extension FixedWidthInteger {
-  /// The sum, or the nearest number that the type has. For types of at most 64 bits.
+  /// Returns the sum, limited to the range of the type. For types of at most 64 bits.
   func addingWithinRange(_ delta: Int64) -> Self { Self(clamping: Int128(self) + Int128(delta)) }
 
-  /// What has to be added to `old` to get this number; nil if that is not a 64 bit number.
+  /// Returns the number to be added to `old` to get this number; nil if it does not fit 64 signed bits.
   func difference(to old: Self) -> Int64? { Int64(exactly: Int128(self) - Int128(old)) }
 }

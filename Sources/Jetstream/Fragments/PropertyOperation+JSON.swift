@@ -1,6 +1,6 @@
 import Foundation
 
-/// Operations as they travel and are stored:
+/// The JSON form of operations, as they are sent and stored:
 ///
 /// ```json
 /// {"items":[{"insert":"...","after":["...","..."]},{"insert":"..."},{"remove":"..."},
@@ -33,7 +33,7 @@ extension PropertyOperation {
 
   /// Reads an operation of the property `key`.
   ///
-  /// - Throws: ``FragmentError`` that names the property and says what is wrong.
+  /// - Throws: ``FragmentError`` that names the property and the problem.
   init(json: JSONValue, key: String) throws(FragmentError) {
     func wrong(_ problem: String) -> FragmentError {
       .invalid(field: "operations.\(key)", problem: problem)
@@ -70,7 +70,7 @@ extension PropertyOperation {
     }
   }
 
-  /// How many models an operation that is read may name to say where it goes.
+  /// The maximum number of predecessors that an operation may name.
   static let maxAnchors = 16
 }
 
@@ -80,9 +80,9 @@ extension PropertyOperations {
     .object(JSONObject(map { ($0.key, .array($0.operations.map(\.json))) }))
   }
 
-  /// Reads the operations of a fragment. A property without any is an error.
+  /// Reads the operations of a fragment from their ``json``. A property without operations is an error.
   ///
-  /// - Throws: ``FragmentError`` that names the property and says what is wrong.
+  /// - Throws: ``FragmentError`` that names the property and the problem.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else {
       throw .invalid(field: "operations", problem: "should be an object")
@@ -98,7 +98,7 @@ extension PropertyOperations {
     }
   }
 
-  /// Appends the UTF-8 of ``json``.
+  /// Appends ``json`` as UTF-8.
   func write(to output: inout JSONOutput) {
     output.append("{")
     for (place, entry) in enumerated() {

@@ -1,31 +1,31 @@
 import Foundation
 
-/// One step in the life of a property, which says what was done instead of what came of it.
+/// A change of a collection or a counter, described by what is done and not by the new value.
 ///
-/// It costs its own size, whatever the size of the property, and what several people did at the same
-/// time can all be done, one after the other.
+/// Its size does not depend on that of the property, and the operations of several replicas made at the same time
+/// can all be applied, one after the other.
 public enum PropertyOperation: Sendable, Hashable {
-  /// Puts a model into a collection. One that is in it already is moved.
+  /// Inserts a model into a collection. A model that is in it already is moved.
   case insert(UUID, Place)
-  /// Takes a model out of a collection, if it is in it.
+  /// Removes a model from a collection, if it is in it.
   case remove(UUID)
-  /// Puts a model of a collection elsewhere in it, if it is in it.
+  /// Moves a model within a collection, if it is in it.
   case move(UUID, Place)
-  /// Adds to a whole number. The result stays within what the property's type can hold.
+  /// Adds to a whole number. The result stays within the range of the property's type.
   case add(Int64)
 
-  /// Where a model goes.
+  /// The place of a model in a collection.
   public enum Place: Sendable, Hashable {
-    /// In front of all others.
+    /// In front of all other models.
     case start
-    /// Behind all others.
+    /// Behind all other models.
     case end
-    /// Behind the first of these models that is in the collection, nearest first; behind all others if
-    /// none is.
+    /// Behind the first of these models that is in the collection, the nearest predecessor first; behind all other
+    /// models if none is.
     case after([UUID])
   }
 
-  /// The model that is put, moved or taken out.
+  /// The model that is inserted, moved or removed; nil for an addition to a number.
   package var model: UUID? {
     switch self {
     case .insert(let uuid, _), .remove(let uuid), .move(let uuid, _): uuid
@@ -33,7 +33,7 @@ public enum PropertyOperation: Sendable, Hashable {
     }
   }
 
-  /// The models that the operation names: its own and those that say where it goes.
+  /// The models that the operation names: its own and the predecessors.
   var named: [UUID] {
     switch self {
     case .insert(let uuid, .after(let others)), .move(let uuid, .after(let others)):
@@ -42,7 +42,7 @@ public enum PropertyOperation: Sendable, Hashable {
     }
   }
 
-  /// The operation with `new` in place of `old` wherever it is named.
+  /// Returns the operation with the UUID `new` wherever it names `old`.
   func renaming(_ old: UUID, to new: UUID) -> PropertyOperation {
     func name(_ uuid: UUID) -> UUID { uuid == old ? new : uuid }
     func place(_ place: Place) -> Place {
@@ -57,23 +57,22 @@ public enum PropertyOperation: Sendable, Hashable {
   }
 }
 
-/// The operations of a fragment by the names of the properties, in the order in which the properties
-/// were changed.
+/// The operations of a fragment by property name, in the order in which the properties were changed.
 public struct PropertyOperations: Sendable, Hashable {
-  /// The operations of one property, in the order in which they are done.
+  /// The operations of one property, in order.
   public struct Entry: Sendable, Hashable {
-    /// What the property is called on the wire.
+    /// The name of the property on the wire.
     public let key: String
-    /// What is done, one after the other.
+    /// The operations, in the order in which they are applied.
     public internal(set) var operations: [PropertyOperation]
   }
 
   private var entries: [Entry] = []
 
-  /// Makes an empty one.
+  /// Makes a list without operations.
   package init() {}
 
-  /// The operations of a property; empty if there are none. Setting none removes the property.
+  /// The operations of a property; empty if there are none. Setting an empty array removes the property.
   public subscript(key: String) -> [PropertyOperation] {
     get { entries.first { $0.key == key }?.operations ?? [] }
     set {
@@ -92,7 +91,7 @@ public struct PropertyOperations: Sendable, Hashable {
     entries.append(Entry(key: key, operations: operations))
   }
 
-  /// The operations with `new` in place of `old` wherever it is named.
+  /// Returns the operations with the UUID `new` wherever they name `old`.
   func renaming(_ old: UUID, to new: UUID) -> PropertyOperations {
     var result = self
     for place in result.entries.indices {
@@ -105,16 +104,16 @@ public struct PropertyOperations: Sendable, Hashable {
 }
 
 extension PropertyOperations: RandomAccessCollection {
-  /// The place of the first property.
+  /// The index of the first property.
   public var startIndex: Int { 0 }
   /// The number of properties.
   public var endIndex: Int { entries.count }
-  /// The property at a place.
+  /// The property at an index.
   public subscript(position: Int) -> Entry { entries[position] }
 }
 
 extension PropertyOperations: ExpressibleByDictionaryLiteral {
-  /// Makes one of the literal's pairs.
+  /// Makes a list of the literal's pairs.
   public init(dictionaryLiteral elements: (String, [PropertyOperation])...) {
     for (key, operations) in elements { self[key] = operations }
   }

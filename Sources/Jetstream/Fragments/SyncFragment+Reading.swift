@@ -1,12 +1,12 @@
 extension SyncFragment {
   /// Reads a fragment from its JSON text.
   ///
-  /// Gives what ``init(json:)`` makes of the parsed text, but without a value for the fragment
-  /// itself, in about a third of the time.
+  /// The result is that of ``init(json:)`` with the parsed text, in about a third of the time, because no JSON
+  /// value is made for the fragment itself.
   ///
   /// - Parameters:
   ///   - bytes: The UTF-8 text, with nothing but white space around the fragment.
-  ///   - limits: How long and how deep the text may be.
+  ///   - limits: The maximum length and depth of the text.
   /// - Throws: ``FragmentTextError`` if the text is not JSON, or is no fragment.
   package init(
     parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
@@ -21,7 +21,7 @@ extension SyncFragment {
     }
   }
 
-  /// Reads a JSON array of fragments. All of them have to be right.
+  /// Reads a JSON array of fragments. All elements must be valid.
   ///
   /// ```swift
   /// let fragments = try SyncFragment.array(parsing: bytes)
@@ -30,9 +30,9 @@ extension SyncFragment {
   ///
   /// - Parameters:
   ///   - bytes: The UTF-8 text, with nothing but white space around the array.
-  ///   - limits: How long and how deep the text may be.
-  /// - Throws: ``FragmentTextError`` if the text is not JSON, is not an array, or has an element that
-  ///   is no fragment. The text is read to its end in any case: an error in the JSON comes first.
+  ///   - limits: The maximum length and depth of the text.
+  /// - Throws: ``FragmentTextError`` if the text is not JSON, is not an array, or has an element that is no
+  ///   fragment. The text is always read to its end: an error in the JSON takes precedence.
   package static func array(
     parsing bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FragmentTextError) -> [SyncFragment] {
@@ -52,20 +52,20 @@ extension SyncFragment {
   }
 }
 
-/// Why a text holds no fragment, or no array of them.
+/// The reason why a text is no fragment, or no array of fragments.
 package enum FragmentTextError: Error, Sendable, Hashable {
-  /// It is not JSON.
+  /// The text is not JSON.
   case notJSON(JSONError)
-  /// It is JSON, but not an array.
+  /// The text is JSON, but not an array.
   case notAnArray
-  /// It is JSON, but not a fragment.
+  /// The text is JSON, but not a fragment.
   case notFragment(FragmentError)
-  /// An element of the array is not a fragment; `position` is the number of elements before it.
+  /// An element of the array is not a fragment; `position` is its index.
   case badElement(position: Int, error: FragmentError)
 }
 
 extension FragmentTextError: CustomStringConvertible {
-  /// The problem in words.
+  /// A sentence fragment that describes the problem.
   package var description: String {
     switch self {
     case .notJSON(let error): "not JSON: \(error)"

@@ -1,14 +1,14 @@
 import Foundation
 
-/// What happened to one model: it was added, or some of its properties changed.
+/// A change of one model: its addition, or new values of some of its properties.
 ///
-/// A fragment is plain data. It travels and is stored as
-/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`, with `operations` and
-/// `bases` behind the properties if there are any.
+/// A fragment is plain data. It is sent and stored as
+/// `{"type":"add","uuid":"...","clsName":"Shape","properties":{"x":1}}`, with `operations` and `bases` behind the
+/// properties if there are any.
 ///
-/// Nothing says "removed": a model is gone when no property refers to it any more.
+/// There is no fragment for a removal: a model is gone when no property refers to it any more.
 public struct SyncFragment: Sendable, Hashable {
-  /// What a fragment does; the raw values are the words on the wire.
+  /// The kind of a fragment; the raw values are the words on the wire.
   public enum Kind: String, Sendable {
     /// A model that the receiver does not have yet, with its properties.
     case add
@@ -16,25 +16,25 @@ public struct SyncFragment: Sendable, Hashable {
     case change
   }
 
-  /// Whether the model is new.
+  /// The kind of the fragment: an addition or a change.
   public var kind: Kind
 
-  /// The model's identity. It is written in lower case and read in either.
+  /// The UUID of the model. It is written in lower case and read in either.
   public var uuid: UUID
 
   /// The name of the model's class on the wire.
   public var className: String
 
-  /// The values by property name. They are not checked against any class here.
+  /// The values by property name. They are not checked against the class here.
   public var properties: JSONObject
 
-  /// What was done to properties whose new values are not named: to collections and counters, in a
-  /// change. Peers of the first version of the protocol do not know operations; they are sent values.
+  /// The operations on properties whose new values are not named: on collections and counters, in a change. Peers
+  /// of version 1 of the protocol do not know operations and get values instead.
   public var operations: PropertyOperations
 
-  /// The values that some of the properties had before, for a server that has to merge the new ones with what
-  /// other replicas have written: in a change those of properties with a ``MergeRule``, in an addition those
-  /// that the maker last knew of a model that other replicas have had before.
+  /// The values that some of the properties had before, for a server that has to merge the new values with those
+  /// that other replicas have written. In a change, these are the values of properties with a ``MergeRule``; in an
+  /// addition, the last shared values of a model that other replicas have had before.
   public var bases: JSONObject
 
   /// Makes a fragment.
@@ -50,8 +50,8 @@ public struct SyncFragment: Sendable, Hashable {
     self.bases = bases
   }
 
-  /// Reads a fragment. All four fields are required, for changes too; `operations`, `bases` and `known` are not;
-  /// other keys are ignored.
+  /// Reads a fragment from its ``json``. `type`, `uuid`, `clsName` and `properties` are required, for changes too;
+  /// `operations`, `bases` and `known` are optional; other keys are ignored.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -101,12 +101,12 @@ public struct SyncFragment: Sendable, Hashable {
     return .object(object)
   }
 
-  /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
+  /// Appends ``json`` as UTF-8 to `bytes`, without making a JSON value first.
   package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { write(to: &$0) })
   }
 
-  /// Appends the UTF-8 of ``json``.
+  /// Appends ``json`` as UTF-8.
   func write(to output: inout JSONOutput) {
     switch kind {
     case .add: output.append(fixed: #"{"type":"add","uuid":""#)
@@ -130,7 +130,7 @@ public struct SyncFragment: Sendable, Hashable {
 }
 
 extension JSONObject {
-  /// The string at a key that a fragment has to have.
+  /// Returns the string of a required key.
   func fragmentString(_ field: String) throws(FragmentError) -> String {
     guard let value = self[field] else { throw .missing(field: field) }
     guard case .string(let text) = value else {

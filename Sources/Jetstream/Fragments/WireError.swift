@@ -1,14 +1,13 @@
-/// An error that one peer tells the other: a sentence for people and, for well-known errors, a
-/// type for programs. On the wire `{"message":"...","type":"..."}`, the type left out if there is
-/// none.
+/// An error that one peer sends to the other: a sentence for people and, for well-known errors, a type for
+/// programs. On the wire `{"message":"...","type":"..."}`; the type is left out if there is none.
 public struct WireError: Error, Sendable, Hashable {
-  /// What went wrong, in words. Programs should look at ``type``.
+  /// A sentence that describes the error. Programs should use ``type``.
   public var message: String
 
-  /// The name of a kind of error, or nil for one that has no name.
+  /// The name of the kind of error; nil for an error without one.
   public var type: String?
 
-  /// How long the other side should wait before it tries again, if that may help.
+  /// The time that the receiver should wait before it tries again; nil if the sender names none.
   public var retryAfter: Duration?
 
   /// Makes an error.
@@ -18,7 +17,7 @@ public struct WireError: Error, Sendable, Hashable {
     self.retryAfter = retryAfter
   }
 
-  /// Reads an error. Unknown keys are ignored, and a `null` type is none.
+  /// Reads an error from its ``json``. Unknown keys are ignored; a `null` type or time counts as absent.
   ///
   /// - Throws: ``FragmentError`` naming `message`, `type` or `retryAfter`.
   package init(json: JSONValue) throws(FragmentError) {
@@ -38,7 +37,7 @@ public struct WireError: Error, Sendable, Hashable {
     }
   }
 
-  /// The error as JSON, `message` before `type` and `retryAfter`, in seconds.
+  /// The error as JSON: `message`, `type`, and `retryAfter` in seconds; fields without a value are left out.
   package var json: JSONValue {
     var object: JSONObject = ["message": .string(message)]
     if let type { object["type"] = .string(type) }
@@ -53,44 +52,44 @@ extension WireError: CustomStringConvertible {
 }
 
 extension WireError {
-  /// The application refused something, for a reason of its own.
+  /// The app refused something, for a reason of its own.
   public static func rejected(_ message: String) -> WireError {
     WireError(message: message, type: "rejected")
   }
 
-  /// No more sessions are made for now.
+  /// The server makes no more sessions for now. The client should wait 30 seconds.
   package static var tooManySessions: WireError {
     WireError(
       message: "The server has too many sessions", type: "too-many-sessions",
       retryAfter: .seconds(30))
   }
 
-  /// A connection began with something else than one SessionCreate message. The sentence is
-  /// shorter than the one of older servers, which did not fit a WebSocket close frame.
+  /// A connection began with something other than one SessionCreate message. The message is shorter than that of
+  /// older servers, which did not fit a WebSocket close frame.
   package static var unrecognizedHandshake: WireError {
     WireError(
       message: "Unrecognized handshake, should send SessionCreate first",
       type: "unrecognized-handshake")
   }
 
-  /// The session to resume is not known, perhaps because it expired.
+  /// The server does not know the session to resume, perhaps because it has expired.
   package static var sessionTokenUnrecognized: WireError {
     WireError(message: "Session token unrecognized", type: "session-token-unrecognized")
   }
 
-  /// No SessionCreate message came in time.
+  /// The server received no SessionCreate message in time.
   package static var sessionEstablishTimedOut: WireError {
     WireError(
       message: "Session took long to establish and timed out", type: "session-establish-timedout")
   }
 
-  /// The application refused the session. Has no type.
+  /// The app refused the session. The error has no type.
   package static var sessionCreationDenied: WireError {
     WireError(message: "Session creation denied")
   }
 
-  /// A change set has the number of another one that this client has sent before: one of the two sides is
-  /// not what it was, a restored copy for instance.
+  /// A change set has the number of a different one that this client has sent before: one of the two sides was
+  /// restored from an older copy, for instance.
   package static func setNumberReused(_ number: Int) -> WireError {
     WireError(
       message: "Change set \(number) is not the one that had this number before",
@@ -102,7 +101,7 @@ extension WireError {
     WireError(message: "Scope at index \(index) was not found", type: "scope-index-not-found")
   }
 
-  /// A change set was refused as a whole, for instance by its procedure.
+  /// A change set was rejected as a whole, for instance by its procedure.
   package static func couldNotApplySync(reason: String) -> WireError {
     WireError(
       message: "Could not apply SyncMessage: \(reason)", type: "could-not-apply-sync-message")

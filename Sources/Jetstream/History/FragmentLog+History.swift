@@ -1,26 +1,26 @@
 import Foundation
 
-/// One write of a property, as a log has it.
+/// One write of a property, as recorded in a log.
 public struct PropertyWrite: Sendable, Hashable {
-  /// What was written.
+  /// The content of a write.
   public enum Content: Sendable, Hashable {
-    /// The value that the property had from there on.
+    /// The new value of the property.
     case value(JSONValue)
-    /// What was done to a collection or a counter.
+    /// The operations on a collection or a counter.
     case operations([PropertyOperation])
   }
 
-  /// The number of the record.
+  /// The sequence of the log record.
   public let sequence: Int
-  /// The change set.
+  /// The ``ChangeSet/id`` of the change set.
   public let set: UUID
-  /// Who made it, if anybody has said so.
+  /// The author of the change set; nil if it names none.
   public let author: String?
-  /// What it was made for, if anybody has said so.
+  /// The purpose of the change set; nil if it has no message.
   public let message: String?
-  /// When, if anybody has said so.
+  /// The time of the change set; nil if it has none.
   public let date: Date?
-  /// What was written.
+  /// The new value or the operations.
   public let content: Content
 
   init(_ sequence: Int, _ set: ChangeSet, _ content: Content) {

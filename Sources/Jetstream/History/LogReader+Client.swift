@@ -1,9 +1,9 @@
 import Foundation
 
-/// The past of a scope from the log of a client.
+/// Reading earlier states and change sets of the log of a client.
 extension LogReader {
-  /// Makes the scope what it was on the client after a record: what the server had confirmed, with the change sets that
-  /// were pending in front of it.
+  /// Brings the scope to its state on the client after a record: the confirmed state with the pending change sets
+  /// in front.
   func replayClient(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
     var result = LogRestoration()
     guard let (history, end) = try ClientLog.history(in: self, upTo: last ?? .max) else {
@@ -15,7 +15,7 @@ extension LogReader {
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
     defer { replica.end("the past of a scope is not synced") }
     do throws(ScopeError) {
-      // A log that has never got a state departs from the default values.
+      // A log that has never received a state begins with the default values.
       if let root = scope.root {
         let empty = SyncFragment(
           .change, uuid: root.uuid, className: root.schema.wireName, properties: [:])
@@ -28,8 +28,8 @@ extension LogReader {
     return result
   }
 
-  /// The change sets that count in the log of a client, each at the record with which it began to, and behind them those
-  /// that are pending. A set of others has no id here, and gets one.
+  /// Returns the change sets that count, each with the sequence of the record by which it was confirmed or
+  /// accepted, followed by the pending ones. Change sets of other replicas have no id in the log and get a new one.
   func countingSets() throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
     var result: [(sequence: Int, set: ChangeSet)] = []
     var pending: [Int: (sequence: Int, set: ChangeSet)] = [:]

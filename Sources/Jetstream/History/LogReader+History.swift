@@ -1,7 +1,7 @@
 import Foundation
 
-/// The past of a scope, from a log that is only read: also one that this process may not write, that lies on a
-/// read-only file system, or that another process has open.
+/// Reading earlier states and change sets of a log without opening it for writing. The log may be on a read-only
+/// file system, or open in another process.
 extension LogReader {
   /// Brings a scope to the state that the log holds, or to the one that it held when record `sequence` was the last
   /// one: the newest snapshot until then, and the change sets after it.
@@ -30,13 +30,14 @@ extension LogReader {
     return result
   }
 
-  /// What has changed between two records, as one set: see ``ChangeSet/init(from:to:)``. Reads the disk on the caller.
+  /// Returns the difference between the states at two records as one change set: see ``ChangeSet/init(from:to:)``.
+  /// Reads from disk on the caller.
   ///
   /// - Parameters:
-  ///   - from: the number of the record that the difference departs from.
-  ///   - to: the number that it leads to, which may be the smaller one.
-  ///   - scratch: a scope with a root of the log's class, which is used to build the states. It has the state of `to`
-  ///     afterwards.
+  ///   - from: the sequence of the record with the old state.
+  ///   - to: the sequence of the record with the new state, which may be the smaller one.
+  ///   - scratch: a scope with a root of the log's class, which is used to build the states. It has the state of
+  ///     `to` afterwards.
   /// - Throws: as ``restore(into:at:)`` does.
   public func difference(
     from: Int, to: Int, using scratch: Scope
@@ -62,15 +63,16 @@ extension LogReader {
     return result
   }
 
-  /// Who has written a property of a model, and when: every change set that is kept and names it, the oldest first.
-  /// Reads the disk on the caller; cost: O(n) in what is kept.
+  /// Returns every write of a property of a model that the log has kept, with its author and time, the oldest
+  /// first. Reads from disk on the caller; cost: O(n) in the size of the log.
   ///
-  /// In a client's log these are the change sets that count, its own and those of others, where the server has put them;
-  /// pending ones stand behind. What came with a whole state has no author, and is left out. A client's log keeps only
-  /// what it needs unless its ``LogConfiguration/history`` says otherwise.
+  /// In the log of a client these are the writes of the change sets that count, its own and those of other
+  /// replicas, in the server's order, followed by the pending ones. Values that came with a full state have no
+  /// author, and are left out. The log of a client keeps only what it needs unless its ``LogConfiguration/history``
+  /// says otherwise.
   ///
   /// - Parameters:
-  ///   - key: what the property is called on the wire.
+  ///   - key: the name of the property on the wire.
   ///   - model: the model's UUID.
   /// - Throws: as ``changeSets(in:)`` does.
   public func writes(
@@ -88,8 +90,8 @@ extension LogReader {
     }
   }
 
-  /// Applies the newest snapshot, or the newest that is not later than `last`, and what follows it up to there. Ends
-  /// early if the log does.
+  /// Applies the newest snapshot, or the newest one that is not later than `last`, and the records after it up to
+  /// `last`. Ends early if the log does.
   func replay(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
     var result = LogRestoration()
     if let snapshot = try snapshot(upTo: last ?? .max) {
@@ -106,22 +108,22 @@ extension LogReader {
     return result
   }
 
-  /// Checks, where no snapshot can be read, that none is missing from which the records depart.
+  /// Checks, if no snapshot can be read, that no snapshot is missing on which the records are based.
   private func checkBeginning() throws(LogError) {
     if try LogMark.missingSnapshot(directory) == 0 {
       throw .damaged(LogDamage(missingSnapshot: 0, readable: nil))
     }
-    // A log that was opened without it goes on without it.
+    // A log that was opened without the snapshot continues without it.
     if let mark = LogMark(directory), mark.snapshot != 0 { return }
     guard try LogFiles(directory).snapshots.first == 0 else { return }
-    // It is there: this says what is wrong with it.
+    // The snapshot exists: reading it throws the reason why it cannot be used.
     var file = try SnapshotFile(directory, 0, of: nil)
     try file.check()
   }
 }
 
 extension LogRestoration {
-  /// Applies the next record.
+  /// Applies the next record to the scope.
   mutating func apply(_ record: LogRecord, to scope: Scope) throws(LogError) {
     sequence = record.sequence
     guard record.kind == .set else {
@@ -133,7 +135,7 @@ extension LogRestoration {
     misfits += report.errors.map { (record.sequence, $0.error) }
   }
 
-  /// Applies the state of a snapshot.
+  /// Applies the state of a snapshot to the scope.
   mutating func apply(_ snapshot: LogSnapshot, to scope: Scope) throws(LogError) {
     var fragments: [SyncFragment] = []
     for record in snapshot.state where record.kind == .fragment {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A state in a log that somebody has given a name.
+/// A named state in a log.
 ///
 /// ```swift
 /// try log.mark("Before the review", author: "Ada")
@@ -9,23 +9,23 @@ import Foundation
 /// if let last = try log.revisions(limit: 1).first { try log.restore(into: then, at: last.sequence) }
 /// ```
 ///
-/// A revision names a state; it does not keep it. Where ``LogConfiguration/history`` lets old records go,
-/// the state of an old revision cannot be restored any more, while the revision itself stays.
+/// A revision names a state; it does not keep it. If ``LogConfiguration/history`` drops old records, the state of
+/// an old revision can no longer be restored, while the revision itself stays.
 public struct LogRevision: Sendable, Hashable {
-  /// The number of its record: the state is the one that the log had there.
+  /// The sequence of the revision's record: the named state is that of the log at this record.
   public let sequence: Int
-  /// What it is called.
+  /// The name of the state.
   public let label: String
-  /// What there is to say about it.
+  /// A longer description; nil if none was given.
   public let details: String?
-  /// Who has named it.
+  /// The author of the name; nil if none was given.
   public let author: String?
-  /// When it was named, to the millisecond.
+  /// The time when the state was named, in whole milliseconds; nil if none was given.
   public let date: Date?
 }
 
 extension LogKind {
-  /// A ``LogRevision``.
+  /// The kind of records that contain a ``LogRevision``.
   package static let revision = LogKind(unchecked: "revision")
 }
 
@@ -86,7 +86,8 @@ extension LogRevision {
   /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .revision else {
-      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a revision")
+      throw .unreadable(
+        sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a revision")
     }
     do {
       guard case .object(let object) = try JSONValue(parsing: record.payload) else {

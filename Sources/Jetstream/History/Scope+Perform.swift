@@ -1,12 +1,12 @@
 import Foundation
 
-/// Doing what fragments say as changes of this replica.
+/// Applying fragments as local changes.
 extension Scope {
-  /// Does what `fragments` say, as the app would: the changes are collected, come out of ``onChanges`` and
-  /// go to others.
+  /// Applies `fragments` as the app would make the changes: they are collected, come out of ``onChanges`` and are
+  /// sent to other replicas.
   ///
-  /// What was collected before becomes a set of its own first. Fragments that name models which are gone
-  /// leave these out.
+  /// Earlier collected changes become a change set of their own first, unless this is called within `modify`.
+  /// References to models that are gone are left out.
   @discardableResult
   func perform(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
@@ -19,15 +19,17 @@ extension Scope {
     return writer.report
   }
 
-  /// The change that leads from the present state to `fragments`, a full state of this scope, the root
-  /// first; made as the app would. Returns what did not fit.
+  /// Changes the scope to `fragments`, a full state of this scope with the root first, as a local change. Returns a
+  /// report of the fragments that did not fit; the state must begin with the root of this scope.
   ///
-  /// Only what differs is changed, so observers are told of the differences alone.
+  /// Only values that differ are written, so only these call observers.
   @discardableResult
   public func restore(_ fragments: [SyncFragment]) -> ApplyReport {
     guard let root, let first = fragments.first, first.uuid == root.uuid else {
       var report = ApplyReport()
-      report.errors = [(0, .invalidState(problem: "it does not begin with the root of scope \(name)."))]
+      report.errors = [
+        (0, .invalidState(problem: "it does not begin with the root of scope \(name)."))
+      ]
       return report
     }
     // Models that are there keep their identity: their values are written like changes.

@@ -1,21 +1,21 @@
 import Foundation
 
-/// Takes back what this replica has done to a scope, change set by change set, and does it again.
+/// Undoes and redoes the local change sets of a scope.
 ///
 /// ```swift
 /// let history = UndoHistory(of: scope)
 /// canvas.shapes.remove(shape)
-/// history.undo()  // The shape is back, here and for everybody else.
+/// history.undo()  // The shape is back, here and at all other replicas.
 /// history.redo()
 /// ```
 ///
-/// Only local changes count. What others have written since stays: a value is taken back where it is
-/// still the one that the change has given it; a model that was inserted is removed, one that was removed
-/// comes back next to its old neighbours, with the values that it had; a counter loses what was added to
-/// it. Taking back is a change like any other, which is observed, stored and sent. What a server rejects is
-/// not there to be taken back any more.
+/// Only local changes are undone; later changes of other replicas stay. A value gets its old value back if it still
+/// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
+/// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
+/// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone.
 ///
-/// Within ``Scope/modify(_:author:_:)`` only ``revert(_:)`` may be called, which is part of the set then.
+/// Within ``Scope/modify(_:author:_:)`` only ``revert(_:)`` may be called, and its changes are part of the change
+/// set of that call.
 ///
 /// A history belongs to the scope's isolation domain. It retains the scope.
 public final class UndoHistory {
@@ -24,14 +24,14 @@ public final class UndoHistory {
   private var decisions: ObservationToken?
   private var undone: [ChangeSet] = []
   private var done: [ChangeSet] = []
-  /// What sets that are on their way are for, by their ids; others are edits.
+  /// The purposes of change sets that have not come out of `onChanges` yet, by id; all others are edits.
   private var purposes: [UUID: Purpose] = [:]
-  /// Models that have left: one that somebody still has comes back as the same object.
+  /// The models that have left, held weakly: a model that the app still holds returns as the same object.
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
-  /// How many sets can be taken back at most; the oldest are forgotten.
+  /// The maximum number of change sets that can be undone; the oldest are dropped.
   public let limit: Int
-  /// Fires when ``canUndo``, ``canRedo`` or what they would do has changed.
+  /// Fires when ``undoStack`` or ``redoStack`` has changed.
   public let onChange = Signal<Void>()
 
   private struct Departed { weak var model: ModelObject? }
@@ -42,7 +42,9 @@ public final class UndoHistory {
     case redo
   }
 
-  /// Keeps the change sets that `scope` makes from here on.
+  /// Records the change sets that `scope` makes from now on.
+  ///
+  /// - Precondition: `limit` is greater than 0.
   public init(of scope: Scope, limit: Int = 1000) {
     precondition(limit > 0, "An UndoHistory has to have room for one change set at least.")
     self.scope = scope
@@ -58,23 +60,24 @@ public final class UndoHistory {
     decisions?.cancel()
   }
 
-  /// Whether there is anything to take back.
+  /// True if there are changes to undo, including those that are still being collected.
   public var canUndo: Bool { !done.isEmpty || scope.hasCollectedChanges }
 
-  /// Whether there is anything to do again.
+  /// True if there are change sets to redo and no changes are being collected.
   public var canRedo: Bool { !undone.isEmpty && !scope.hasCollectedChanges }
 
-  /// The sets that can be taken back, the oldest first.
+  /// The change sets that can be undone, the oldest first.
   package var undoStack: [ChangeSet] { done }
 
-  /// The sets that can be done again, the next one last.
+  /// The change sets that can be redone, the next one last.
   package var redoStack: [ChangeSet] { undone }
 
-  /// Takes back the last change set that was not taken back yet. Changes that are still being collected
-  /// become a set first, which is the one.
+  /// Undoes the last change set. Changes that are still being collected become a change set first, which is then
+  /// the one to be undone.
   ///
-  /// - Returns: what did not fit any more, such as a value whose model is gone; nil if there was nothing
-  ///   to take back.
+  /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
+  /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone; nil if there was
+  ///   nothing to undo.
   @discardableResult
   public func undo() -> ApplyReport? {
     settle()
@@ -82,8 +85,8 @@ public final class UndoHistory {
     return perform(last, as: .undo)
   }
 
-  /// The same for the last change set that `author` has made; see ``Scope/modify(_:author:_:)``. What was
-  /// done since, by whomever, stays.
+  /// Undoes the last change set of `author`; see ``Scope/modify(_:author:_:)``. Later changes of all authors stay.
+  /// Otherwise like ``undo()``.
   @discardableResult
   public func undo(by author: String) -> ApplyReport? {
     settle()
@@ -91,8 +94,11 @@ public final class UndoHistory {
     return perform(done.remove(at: at), as: .undo)
   }
 
-  /// Does again what was taken back last. A local change by the same author, or by nobody in particular
-  /// if that one was, has put an end to that; and what an observer writes is one.
+  /// Redoes the change set that was undone last. A new local change removes the change sets of the same author from
+  /// the redo stack, also if an observer makes it; a change without an author removes those without one.
+  ///
+  /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
+  /// - Returns: a report of the parts that no longer fit; nil if there was nothing to redo.
   @discardableResult
   public func redo() -> ApplyReport? {
     settle()
@@ -100,7 +106,7 @@ public final class UndoHistory {
     return perform(last, as: .redo)
   }
 
-  /// The same for what was taken back last of what `author` has made.
+  /// Redoes the change set of `author` that was undone last. Otherwise like ``redo()``.
   @discardableResult
   public func redo(by author: String) -> ApplyReport? {
     settle()
@@ -108,22 +114,24 @@ public final class UndoHistory {
     return perform(undone.remove(at: at), as: .redo)
   }
 
-  /// Takes back a change set of anybody's, whatever came since. It can be one of a log.
+  /// Undoes any change set, of this replica or another one, and also one from a log, whatever has changed since.
   ///
   /// This is a new change, which can itself be undone.
+  ///
+  /// - Returns: a report of the parts that no longer fit.
   @discardableResult
   public func revert(_ set: ChangeSet) -> ApplyReport {
     scope.revert(set) { self.departed[$0]?.model }
   }
 
-  /// Forgets everything that could be taken back or done again.
+  /// Drops all change sets that could be undone or redone.
   public func clear() {
     settle()
     (done, undone) = ([], [])
     onChange.fire(())
   }
 
-  /// What is being collected becomes a set.
+  /// Makes a change set of the collected changes.
   private func settle() {
     scope.requireNoModification("taken back to an earlier state, or forward again,")
     if scope.hasCollectedChanges { scope.flush() }
@@ -132,7 +140,7 @@ public final class UndoHistory {
   private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
     var report = ApplyReport()
     let handle = scope.modify(author: set.author) {
-      // It comes out later if this is called by a listener of `onChanges`.
+      // The change set comes out later if a listener of `onChanges` makes this call.
       purposes[scope.modification!.handle.set.id] = purpose
       report = revert(set)
     }
@@ -156,7 +164,7 @@ public final class UndoHistory {
 }
 
 extension UndoHistory {
-  /// The server has decided about a set: what it has rejected is taken back already.
+  /// Removes the rejected fragments of a change set: the server's rejection has undone them already.
   private func note(_ handle: ChangeSetHandle) {
     guard handle.state == .reverted || handle.state == .partiallyReverted else { return }
     let rejected = Set(handle.rejections.map { Rejected($0.fragment) })
@@ -182,7 +190,7 @@ extension UndoHistory {
 extension UndoHistory: MembershipObserver {
   package func modelEntered(_ model: ModelObject) { departed[model.uuid] = nil }
 
-  /// The sets name the root as it is called from now on.
+  /// Replaces the UUID of the root in all change sets.
   package func modelRenamed(_ model: ModelObject, from old: UUID) {
     let renaming = RootRenaming(from: old, to: model.uuid, in: scope)
     (done, undone) = (done.map { renaming($0) }, undone.map { renaming($0) })
@@ -198,15 +206,14 @@ extension UndoHistory: MembershipObserver {
 }
 
 extension Scope {
-  /// Takes back a change set, as a change of this replica's own, and keeps what came later: a value that
-  /// is not the one of the set any more stays, and so does what was added to a counter or a collection
-  /// since.
+  /// Undoes a change set as a local change, and keeps later changes: a value that is no longer the one of the
+  /// change set stays, and so do later additions to a counter or a collection.
   ///
-  /// - Returns: what did not fit any more, such as a collection of a model that is gone.
+  /// - Returns: a report of the parts that no longer fit, such as a collection of a model that is gone.
   @discardableResult
   public func revert(_ set: ChangeSet) -> ApplyReport { revert(set, alsoKnown: { _ in nil }) }
 
-  /// The same with models that have left and may return as the objects that they are.
+  /// Undoes a change set like ``revert(_:)``. Models that `alsoKnown` finds may return as the same objects.
   func revert(_ set: ChangeSet, alsoKnown: @escaping (UUID) -> ModelObject?) -> ApplyReport {
     if modification == nil, hasCollectedChanges { flush() }
     var given: [UUID: JSONObject] = [:]
@@ -215,7 +222,7 @@ extension Scope {
     }
     return perform(
       set.undo.compactMap { fragment in
-        // A model that somebody else has brought back has values of its own.
+        // A model that another replica has brought back keeps its current values.
         guard fragment.kind == .change else { return model(fragment.uuid) == nil ? fragment : nil }
         guard let model = model(fragment.uuid) else { return fragment }
         var fragment = fragment

@@ -1,16 +1,17 @@
 import Foundation
 
-/// What restoring a scope has done.
+/// The result of restoring a scope from a log.
 public struct LogRestoration: Sendable {
-  /// The number of the last record.
+  /// The sequence number of the last record.
   public internal(set) var sequence = 0
-  /// What the snapshot that restoring began with stands for; nil if there was none.
+  /// The sequence number of the snapshot that the scope was restored from; nil if there was none.
   package internal(set) var snapshot: Int?
-  /// How many change sets were applied after it.
+  /// The number of change sets that were applied after the snapshot.
   public internal(set) var setCount = 0
-  /// What did not fit the models, with the number of its record. Everything else was applied.
+  /// Operations that did not fit the models, each with the sequence number of its record. All
+  /// others were applied.
   public internal(set) var misfits: [(sequence: Int, error: ScopeError)] = []
-  /// The records of other kinds, whole and in order.
+  /// The records of kinds other than change sets, complete and in order.
   package internal(set) var others: [LogRecord] = []
 
   init(snapshot: Int? = nil) { self.snapshot = snapshot }
@@ -33,34 +34,36 @@ extension FragmentLog {
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
     if let result = try restoreWhatIsThere(into: scope) { return result }
-    // It may have records of other kinds.
+    // The log may already have records of other kinds.
     var result = LogRestoration(snapshot: lastSequence)
     result.sequence = lastSequence
     try await self.snapshot(of: scope)
     return result
   }
 
-  /// The same without waiting. Nil, and nothing done, if the log has no state and no change set yet.
+  /// Like ``restore(into:)``, without waiting for the disk. If the log has neither a state nor a
+  /// change set yet, returns nil and does nothing.
   package func restoreWhatIsThere(into scope: Scope) throws(LogError) -> LogRestoration? {
     let result = try LogReader(records.directory).replay(into: scope, upTo: nil)
     return result.snapshot == nil && result.setCount == 0 ? nil : result
   }
 
-  /// Appends every change set of the scope from here on, and makes a snapshot now and then.
+  /// Appends every change set that the scope makes from now on, and writes a snapshot at intervals.
   ///
-  /// Local changes only: what others did and ``Scope/apply(_:resettingMissing:)`` brought in comes in no
-  /// change set.
+  /// Only local changes are appended. Changes from the server or a peer, and those made with
+  /// ``Scope/apply(_:resettingMissing:)``, are in no change set.
   ///
   /// - Parameters:
-  ///   - scope: the scope whose change sets are kept.
-  ///   - author: who makes the changes; it stands in each set that has no author.
-  ///   - date: tells what time it is; it stands in each set.
-  ///   - snapshotEvery: after how many sets a snapshot is made; 0 for never. The state is copied in the
-  ///     scope's isolation domain, in O(models); all else happens elsewhere.
-  ///   - onFailure: is called, on a queue of the log, when the disk has failed. Nothing is lost: the next
-  ///     set, or ``sync()``, is another attempt. Also called when a set cannot be appended at all, in
-  ///     the scope's isolation domain.
-  /// - Returns: a token that ends it.
+  ///   - scope: The scope whose change sets are appended.
+  ///   - author: The author that is set on each change set that has none.
+  ///   - date: Returns the current date, which is set on each change set that has none.
+  ///   - snapshotEvery: The number of change sets after which a snapshot is written; 0 for never.
+  ///     The state is copied in the scope's isolation domain, in O(n) for n models; the rest runs
+  ///     on queues of the log.
+  ///   - onFailure: Called on a queue of the log after the disk has failed. Nothing is lost: the
+  ///     next change set, or ``sync()``, tries again. Also called in the scope's isolation domain
+  ///     if a change set cannot be appended at all.
+  /// - Returns: A token that ends the recording when it is cancelled.
   @discardableResult
   public func record(
     _ scope: Scope, author: String? = nil, date: @escaping () -> Date = { Date() },
@@ -80,7 +83,7 @@ extension FragmentLog {
         onFailure(error)
       }
       count += 1
-      // Only when the state is what the sets until now have made of it.
+      // Only while the state is exactly the result of the change sets appended so far.
       guard snapshotEvery > 0, count >= snapshotEvery, let scope, scope.isSettled else { return }
       count = 0
       let sequence = self.lastSequence
@@ -119,7 +122,8 @@ extension ChangeSet {
   /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .set else {
-      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a set")
+      throw .unreadable(
+        sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a set")
     }
     do {
       self = try ChangeSet(json: JSONValue(parsing: record.payload))
@@ -135,7 +139,8 @@ extension SyncFragment {
   /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .fragment else {
-      throw .unreadable(sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a fragment")
+      throw .unreadable(
+        sequence: record.sequence, problem: "it is a \(record.kind.rawValue), not a fragment")
     }
     do {
       self = try SyncFragment(json: JSONValue(parsing: record.payload))

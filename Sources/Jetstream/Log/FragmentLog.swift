@@ -15,9 +15,9 @@ import Synchronization
 ///
 /// The log can be used from any isolation domain; what takes a scope has to be called in that scope's.
 public final class FragmentLog: Sendable {
-  /// The records, of which each set is one.
+  /// The underlying log of records. Each change set is one record.
   package let records: RecordLog
-  /// The sets appended last, so that none gets in twice.
+  /// The change sets appended last, so that none is appended twice.
   private let recent = Mutex(RecentSets())
 
   /// Opens the log in the directory at `path`, which is made if it is not there.
@@ -31,7 +31,7 @@ public final class FragmentLog: Sendable {
     records = try RecordLog(path, configuration: configuration)
   }
 
-  /// Uses a log that is open.
+  /// Uses an open log of records.
   package init(_ records: RecordLog) { self.records = records }
 
   /// Reads the log's past: earlier states of the scope, differences, change sets and who has written a property.
@@ -39,10 +39,10 @@ public final class FragmentLog: Sendable {
   /// A reader sees what is written to the file; ``sync()`` writes what was appended just now.
   public var reader: LogReader { LogReader(records.directory) }
 
-  /// What opening the log has found: a torn tail, damaged snapshots, records that are missing.
+  /// The findings of opening the log: a torn tail, damaged snapshots, missing records.
   public var opening: LogOpening { records.opening }
 
-  /// The number of the last record; 0 if there is none.
+  /// The sequence number of the last record; 0 if there is none.
   public var lastSequence: Int { records.lastSequence }
 
   /// Appends a change set. It is encoded here and written elsewhere.
@@ -66,7 +66,12 @@ public final class FragmentLog: Sendable {
     }
   }
 
-  /// Appends several sets that stand or fall together; the receipt is that of the last one.
+  /// Appends several change sets as one batch: after a crash, the log has all of them or none. Returns
+  /// the receipt of the last one. If the last one was appended shortly before or is not durable yet,
+  /// appends nothing. Traps if `sets` is empty.
+  ///
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; nothing
+  ///   was appended then.
   @discardableResult
   package func append(_ sets: [ChangeSet]) throws(LogError) -> LogReceipt {
     let payloads = sets.map { set in
@@ -87,18 +92,24 @@ public final class FragmentLog: Sendable {
     }
   }
 
-  /// Brings all that was appended to stable storage. After a failure, this is how to try again.
+  /// Writes and syncs all appended records. After a failure, this tries again.
+  ///
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. Nothing is lost; the records wait
+  ///   for the next attempt.
   public func sync() async throws(LogError) { try await records.sync() }
 
-  /// Brings all that was appended to stable storage and lets go of the directory.
+  /// Writes and syncs all appended records, then closes the log and releases its lock.
+  ///
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. The log stays open then, and
+  ///   closing it can be tried again.
   public func close() async throws(LogError) { try await records.close() }
 }
 
-/// Which sets were appended last: all that are not durable, and up to a thousand more.
+/// The change sets appended last: all that are not durable yet, and up to a thousand more.
 private struct RecentSets {
   private var sequences: [UUID: Int] = [:]
   private var order: [UUID] = []
-  /// How many entries at the beginning of `order` are out of date.
+  /// The number of entries at the beginning of `order` that are out of date.
   private var forgotten = 0
 
   func sequence(of id: UUID) -> Int? { sequences[id] }

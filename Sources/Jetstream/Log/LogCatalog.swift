@@ -1,19 +1,19 @@
 import Foundation
 
-/// Which files a log has, by name and header.
+/// The segments and snapshots of a log, by file name and header.
 struct LogCatalog {
-  /// The headers of the segments in order. Each begins behind the end of the one before it.
+  /// The headers of the segments, in order. Each names the end of the segment before it.
   var segments: [SegmentHeader] = []
-  /// What the snapshots stand for, in order.
+  /// The sequence numbers of the snapshots, in order.
   var snapshots: [Int] = []
 
-  /// The log that all files belong to.
+  /// The identity of the log that all files belong to; nil if there is no segment.
   var log: UUID? { segments.first?.log }
 
-  /// Reads the headers of all segments and checks that they belong together.
+  /// Reads the headers of all segments and checks that each follows the one before it.
   ///
-  /// - Throws: ``LogError/damaged(_:)`` where one does not, and for a file that has the name of none but
-  ///   the content of one.
+  /// - Throws: ``LogError/damaged(_:)`` if a segment does not follow, or if a file with another
+  ///   name has the content of a segment or snapshot.
   init(_ directory: any LogDirectory, _ files: LogFiles) throws(LogError) {
     snapshots = files.snapshots
     for first in files.segments { segments.append(try SegmentScan(directory, first: first).header) }
@@ -23,12 +23,12 @@ struct LogCatalog {
     if let stray = files.strays(directory).first { throw .damaged(stray) }
   }
 
-  /// How many bytes of a segment count; nil for the last one.
+  /// Returns the number of valid bytes of a segment; nil for the last one, all of which is valid.
   func end(ofSegment position: Int) -> Int? {
     position + 1 < segments.count ? segments[position + 1].after?.bytes : nil
   }
 
-  /// The newest snapshot that is whole, and what is wrong with newer ones.
+  /// Returns the newest intact snapshot, and the damage of newer ones.
   func newestSnapshot(
     _ directory: any LogDirectory
   ) throws(LogError) -> (sequence: Int?, damaged: [LogDamage]) {
@@ -48,7 +48,7 @@ struct LogCatalog {
 }
 
 extension SegmentHeader {
-  /// The damage between two segments of which this one should follow the other; nil if it does.
+  /// Returns the damage if this segment does not follow `before`; nil if it does.
   func gap(behind before: SegmentHeader) -> LogDamage? {
     if log == before.log, after?.first == before.first { return nil }
     return LogDamage(
@@ -57,7 +57,7 @@ extension SegmentHeader {
   }
 }
 
-/// The names in the directory of a log, sorted.
+/// The file names in the directory of a log, sorted.
 struct LogFiles {
   var segments: [Int] = []
   var snapshots: [Int] = []
@@ -78,10 +78,10 @@ struct LogFiles {
     others.sort()
   }
 
-  /// The damage of a log that has lost all its segments: a snapshot or the lock file shows that there was one. Nil if
-  /// there is a segment, and if there is no log.
+  /// Returns the damage of a log that has lost all its segments, although a snapshot or the lock
+  /// file shows that it had some. Nil if there is a segment, or if there never was a log.
   ///
-  /// - Parameter mark: what the lock file said before the names were listed.
+  /// - Parameter mark: The content of the lock file, read before the names were listed.
   func missingSegments(_ mark: LogMark?) -> LogDamage? {
     guard segments.isEmpty else { return nil }
     if let last = snapshots.last {
@@ -95,7 +95,7 @@ struct LogFiles {
       "\(known), but no segment is there", file: LogNames.segment(1), offset: 0, sequence: 1)
   }
 
-  /// The files that have the content of one of a log, and no name of one.
+  /// Returns the files that have the content of a segment or snapshot under any other name.
   func strays(_ directory: any LogDirectory) -> [LogDamage] {
     var strays: [LogDamage] = []
     for name in others where Self.isOurs(name, directory) {
@@ -107,7 +107,7 @@ struct LogFiles {
     return strays
   }
 
-  /// Returns true if a file of another name begins like those of a log.
+  /// Returns true if the content of the file begins like a segment or snapshot.
   private static func isOurs(_ name: String, _ directory: any LogDirectory) -> Bool {
     let beginning = Array(#"{"seq":"#.utf8)
     var bytes: [UInt8] = []
@@ -115,7 +115,7 @@ struct LogFiles {
       let file = try directory.open(name, for: .reading)
       _ = try file.read(at: 0, beginning.count, appendingTo: &bytes)
     } catch {
-      // A directory, or a file that is not for us.
+      // A directory, or a file that cannot be read.
       return false
     }
     return bytes == beginning

@@ -1,7 +1,7 @@
-/// CRC-32C (Castagnoli), eight bytes at a time by tables.
+/// CRC-32C (Castagnoli), calculated with tables, eight bytes at a time.
 ///
-/// It notices every error that lies within 32 consecutive bits, so every change of a single byte, and
-/// up to five flipped bits in a line of ordinary length.
+/// It detects every error within 32 consecutive bits, hence every change of a single byte, and up
+/// to five flipped bits in a line of ordinary length.
 package enum LogChecksum {
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
@@ -17,13 +17,14 @@ package enum LogChecksum {
     return tables
   }()
 
-  /// The checksum of `bytes`.
+  /// Returns the checksum of `bytes`.
   package static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBufferPointer { of($0) } }
 
-  /// The checksum of `bytes`.
+  /// Returns the checksum of `bytes`.
   static func of(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt32 { extend(0, by: bytes) }
 
-  /// The checksum of bytes whose beginning has the checksum `crc` and whose rest is `bytes`.
+  /// Returns the checksum of a sequence of bytes whose beginning has the checksum `crc` and whose
+  /// rest is `bytes`.
   static func extend(_ crc: UInt32, by bytes: UnsafeBufferPointer<UInt8>) -> UInt32 {
     tables.withUnsafeBufferPointer { table in
       let raw = UnsafeRawBufferPointer(bytes)

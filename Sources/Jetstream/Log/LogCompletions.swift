@@ -1,5 +1,5 @@
-/// Brings the results of a log's work, which end on its queues, back to the isolation domain that waits for
-/// them.
+/// Delivers the results of a log's work, which finish on its queues, to the isolation domain that
+/// waits for them.
 package protocol LogCompletions: AnyObject {
   typealias Outcome = Result<Void, LogError>
 
@@ -8,13 +8,13 @@ package protocol LogCompletions: AnyObject {
     _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void)
 }
 
-/// Completions that come to an actor, each as a turn of its own.
+/// Delivers each result in a turn of its own on one actor.
 package final class ActorCompletions: LogCompletions {
   private let actor: WeakActor
   private var waiting: [Int: (Outcome) -> Void] = [:]
   private var last = 0
 
-  /// - Parameter actor: the one on which this object is used.
+  /// - Parameter actor: The actor on which this object is used.
   package init(on actor: WeakActor) { self.actor = actor }
 
   package func start(

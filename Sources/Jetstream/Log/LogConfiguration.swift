@@ -1,44 +1,47 @@
-/// When what is appended to a log has to be on stable storage.
+/// The moment at which appended records must be on stable storage.
 public enum LogDurability: Sendable, Hashable {
-  /// Each append is durable once it is written and synced. What is appended while the disk is busy
-  /// shares the next sync, so many appenders cost hardly more than one.
+  /// Each append is written and synced at once, and durable after that. Records appended while the
+  /// disk is busy share the next sync, so many concurrent appends cost hardly more than a single
+  /// one.
   case everyChangeSet
-  /// Each append is written within moments, which survives a killed process, and synced with all others after
-  /// this time at the latest, which survives a power failure.
+  /// Each append is written within moments, which survives a killed process, and synced together
+  /// with all others after this interval at the latest, which survives a power failure.
   case interval(Duration)
-  /// Each append is written within moments and synced when the system likes, or by ``FragmentLog/sync()``. An
-  /// append counts as durable once it is written.
+  /// Each append is written within moments. It is synced when the system decides, or by
+  /// ``FragmentLog/sync()``. An append counts as durable once it is written.
   case none
 }
 
-/// How much of a log is kept when a snapshot stands for it.
+/// The amount of history that a log keeps behind a snapshot.
 public enum LogHistory: Sendable, Hashable {
-  /// Everything, for ever.
+  /// Keeps all records.
   case all
-  /// At least so many of the last records, and the snapshot below them.
+  /// Keeps at least this number of the last records, and the snapshot before them.
   case last(Int)
-  /// Nothing but the last snapshot and what came after it.
+  /// Keeps only the last snapshot and the records after it.
   case nothing
 }
 
-/// How a log works.
+/// The settings of a log.
 public struct LogConfiguration: Sendable, Hashable {
-  /// When appends are durable. Every append, unless set.
+  /// The moment at which appends are durable. The default is ``LogDurability/everyChangeSet``.
   public var durability: LogDurability
   /// The records that are kept behind a snapshot. Unless set, the log of a scope that a client syncs keeps nothing that
   /// its last snapshot contains, and every other log keeps everything.
   public var history: LogHistory?
-  /// A segment that has become this long is followed by another one. 16 MiB, unless set.
+  /// The size in bytes at which a segment ends and the next one begins. The default is 16 MiB.
   public var segmentBytes: Int
-  /// How many bytes may wait to be written, while the disk is slow or full. 256 MiB, unless set.
+  /// The maximum number of bytes that may wait to be written while the disk is slow or full;
+  /// appending more throws ``LogError/backlog(bytes:)``. The default is 256 MiB.
   public var backlogBytes: Int
-  /// A Boolean value that indicates whether a log is opened although records are missing at its end that were known
-  /// to be durable. False unless set: opening throws ``LogError/damaged(_:)`` then.
+  /// A Boolean value that indicates whether a log is opened although records at its end are missing
+  /// that were known to be durable. The default is false: opening throws ``LogError/damaged(_:)``.
   ///
-  /// Set it to go on with what is left, such as after a disk has lost the end of a file. Opening says in
-  /// ``LogOpening/losses`` what is missing, once; the next record gets the number of the first one that is gone. A
-  /// server that goes on so has to begin another history, by `ScopeLog.beginEpoch()`, before it hosts the scope:
-  /// its clients may have seen what is gone.
+  /// Set it to continue with the remaining records, for example after a disk has lost the end of a
+  /// file. ``LogOpening/losses`` reports the missing records, once; the next record gets the
+  /// sequence number of the first missing one. A server that continues this way must begin a new
+  /// epoch with `ScopeLog.beginEpoch()` before it hosts the scope, because its clients may have
+  /// seen the missing records.
   public var acceptsLoss: Bool
 
   /// Makes a configuration.

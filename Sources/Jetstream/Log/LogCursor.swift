@@ -1,17 +1,22 @@
-/// Reads the records of a log one after the other, over all segments.
+/// Reads the records of a log in order, across all segments.
 ///
-/// At the end it gives nil, and can be asked again when there may be more. It can be used beside
-/// whoever writes, in this process or another one.
+/// At the end of the log, ``next()`` returns nil and can be called again later. A cursor can be
+/// used while this or another process writes the log.
+///
+/// The cursor takes no lock. At the end of a segment it lists the files again, to find the next one. If
+/// the writer has replaced the last segment by one with the same lines, the cursor opens it again and
+/// continues at the same offset. If a file is removed between listing and opening, the cursor tries
+/// again; records that are no longer kept end it with ``LogError/notKept(sequence:kept:)``.
 package struct LogCursor: Sendable {
   private let directory: any LogDirectory
-  /// The number of the next record.
+  /// The sequence number of the next record.
   package private(set) var sequence: Int
-  /// How many bytes at the end of the log belong to records that are incomplete, as far as the cursor
-  /// has come: it counts once ``next()`` has given nil.
+  /// The number of bytes at the end of the log that belong to incomplete records. Valid after
+  /// ``next()`` has returned nil.
   package var tornBytes: Int { scan?.tornBytes ?? 0 }
 
   private var scan: SegmentScan?
-  /// What is left of the batch that was read last, the next one last.
+  /// The remaining records of the batch that was read last, in reverse order: the next one is last.
   private var ready: [LogRecord] = []
 
   init(_ directory: any LogDirectory, from sequence: Int) {
@@ -26,13 +31,14 @@ package struct LogCursor: Sendable {
   ///   ``LogError/notKept(sequence:kept:)`` if the log no longer has the record or begins later.
   package mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
 
-  /// The next record, unless its number is above `limit`.
+  /// Returns the next record; nil at the end of the log or if the sequence number is above `limit`.
   mutating func next(upTo limit: Int) throws(LogError) -> LogRecord? {
     if let record = try advance(upTo: limit) { return record }
     guard sequence <= limit, let mark = LogMark(directory), mark.synced >= sequence else {
       return nil
     }
-    // The record may have been written after the end was looked at, but not after the mark was: now it is there.
+    // The record may have been written after the first attempt, but before the mark: then it is
+    // there now.
     if let record = try advance(upTo: limit) { return record }
     guard let scan else {
       guard let damage = try LogFiles(directory).missingSegments(mark) else { return nil }
@@ -44,7 +50,8 @@ package struct LogCursor: Sendable {
     throw .damaged(try readable(damage))
   }
 
-  /// The next record that is whole, unless its number is above `limit`.
+  /// Returns the next complete record; nil if there is none yet or its sequence number is above
+  /// `limit`.
   private mutating func advance(upTo limit: Int) throws(LogError) -> LogRecord? {
     while sequence <= limit {
       if let record = ready.popLast() {
@@ -63,7 +70,7 @@ package struct LogCursor: Sendable {
         }
       } catch {
         guard case .damaged(let damage) = error else { throw error }
-        // A segment that was followed meanwhile may have been cut off there.
+        // The segment may have ended before this place meanwhile, with another one following it.
         if scan?.isClosed == false, try open() { continue }
         throw .damaged(try readable(damage))
       }
@@ -78,7 +85,8 @@ package struct LogCursor: Sendable {
     return nil
   }
 
-  /// Goes to the segment that the next record is in. False if the log has none behind the last one read.
+  /// Opens the segment that contains the next record. Returns false if no segment follows the last
+  /// one read.
   private mutating func open() throws(LogError) -> Bool {
     var attempts = 0
     while true {
@@ -112,7 +120,7 @@ package struct LogCursor: Sendable {
         scan = try SegmentScan(directory, first: first, end: end)
         return true
       } catch .file(let error) where error.code == POSIXLogDirectory.notFound && attempts < 3 {
-        // It was compacted away, or replaced, between the two calls.
+        // The file was compacted away or replaced between the two calls.
         attempts += 1
       }
     }

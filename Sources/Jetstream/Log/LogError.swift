@@ -1,15 +1,15 @@
-/// Why a log could not be opened, read or written.
+/// An error of opening, reading or writing a log.
 public enum LogError: Error, Sendable, Hashable {
-  /// The log is damaged: something that was complete is not as it was written, or is not there.
+  /// The log is damaged: data that was complete has changed or is missing.
   case damaged(LogDamage)
-  /// Somebody else, in this process or another one, has opened the log in this directory for writing.
+  /// The log in this directory is open for writing already, in this process or another one.
   case inUse(path: String)
   /// The log is not in this directory any more: the directory, or the segment that is written to, was renamed, removed
   /// or replaced while the log was open. Nothing that is not durable yet becomes so, until both are back in
   /// their place; the next attempt looks.
   case moved(path: String)
-  /// The file system refused something. While writing, everything that is not durable stays in memory,
-  /// in order, and the next attempt begins with it: nothing needs to be, or may be, appended again.
+  /// The file system reported an error. While writing, all records that are not durable stay in
+  /// memory, in order, and the next attempt begins with them. Do not append them again.
   case file(LogFileError)
   /// The record is not kept any more, or not there yet; the numbers of those that are.
   case notKept(sequence: Int, kept: ClosedRange<Int>?)
@@ -25,17 +25,17 @@ public enum LogError: Error, Sendable, Hashable {
   case unreadable(sequence: Int, problem: String)
 }
 
-/// A place where a log is damaged, and what can still be read.
+/// A damaged place in a log, and the range of records that can still be read.
 public struct LogDamage: Sendable, Hashable {
-  /// The file.
+  /// The name of the damaged file.
   public var file: String
-  /// The number of bytes of the file before the place.
+  /// The byte offset of the damage in the file.
   package var offset: Int
-  /// The number of the first record that cannot be read.
+  /// The sequence number of the first record that cannot be read.
   package var sequence: Int
-  /// What is wrong there, as half a sentence.
+  /// A description of the problem, as a clause without a full stop.
   public var problem: String
-  /// The numbers of the records before the place that can be read; nil if there are none.
+  /// The sequence numbers of the records before the damage that can be read; nil if there are none.
   package var readable: ClosedRange<Int>?
 
   init(
@@ -51,7 +51,7 @@ public struct LogDamage: Sendable, Hashable {
 }
 
 extension LogDamage: CustomStringConvertible {
-  /// The place, the problem and what can be read, in one sentence.
+  /// The place, the problem and the readable records, in one sentence.
   public var description: String {
     let rest =
       readable.map { "records \($0.lowerBound) to \($0.upperBound) can be read" }
@@ -61,7 +61,7 @@ extension LogDamage: CustomStringConvertible {
 }
 
 extension LogError: CustomStringConvertible {
-  /// What is wrong, in words.
+  /// A description of the error, as a sentence.
   public var description: String {
     switch self {
     case .damaged(let damage): "The log is damaged: \(damage)."

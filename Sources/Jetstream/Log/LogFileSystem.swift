@@ -1,100 +1,106 @@
-/// The directory that a log lives in: everything a log asks of a file system.
+/// The directory of a log: all file system operations that a log uses.
 ///
-/// ``POSIXLogDirectory`` is the real one. Another one brings a log into a store of the app's own, or
-/// into a test. All names are of files right inside the directory.
+/// ``POSIXLogDirectory`` is the implementation for real directories. Another implementation puts a
+/// log into the app's own storage, or into a test. All names are of files directly in the
+/// directory.
 ///
-/// A log relies on this much and no more:
-/// - what was written to a file survives a crash once ``LogFile/sync()`` has returned, and no later write
-///   to other bytes of the file takes it away;
-/// - names that were made, changed or removed survive once ``sync()`` has returned; a rename is one step
-///   that is either done or not;
-/// - a file can be written while ``LogFile/sync()`` is under way on another thread, which covers at least what
-///   was written before it was called;
-/// - what was written beyond the end of a file and did not survive is missing or reads as zero bytes.
+/// A log relies on these guarantees only:
+/// - Bytes written to a file survive a crash once ``LogFile/sync()`` has returned, and later writes
+///   to other bytes of the file do not affect them.
+/// - Creating, renaming and removing files survives a crash once ``sync()`` has returned. A rename
+///   is atomic.
+/// - A file can be written while ``LogFile/sync()`` runs on another thread. The sync covers at
+///   least the bytes written before it was called.
+/// - Bytes that were written beyond the end of a file and did not survive are missing or read as
+///   zero.
 package protocol LogDirectory: Sendable {
-  /// What messages call the directory; its path, usually.
+  /// The name of the directory in messages, usually its path.
   var name: String { get }
 
-  /// The names of all files.
+  /// Returns the names of all files.
   func list() throws(LogFileError) -> [String]
 
-  /// Opens a file. It is closed when nobody refers to it any more, or by ``LogFile/close()``.
+  /// Opens a file. It is closed by ``LogFile/close()`` or when its last reference is released.
   func open(_ file: String, for access: LogFileAccess) throws(LogFileError) -> any LogFile
 
-  /// Renames a file, replacing one that has the name already.
+  /// Renames a file, replacing an existing file with the new name.
   func rename(_ file: String, to other: String) throws(LogFileError)
 
   /// Removes a file.
   func remove(_ file: String) throws(LogFileError)
 
-  /// Returns when the names of all files are on stable storage.
+  /// Waits until the names of all files are on stable storage.
   func sync() throws(LogFileError)
 
-  /// Makes the file if there is none, leaves its content as it is, and locks it against everybody, this process
-  /// included. Nil if somebody else has it. Closing the file, or the end of the process, ends the lock.
+  /// Creates the file if it does not exist, keeps its content, and locks it exclusively, also
+  /// against other users in this process. Returns nil if it is locked already. The lock ends when
+  /// the file is closed or the process ends.
   func lock(_ file: String) throws(LogFileError) -> (any LogFile)?
 
-  /// Returns true while the name `name` leads to `file`, which was opened in this directory. False after the file or
-  /// the directory was renamed, removed or replaced: the next process would not find what is written to the file.
+  /// Returns true while `name` leads to `file`, which was opened in this directory; false after the
+  /// file or the directory was renamed, removed or replaced, so that the next process would not
+  /// find what is written to the file.
   ///
-  /// A log asks after each sync, before it says that anything is durable. Always true unless implemented, which is
-  /// right for a store that nothing else can change.
+  /// A log calls this after each sync, before it reports records as durable. The default
+  /// implementation returns true, which is correct for storage that no other program can change.
   func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool
 }
 
 extension LogDirectory {
-  /// Returns true: nothing else changes the store.
+  /// Returns true: no other program changes the storage.
   package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool { true }
 }
 
-/// What a file is opened for.
+/// The purpose for which a file is opened.
 package enum LogFileAccess: Sendable, Hashable {
-  /// A file that is there is read.
+  /// Reads an existing file.
   case reading
-  /// A file that is there is read and written.
+  /// Reads and writes an existing file.
   case writing
-  /// A file is made, or emptied if it is there, and then read and written.
+  /// Creates or empties a file, then reads and writes it.
   case creating
 }
 
-/// An open file of a ``LogDirectory``. The buffers that are handed in are valid during the call only.
+/// An open file of a ``LogDirectory``. Buffers that are passed in are valid during the call only.
 package protocol LogFile: AnyObject, Sendable {
-  /// The size in bytes.
+  /// Returns the size in bytes.
   func size() throws(LogFileError) -> Int
 
-  /// Reads bytes from `offset` on and tells how many; fewer than asked for near the end, 0 at the end.
+  /// Reads bytes from `offset` on and returns their number, which is smaller than requested near
+  /// the end of the file and 0 at the end.
   func read(
     at offset: Int, into buffer: UnsafeMutableRawBufferPointer
   ) throws(LogFileError) -> Int
 
-  /// Writes bytes from `offset` on and tells how many; they may be fewer than asked for.
+  /// Writes bytes from `offset` on and returns their number, which may be smaller than requested.
   func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) -> Int
 
-  /// Cuts the file to `size` bytes.
+  /// Truncates the file to `size` bytes.
   func truncate(to size: Int) throws(LogFileError)
 
-  /// Returns when all that was written is on stable storage.
+  /// Waits until all written bytes are on stable storage.
   ///
-  /// After an error nothing is known about what was written since the last success, and a second try
-  /// may succeed without meaning anything: the log then writes it again, to another file.
+  /// After an error, the fate of all bytes written since the last successful sync is unknown, and a
+  /// second sync may succeed without having written them. The log then writes them again, to
+  /// another file.
   func sync() throws(LogFileError)
 
-  /// Closes the file. Nothing may be done with it afterwards, except closing it again.
+  /// Closes the file. No other call may follow, except another close.
   func close()
 }
 
-/// What the file system refused.
+/// An error of the file system.
 public struct LogFileError: Error, Sendable, Hashable {
-  /// What was tried.
+  /// The file system operation that failed.
   package enum Operation: String, Sendable {
     case list, open, read, write, truncate, sync, rename, remove, lock
   }
 
-  /// What was tried.
+  /// The operation that failed.
   package var operation: Operation
-  /// The file, or the directory.
+  /// The name of the file or directory.
   public var file: String
-  /// The system's number for the problem, an `errno`.
+  /// The error number of the system, an `errno`.
   public var code: Int32
 
   /// Makes an error.
@@ -106,13 +112,13 @@ public struct LogFileError: Error, Sendable, Hashable {
 }
 
 extension LogFile {
-  /// Writes all of `bytes`, however many calls it takes.
+  /// Writes all of `bytes`, with as many calls as it takes.
   func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) {
     var done = 0
     while done < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
       let count = try again { () throws(LogFileError) in try write(rest, at: offset + done) }
-      // A write that takes nothing and says nothing would be tried for ever.
+      // A write that accepts no bytes and reports no error would be repeated forever.
       guard count > 0 else { throw LogFileError(.write, "", code: POSIXLogDirectory.noSpace) }
       done += count
     }
@@ -125,7 +131,7 @@ extension LogFile {
     }
   }
 
-  /// Appends up to `count` bytes from `offset` on to `bytes` and tells how many there were.
+  /// Appends up to `count` bytes from `offset` on to `bytes`, and returns how many were read.
   func read(
     at offset: Int, _ count: Int, appendingTo bytes: inout [UInt8]
   ) throws(LogFileError) -> Int {
@@ -151,13 +157,13 @@ extension LogFile {
     return done
   }
 
-  /// ``sync()``, again when a signal came in between.
+  /// Calls ``sync()``, again each time a signal interrupts it.
   func syncFully() throws(LogFileError) {
     try again { () throws(LogFileError) in try sync() }
   }
 }
 
-/// Does `body` again for as long as nothing but a signal came in between.
+/// Calls `body` again for as long as a signal interrupts it.
 func again<Result>(_ body: () throws(LogFileError) -> Result) throws(LogFileError) -> Result {
   while true {
     do throws(LogFileError) {

@@ -1,17 +1,17 @@
 import Foundation
 
-/// The first line of a segment: to which log it belongs, and where the segment before it ends.
+/// The first line of a segment. It names the log, and the valid length of the segment before it.
 ///
-/// What stands in that segment behind its end does not count. It was written before a sync failed, and
-/// was written again, to this segment.
+/// Bytes of the earlier segment beyond that length are ignored: they were written before a sync
+/// failed, and were written again to this segment.
 struct SegmentHeader: Hashable {
   /// The version of the format that this code writes and reads.
   static let format = 1
 
   struct Predecessor: Hashable {
-    /// The number of its first record.
+    /// The sequence number of its first record.
     var first: Int
-    /// How many of its bytes count.
+    /// The number of its valid bytes.
     var bytes: Int
   }
 
@@ -37,7 +37,7 @@ struct SegmentHeader: Hashable {
     return line
   }
 
-  /// Reads the header of the segment whose name says that it begins with `first`.
+  /// Reads the header of a segment whose file name gives `first` as its first sequence number.
   init(_ line: LogLine, _ payload: [UInt8], first: Int, file: String) throws(LogError) {
     func wrong(_ problem: String) -> LogError {
       .damaged(LogDamage(problem, file: file, offset: 0, sequence: first))
@@ -66,14 +66,15 @@ struct SegmentHeader: Hashable {
   }
 }
 
-/// The first line of a snapshot. All lines of a snapshot are one batch.
+/// The first line of a snapshot. All lines of a snapshot form one batch.
 struct SnapshotHeader: Hashable {
   var log: UUID
   var sequence: Int
-  /// How many lines of state follow; the others are records that are kept.
+  /// The number of state lines that follow; the remaining lines are records that the snapshot
+  /// keeps.
   var stateCount: Int
 
-  /// The line, with `rest` lines to follow.
+  /// Returns the encoded line; `rest` is the number of lines that follow.
   func line(rest: Int) -> [UInt8] {
     let object: JSONObject = [
       "format": .integer(Int64(SegmentHeader.format)), "log": .string(log.wireText),
@@ -112,7 +113,7 @@ struct SnapshotHeader: Hashable {
   }
 }
 
-/// What both headers have.
+/// The fields that both headers share.
 private struct HeaderPayload {
   let object: JSONObject
   let log: UUID
@@ -135,7 +136,7 @@ private struct HeaderPayload {
 }
 
 extension JSONObject {
-  /// The whole number at a key, unless it is negative.
+  /// Returns the non-negative integer at a key; nil if the value is anything else.
   fileprivate func count(_ key: String) -> Int? {
     guard case .integer(let number)? = self[key], number >= 0 else { return nil }
     return Int(number)

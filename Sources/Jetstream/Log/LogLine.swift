@@ -6,28 +6,28 @@
 /// the payload, is the same in every line. There is exactly one way to write a line, and reading accepts
 /// no other.
 struct LogLine {
-  /// The number of the record.
+  /// The sequence number of the record.
   var sequence: Int
   var kind: LogKind
-  /// How many lines of the same batch follow: they stand or fall together.
+  /// The number of lines that follow in the same batch. A batch is valid only as a whole.
   var rest: Int
   /// Every record up to this number was on stable storage before the line was written.
   var synced: Int
-  /// Where the payload is among the bytes that were read.
+  /// The range of the payload in the bytes that were read.
   var payload: Range<Int>
-  /// Where the line ends there, behind its line feed.
+  /// The offset behind the line feed of the line.
   var end: Int
 
-  /// What reading found.
+  /// The result of reading a line.
   enum Outcome {
     case line(LogLine)
-    /// The bytes are the beginning of a line, as far as one can tell.
+    /// The bytes are the beginning of a valid line, as far as they go.
     case unfinished
-    /// The bytes are no line.
+    /// The bytes are not a line; the value describes the problem.
     case wrong(String)
   }
 
-  /// The longest payload.
+  /// The maximum length of a payload, in bytes.
   static let maxPayload = 64 << 20
 
   /// Appends a line.
@@ -67,8 +67,8 @@ struct LogLine {
     }
   }
 
-  /// Whether any byte is below 0x20. Looks at eight of them at a time: one that is below borrows from its
-  /// highest bit, which it has not set itself.
+  /// Returns true if any byte is below 0x20. Checks eight bytes at a time: subtracting 0x20 from a
+  /// smaller byte sets its highest bit, which the byte itself does not have.
   static func hasControlCharacters(_ bytes: [UInt8]) -> Bool {
     bytes.withUnsafeBytes { raw in
       var position = 0
@@ -81,7 +81,7 @@ struct LogLine {
     }
   }
 
-  /// Appends eight digits.
+  /// Appends a checksum as eight hexadecimal digits.
   static func append(checksum: UInt32, to bytes: inout [UInt8]) {
     for shift in stride(from: 28, through: 0, by: -4) {
       bytes.append(JSONScan.hexDigit(UInt8(truncatingIfNeeded: checksum >> UInt32(shift)) & 15))
@@ -134,7 +134,8 @@ extension LogLine {
   }
 }
 
-/// Reads the parts of a line. Once something is wrong, or the bytes are at their end, it stays so.
+/// Reads the parts of a line. Once an error or the end of the bytes is found, later calls do
+/// nothing.
 private struct LineReader {
   let bytes: UnsafeBufferPointer<UInt8>
   var position: Int
@@ -146,7 +147,7 @@ private struct LineReader {
     self.position = position
   }
 
-  /// The next byte, unless reading is over.
+  /// Returns the next byte; nil after an error or at the end.
   private mutating func peek() -> UInt8? {
     if isWrong || isAtEnd { return nil }
     guard position < bytes.count else {
@@ -167,7 +168,7 @@ private struct LineReader {
     }
   }
 
-  /// A number without sign or leading zeros.
+  /// Reads a number without sign or leading zeros.
   mutating func number(after text: StaticString) -> Int {
     skip(text)
     var number = 0
@@ -200,7 +201,7 @@ private struct LineReader {
     var checksum: UInt32 = 0
     for _ in 0..<8 {
       guard let byte = peek() else { return 0 }
-      // Capital letters are no digits here.
+      // Capital letters are not valid digits here.
       guard let value = JSONScan.hexValue(byte), JSONScan.hexDigit(value) == byte else {
         isWrong = true
         return 0

@@ -1,25 +1,28 @@
-/// The content of the file `lock`: whether a process has the log open, and which records are durable. It tells
-/// followers in other processes how far they may read, and the next one that opens or reads the log which records
-/// have to be there.
+/// The content of the file `lock`: whether a process has the log open, and which records are
+/// durable. Followers in other processes learn from it how far they may read, and the next process
+/// that opens or reads the log learns which records must exist.
 ///
-/// The mark is no part of the log, and is not synced when a record is. After a crash it may be an older one, or
-/// unreadable; it says less than is there then. It never says more: the writer syncs the records first, then
-/// writes the mark. So a record that the mark calls synced and that is missing was taken away later.
+/// The mark is not synced with each record, so after a crash it may be outdated or unreadable, and
+/// then claims less than the log has. It never claims more, because the writer syncs the records
+/// before it writes the mark. A record that the mark calls synced and that is missing was therefore
+/// lost later.
 ///
-/// The oldest snapshot is noted in a mark that is synced, when the first one has been made and before any is removed:
-/// an older mark would name one that the log itself has removed since.
+/// The oldest snapshot is written in a mark that is synced: after the first snapshot was made, and
+/// before any snapshot is removed. Without the sync, an old mark could name a snapshot that the log
+/// itself has removed.
 struct LogMark: Hashable {
-  /// True while a process has the log open for writing, and after it was killed.
+  /// True while a process has the log open for writing, and after such a process was killed.
   var isOpen: Bool
-  /// The last record that is durable in the sense of the writer's configuration. With
-  /// ``LogDurability/none`` it may be ahead of `synced`, and a power cut may take it.
+  /// The last record that is durable under the configuration of the writer. With
+  /// ``LogDurability/none`` it may be ahead of `synced`, and a power failure may lose it.
   var durable: Int
   /// The last record that was on stable storage when the mark was written.
   var synced: Int
-  /// The oldest snapshot, which must not go while no later one is noted here; nil if there is none.
+  /// The oldest snapshot; nil if there is none. It must not be removed before a later one is noted
+  /// here.
   var snapshot: Int?
 
-  /// One line, always of the same length.
+  /// The encoded mark: one line, always of the same length.
   var line: [UInt8] {
     var line: [UInt8] = []
     line.reserveCapacity(192)
@@ -34,7 +37,7 @@ struct LogMark: Hashable {
     return line
   }
 
-  /// Appends a number in twenty digits, or twenty hyphens.
+  /// Appends a number as twenty digits, or twenty hyphens for nil.
   private static func append(_ number: Int?, as key: String, to line: inout [UInt8]) {
     line.append(contentsOf: key.utf8)
     let digits = (number.map(String.init) ?? "").utf8
@@ -43,7 +46,7 @@ struct LogMark: Hashable {
     line.append(contentsOf: digits)
   }
 
-  /// - Parameter synced: the same as `durable`, unless given.
+  /// - Parameter synced: The last record on stable storage; `durable` by default.
   init(isOpen: Bool, durable: Int, synced: Int? = nil, snapshot: Int? = nil) {
     self.isOpen = isOpen
     self.durable = durable
@@ -51,7 +54,7 @@ struct LogMark: Hashable {
     self.snapshot = snapshot
   }
 
-  /// The mark in a directory; nil if there is none that can be read.
+  /// Reads the mark of a directory; nil if there is none that can be read.
   init?(_ directory: any LogDirectory) {
     var bytes: [UInt8] = []
     guard let file = try? directory.open(LogNames.lock, for: .reading),
@@ -72,17 +75,18 @@ struct LogMark: Hashable {
 }
 
 extension LogMark {
-  /// How many records were synced, as half a sentence.
+  /// The number of records known to be synced, as a clause.
   var knownRecords: String {
     "\(synced == 1 ? "1 record was" : "\(synced) records were") known to be durable"
   }
 
-  /// The damage where a log ends with record `last` although later ones were synced; nil if none is missing.
+  /// Returns the damage of a log that ends with record `last` although later ones were synced; nil
+  /// if none is missing.
   ///
   /// - Parameters:
-  ///   - segment: the first record of the last segment.
-  ///   - offset: where the last record that is whole ends there.
-  ///   - first: the first record that is kept.
+  ///   - segment: The first record of the last segment.
+  ///   - offset: The offset in that segment behind the last complete record.
+  ///   - first: The first record that is kept.
   func missingEnd(
     behind last: Int, inSegment segment: Int, at offset: Int, first: Int
   ) -> LogDamage? {
@@ -93,10 +97,12 @@ extension LogMark {
       offset: offset, sequence: last + 1, readable: first <= last ? first...last : nil)
   }
 
-  /// The oldest snapshot of a log, if it is missing; nil if it is there, and if there is none.
+  /// Returns the oldest snapshot of a log if its file is missing; nil if it exists or there is
+  /// none.
   ///
-  /// A writer may be removing it just now. But it names a later one before it does: if the same one is named before and
-  /// after the files were listed, the log has not removed it.
+  /// A writer may be removing the snapshot at this moment, but it names a later one in the mark
+  /// first. So if the mark names the same snapshot before and after the files were listed, the log
+  /// has not removed it.
   static func missingSnapshot(_ directory: any LogDirectory) throws(LogError) -> Int? {
     var mark = LogMark(directory)
     while let snapshot = mark?.snapshot {
@@ -110,7 +116,7 @@ extension LogMark {
 }
 
 extension LogDamage {
-  /// The damage of a log whose oldest snapshot is missing.
+  /// Makes the damage of a log whose oldest snapshot is missing.
   init(missingSnapshot sequence: Int, readable: ClosedRange<Int>?) {
     self.init(
       "it is missing, and the records behind it depend on it", file: LogNames.snapshot(sequence),

@@ -1,24 +1,24 @@
-/// The names of the files of a log.
+/// The file names of a log.
 package enum LogNames {
-  /// Locked by whoever writes, and says how much is durable; see ``LogMark``.
+  /// The file that the writer locks. Its content tells which records are durable; see ``LogMark``.
   package static let lock = "lock"
-  /// A segment that is being made.
+  /// A segment that is not complete yet.
   static let newSegment = "segment.tmp"
-  /// A snapshot that is being made.
+  /// A snapshot that is not complete yet.
   static let newSnapshot = "snapshot.tmp"
 
-  /// The segment whose first record has the number `first`.
+  /// Returns the name of the segment whose first record is `first`.
   static func segment(_ first: Int) -> String { "log-\(padded(first)).jsonl" }
 
-  /// The snapshot of everything up to `sequence`.
+  /// Returns the name of the snapshot of all records up to `sequence`.
   static func snapshot(_ sequence: Int) -> String { "snapshot-\(padded(sequence)).jsonl" }
 
-  /// The number in the name of a segment; nil for every other file.
+  /// Returns the first record of the segment with this name; nil for any other file.
   static func first(ofSegment name: String) -> Int? {
     number(in: name, after: "log-").flatMap { segment($0) == name ? $0 : nil }
   }
 
-  /// The number in the name of a snapshot; nil for every other file.
+  /// Returns the sequence number of the snapshot with this name; nil for any other file.
   static func sequence(ofSnapshot name: String) -> Int? {
     number(in: name, after: "snapshot-").flatMap { snapshot($0) == name ? $0 : nil }
   }

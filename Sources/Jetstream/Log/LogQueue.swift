@@ -1,6 +1,6 @@
 import Dispatch
 
-/// Where a log does its writing: one piece of work after the other, in order.
+/// A serial queue on which a log writes: work runs one piece at a time, in order.
 package protocol LogQueue: Sendable {
   func run(_ work: @escaping @Sendable () -> Void)
   func run(after delay: Duration, _ work: @escaping @Sendable () -> Void)

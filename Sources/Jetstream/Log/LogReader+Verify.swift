@@ -11,13 +11,13 @@ extension LogReader {
   }
 }
 
-/// Goes through all files of a log. Unlike opening, it does not end at the first damage.
+/// Checks all files of a log. Unlike opening, it does not stop at the first damage.
 private struct LogCheck {
   let directory: any LogDirectory
-  /// Read before the files are, so that all that it knows of has to be in them.
+  /// The mark, read before the files: every record that it knows must be in them.
   let mark: LogMark?
   let files: LogFiles
-  /// The headers of the segments; nil where one is damaged.
+  /// The headers of the segments; nil for a damaged one.
   var headers: [SegmentHeader?] = []
   var result = LogVerification()
 
@@ -76,8 +76,8 @@ private struct LogCheck {
   private mutating func checkSegment(_ position: Int) throws(LogError) {
     guard let header = headers[position] else { return }
     let isLast = position + 1 == headers.count
-    // Where the next header is damaged, or another segment is missing between the two, it is not known how
-    // much of this one counts: it is read for as long as lines follow.
+    // If the next header is damaged, or a segment between the two is missing, the valid length of
+    // this segment is unknown: it is read for as long as valid lines follow.
     let next = isLast ? nil : headers[position + 1]
     let end = next?.gap(behind: header) == nil ? next?.after?.bytes : nil
     var scan = try SegmentScan(directory, first: header.first, end: end)
@@ -88,7 +88,7 @@ private struct LogCheck {
       damage = found
     }
     let following = isLast ? scan.next : files.segments[position + 1]
-    // What stands behind the end, wherever that is, does not count.
+    // Bytes behind the end, wherever that is, are ignored.
     if !isLast, end == nil, scan.next >= following { damage = nil }
     addReadable(header.first, to: min(scan.next, following))
     if isLast { result.tornBytes = scan.tornBytes }
@@ -99,7 +99,7 @@ private struct LogCheck {
       }
       result.abandonedBytes += max(size - end, 0)
     }
-    // Where a segment is missing, that was said already.
+    // A missing segment has already been reported.
     if damage == nil, scan.next < following || (end != nil && scan.next > following),
       next?.gap(behind: header) == nil
     {
@@ -116,7 +116,7 @@ private struct LogCheck {
     result.damage.append(damage)
   }
 
-  /// Adds the records from `first` on that are before `end`.
+  /// Adds the records from `first` up to but not including `end` to the readable ones.
   private mutating func addReadable(_ first: Int, to end: Int) {
     guard first < end else { return }
     if let last = result.readable.last, last.upperBound == first - 1 {
@@ -126,7 +126,8 @@ private struct LogCheck {
     }
   }
 
-  /// Checks that a state leads to the first record that is kept, and that the last snapshot is not ahead.
+  /// Checks that a snapshot covers the records before the first segment, and that no snapshot is
+  /// newer than the last record.
   private mutating func checkCoverage() {
     guard let first = files.segments.first else { return }
     let base = result.snapshots.last ?? 0

@@ -14,20 +14,21 @@
 public struct LogReader: Sendable {
   let directory: any LogDirectory
 
-  /// Reads the log in a directory.
+  /// Makes a reader of the log in a directory.
   package init(_ directory: any LogDirectory) { self.directory = directory }
 
-  /// Reads the log in the directory at `path`.
+  /// Makes a reader of the log in the directory at `path`.
   ///
-  /// - Throws: ``LogError/file(_:)``, with the path, if there is no such directory or it cannot be read.
+  /// - Throws: ``LogError/file(_:)``, with the path, if the directory does not exist or cannot be
+  ///   read.
   public init(_ path: String) throws(LogError) {
     directory = try reading { () throws(LogFileError) in try POSIXLogDirectory(existing: path) }
   }
 
-  /// The number of the first record that is kept; nil if there is no log yet.
+  /// Returns the sequence number of the first record that is kept; nil if there is no log yet.
   ///
-  /// - Throws: ``LogError/damaged(_:)`` if there was a log, as a snapshot or the file `lock` shows, and none of its
-  ///   segments is there; ``LogError/file(_:)``.
+  /// - Throws: ``LogError/damaged(_:)`` if a snapshot or the file `lock` shows that there was a
+  ///   log, but all segments are missing; ``LogError/file(_:)``.
   public func firstSequence() throws(LogError) -> Int? {
     let mark = LogMark(directory)
     let files = try LogFiles(directory)
@@ -35,16 +36,17 @@ public struct LogReader: Sendable {
     return files.segments.first
   }
 
-  /// The records from one on; from the first one kept unless a number is given.
+  /// Returns a cursor that reads from record `sequence` on, or from the first kept record if it is
+  /// nil.
   ///
-  /// It gives everything that is whole in the files, also what is not on stable storage yet.
+  /// The cursor returns every complete record, also those that are not on stable storage yet.
   package func read(from sequence: Int? = nil) throws(LogError) -> LogCursor {
     if let sequence { return LogCursor(directory, from: sequence) }
     return LogCursor(directory, from: try firstSequence() ?? 1)
   }
 
-  /// The newest snapshot that is whole, or the newest of those that stand for no record above
-  /// `sequence`; nil if there is none. A damaged one is passed over.
+  /// Returns the newest intact snapshot whose sequence number is at most `sequence`; nil if there
+  /// is none. Skips damaged ones.
   package func snapshot(upTo sequence: Int = .max) throws(LogError) -> LogSnapshot? {
     let names = try LogFiles(directory)
     let log = try names.segments.last.map { first throws(LogError) in

@@ -1,16 +1,17 @@
 import Dispatch
 import Synchronization
 
-/// What one gets for an append: the number of the record, and a way to learn when it is durable.
+/// The result of an append: the sequence number of the record, and ways to learn when it is
+/// durable.
 ///
-/// Durable means what ``LogConfiguration/durability`` says: on stable storage, unless that is
-/// ``LogDurability/none``.
+/// A record is durable as ``LogConfiguration/durability`` defines it: on stable storage, or only
+/// written with ``LogDurability/none``.
 package struct LogReceipt: Sendable {
   let log: RecordLog
-  /// The number of the record; of the last one if a batch was appended.
+  /// The sequence number of the record; of the last record if a batch was appended.
   package let sequence: Int
 
-  /// Whether the record is durable by now.
+  /// True once the record is durable.
   package var isDurable: Bool { log.durableSequence >= sequence }
 
   /// Returns when the record is durable.
@@ -25,21 +26,22 @@ package struct LogReceipt: Sendable {
     }.get()
   }
 
-  /// Blocks the thread until the record is durable. Otherwise like ``durable()``.
+  /// Blocks the calling thread until the record is durable. Otherwise like ``durable()``.
   package func wait() throws(LogError) {
     let box = WaitBox()
     log.whenDurable(sequence) { box.put($0) }
     try box.take().get()
   }
 
-  /// Calls `body` when the record is durable, or when an attempt to write it has failed: at once if it is
-  /// durable already, otherwise on a queue of the log, which it must not hold up.
+  /// Calls `body` when the record is durable or an attempt to write it has failed. If it is already
+  /// durable, `body` runs before this returns; otherwise on a queue of the log, which it must not
+  /// block.
   package func whenDurable(_ body: @escaping @Sendable (Result<Void, LogError>) -> Void) {
     log.whenDurable(sequence, body)
   }
 }
 
-/// Where one thread waits for what another one finds out.
+/// Passes one result from a thread that produces it to a thread that waits for it.
 final class WaitBox: Sendable {
   private let semaphore = DispatchSemaphore(value: 0)
   private let result = Mutex<Result<Void, LogError>>(.success(()))

@@ -1,12 +1,12 @@
-/// What a record of a log is about, by a name of one to 32 lower-case letters, digits and hyphens.
+/// The kind of a record: a name of 1 to 32 lower-case letters, digits and hyphens.
 ///
-/// Kinds are open: a log keeps what it does not know. Those of Jetstream are ``set`` and ``fragment``;
-/// `segment` and `snapshot` begin the files.
+/// Kinds are open: a log keeps records of kinds that it does not know. Jetstream defines ``set``
+/// and ``fragment``; `segment` and `snapshot` mark the first lines of files.
 package struct LogKind: RawRepresentable, Sendable, Hashable {
-  /// The name.
+  /// The name of the kind.
   package let rawValue: String
 
-  /// A kind with a name that it can have; nil otherwise.
+  /// Makes a kind with the given name; nil if the name is not allowed.
   package init?(rawValue: String) {
     guard (1...32).contains(rawValue.utf8.count), rawValue.utf8.allSatisfy(Self.isAllowed) else {
       return nil
@@ -14,7 +14,7 @@ package struct LogKind: RawRepresentable, Sendable, Hashable {
     self.rawValue = rawValue
   }
 
-  /// A kind whose name stands in the source.
+  /// Makes a kind from a literal name. Traps if the name is not allowed.
   package init(_ name: StaticString) {
     guard let kind = LogKind(rawValue: name.description) else {
       preconditionFailure(
@@ -47,11 +47,11 @@ package struct LogKind: RawRepresentable, Sendable, Hashable {
 
 /// One record of a log.
 package struct LogRecord: Sendable, Hashable {
-  /// Its number. The first record of a log has 1, and there are no gaps.
+  /// The sequence number of the record. The first record of a log has 1, and there are no gaps.
   package let sequence: Int
-  /// What it is about.
+  /// The kind of the record.
   package let kind: LogKind
-  /// The UTF-8 of one JSON value, without line breaks.
+  /// One JSON value in UTF-8, without line breaks.
   package let payload: [UInt8]
 
   init(sequence: Int, kind: LogKind, payload: [UInt8]) {
@@ -61,13 +61,15 @@ package struct LogRecord: Sendable, Hashable {
   }
 }
 
-/// The content of a snapshot: what the records up to a number amount to.
+/// The content of a snapshot: the state after all records up to a sequence number.
 package struct LogSnapshot: Sendable, Hashable {
-  /// The number of the last record that the snapshot stands for; 0 for what was there before the first.
+  /// The sequence number of the last record that the snapshot includes; 0 for the state before the
+  /// first record.
   package let sequence: Int
-  /// The state, as whoever made the snapshot has put it down. Each has the snapshot's own number.
+  /// The state, encoded by the owner of the log. Each record has the sequence number of the
+  /// snapshot.
   package let state: [LogRecord]
-  /// Earlier records that the state does not stand for, such as those of kinds that whoever made it did
-  /// not know: just as they were, in order.
+  /// Earlier records that the state does not include, such as those of unknown kinds: unchanged and
+  /// in order.
   package let kept: [LogRecord]
 }

@@ -1,11 +1,11 @@
-/// The records of a log from one on, each as soon as it is durable; it goes on until the log is closed or
-/// the task is cancelled. See ``LogReader/follow(from:every:)``.
+/// The records of a log as an asynchronous sequence: each record as soon as it is durable. It ends
+/// when the log is closed or the task is cancelled; see ``LogReader/follow(from:every:)``.
 package struct LogRecords: AsyncSequence, Sendable {
   let directory: any LogDirectory
   let first: Int
   let watch: any LogWatch
 
-  /// Starts with the first record that was asked for.
+  /// Returns an iterator that starts with the first requested record.
   package func makeAsyncIterator() -> Iterator {
     Iterator(cursor: LogCursor(directory, from: first), watch: watch)
   }
@@ -23,7 +23,8 @@ package struct LogRecords: AsyncSequence, Sendable {
     ) async throws(LogError) -> LogRecord? {
       while true {
         if Task.isCancelled { return nil }
-        // Looked at first, so that nothing can become durable unseen.
+        // Checked before reading, so that records that become durable before the log closes are
+        // still returned.
         let isOver = watch.isOver
         if let record = try cursor.next(upTo: watch.durable) { return record }
         if isOver { return nil }
@@ -31,26 +32,27 @@ package struct LogRecords: AsyncSequence, Sendable {
       }
     }
 
-    /// The same in the caller's isolation domain.
+    /// Like `next(isolation:)`, in the caller's isolation domain.
     package mutating func next() async throws(LogError) -> LogRecord? {
       try await next(isolation: #isolation)
     }
   }
 }
 
-/// Who knows how much of a log is durable.
+/// A source that knows which records of a log are durable.
 protocol LogWatch: Sendable {
-  /// The last record that is.
+  /// The sequence number of the last durable record.
   var durable: Int { get }
-  /// Whether nothing more will come.
+  /// True when no more records will become durable.
   var isOver: Bool { get }
-  /// Returns when a later record than `sequence` may be, when nothing more will come, or when the task
-  /// is cancelled.
+  /// Waits until a record after `sequence` may be durable, until no more records will come, or
+  /// until the task is cancelled.
   func wait(beyond sequence: Int) async
 }
 
 extension RecordLog {
-  /// The records from one on, each as soon as it is durable, until the log is closed.
+  /// Returns the records from `sequence` on, each as soon as it is durable, until the log is
+  /// closed.
   ///
   /// ```swift
   /// for try await record in log.follow(from: log.lastSequence + 1) { ... }
@@ -59,7 +61,8 @@ extension RecordLog {
     LogRecords(directory: directory, first: sequence, watch: OwnWatch(log: self))
   }
 
-  /// The records from one on that are durable by now.
+  /// Returns a cursor over the records from `sequence` on. It also returns written records that are
+  /// not durable yet.
   package func read(from sequence: Int) -> LogCursor { LogCursor(directory, from: sequence) }
 
   func wakeFollowers() {
@@ -78,7 +81,7 @@ extension RecordLog {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
-          // A cancellation that comes after this line finds the continuation.
+          // If the task is cancelled after this line, `onCancel` finds the continuation.
           if Task.isCancelled || state.isClosed || durable(state) > sequence { return true }
           state.followers[id] = continuation
           return false
@@ -102,18 +105,20 @@ private struct OwnWatch: LogWatch {
 }
 
 extension LogReader {
-  /// The records from one on, each as soon as it is durable, while another process writes them.
+  /// Returns the records from `sequence` on as an asynchronous sequence: each as soon as it is
+  /// durable, while another process writes them.
   ///
-  /// Looks at the files again after each `interval`. It goes on until the task is cancelled, also when the
-  /// log is closed and opened again. While nobody has the log open, all that is whole is given. After a
-  /// crash of the writer, what it had not marked as durable comes once the log is opened again.
+  /// Checks the files again after each `interval`. The sequence goes on until the task is
+  /// cancelled, also when the log is closed and opened again. While no process has the log open, it
+  /// returns all complete records. If the writer crashes, records that it had not marked as durable
+  /// follow once the log is opened again.
   package func follow(
     from sequence: Int, every interval: Duration = .milliseconds(50)
   ) -> LogRecords {
     follow(from: sequence) { try? await Task.sleep(for: interval) }
   }
 
-  /// The same, with something else to wait for between two looks.
+  /// Like ``follow(from:every:)``, with `pause` called between two checks instead of sleeping.
   package func follow(
     from sequence: Int, pause: @escaping @Sendable () async -> Void
   ) -> LogRecords {

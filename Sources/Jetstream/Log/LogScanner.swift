@@ -2,7 +2,7 @@
 struct LogScanner {
   let file: any LogFile
   let name: String
-  /// How much of the file counts; nil for all of it, however long it becomes.
+  /// The number of valid bytes of the file; nil for all of it, even as it grows.
   let end: Int?
   /// The offset of the next line.
   private(set) var offset: Int
@@ -10,7 +10,7 @@ struct LogScanner {
   /// The offset of the buffer's first byte.
   private var bufferStart: Int
 
-  /// How much is read at once: little for a header, more and more for what follows.
+  /// The number of bytes read at once: few for a header, increasing for what follows.
   private var chunk = 4 << 10
 
   enum Found {
@@ -30,8 +30,8 @@ struct LogScanner {
     bufferStart = offset
   }
 
-  /// Reads one line. After anything but a line, the next call looks at the same place again, in the
-  /// file as it is by then.
+  /// Reads one line. If the result is not a line, the next call tries the same offset again, with
+  /// the current content of the file.
   mutating func next() throws(LogFileError) -> Found {
     while true {
       let start = offset - bufferStart
@@ -50,14 +50,14 @@ struct LogScanner {
     }
     let rest = buffer[(offset - bufferStart)...]
     let isEmpty = rest.isEmpty
-    // Something that has an end is not unfinished, whatever its length says.
+    // A line with a line feed is not unfinished, whatever its length field says.
     let isEnded = rest.contains(UInt8(ascii: "\n"))
     forget()
     if isEmpty { return .nothing }
     return isEnded ? .wrong("its length is wrong") : .unfinished
   }
 
-  /// Goes to another line.
+  /// Moves to the line at another offset.
   mutating func seek(to offset: Int) {
     self.offset = offset
     forget()
@@ -68,7 +68,7 @@ struct LogScanner {
     bufferStart = offset
   }
 
-  /// Reads more. False if there is no more.
+  /// Reads more bytes. Returns false if there are none.
   private mutating func fill() throws(LogFileError) -> Bool {
     buffer.removeFirst(offset - bufferStart)
     bufferStart = offset

@@ -1,23 +1,24 @@
-/// The result of checking a log: what can be read, and what is damaged.
+/// The result of checking a log: the readable records, and all damage.
 package struct LogVerification: Sendable, Hashable {
-  /// The numbers of the records that are kept and whole, from the first to the first damage.
+  /// The sequence numbers of the intact records from the first kept one up to the first damage; nil
+  /// if there are none.
   package var records: ClosedRange<Int>?
-  /// The numbers of all records that can be read, in order: one range if nothing is damaged, and otherwise
-  /// those before, between and behind the damaged places.
+  /// The sequence numbers of all readable records, in order: one range if nothing is damaged,
+  /// otherwise the ranges before, between and after the damaged places.
   package var readable: [ClosedRange<Int>] = []
-  /// How many segments there are.
+  /// The number of segments.
   package var segments = 0
-  /// What the snapshots that are whole stand for.
+  /// The sequence numbers of the intact snapshots.
   package var snapshots: [Int] = []
-  /// All that is damaged. Behind damage in one segment, checking goes on with the next.
+  /// All damage. After damage in one segment, checking goes on with the next.
   package var damage: [LogDamage] = []
-  /// How many bytes at the end belong to records that are incomplete. Opening the log for writing cuts
-  /// them off.
+  /// The number of bytes at the end that belong to incomplete records. Opening the log for writing
+  /// cuts them off.
   package var tornBytes = 0
-  /// How many bytes of segments do not count, since a sync failed after they were written and what they
-  /// held was written again to another segment.
+  /// The number of bytes in segments that are ignored, because a sync failed after they were
+  /// written and their content was written again to another segment.
   package var abandonedBytes = 0
 
-  /// Whether nothing is damaged. A torn tail is none.
+  /// True if nothing is damaged. A torn tail is not damage.
   package var isWhole: Bool { damage.isEmpty }
 }

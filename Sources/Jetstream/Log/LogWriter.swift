@@ -1,45 +1,47 @@
 import Foundation
 
-/// Writes the segments of a log. Everything that is not on stable storage yet is in memory as well, so
-/// that it can be written again.
+/// Writes the segments of a log. All lines that are not on stable storage yet also stay in memory,
+/// so that they can be written again.
 ///
-/// Three states. Usually lines are written behind those on stable storage, and a sync moves the border between
-/// the two; it works on bytes that no one changes any more, so lines can be written while it is under way.
-/// Then `isRolling`, from when a segment is due until it is there: lines still go to the old one. And
-/// `isUncertain` after a failure: nothing is written but all of it, to a segment of its own. In each of them it may be
-/// found that the segment `isAway`: then nothing is written at all until it is back.
+/// The writer has three states. Normally, lines are written behind those on stable storage, and a
+/// sync moves the border between the two; it covers bytes that no longer change, so lines can be
+/// written while it runs. While `isRolling`, a new segment is due but not ready, and lines still go
+/// to the old one. After a failure the writer `isUncertain`: the next write puts all unsynced lines
+/// into a segment of their own. In each state the segment may be found to be missing, `isAway`:
+/// nothing is written until it is back in place.
 struct LogWriter {
   private let directory: any LogDirectory
   private let segmentBytes: Int
-  /// The header of the segment that is written to.
+  /// The header of the current segment.
   private(set) var header: SegmentHeader
   private var file: any LogFile
-  /// A segment that may have taken the name of this one: its name was given, and that has failed.
+  /// A new segment that may have replaced the current one: renaming it to the same name has failed,
+  /// with an unknown outcome.
   private var successor: (any LogFile)?
-  /// How many bytes of the segment are on stable storage.
+  /// The number of bytes of the segment that are on stable storage.
   private var syncedBytes: Int
-  /// The lines behind them.
+  /// The lines that are not on stable storage yet.
   private var unsynced: [UInt8] = []
-  /// How many bytes of those have been written.
+  /// The number of bytes of `unsynced` that have been written.
   private var writtenBytes = 0
-  /// The number of bytes of all lines that were handed over.
+  /// The number of bytes of all lines that the writer has taken over.
   private var takenBytes = 0
   /// The last record that is on stable storage.
   private(set) var synced: Int
   /// The last record that has been written.
   private(set) var written: Int
-  /// The last record that was handed over.
+  /// The last record that the writer has taken over.
   private(set) var last: Int
-  /// True after a sync, or giving a segment its name, has failed: it is not known what of all that was written
-  /// since the last sync is on stable storage.
+  /// True after a sync, or the renaming of a segment, has failed: it is unknown which of the lines
+  /// written since the last sync are on stable storage.
   private(set) var isUncertain = false
-  /// True after the segment was found to be renamed, removed or replaced, until it is in its place again: nothing is
-  /// written meanwhile.
+  /// True from when the segment is found renamed, removed or replaced until it is back in place.
+  /// Nothing is written meanwhile.
   private(set) var isAway = false
-  /// True while another segment is due, and after it could not be made.
+  /// True while a new segment is due, and after an attempt to make it failed.
   private var isRolling = false
 
-  /// Goes on in a segment of which `bytes` bytes, up to record `last`, are on stable storage.
+  /// Continues in a segment whose first `bytes` bytes, up to record `last`, are on stable storage.
   init(
     _ directory: any LogDirectory, _ file: any LogFile, _ header: SegmentHeader, bytes: Int,
     last: Int, segmentBytes: Int
@@ -61,21 +63,21 @@ struct LogWriter {
     self.init(directory, file, header, bytes: size, last: 0, segmentBytes: segmentBytes)
   }
 
-  /// Whether everything that was handed over is on stable storage.
+  /// True while all lines that the writer has taken over are on stable storage.
   var isSynced: Bool { synced == last }
 
-  /// How many bytes wait to be written, or to be written again.
+  /// The number of bytes that wait to be written, or to be written again.
   var waitingBytes: Int {
     isUncertain || isAway ? unsynced.count : unsynced.count - writtenBytes
   }
 
-  /// True when so much was written that the log has to sync it, although its owner has not asked for that.
+  /// True when so much was written that the log must sync, even if its owner has not asked for it.
   var needsSync: Bool { writtenBytes >= Self.maxUnsynced }
 
-  /// The most that is written without a sync: it is held in memory until then.
+  /// The maximum number of written bytes without a sync. They stay in memory until the sync.
   private static let maxUnsynced = 16 << 20
 
-  /// Takes over lines that end with record `last`, and leaves room for others behind.
+  /// Takes over lines that end with record `last`, and leaves `lines` empty.
   mutating func take(_ lines: inout [UInt8], last: Int) {
     self.last = max(last, self.last)
     if lines.isEmpty { return }
@@ -88,15 +90,15 @@ struct LogWriter {
     lines.removeAll(keepingCapacity: lines.capacity <= 1 << 20)
   }
 
-  /// True when a plain write is enough for the lines that wait: the log need not sync anything or begin a segment
-  /// before.
+  /// True when a plain write is enough for the waiting lines: the log need not first sync or begin
+  /// a segment.
   var canWrite: Bool { !isUncertain && !isAway && !needsSync }
 
-  /// True when another segment is due.
+  /// True when a new segment is due.
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
 
-  /// Writes what has not been written. A part that an earlier call has written is written over: it is
-  /// the same.
+  /// Writes the lines that have not been written. A part that an earlier, failed call has written
+  /// is overwritten with the same bytes.
   mutating func write() throws(LogFileError) {
     if isUncertain { return try writeAgain() }
     guard writtenBytes < unsynced.count else { return }
@@ -105,8 +107,8 @@ struct LogWriter {
     written = last
   }
 
-  /// Writes the lines behind `start` of those that are not on stable storage; the first one has its place at
-  /// `offset`.
+  /// Writes the unsynced lines from byte `start` on. `offset` is the place of the first unsynced
+  /// byte in `file`.
   private func write(
     to file: any LogFile, at offset: Int, from start: Int = 0
   ) throws(LogFileError) {
@@ -119,7 +121,7 @@ struct LogWriter {
 
   // MARK: Syncing
 
-  /// Bytes that are being brought to stable storage. More can be written meanwhile.
+  /// A sync in progress. More lines can be written meanwhile.
   struct Sync {
     fileprivate let directory: any LogDirectory
     fileprivate let name: String
@@ -127,18 +129,18 @@ struct LogWriter {
     fileprivate let bytes: Int
     fileprivate let last: Int
 
-    /// Takes as long as the disk does.
+    /// Syncs the file. Blocks for as long as the disk takes.
     func perform() throws(LogFileError) { try file.syncFully() }
   }
 
-  /// A place behind a record, by how many bytes of lines were handed over until then.
+  /// A position behind a record, as the number of bytes of lines taken over until then.
   struct Mark {
     let bytes: Int
     let last: Int
   }
 
-  /// Returns the sync after which everything that was written, or everything up to `mark`, is on stable storage; nil
-  /// if that is so already.
+  /// Returns the sync after which all written lines, or those up to `mark`, are on stable storage;
+  /// nil if they already are, or after a failure, when all must be written again first.
   func beginSync(upTo mark: Mark? = nil) -> Sync? {
     if isUncertain || writtenBytes == 0 { return nil }
     var (bytes, last) = (writtenBytes, written)
@@ -162,36 +164,36 @@ struct LogWriter {
     synced = sync.last
   }
 
-  /// A sync has failed, or a segment may have its name or not: what was written since the last sync is written
-  /// again, also what was written meanwhile.
+  /// Notes that a sync, or the renaming of a segment, has failed. All lines written since the last
+  /// sync are written again, including those written during it.
   mutating func fail() { isUncertain = true }
 
   // MARK: The place of the segment
 
-  /// Looks whether the segment is where the next process will look for it.
+  /// Checks that the segment is in place, where the next process will look for it.
   mutating func checkPlace() throws(LogFileError) -> Bool {
     let name = LogNames.segment(header.first)
-    // Also if that cannot be found out.
+    // Stays true if the check throws.
     isAway = true
     if let successor, try directory.isInPlace(successor, name) { file = successor }
     isAway = try !directory.isInPlace(file, name)
     return !isAway
   }
 
-  /// The segment was not in its place after a sync.
+  /// Notes that the segment was not in place after a sync.
   mutating func leave() { isAway = true }
 
   // MARK: Segments
 
-  /// A segment that is made to follow the one that is written to.
+  /// A new segment, prepared to follow the current one.
   struct Segment {
     fileprivate let header: SegmentHeader
     fileprivate let file: any LogFile
     fileprivate let size: Int
   }
 
-  /// The header of the segment that follows behind what is on stable storage; nil if this one has nothing
-  /// there yet.
+  /// Returns the header of the segment that follows the synced lines; nil if the current segment
+  /// has none of them yet.
   mutating func beginRoll() -> SegmentHeader? {
     guard synced >= header.first else {
       isRolling = false
@@ -202,7 +204,8 @@ struct LogWriter {
     return SegmentHeader(log: header.log, first: synced + 1, after: after)
   }
 
-  /// Makes a segment without lines, which has no name of one yet. Takes as long as the disk does.
+  /// Makes a segment without lines, still under a temporary name. Blocks for as long as the disk
+  /// takes.
   static func prepare(
     _ header: SegmentHeader, in directory: any LogDirectory
   ) throws(LogFileError) -> Segment {
@@ -210,12 +213,12 @@ struct LogWriter {
     return Segment(header: header, file: file, size: size)
   }
 
-  /// Goes on in a segment that was prepared. If that fails, the one before goes on, unless it ends uncertain which
-  /// of them counts. What is not on stable storage stands in the new one as well before it has
-  /// its name. So a process that is killed at any moment leaves it in the one or in the other.
+  /// Switches to a prepared segment. If writing to it fails, the current segment continues; if
+  /// renaming it fails, the writer is uncertain. The unsynced lines are written to the new segment
+  /// before it gets its name, so that a process killed at any moment leaves them in one of the two.
   ///
-  /// - Returns: the segment before, of which what is behind its end counts no more as soon as the name is on
-  ///   stable storage.
+  /// - Returns: The old segment and its valid length. The bytes behind it are ignored once the new
+  ///   name is on stable storage.
   mutating func follow(with next: Segment) throws(LogFileError) -> (file: any LogFile, end: Int) {
     try write(to: next.file, at: next.size)
     let name: String
@@ -227,7 +230,7 @@ struct LogWriter {
     }
     defer {
       header = next.header
-      // Under its name, which errors tell.
+      // Opened again under its final name, which errors then mention.
       file = (try? directory.open(name, for: .writing)) ?? next.file
       syncedBytes = next.size
       writtenBytes = unsynced.count
@@ -237,8 +240,8 @@ struct LogWriter {
     return (file, syncedBytes)
   }
 
-  /// Writes all that is not known to be on stable storage to a segment of its own, which says how much
-  /// of this one counts.
+  /// Writes all unsynced lines to a segment of their own, whose header gives the valid length of
+  /// the current one.
   private mutating func writeAgain() throws(LogFileError) {
     let isEmpty = synced < header.first
     let after = SegmentHeader.Predecessor(first: header.first, bytes: syncedBytes)
@@ -251,14 +254,15 @@ struct LogWriter {
     writtenBytes = 0
     synced = last
     written = last
-    // Only to save space.
+    // Only saves space: these bytes are ignored anyway.
     if !isEmpty { try? old.truncate(to: end) }
   }
 
   private mutating func use(_ header: SegmentHeader, _ lines: [UInt8]) throws(LogFileError) {
     let (file, size) = try Self.make(header, lines, in: directory)
-    // One without durable records has the same name. From when this one has it until it is known to be on stable
-    // storage, it is the one to be found in its place.
+    // A current segment without durable records is replaced by one of the same name. If the
+    // renaming fails with an unknown outcome, `checkPlace()` finds out which of the two files has
+    // the name.
     let isReplaced = header.first == self.header.first
     if isReplaced { successor = file }
     let name = try Self.giveName(header, in: directory)
@@ -269,7 +273,7 @@ struct LogWriter {
     isRolling = false
   }
 
-  /// Makes a segment, complete and under its name on stable storage.
+  /// Makes a segment and waits until it is on stable storage, complete and under its name.
   private static func makeSegment(
     _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
   ) throws(LogFileError) -> (any LogFile, size: Int) {
@@ -277,7 +281,7 @@ struct LogWriter {
     return (try open(giveName(header, in: directory), in: directory), size)
   }
 
-  /// Opens a segment under its name, which errors tell, once that is on stable storage.
+  /// Syncs the directory, then opens a segment under its final name, which appears in errors.
   private static func open(
     _ name: String, in directory: any LogDirectory
   ) throws(LogFileError) -> any LogFile {
@@ -307,6 +311,6 @@ struct LogWriter {
 }
 
 extension LogWriter.Sync {
-  /// Looks whether what was synced is where the next process will look for it.
+  /// Returns true if the synced file is in place, where the next process will look for it.
   func isInPlace() throws(LogFileError) -> Bool { try directory.isInPlace(file, name) }
 }

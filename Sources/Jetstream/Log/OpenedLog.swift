@@ -1,20 +1,21 @@
 import Foundation
 
-/// What opening a log has found.
+/// The findings of opening a log.
 public struct LogOpening: Sendable, Hashable {
-  /// How many bytes at the end belonged to records that were incomplete, and were cut off: a process or a
-  /// machine stopped while they were written.
+  /// The number of bytes at the end that belonged to incomplete records and were cut off. A process
+  /// or machine stopped while it wrote them.
   package internal(set) var tornBytes = 0
-  /// What the newest whole snapshot stands for; nil if there is none.
+  /// The sequence number of the newest intact snapshot; nil if there is none.
   package internal(set) var snapshot: Int?
-  /// How many records follow it.
+  /// The number of records after that snapshot.
   package internal(set) var tailCount = 0
-  /// Newer snapshots that are damaged. Nothing is missing, since the records are all there.
+  /// Newer snapshots that are damaged. Nothing is lost, since all records after ``snapshot`` are
+  /// there.
   package internal(set) var damagedSnapshots: [LogDamage] = []
-  /// What is missing although it was known to be durable. Empty unless ``LogConfiguration/acceptsLoss`` is set,
-  /// since opening fails otherwise.
+  /// Records or snapshots that are missing although they were known to be durable. Empty unless
+  /// ``LogConfiguration/acceptsLoss`` is set; otherwise opening throws.
   public internal(set) var losses: [LogDamage] = []
-  /// Whether the log was made just now.
+  /// True if opening created the log.
   public internal(set) var isNew = false
 }
 
@@ -23,7 +24,7 @@ struct OpenedLog {
   let lockFile: any LogFile
   private(set) var writer: LogWriter
   private(set) var report = LogOpening()
-  /// The oldest snapshot that the log has, or should have.
+  /// The oldest snapshot that the log has or should have.
   private(set) var oldestSnapshot: Int?
 
   init(_ directory: any LogDirectory, _ configuration: LogConfiguration) throws(LogError) {
@@ -35,7 +36,7 @@ struct OpenedLog {
     let mark = LogMark(directory)
     let files = try LogFiles(directory)
     if let loss = files.missingSegments(mark) {
-      // A snapshot is no log that could go on.
+      // A log cannot continue from a snapshot alone.
       guard configuration.acceptsLoss, files.snapshots.isEmpty else { throw .damaged(loss) }
       report.losses.append(loss)
     }
@@ -47,11 +48,13 @@ struct OpenedLog {
       report.damagedSnapshots = damaged
       let end = try Self.findEnd(directory, catalog, base: snapshot ?? 0, damaged)
       let first = catalog.segments[0].first
-      // Without a mark that can be read, the oldest file tells. It does as well when a crash came before the first
-      // snapshot was noted, but not when a log goes on without one that is damaged.
+      // Without a readable mark, the oldest existing snapshot counts as the oldest. The same
+      // applies after a crash before the first snapshot was noted, but not to a log that continues
+      // without an intact snapshot.
       if mark == nil || snapshot != nil { oldestSnapshot = oldestSnapshot ?? files.snapshots.first }
-      // The state from which all departs is in no record. A later snapshot stands for it, and the records stand for
-      // a later snapshot.
+      // The initial state is in snapshot 0 and in no record. Without that snapshot and an intact
+      // later one, the state is lost. A damaged later snapshot is no loss, since the records
+      // replace it.
       if snapshot == nil, oldestSnapshot == 0, first == 1 {
         report.losses.append(
           damaged.last { $0.file == LogNames.snapshot(0) }
@@ -64,7 +67,7 @@ struct OpenedLog {
       if let loss = report.losses.first, !configuration.acceptsLoss { throw .damaged(loss) }
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
-      // A log that was closed in order is on stable storage as a whole.
+      // A log that was closed properly is on stable storage as a whole.
       let start =
         mark?.isOpen == false ? nil : try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
@@ -80,11 +83,11 @@ struct OpenedLog {
     isOpen = true
   }
 
-  /// What the lock file says of a log that was opened.
+  /// The mark to write to the lock file of an opened log.
   var mark: LogMark { LogMark(isOpen: true, durable: writer.last, snapshot: oldestSnapshot) }
 
-  /// Replaces the mark that knows of more than is there. It must not come back with a power cut, when the log has gone
-  /// on and is whole: so this one is synced.
+  /// Replaces a mark that knows more records than the log has. The new mark is synced, so that the
+  /// old one cannot return after a power failure, when the log has continued and is intact.
   private func forgetLosses() throws(LogError) {
     try reading { () throws(LogFileError) in
       try lockFile.writeAll(mark.line, at: 0)
@@ -92,7 +95,7 @@ struct OpenedLog {
     }
   }
 
-  /// Where the last segment ends.
+  /// The end of the last segment.
   private struct End {
     var last: Int
     var offset: Int
@@ -101,13 +104,13 @@ struct OpenedLog {
     var synced: Int
   }
 
-  /// Reads everything behind the snapshot.
+  /// Reads all records behind the snapshot.
   private static func findEnd(
     _ directory: any LogDirectory, _ catalog: LogCatalog, base: Int, _ damaged: [LogDamage]
   ) throws(LogError) -> End {
     let segments = catalog.segments
     guard let start = segments.lastIndex(where: { $0.first <= base + 1 }) else {
-      // Either the snapshot is damaged that stands for what is missing, or it is missing itself.
+      // Either the snapshot that covers the missing records is damaged, or it is missing as well.
       throw .damaged(
         damaged.first
           ?? LogDamage(
@@ -144,7 +147,8 @@ struct OpenedLog {
     return End(last: last, offset: offset, tornBytes: tornBytes, synced: synced)
   }
 
-  /// Where in the last segment the records begin that are not known to be on stable storage.
+  /// Returns the offset in the last segment behind which records are not known to be on stable
+  /// storage.
   private static func offset(
     behind synced: Int, _ directory: any LogDirectory, _ header: SegmentHeader
   ) throws(LogError) -> Int {
@@ -153,10 +157,12 @@ struct OpenedLog {
     return scan.offset
   }
 
-  /// Cuts off the torn tail, clears up, and makes sure that what was found is on stable storage.
+  /// Cuts off the torn tail, removes temporary files, and makes sure that all records found are on
+  /// stable storage.
   ///
-  /// What a process that was killed has left may be in the memory of the system only. If a sync had
-  /// failed, the system even takes it for written: so it is written again, byte for byte.
+  /// The records of a killed process may be only in the system's cache. If a sync had failed, the
+  /// system may even regard them as written. They are therefore written again, byte for byte, and
+  /// synced.
   private static func resume(
     _ directory: any LogDirectory, _ header: SegmentHeader, _ end: End,
     rewritingFrom start: Int?, _ configuration: LogConfiguration

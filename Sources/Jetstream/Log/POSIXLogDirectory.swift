@@ -7,25 +7,25 @@ import Darwin
 #endif
 import Synchronization
 
-/// A directory of the system, reached by POSIX calls.
+/// A directory of the operating system, accessed with POSIX calls.
 package struct POSIXLogDirectory: LogDirectory {
-  /// The path.
+  /// The path of the directory.
   package let path: String
 
-  /// The path.
+  /// The path of the directory.
   package var name: String { path }
 
   static let interrupted = EINTR
   static let noSpace = ENOSPC
   static let notFound = ENOENT
 
-  /// Uses a directory that is there.
+  /// Uses an existing directory.
   package init(existing path: String) throws(LogFileError) {
     self.path = path
     _ = try list()
   }
 
-  /// Uses a directory, which is made if it is not there; the one above it must be.
+  /// Uses a directory, and creates it if it does not exist. Its parent directory must exist.
   package init(_ path: String) throws(LogFileError) {
     self.path = path
     if mkdir(path, 0o777) == 0 {
@@ -36,7 +36,7 @@ package struct POSIXLogDirectory: LogDirectory {
     _ = try list()
   }
 
-  /// The names of all files.
+  /// Returns the names of all files.
   package func list() throws(LogFileError) -> [String] {
     guard let stream = opendir(path) else { throw LogFileError(.list, path, code: errno) }
     defer { closedir(stream) }
@@ -82,8 +82,9 @@ package struct POSIXLogDirectory: LogDirectory {
   /// Syncs the directory itself.
   package func sync() throws(LogFileError) { try Self.syncDirectory(at: path) }
 
-  /// Locks by `flock`, which counts for the open file: a second one of the same process is refused as
-  /// well. Where a network file system makes a lock of the process of it, ``held`` refuses that one.
+  /// Locks the file with `flock`, which belongs to the open file, so that a second attempt by this
+  /// process is refused too. On a network file system where the lock belongs to the process,
+  /// ``held`` refuses it.
   package func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
     let opened = try openFile(file, O_RDWR | O_CREAT)
     guard let identity = opened.identity else { throw LogFileError(.lock, file, code: errno) }
@@ -101,7 +102,7 @@ package struct POSIXLogDirectory: LogDirectory {
     return opened
   }
 
-  /// Compares the open file with the one that the path leads to.
+  /// Compares the open file with the one at the path.
   package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
     guard let file = file as? POSIXLogFile else { return true }
     return try again { () throws(LogFileError) in
@@ -140,7 +141,7 @@ package struct POSIXLogDirectory: LogDirectory {
   private init(unchecked path: String) { self.path = path }
 }
 
-/// A file by its descriptor.
+/// A file with its descriptor.
 private final class POSIXLogFile: LogFile {
   struct Identity: Hashable {
     let device: UInt64
@@ -153,9 +154,9 @@ private final class POSIXLogFile: LogFile {
   }
 
   private let name: String
-  /// -1 once the file is closed.
+  /// The descriptor; -1 once the file is closed.
   private let open: Atomic<Int32>
-  /// Set in the file that a lock was taken by.
+  /// The identity under which this file is locked; nil if it is not.
   let heldLock = Mutex<Identity?>(nil)
 
   init(_ name: String, _ descriptor: Int32) {
@@ -217,8 +218,9 @@ private final class POSIXLogFile: LogFile {
       defer { lock = nil }
       return lock
     }
-    // The descriptor's lock ends first: whoever finds the registry free finds the file free as well. It ends by name,
-    // because a process that is just being started has a copy of the descriptor, which would keep it.
+    // The descriptor's lock ends first, so that a file that is free in the registry is really free.
+    // It is unlocked explicitly, because a process that is being started may have a copy of the
+    // descriptor, which would keep the lock.
     if identity != nil { flock(descriptor, LOCK_UN) }
     #if canImport(Darwin)
     _ = Darwin.close(descriptor)
@@ -232,7 +234,8 @@ private final class POSIXLogFile: LogFile {
 }
 
 extension LogFileError: CustomStringConvertible {
-  /// For instance "write log-000000000001.jsonl: No space left on device".
+  /// The operation, file and error, such as "write log-000000000001.jsonl: No space left on
+  /// device".
   public var description: String {
     "\(operation.rawValue) \(file): \(String(cString: strerror(code)))"
   }

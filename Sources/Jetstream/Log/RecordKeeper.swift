@@ -1,25 +1,28 @@
-/// Hands records to a log in their order, says how many are durable, and has snapshots made.
-/// While the disk fails, nothing is lost: another attempt is made every second.
+/// Appends records to a log in order, reports how many are durable, and has snapshots written. When
+/// the disk fails, nothing is lost: the keeper tries again every second.
 ///
-/// A state machine that belongs to the isolation domain in which the records are made: it gets records, turns
-/// of a ticker and results of the log, and asks its owner to append and to copy the state.
+/// The keeper is a state machine in the isolation domain in which the records are made. It receives
+/// records, turns of a ticker and results of the log, and calls its owner to append and to copy the
+/// state.
 ///
-/// A record is appended at once, in the middle of the step that makes it, so that a process that is killed
-/// right after the step has it in its log. A snapshot never is taken there: the state is copied in a turn of
-/// the ticker of its own, when no step is under way, and only if the owner says that it is what the records
-/// until then amount to.
+/// A record is appended at once, during the step that makes it, so that a process that is killed
+/// right after the step has it in its log. A snapshot is never taken during a step: the state is
+/// copied in a separate turn of the ticker, and only if the owner confirms that it is the result of
+/// exactly the records appended so far.
 package final class RecordKeeper<Record> {
-  /// What the keeper needs of its owner.
+  /// The functions that the owner of the keeper provides.
   package struct Owner {
     /// Appends one record.
     package var append: (Record) throws(LogError) -> LogReceipt
-    /// So many records, counted from the keeper's beginning, will not get lost.
+    /// Called with the number of records, counted from the keeper's beginning, that are durable.
     package var stored: (Int) -> Void
-    /// Copies what the records until now amount to; nil as long as the state is not just that.
+    /// Copies the state that the appended records produce; nil while the state contains anything
+    /// else.
     package var snapshot: () -> RecordSnapshot?
-    /// Something has gone wrong, in words.
+    /// Reports a problem, in words.
     package var note: (String) -> Void
-    /// Nothing is kept for now, for this reason.
+    /// Called with the error after a failure, while records are not durable; the keeper tries
+    /// again.
     package var stalled: (LogError) -> Void
 
     package init(
@@ -39,29 +42,29 @@ package final class RecordKeeper<Record> {
   private let completions: any LogCompletions
   private let ticker: Ticker
   private let snapshotEvery: Int
-  /// The records that the log has not taken yet.
+  /// The records that have not been appended yet.
   private var waiting: [Record] = []
-  /// The number of records that the log has taken.
+  /// The number of records that have been appended.
   private var appended = 0
-  /// The receipt of the last one.
+  /// The receipt of the last appended record.
   private var lastReceipt: LogReceipt?
   private var hasBegun = false
-  /// True while the log takes no records, until the next attempt.
+  /// True while the log refuses records, until the next attempt.
   private var isBlocked = false
-  /// True while the last receipt waits to be followed again after a failure.
+  /// True after a failure, until the last receipt is followed again.
   private var isFollowingAgain = false
 
-  /// The number of records since the last snapshot that was begun.
+  /// The number of records since the last snapshot was begun.
   private var sinceSnapshot: Int
-  /// The number of records at which the next snapshot is due.
+  /// The number of records after which the next snapshot is due.
   private var dueAt: Int
   private var isTurnRequested = false
   private var isWritingSnapshot = false
 
   /// - Parameters:
-  ///   - completions: bring the log's results back.
-  ///   - tail: how many records the log has behind its snapshot.
-  ///   - snapshotEvery: after how many records a snapshot is made; 0 for never.
+  ///   - completions: Delivers the results of the log.
+  ///   - tail: The number of records in the log after its snapshot.
+  ///   - snapshotEvery: The number of records after which a snapshot is written; 0 for never.
   package init(
     ticker: Ticker, completions: any LogCompletions, tail: Int, snapshotEvery: Int, owner: Owner
   ) {
@@ -73,19 +76,21 @@ package final class RecordKeeper<Record> {
     dueAt = snapshotEvery
   }
 
-  /// Appends the records that were given until now: the state that they depart from is in the log.
+  /// Starts appending, beginning with the records given so far. Call it once the log has the state
+  /// that precedes them.
   package func begin() {
     hasBegun = true
     pump()
   }
 
-  /// Takes a record.
+  /// Appends a record, or queues it while the log cannot take it.
   package func keep(_ record: Record) {
     waiting.append(record)
     pump()
   }
 
-  /// Appends what the log has not taken yet, for an owner that ends. No other attempt follows.
+  /// Appends the queued records, for an owner that ends. There is no further attempt if this
+  /// throws.
   package func finish() throws(LogError) {
     while let record = waiting.first { try append(record) }
   }
@@ -122,8 +127,8 @@ package final class RecordKeeper<Record> {
     completions.start(receipt.whenDurable) { [weak self] in self?.finished(count, $0) }
   }
 
-  /// Records are still appended after a failure: what the log can write survives the process, although it is
-  /// not durable.
+  /// Reports a success, or tries again after a failure. Appending goes on meanwhile: a record that
+  /// is written but not durable still survives the end of the process.
   private func finished(_ count: Int, _ outcome: Result<Void, LogError>) {
     switch outcome {
     case .success: owner.stored(count)
@@ -132,7 +137,7 @@ package final class RecordKeeper<Record> {
       isFollowingAgain = true
       retry(error) {
         $0.isFollowingAgain = false
-        // The last record is durable when all are.
+        // Records become durable in order, so following the last one is enough.
         if let receipt = $0.lastReceipt { $0.follow(receipt) }
       }
     }
@@ -161,14 +166,16 @@ package final class RecordKeeper<Record> {
   private func takeSnapshot() {
     isTurnRequested = false
     guard isSnapshotDue else { return }
-    // Copying may make records: changes that were collected become a change set first.
+    // Copying the state may make records, since collected changes become a change set first.
     guard let snapshot = owner.snapshot(), waiting.isEmpty else {
-      // To find out that the state cannot be copied may cost as much as copying it.
+      // Finding out that the state cannot be copied may cost as much as copying it: wait before
+      // trying again.
       dueAt = sinceSnapshot + max(1, snapshotEvery / 16)
       return
     }
     sinceSnapshot = 0
-    // Where much is carried along each time, less often: the cost stays in proportion to the records.
+    // With many records to carry along, snapshots are less frequent, so that their cost stays
+    // proportional to the number of records.
     dueAt = max(snapshotEvery, snapshot.carried)
     isWritingSnapshot = true
     completions.start(snapshot.write) { [weak self] in self?.wrote($0) }
@@ -181,11 +188,12 @@ package final class RecordKeeper<Record> {
   }
 }
 
-/// A copy of what the records of a log amount to.
+/// A copy of the state that the records of a log produce.
 package struct RecordSnapshot {
-  /// How many records it carries along as they are, such as those of pending change sets.
+  /// The number of records that the snapshot carries along unchanged, such as those of pending
+  /// change sets.
   package var carried = 0
-  /// Writes it, and says what came of it on a queue of the log.
+  /// Writes the snapshot, and calls its argument with the outcome on a queue of the log.
   package var write: (@escaping @Sendable (Result<Void, LogError>) -> Void) -> Void
 
   package init(

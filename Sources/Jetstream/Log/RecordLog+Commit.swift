@@ -1,17 +1,21 @@
-/// Writing what was appended.
+/// Writing and syncing of appended lines.
 ///
-/// Lines are handed to the system by ``commit()`` on the queue, and by ``writeNow()`` wherever a record has to
-/// outlive the process as soon as it is appended. Both do so under the lock of the writer, which is held for no
-/// longer than writing takes. Syncs and new segments are made on the queue alone, one after the other, and
-/// without the lock, so that none of those who append waits for a sync. Only after a failed
-/// sync the queue holds the lock while it writes all again; ``writeNow()`` leaves everything to it then.
+/// Lines are written by ``commit()`` on the queue, and by ``writeNow()`` wherever a record must
+/// survive the process as soon as it is appended. Both write under the lock of the writer, which is
+/// held only for as long as writing takes. Syncs and new segments are made on the queue only, one
+/// after the other and without the lock, so that appending never waits for a sync. The exception is
+/// the write after a failed sync: the queue holds the lock while it writes all unsynced lines
+/// again, and ``writeNow()`` does nothing until then.
 extension RecordLog {
-  /// Hands what was appended to the system, so that it is there when the process is killed. It is not synced.
+  /// Writes the appended lines to the file, so that they survive the end of the process. Does not
+  /// sync.
   ///
-  /// Costs a write of the file. What the disk refuses waits for the queue, which tries again and tells; so does
-  /// everything when there is more of it than a mebibyte.
+  /// Cost: one write call. Does nothing if more than one mebibyte waits, or after a failure; the
+  /// queue then writes the lines. Errors are ignored here, because the queue tries again and
+  /// reports them.
   package func writeNow() {
-    // Also where nothing waits any more: the queue may have taken it, and not have written it.
+    // Also needed if nothing is pending: the writer may have taken lines over without writing them
+    // yet.
     writer.withLock { writer in
       let waiting = state.withLock { $0.pending.count } + writer.waitingBytes
       guard writer.canWrite, waiting <= Self.mostAtOnce else { return }
@@ -21,7 +25,7 @@ extension RecordLog {
     }
   }
 
-  /// The most bytes that ``writeNow()`` writes.
+  /// The maximum number of bytes that ``writeNow()`` writes.
   private static let mostAtOnce = 1 << 20
 
   private func noteWaiting(_ writer: LogWriter) {
@@ -29,7 +33,7 @@ extension RecordLog {
     state.withLock { $0.unwrittenBytes = waiting }
   }
 
-  /// Hands the lines over that no one has begun to write.
+  /// Passes the pending lines to the writer.
   private func take(into writer: inout LogWriter) {
     state.withLock { state in
       writer.take(&state.pending, last: state.next - 1)
@@ -37,7 +41,8 @@ extension RecordLog {
     }
   }
 
-  /// One attempt: writes all that waits, syncs it if that is due, and tells who waits. Runs on the queue.
+  /// Makes one attempt on the queue: writes all waiting lines, syncs them if a sync is due, and
+  /// calls the waiters.
   func commit() {
     let (hasStopped, isSyncDue, rollMark) = state.withLock { state in
       defer { (state.isScheduled, state.wantsSync, state.rollMark) = (false, false, nil) }
@@ -62,9 +67,10 @@ extension RecordLog {
 
   private func attempt(isSyncDue: Bool, rollMark: LogWriter.Mark?) throws(LogError) {
     let (isUncertain, isAway) = writer.withLock { ($0.isUncertain, $0.isAway) }
-    // Nothing goes to a file that nobody will find, and no segment is made where the log is not.
+    // Do not write to a file that the next process will not find, or make a segment outside the
+    // log.
     if isUncertain || isAway { try checkPlace() }
-    // What is uncertain is written again before anything else.
+    // Lines whose state is uncertain are written again before anything else.
     if rollMark != nil || isUncertain { try write() }
     if rollMark != nil || writer.withLock({ $0.isFull }) { try roll(at: rollMark) }
     try write()
@@ -88,9 +94,10 @@ extension RecordLog {
       writer.withLock { $0.fail() }
       throw .file(error)
     }
-    // A file that was removed, or is in a directory that was, can be synced as well. What it has is not durable, since
-    // the next process will not find it. It is not written again, as after a failed sync: where to is not known.
-    // Should the file come back, it has all of it.
+    // A file that was removed, or whose directory was removed, can still be synced. Its records are
+    // not durable, since the next process will not find them. They are not written again, as after
+    // a failed sync, because there is no known place to write them to. If the file comes back, it
+    // has all of them.
     do throws(LogError) {
       guard try reading({ () throws(LogFileError) in try sync.isInPlace() }) else {
         throw .moved(path: directory.name)
@@ -112,8 +119,8 @@ extension RecordLog {
     guard isInPlace else { throw .moved(path: directory.name) }
   }
 
-  /// Begins another segment behind `mark`, or behind what was written, unless this one has nothing on stable
-  /// storage.
+  /// Begins a new segment behind `mark`, or behind all written lines. Does nothing while the
+  /// current segment has no record on stable storage.
   private func roll(at mark: LogWriter.Mark?) throws(LogError) {
     try sync(upTo: mark)
     try checkPlace()
@@ -126,7 +133,7 @@ extension RecordLog {
         try writer.follow(with: next)
       }
     } catch {
-      // The one before goes on, unless it is not known which of them counts.
+      // The old segment continues, unless it is unknown which of the two is valid.
       if !writer.withLock({ $0.isUncertain }) { try write() }
       throw .file(error)
     }
@@ -136,11 +143,12 @@ extension RecordLog {
       writer.withLock { $0.fail() }
       throw .file(error)
     }
-    // What was written behind its end meanwhile stands in the next one. Only to save space.
+    // Lines written behind the end meanwhile are in the next segment as well. Truncating only saves
+    // space.
     if let size = try? old.size(), size > end { try? old.truncate(to: end) }
   }
 
-  /// What came of an attempt.
+  /// The outcome of an attempt.
   struct Attempt {
     let failure: LogError?
     let written: Int
@@ -204,8 +212,8 @@ extension RecordLog {
 
   // MARK: Waiting
 
-  /// Calls `done` when the record is durable, or when an attempt to make it so has failed. While the log
-  /// is failing, asking is a new attempt.
+  /// Calls `done` when the record is durable, or when an attempt to make it so has failed. After a
+  /// failure, calling this starts a new attempt.
   func whenDurable(
     _ sequence: Int, needsSync: Bool = false, andRoll: Bool = false,
     _ done: @escaping @Sendable (Result<Void, LogError>) -> Void

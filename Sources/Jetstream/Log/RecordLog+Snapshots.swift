@@ -1,6 +1,13 @@
 import Foundation
 
-/// Snapshots, and removing what they make superfluous.
+/// Snapshots, and the removal of the records that they replace.
+///
+/// A snapshot is written beside appends. The caller has copied the state, which belongs to one sequence
+/// number. The next commit on `queue` syncs all records appended so far and ends the segment behind
+/// them; later ones go to the next segment. After that, `snapshotQueue` writes the snapshot under a
+/// temporary name, syncs and renames it, and then removes older snapshots and complete segments. A
+/// crash before the renaming leaves the log without the snapshot, but with all records that it covers.
+/// Closing passes through both queues, so nothing is written or removed once the lock is released.
 extension RecordLog {
   /// Writes a snapshot: what all records up to `sequence` amount to. Then removes what
   /// ``LogConfiguration/history`` does not ask for.
@@ -26,7 +33,7 @@ extension RecordLog {
     }.get()
   }
 
-  /// The same without waiting: `done` is called on a queue of the log.
+  /// Like the asynchronous method, without waiting: `done` is called on a queue of the log.
   package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
     state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
@@ -34,7 +41,7 @@ extension RecordLog {
   ) {
     precondition(
       sequence <= lastSequence, "A snapshot stands for records that have not been appended.")
-    // What the snapshot stands for has to be durable before it is, and ends a segment.
+    // The records that the snapshot includes must be durable before it, and must end a segment.
     whenDurable(sequence, needsSync: true, andRoll: true) { result in
       if case .failure = result { return done(result) }
       self.snapshotQueue.run {
@@ -47,8 +54,8 @@ extension RecordLog {
     }
   }
 
-  /// Removes what is not to be kept; nothing but what a snapshot stands for. Segments go as a whole, so
-  /// somewhat more may stay than is asked for.
+  /// Removes records and snapshots that `history` does not keep, if a snapshot includes them.
+  /// Removes only complete segments, so more records may stay than requested.
   package func compact(keeping history: LogHistory) async throws(LogError) {
     try await withCheckedContinuation { continuation in
       compact(keeping: history) { continuation.resume(returning: $0) }
@@ -102,8 +109,8 @@ extension RecordLog {
     if oldestSnapshot == nil { try noteOldestSnapshot(sequence) }
   }
 
-  /// The records that a snapshot has to carry along: those that the one before it carries, and those
-  /// since.
+  /// Returns the records that a snapshot must carry along: those in the snapshot before it, and
+  /// those since then, except those of `kinds`.
   private func recordsToKeep(
     upTo sequence: Int, except kinds: Set<LogKind>
   ) throws(LogError) -> [LogRecord] {
@@ -127,8 +134,8 @@ extension RecordLog {
     }
     let files = try LogFiles(directory)
     guard let base = try wholeSnapshot(files.snapshots.filter { $0 < wanted }) else { return }
-    // One after the other, the oldest first and each on stable storage before the next: what a crash
-    // leaves has no gaps.
+    // Removed one after the other, the oldest first, and each synced before the next: a crash
+    // leaves no gaps.
     let segments = zip(files.segments, files.segments.dropFirst()).filter { $1 <= base + 1 }
     let names =
       files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
@@ -136,7 +143,7 @@ extension RecordLog {
     if names.isEmpty { return }
     try noteOldestSnapshot(base)
     try reading { () throws(LogFileError) in
-      // An earlier removal may not have got that far.
+      // An earlier removal may not have been synced.
       try again { () throws(LogFileError) in try directory.sync() }
       for name in names {
         try directory.remove(name)

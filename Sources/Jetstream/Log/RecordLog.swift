@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 
-/// An append-only log of records on disk, in segments that people can read: one line of JSON each.
+/// An append-only log of records on disk, in segments that people can read: one line of JSON per
+/// record.
 ///
 /// ```swift
 /// let log = try RecordLog(directory)
@@ -9,56 +10,59 @@ import Synchronization
 /// try await receipt.durable()
 /// ```
 ///
-/// The log knows nothing of what the records mean; ``FragmentLog`` is the one for change sets. Records are
-/// numbered from 1 on without gaps. Appending costs no more than encoding a line: writing and syncing go on
-/// elsewhere, within moments, and a ``LogReceipt`` tells when a record is durable. Order is kept, and a batch is on disk
-/// as a whole or not at all. See <doc:Logs> for the format and for what is guaranteed.
+/// The log does not interpret records; ``FragmentLog`` is a log of change sets on top of it.
+/// Records have sequence numbers from 1 on, without gaps. Appending costs only the encoding of a
+/// line: writing and syncing happen on a queue, within moments, and a ``LogReceipt`` tells when a
+/// record is durable. Records are written in order, and a batch is on disk as a whole or not at
+/// all. See <doc:Logs> for the format and the guarantees.
 ///
-/// It can be used from any isolation domain. Nobody else can open it for writing meanwhile.
+/// A log can be used from any isolation domain. While it is open, no other process or object can
+/// open it for writing.
 package final class RecordLog: Sendable {
-  /// What opening has found.
+  /// The findings of opening the log.
   package let opening: LogOpening
-  /// How the log works.
+  /// The settings of the log.
   package let configuration: LogConfiguration
   package let directory: any LogDirectory
-  /// Where segments are written.
+  /// The queue on which segments are written and synced.
   let queue: any LogQueue
-  /// Where snapshots are written and old files removed.
+  /// The queue on which snapshots are written and old files removed.
   let snapshotQueue: any LogQueue
   let log: UUID
   private let lockFile: any LogFile
-  /// What the lock file says. Held while it is written, so that an older mark never replaces a newer one.
+  /// The content of the lock file. Locked while the file is written, so that an older mark never
+  /// replaces a newer one.
   private let mark: Mutex<LogMark>
 
-  // Two locks. `writer` is held for as long as the system takes to accept lines, but not while they are
-  // synced. `state` is held for as long as a line takes to encode, also while `writer` is held; never the
-  // other way.
+  // Two locks. `writer` is held while the system accepts lines, but not while they are synced.
+  // `state` is held only while a line is encoded or fields are copied. `state` may be taken while
+  // `writer` is held, never the other way round.
   let writer: Mutex<LogWriter>
   let state: Mutex<State>
 
   struct State {
-    /// The number that the next record gets.
+    /// The sequence number of the next record.
     var next: Int
-    /// Lines that nobody has begun to write.
+    /// Encoded lines that the writer has not taken over yet.
     var pending: [UInt8] = []
-    /// How many bytes the writer has not written.
+    /// The number of bytes that the writer has taken over but not written.
     var unwrittenBytes = 0
     var written: Int
     var synced: Int
-    /// Whether a commit waits in the queue.
+    /// True while a commit waits in the queue.
     var isScheduled = false
     var isTimerSet = false
-    /// What the next commit has to do besides writing.
+    /// True if the next commit must sync.
     var wantsSync = false
-    /// How many bytes of lines were appended, in all.
+    /// The total number of bytes of all appended lines.
     var appendedBytes = 0
-    /// Where a segment has to end.
+    /// The position at which the next commit must end the segment; nil if it need not.
     var rollMark: LogWriter.Mark?
-    /// Why the last commit failed.
+    /// The error of the last commit; nil if it succeeded.
     var failure: LogError?
-    /// Whether nothing more is accepted.
+    /// True while appends are refused.
     var isClosing = false
-    /// Whether nothing is written any more.
+    /// True once nothing more is written.
     var hasStopped = false
     var isClosed = false
     var waiters: [Waiter] = []
@@ -66,10 +70,10 @@ package final class RecordLog: Sendable {
     var nextFollower = 0
   }
 
-  /// Somebody who wants to know when a record is durable.
+  /// A callback that waits until a record is durable.
   struct Waiter {
     let sequence: Int
-    /// Whether nothing but stable storage will do.
+    /// True if the record must be on stable storage, whatever the configuration says.
     let needsSync: Bool
     let done: @Sendable (Result<Void, LogError>) -> Void
   }
@@ -88,7 +92,7 @@ package final class RecordLog: Sendable {
     try self.init(directory, configuration: configuration)
   }
 
-  /// Opens the log in a directory of whatever kind.
+  /// Opens the log in any implementation of a directory.
   package convenience init(
     _ directory: any LogDirectory, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
@@ -97,7 +101,7 @@ package final class RecordLog: Sendable {
       snapshotQueue: DispatchLogQueue("jetstream.log.snapshots"))
   }
 
-  /// Opens a log that does its work on queues of the caller's.
+  /// Opens a log that works on the given queues.
   package init(
     _ directory: any LogDirectory, configuration: LogConfiguration, queue: any LogQueue,
     snapshotQueue: any LogQueue
@@ -117,20 +121,21 @@ package final class RecordLog: Sendable {
     changeMark { _ in }
   }
 
-  /// The number of the last record that was appended; 0 if there is none.
+  /// The sequence number of the last appended record; 0 if there is none.
   package var lastSequence: Int { state.withLock { $0.next - 1 } }
 
-  /// The number of the last record that is durable, in the sense of the configuration.
+  /// The sequence number of the last record that is durable as ``configuration`` defines it.
   package var durableSequence: Int { state.withLock { durable($0) } }
 
-  /// Why the log could not write when it last tried; nil while all is well.
+  /// The error of the last attempt to write; nil if it succeeded.
   package var failure: LogError? { state.withLock { $0.failure } }
 
   func durable(_ state: State) -> Int {
     configuration.durability == .none ? state.written : state.synced
   }
 
-  /// Writes another mark to the lock file. A failure is no harm: the mark of before says less.
+  /// Writes a changed mark to the lock file. A failure is harmless, because the old mark claims
+  /// less.
   func changeMark(_ change: (inout LogMark) -> Void) {
     mark.withLock { mark in
       change(&mark)
@@ -138,9 +143,9 @@ package final class RecordLog: Sendable {
     }
   }
 
-  /// Notes on stable storage which snapshot is the oldest one.
+  /// Writes the sequence number of the oldest snapshot to the lock file, and syncs it.
   ///
-  /// - Throws: ``LogError/file(_:)``. The one that was noted before has to stay then.
+  /// - Throws: ``LogError/file(_:)``. The snapshot noted before must be kept then.
   func noteOldestSnapshot(_ sequence: Int) throws(LogError) {
     try reading { () throws(LogFileError) in
       try mark.withLock { mark throws(LogFileError) in
@@ -169,8 +174,8 @@ package final class RecordLog: Sendable {
     try append([(kind, payload)])
   }
 
-  /// Appends several records that stand or fall together: after a crash all of them are there or none.
-  /// The receipt is that of the last one.
+  /// Appends several records as one batch: after a crash, the log has all of them or none. Returns
+  /// the receipt of the last one. Traps if the batch is empty.
   @discardableResult
   package func append(_ records: [(kind: LogKind, payload: [UInt8])]) throws(LogError) -> LogReceipt
   {
@@ -203,7 +208,7 @@ package final class RecordLog: Sendable {
     return LogReceipt(log: self, sequence: sequence)
   }
 
-  /// Notes that a commit is due; true if it has to be put into the queue.
+  /// Notes that a commit is due. Returns true if the caller must put it into the queue.
   func schedule(_ state: inout State) -> Bool {
     if state.isScheduled { return false }
     state.isScheduled = true
@@ -233,9 +238,9 @@ package final class RecordLog: Sendable {
         self.state.withLock { $0.isClosing = false }
         return done(result)
       }
-      // Behind the segments and snapshots that were asked for: nothing is touched once the lock is gone.
+      // Runs after all queued segments and snapshots: no file is touched once the lock is released.
       self.queue.run {
-        // The last sync may have been long ago.
+        // The last sync, and with it the last check, may have been long ago.
         do throws(LogError) {
           try self.checkPlace()
         } catch {

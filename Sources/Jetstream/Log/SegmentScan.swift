@@ -1,23 +1,24 @@
-/// Reads the batches of one segment and tells apart its end, a torn tail and damage.
+/// Reads the batches of one segment, and distinguishes its end, a torn tail and damage.
 struct SegmentScan {
   let name: String
   let header: SegmentHeader
-  /// The number of the next record.
+  /// The sequence number of the next record.
   private(set) var next: Int
-  /// The last record that a line says was on stable storage.
+  /// The last record that any line read so far reports as being on stable storage.
   private(set) var synced = 0
-  /// How many bytes behind the last complete batch are a torn tail, once the end has been reached.
+  /// The number of bytes of a torn tail behind the last complete batch. Valid once the end has been
+  /// reached.
   private(set) var tornBytes = 0
   private var scanner: LogScanner
 
   /// The offset behind the last complete batch.
   var offset: Int { scanner.offset }
 
-  /// Whether another segment follows, so that this one is complete.
+  /// True if another segment follows, so that this one must be complete.
   var isClosed: Bool { scanner.end != nil }
 
-  /// Opens the segment that begins with record `first`; `end` says how much of it counts if another one
-  /// follows. Bytes that are missing before it are damage that ``batch()`` comes to.
+  /// Opens the segment that begins with record `first`. `end` is its valid length if another
+  /// segment follows; if the file is shorter, ``batch()`` reports damage at its end.
   init(_ directory: any LogDirectory, first: Int, end: Int? = nil) throws(LogError) {
     name = LogNames.segment(first)
     next = first
@@ -27,8 +28,8 @@ struct SegmentScan {
     header = try Self.readHeader(&scanner, first)
   }
 
-  /// Goes on at the same place in the file that has the name now: whoever writes may have replaced one
-  /// without durable records by another that begins with the same lines.
+  /// Continues at the same offset in the file that has the name now. The writer may have replaced a
+  /// segment that has no durable records by another one that begins with the same lines.
   mutating func reopen(_ directory: any LogDirectory) throws(LogError) {
     var fresh = try SegmentScan(directory, first: header.first, end: scanner.end)
     fresh.next = next
@@ -50,7 +51,7 @@ struct SegmentScan {
     throw .damaged(LogDamage(problem, file: scanner.name, offset: 0, sequence: first))
   }
 
-  /// The next batch; nil at the end, from where a later call goes on if the file has grown.
+  /// Returns the next batch; nil at the end. A later call continues there if the file has grown.
   mutating func batch() throws(LogError) -> [LogRecord]? {
     let start = scanner.offset
     var records: [LogRecord] = []
@@ -95,7 +96,7 @@ struct SegmentScan {
     }
   }
 
-  /// Ends the scan before an incomplete batch; in a segment that has to be complete that is damage.
+  /// Ends the scan before an incomplete batch. Throws if the segment must be complete.
   private mutating func tear(
     from start: Int, at offset: Int, _ problem: String, _ count: Int
   ) throws(LogError) -> [LogRecord]? {
@@ -107,14 +108,14 @@ struct SegmentScan {
   }
 
   private mutating func damage(_ problem: String, at offset: Int, _ sequence: Int) -> LogError {
-    // What can be read ends with the last complete batch.
+    // The readable records end with the last complete batch.
     let readable = next > header.first ? header.first...(next - 1) : nil
     return .damaged(
       LogDamage(problem, file: name, offset: offset, sequence: sequence, readable: readable))
   }
 }
 
-/// Does what may fail in the file system, as a log says it.
+/// Calls `body` and converts an error of the file system to a ``LogError``.
 func reading<Result>(_ body: () throws(LogFileError) -> Result) throws(LogError) -> Result {
   do throws(LogFileError) {
     return try body()

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Reads the file of a snapshot: a header and its lines, all one batch, and nothing behind.
+/// Reads the file of a snapshot: a header and the lines of one batch, and nothing after them.
 struct SnapshotFile {
   let header: SnapshotHeader
   private let name: String
   private var scanner: LogScanner
-  /// How many lines follow the header.
+  /// The number of lines after the header.
   private let count: Int
   private var rest: Int
 
-  /// Opens a snapshot of the log with this id.
+  /// Opens the snapshot `sequence`, and checks that it belongs to the given log.
   init(_ directory: any LogDirectory, _ sequence: Int, of log: UUID?) throws(LogError) {
     let name = LogNames.snapshot(sequence)
     let file = try reading { () throws(LogFileError) in try directory.open(name, for: .reading) }
@@ -34,7 +34,7 @@ struct SnapshotFile {
     }
   }
 
-  /// The next record; nil when all have been read and the file ends there.
+  /// Returns the next record; nil when all have been read and the file ends there.
   mutating func next() throws(LogError) -> (isState: Bool, record: LogRecord)? {
     let offset = scanner.offset
     func damage(_ problem: String) -> LogError {
@@ -57,7 +57,7 @@ struct SnapshotFile {
     }
   }
 
-  /// Reads all of it.
+  /// Reads the whole snapshot.
   mutating func content() throws(LogError) -> LogSnapshot {
     var state: [LogRecord] = []
     var kept: [LogRecord] = []
@@ -67,7 +67,7 @@ struct SnapshotFile {
     return LogSnapshot(sequence: header.sequence, state: state, kept: kept)
   }
 
-  /// Reads all of it, for the errors.
+  /// Reads the whole snapshot, and throws if it is damaged.
   mutating func check() throws(LogError) {
     while try next() != nil {}
   }

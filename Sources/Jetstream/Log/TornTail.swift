@@ -1,13 +1,13 @@
-/// Tells bytes that never reached the disk from bytes that have changed since.
+/// Distinguishes bytes that never reached the disk from bytes that were damaged later.
 ///
-/// A crash can leave any part of what was not synced undone. Those bytes are not there, or they are zero:
-/// they lie beyond what was the end of the file, so there is nothing else that they could be. No line
-/// holds a zero byte, so a run of them up to the end of a sector, or of the file, tells what happened.
+/// A crash can lose any part of the bytes that were not synced. Since they lie beyond the old end
+/// of the file, lost bytes are missing or read as zero. No line contains a zero byte, so a run of
+/// zeros up to the end of a sector or of the file shows that bytes were lost.
 enum TornTail {
   private static let sector = 512
 
-  /// Whether the line at `offset`, which is wrong and begins with record `sequence` or belongs to a batch
-  /// that does, only lacks bytes that were not synced.
+  /// Returns true if the invalid line at `offset` only lacks bytes that were not synced. The line
+  /// begins with record `sequence`, or belongs to a batch that does.
   static func lacksBytes(
     at offset: Int, of file: any LogFile, sequence: Int
   ) throws(LogFileError) -> Bool {
@@ -22,7 +22,8 @@ enum TornTail {
     }
   }
 
-  /// Whether a run of zero bytes that begins before `end` reaches the end of a sector or of the file.
+  /// Returns true if a run of zero bytes that begins before `end` reaches the end of a sector or of
+  /// the file.
   private static func hasHole(
     _ bytes: UnsafeBufferPointer<UInt8>, before end: Int, offset: Int
   ) -> Bool {
@@ -40,7 +41,8 @@ enum TornTail {
     return false
   }
 
-  /// Whether a later line says that the record was on stable storage: then it was damaged there.
+  /// Returns true if a later line reports the record as synced: then it was damaged on stable
+  /// storage.
   private static func isSynced(
     _ sequence: Int, by bytes: UnsafeBufferPointer<UInt8>, after end: Int
   ) -> Bool {

@@ -1,21 +1,22 @@
-/// Something that waits for changes of one model: a link in the model's ``ChangeChain``.
+/// An observation of the changes of one model: a link in the model's ``ChangeChain``.
 ///
-/// One object is all that an observation costs, so that registering one is two allocations at most:
-/// this, and the model's record.
+/// An observation costs one object, so registering one makes at most two allocations: the node, and
+/// the model's record.
 class ChangeNode: ObservationToken {
-  /// Whether every property counts; otherwise those in ``properties``.
+  /// True if every property counts; otherwise only those in ``properties`` count.
   private let observesAll: Bool
-  /// Set while the node waits for its turn in a tick.
+  /// True while the node waits to be served in a tick.
   @exclusivity(unchecked) final var isTriggered = false
   /// The properties whose changes count.
   final let properties: PropertySet
-  /// The model that is waited for. Unowned: a record that goes clears it.
+  /// The record of the observed model. Unowned: the record clears it before it is released.
   fileprivate(set) unowned(unsafe) final var record: ModelRecord?
-  /// The next node, which this one owns, and the one before, which is the chain's last for its first.
+  /// The next node, which this one owns, and the previous one. The first node's `previous` is the
+  /// last node of the chain.
   @exclusivity(unchecked) fileprivate final var next: ChangeNode?
   @exclusivity(unchecked) fileprivate unowned(unsafe) final var previous: ChangeNode?
 
-  /// Nil for all properties.
+  /// Makes a node for the given properties; nil for all.
   init(observer: AnyObject?, properties: PropertySet?) {
     observesAll = properties == nil
     self.properties = properties ?? PropertySet()
@@ -27,38 +28,39 @@ class ChangeNode: ObservationToken {
     observesAll || properties.intersects(dirty)
   }
 
-  /// The properties of the model in `dirty` have changed, one that counts among them; what there is to do in this tick goes into `delivery`.
+  /// Called in a tick in which properties of the model have changed, at least one that counts among
+  /// them. Adds the work of this node to `delivery`.
   func propertiesChanged(
     _ dirty: PropertySet, at moment: Int, _ delivery: inout Delivery
   ) {}
 
   override final func leaveHolder() { record?.nodes.remove(self) }
 
-  /// Lets go of what nobody can be told any more, because the observer has gone.
+  /// Ends the observation, because its observer has been released.
   final func drop() {
     forgetHandler()
     leaveHolder()
   }
 }
 
-/// The nodes of one model in the order in which they came. Adding and removing one costs O(1).
+/// The nodes of one model in order of registration. Adding and removing one costs O(1).
 ///
-/// What a node's callback captured is never released while the chain is being changed, since its
-/// going may lead back here.
+/// Objects that a node's callback captured are never released while the chain is being changed,
+/// because their release may call back into the chain.
 struct ChangeChain {
   private var first: ChangeNode?
 
   @inline(__always)
   var isEmpty: Bool { first == nil }
 
-  /// Cost: O(n).
+  /// The number of nodes. Cost: O(n).
   var count: Int {
     var count = 0
     forEach { _ in count += 1 }
     return count
   }
 
-  /// The model's `record` is given anew each time, so that a chain need not hold it.
+  /// Appends a node. The model's `record` is passed each time, so that the chain need not hold it.
   mutating func append(_ node: ChangeNode, of record: ModelRecord) {
     node.record = record
     guard let first else {
@@ -102,22 +104,23 @@ struct ChangeChain {
     }
   }
 
-  /// The nodes that are cancelled, or whose observer has gone.
+  /// The nodes that are cancelled, or whose observer has been released.
   var dead: [ChangeNode] {
     var dead: [ChangeNode] = []
     forEach { if !$0.isLive { dead.append($0) } }
     return dead
   }
 
-  /// Empties the chain and gives its first node, for ``release(_:)`` once no access is open.
+  /// Empties the chain and returns its first node, to be passed to ``release(_:)`` once no access
+  /// is open.
   mutating func takeAll() -> ChangeNode? {
     forEach { $0.record = nil }
     defer { first = nil }
     return first
   }
 
-  /// Lets go of the nodes one after the other: a long chain must not be released by recursion. Tokens
-  /// that somebody keeps hold nothing from here on.
+  /// Releases the nodes one after the other, since releasing a long chain recursively would
+  /// overflow the stack. Tokens that the app keeps hold no callback from then on.
   static func release(_ first: consuming ChangeNode?) {
     var next = consume first
     while let node = next {
@@ -129,9 +132,9 @@ struct ChangeChain {
   }
 }
 
-/// A callback that runs once a tick in which one of the things it observes has changed.
+/// A callback that runs once in each tick in which an observed property has changed.
 class ChangeObservation: ChangeNode {
-  /// A moment later than all changes before the registration: they are not told.
+  /// The moment of registration. Changes made before it are not reported.
   private let madeAt = ObservationClock.next()
   final var composites: [CompositeWatch] = []
 
@@ -143,13 +146,14 @@ class ChangeObservation: ChangeNode {
     if madeAt <= moment { delivery.trigger(self) }
   }
 
-  /// Other observers have been called since the getters ran, and may have changed what these read: the
-  /// next value is compared with the one that the callback sees.
+  /// Evaluates outdated getters again. Observers called since the last evaluation may have changed
+  /// the properties that the getters read, and the next value must be compared with the one that
+  /// the callback sees.
   final func refreshComposites() {
     for composite in composites where composite.isOutdated { _ = composite.evaluate() }
   }
 
-  /// Calls the callback; false if its observer has gone.
+  /// Calls the callback. Returns false if its observer has been released.
   func call() -> Bool { true }
 
   override func forgetHandler() {
@@ -159,7 +163,7 @@ class ChangeObservation: ChangeNode {
   }
 }
 
-/// An observation on behalf of an object, which the callback is given.
+/// An observation with an observer, which is passed to the callback.
 final class BoundObservation<Observer: AnyObject>: ChangeObservation {
   private var handler: ((Observer) -> Void)?
 
@@ -181,7 +185,7 @@ final class BoundObservation<Observer: AnyObject>: ChangeObservation {
   }
 }
 
-/// An observation on behalf of nobody.
+/// An observation without an observer.
 final class FreeObservation: ChangeObservation {
   private var handler: (() -> Void)?
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// A value type of your own that a `@Property` can hold, written as JSON by its `Codable` conformance.
+/// An app-defined value type that a `@Property` can hold, encoded as JSON by its `Codable`
+/// conformance.
 ///
 /// ```swift
 /// struct Point: CodableValue { var x, y: Double }
@@ -11,23 +12,24 @@ import Foundation
 /// }
 /// ```
 ///
-/// Keys are written in the order of their UTF-8 bytes, dates as seconds since 1970, `Data` as base64
-/// text, and numbers that JSON has no form for as `NaN`, `Infinity` and `-Infinity`. A value that its
-/// `init(from:)` refuses is refused by the property. `encode(to:)` must not throw.
+/// Keys are encoded in the order of their UTF-8 bytes, dates as seconds since 1970, `Data` as
+/// base64 text, and numbers that JSON cannot express as `NaN`, `Infinity` and `-Infinity`. The
+/// property rejects JSON for which `init(from:)` throws. `encode(to:)` must not throw: an error
+/// traps.
 ///
-/// Two values are the same if they are equal and are written alike. One that is not equal to itself,
-/// because there is a not-a-number in it, is compared by how it is written.
+/// Two values are the same if they are equal and have the same encoding. A value that is not equal
+/// to itself, because it contains a not-a-number, is compared by its encoding only.
 ///
-/// Cost: encoding and decoding go through Foundation's coders, some microseconds a value. Writing an
-/// equal value encodes both; writing a different one encodes nothing until the change set is made,
-/// but for the first write of an interval, which keeps the old value.
+/// Cost: encoding and decoding use Foundation's coders and take some microseconds per value.
+/// Writing an equal value encodes both. Writing a different value encodes nothing until the change
+/// set is made, except for the first write of an interval, which stores the old value.
 public protocol CodableValue: PropertyValue, Codable, Equatable, Sendable {}
 
 extension CodableValue {
-  /// A value of the named type.
+  /// A plain value with the name of the type.
   public static var propertyType: PropertyType { .value(String(describing: Self.self)) }
 
-  /// What the type's `Codable` conformance writes.
+  /// The JSON that the type's `Codable` conformance encodes, with sorted keys.
   public var jsonValue: JSONValue {
     do {
       let bytes = try CodableCoders.encoder.encode(self)
@@ -37,7 +39,7 @@ extension CodableValue {
     }
   }
 
-  /// Reads what the type's `Codable` conformance accepts.
+  /// Decodes a value with the type's `Codable` conformance; nil if `init(from:)` throws.
   public static func decode(_ json: JSONValue) -> Self? { try? read(json) }
 
   /// Returns the message of the error that `init(from:)` throws; nil if it accepts the JSON.
@@ -58,25 +60,25 @@ extension CodableValue {
     return try CodableCoders.decoder.decode(Self.self, from: Data(bytes))
   }
 
-  /// Whether two values are equal and written alike.
+  /// Returns true if two values are equal and have the same encoding.
   public static func isSame(_ a: Self, _ b: Self) -> Bool {
-    // Only a value that is not even equal to itself may be written like one that it does not equal.
+    // Only a value that is not equal to itself may be the same as one that it does not equal.
     if a != b, a == a, b == b { return false }
     return String.isSame(a.jsonValue.text, b.jsonValue.text)
   }
 }
 
-/// An enumeration goes by its raw value, whatever protocol it joined by.
+/// Enumerations are encoded as their raw values.
 extension CodableValue where Self: RawRepresentable, RawValue: PropertyValue {
   /// The raw value's type, limited to the declared cases.
   public static var propertyType: PropertyType { .enumeration(RawValue.propertyType) }
-  /// The raw value.
+  /// The raw value as JSON.
   public var jsonValue: JSONValue { rawValue.jsonValue }
-  /// Reads a raw value; one that no case has is refused.
+  /// Returns the case with the raw value; nil if there is none.
   public static func decode(_ json: JSONValue) -> Self? {
     RawValue.decode(json).flatMap(Self.init(rawValue:))
   }
-  /// Names the type that does not have the raw value.
+  /// Describes why the JSON is not a raw value of the type.
   public static func problem(with json: JSONValue) -> String? {
     RawValue.decode(json) == nil
       ? RawValue.problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
@@ -84,7 +86,7 @@ extension CodableValue where Self: RawRepresentable, RawValue: PropertyValue {
 }
 
 extension DecodingError {
-  /// Returns the error's sentence about the value, behind the keys that lead to the part that is wrong.
+  /// The description of the error, preceded by the path of keys to the invalid part.
   fileprivate var sentence: String {
     let context: Context
     switch self {
@@ -98,7 +100,7 @@ extension DecodingError {
   }
 }
 
-/// The coders, set up once. They keep nothing between two calls.
+/// The shared coders. They keep no state between calls.
 private enum CodableCoders {
   static let encoder: JSONEncoder = {
     let encoder = JSONEncoder()
@@ -121,7 +123,7 @@ private enum CodableCoders {
 }
 
 extension JSONValue {
-  /// The value with the keys of every object in the order of their UTF-8 bytes.
+  /// This value with the keys of every object in the order of their UTF-8 bytes.
   fileprivate var sortedByKey: JSONValue {
     switch self {
     case .array(let elements): return .array(elements.map(\.sortedByKey))

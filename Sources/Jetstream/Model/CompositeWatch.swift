@@ -1,6 +1,6 @@
-/// Follows the value of a getter: learns what it reads, and learns it again after each change.
+/// Observes the value of a computed property: tracks what the getter reads, anew after each change.
 final class CompositeWatch: Follower {
-  /// Owns this watch.
+  /// The observation that owns this watch.
   private weak var observation: ChangeObservation?
   private let model: ModelRecord
   private let read: (ModelObject) -> Any
@@ -23,8 +23,8 @@ final class CompositeWatch: Follower {
     observation?.drop()
   }
 
-  /// Runs the getter, and follows all that it read. True if the value differs from the last one;
-  /// values that cannot be compared count as different.
+  /// Runs the getter and follows all properties that it reads. Returns true if the value differs
+  /// from the last one; values that cannot be compared count as different.
   func evaluate() -> Bool {
     guard isLive, let owner = model.model else { return false }
     let (new, reads) = ReadTracker.track { read(owner) }
@@ -37,8 +37,8 @@ final class CompositeWatch: Follower {
   }
 }
 
-/// What a getter gave, kept to be compared with what it gives later. Models are held weakly: a getter
-/// that leads up the tree must not keep the tree alive.
+/// A getter's result, kept for comparison with the next one. Models are held weakly, because a
+/// getter that returns an ancestor must not keep the tree alive.
 private enum Snapshot {
   case value(any Equatable)
   case models([WeakModel])
@@ -86,7 +86,7 @@ private enum Snapshot {
   }
 }
 
-/// A ``ModelArray`` of unknown element type.
+/// A ``ModelArray`` whose element type is not known statically.
 private protocol ModelSequence {
   var allModels: [ModelObject] { get }
 }

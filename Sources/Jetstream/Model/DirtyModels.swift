@@ -1,30 +1,31 @@
 import Synchronization
 
-/// The models that have something for coalesced observers, in the order in which they changed.
+/// The models with changes for coalesced observers, in the order in which they changed.
 struct DirtyModels {
   private var records: ContiguousArray<ModelRecord> = []
-  /// Room for the next ``Work``, from the last one.
+  /// An empty buffer for the next ``Work``, reused from the last one.
   private var room: Work = []
 
   var isEmpty: Bool { records.isEmpty }
 
   mutating func append(_ record: ModelRecord) { records.append(record) }
 
-  /// Empties the queue without delivering: another ticker may take the models.
+  /// Empties the queue without delivering, so that another ticker can enqueue the models.
   mutating func forget() {
     for record in records { record.isQueued = false }
     records = []
   }
 
-  /// A model with the properties that have changed.
+  /// A model's record with the properties that have changed.
   typealias Work = ContiguousArray<(ModelRecord, PropertySet)>
 
-  /// Empties the queue: what observers change from here on is queued anew, for the next tick.
+  /// Empties the queue and returns its content. Changes made by observers afterwards are queued for
+  /// the next tick.
   mutating func take() -> Work {
     var work: Work = []
     swap(&work, &room)
     if work.capacity < records.count { work.reserveCapacity(records.count) }
-    // A model that has changed its scope may stand in the queues of two tickers.
+    // A model that has changed its scope may be in the queues of two tickers.
     for record in records where !record.dirty.isEmpty {
       work.append((record, record.dirty))
       record.dirty = PropertySet()
@@ -34,11 +35,11 @@ struct DirtyModels {
     return work
   }
 
-  /// What was taken is delivered, and `work` is empty; its room is used again.
+  /// Returns the buffer of delivered work for reuse. `work` must be empty.
   mutating func giveBack(_ work: inout Work) { swap(&work, &room) }
 
-  /// Calls the observers of all models in `work`: property observers, those of live queries, then tree
-  /// observers. `evaluations` wait for this tick besides what follows the models.
+  /// Calls the observers of all models in `work`: first property observers, then live queries, then
+  /// tree observers. `evaluations` are evaluated with the live queries.
   static func deliver(_ work: Work, _ evaluations: [any TickEvaluation] = []) {
     if work.isEmpty, evaluations.isEmpty { return }
     var delivery = Delivery()
@@ -53,13 +54,14 @@ struct DirtyModels {
   }
 }
 
-/// What one tick has to deliver: found out first, so that observers can do what they like.
+/// The work of one tick. It is collected before any observer is called, so that observers may
+/// change anything.
 struct Delivery {
   private var observations: ContiguousArray<ChangeObservation> = []
   private var followers: ContiguousArray<Follower> = []
   private var queries: ContiguousArray<any TickEvaluation> = []
 
-  /// Finds what waits for changes of `dirty` properties of a model.
+  /// Collects the nodes that wait for changes of `dirty` properties of a model.
   mutating func collect(from record: ModelRecord, _ dirty: PropertySet) {
     let moment = record.changedAt
     record.nodes.forEach { node in
@@ -67,21 +69,21 @@ struct Delivery {
     }
   }
 
-  /// Has the observation called in this tick, once.
+  /// Schedules the observation for this tick, at most once.
   mutating func trigger(_ observation: ChangeObservation) {
     guard !observation.isTriggered else { return }
     observation.isTriggered = true
     observations.append(observation)
   }
 
-  /// Has the follower evaluated in this tick, once.
+  /// Schedules the follower for this tick, at most once.
   mutating func trigger(_ follower: Follower) {
     guard !follower.isTriggered else { return }
     follower.isTriggered = true
     followers.append(follower)
   }
 
-  /// Has the query evaluated in this tick; it is triggered once.
+  /// Schedules the query for this tick. Callers do this at most once per tick.
   mutating func trigger(_ query: any TickEvaluation) { queries.append(query) }
 
   fileprivate func evaluateQueries() { for query in queries { query.evaluate() } }
@@ -96,8 +98,8 @@ struct Delivery {
     }
   }
 
-  /// Calls the observations in the order in which they were triggered, and lets go of those whose
-  /// observer has gone.
+  /// Calls the observations in the order in which they were triggered, and removes those whose
+  /// observer has been released.
   fileprivate func callObservers() {
     for observation in observations {
       observation.isTriggered = false
@@ -107,12 +109,12 @@ struct Delivery {
   }
 }
 
-/// Finds the tree observers that a tick concerns.
+/// Finds the tree observers that the changes of a tick concern.
 enum TreeObservers {
-  /// How many tree observations there are in the process, so that writes cost nothing where none are.
+  /// The number of tree observations in the process. Writes cost nothing extra while it is 0.
   private static let counter = Atomic<Int>(0)
-  /// How many of them were made on models in no scope: only for these a write outside of a scope has
-  /// to look for its ticker above.
+  /// The number of tree observations made on models in no scope. Only while there are any, a write
+  /// outside a scope must look for its ticker in the ancestors.
   private static let looseCounter = Atomic<Int>(0)
 
   static func count(_ delta: Int, isLoose: Bool) {
@@ -120,14 +122,14 @@ enum TreeObservers {
     if isLoose { looseCounter.add(delta, ordering: .relaxed) }
   }
 
-  /// Whether a write might concern a tree observer.
+  /// True if a write may concern a tree observer.
   static var exist: Bool { counter.load(ordering: .relaxed) > 0 }
 
-  /// Whether a write to a model in no scope might concern a tree observer.
+  /// True if a write to a model in no scope may concern a tree observer.
   static var existOutsideOfScopes: Bool { looseCounter.load(ordering: .relaxed) > 0 }
 
-  /// The observations on the changed models and on everything above them, each once, that were made
-  /// before the change.
+  /// Returns the observations on the changed models and on all their ancestors, each once, that
+  /// were made before the change.
   static func concerned(
     by work: DirtyModels.Work
   ) -> [TreeObservation] {
@@ -135,7 +137,7 @@ enum TreeObservers {
     var result: [TreeObservation] = []
     var candidates: [(tree: TreeObservation, record: ModelRecord)] = []
     var visited: Set<ObjectIdentifier> = []
-    // The latest change comes first, so that it is the one that each ancestor is looked at for.
+    // The latest change comes first, so that each ancestor is visited for its latest change.
     var stack = work.reversed().map { (record: $0.0, changedAt: $0.0.changedAt) }
     stack.sort { $0.changedAt < $1.changedAt }
     while let (record, changedAt) = stack.popLast() {
@@ -167,13 +169,13 @@ enum TreeObservers {
   }
 }
 
-/// Tells for a change and an observation which came first: an observer is not told about what had
-/// changed before it came.
+/// Orders changes and observations in time: an observer is not notified of changes made before it
+/// was registered.
 enum ObservationClock {
   private static let sequence = Atomic<Int>(1)
 
   static var now: Int { sequence.load(ordering: .relaxed) }
 
-  /// A moment later than every change so far.
+  /// Returns a moment later than every change so far.
   static func next() -> Int { sequence.add(1, ordering: .relaxed).newValue }
 }

@@ -1,32 +1,33 @@
-/// Follows what some code has read: learns which properties of which models it was, and is told in
-/// each tick in which one of them has changed.
+/// Follows the properties that some code has read, on any number of models, and is notified in each
+/// tick in which one of them has changed.
 class Follower {
   private var nodes: ContiguousArray<FollowerNode> = []
-  /// Set while the follower waits for its turn in a tick.
+  /// True while the follower waits to be served in a tick.
   final var isTriggered = false
 
   deinit { stop() }
 
-  /// Whether it still matters what it follows.
+  /// True while the follower is still needed.
   var isLive: Bool { true }
 
-  /// Something that was read has changed. Called once in a tick, before any observer is.
+  /// Called once in each tick in which a followed property has changed, before any observer is
+  /// called.
   func readsChanged(_ delivery: inout Delivery) {}
 
-  /// Found not to be live any more when it was to be told.
+  /// Called instead of `readsChanged` when the follower is found not to be live any more.
   func end() { stop() }
 
-  /// Whether something that was read has changed since, and waits for the next tick.
+  /// True while a followed property has a change that waits for the next tick.
   final var isOutdated: Bool {
     nodes.contains { $0.record?.dirty.intersects($0.properties) ?? false }
   }
 
-  /// How many models are followed.
+  /// The number of followed models.
   final var count: Int { nodes.count }
 
-  /// Follows these reads from now on, and none of those before.
+  /// Follows exactly these reads from now on.
   ///
-  /// - Parameter ticker: delivers for models that are in no scope.
+  /// - Parameter ticker: The ticker that delivers for models that are in no scope.
   final func follow(_ reads: [ReadTracker.Read], ticker: @autoclosure () -> Ticker?) {
     let wanted = grouped(reads)
     if wanted.elementsEqual(
@@ -43,7 +44,7 @@ class Follower {
     }
   }
 
-  /// Follows nothing any more.
+  /// Stops following everything.
   final func stop() {
     let old = nodes
     nodes = []
@@ -57,7 +58,7 @@ class Follower {
     var found: [(record: ModelRecord, properties: PropertySet)] = []
     for read in reads {
       let record = read.model.ensureRecord()
-      // What reads one model only, as most do, needs no table.
+      // Reads of a single model, the usual case, need no table.
       if let last = found.last, last.record === record {
         found[found.count - 1].properties.insert(read.index)
         continue
@@ -76,9 +77,9 @@ class Follower {
   }
 }
 
-/// Waits on one model for a ``Follower``.
+/// The node of a ``Follower`` on one model.
 private final class FollowerNode: ChangeNode {
-  /// Unowned: a follower that goes ends its nodes.
+  /// Unowned: a follower ends its nodes before it is released.
   private unowned(unsafe) var follower: Follower?
 
   init(_ follower: Follower, properties: PropertySet) {

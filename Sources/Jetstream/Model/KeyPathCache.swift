@@ -1,16 +1,17 @@
 import Synchronization
 
-/// Which property of a class each key path leads to, for the key paths that were used before.
+/// A cache from key paths of a class to the indices of its properties.
 ///
-/// Finding that out means running the getter; registering an observer must not cost that each time.
-/// A table of 64 words, which are only ever filled: the address of the key path, which is kept alive
-/// from then on, and the property's index. Literals of one place in the source are one object, so this
-/// is enough for what a program observes by; others are resolved anew.
+/// Resolving a key path runs the getter, which is too expensive for each registration of an
+/// observer. The cache is a table of 64 words that are only ever filled: each holds the address of
+/// a key path, which is then kept alive, and the index of the property. A key path literal at one
+/// place in the source is one object, so the table suffices for typical programs; other key paths
+/// are resolved each time.
 final class KeyPathCache: Sendable {
   private static let size = 64
   private static let indexBits: UInt64 = 16
 
-  /// Sound although reached from any thread: made once, never freed, only accessed atomically.
+  /// Safe to share between threads: allocated once, never freed, and only accessed atomically.
   private nonisolated(unsafe) let words: UnsafeMutablePointer<Atomic<UInt64>>
 
   init() {
@@ -18,7 +19,7 @@ final class KeyPathCache: Sendable {
     for place in 0..<Self.size { (words + place).initialize(to: Atomic(0)) }
   }
 
-  /// The index that was stored for this key path.
+  /// Returns the index stored for this key path; nil if there is none.
   @inline(__always)
   func index(of keyPath: AnyKeyPath) -> Int? {
     let key = Self.key(keyPath)
@@ -27,7 +28,7 @@ final class KeyPathCache: Sendable {
     return Int(word & (1 << Self.indexBits - 1))
   }
 
-  /// Stores the index, if the key path's place is free.
+  /// Stores the index if the key path's slot is free.
   func store(_ index: Int, for keyPath: AnyKeyPath) {
     let key = Self.key(keyPath)
     guard index < 1 << Self.indexBits, key < 1 << (64 - Self.indexBits) else { return }

@@ -1,14 +1,14 @@
-/// One step in the life of a collection. The steps of a change, applied one after the other to the
-/// old content, give the new content.
+/// One step in a change of a collection. The steps of a change, applied in order to the old
+/// content, give the new content.
 enum ListOperation {
   case insert(ModelObject, at: Int)
   case remove(ModelObject, at: Int)
-  /// `to` is the index after the model was taken out at `from`.
+  /// `to` is the index after the model was removed at `from`.
   case move(ModelObject, from: Int, to: Int)
 }
 
 extension BidirectionalCollection<ListOperation> {
-  /// The content before the steps, of the content after them. Cost: O(sqrt n) a step.
+  /// Returns the content before the steps, given the content after them. Cost: O(sqrt n) per step.
   func undone(on list: ModelList) -> ModelList {
     var result = list
     for operation in reversed() {
@@ -21,7 +21,7 @@ extension BidirectionalCollection<ListOperation> {
     return result
   }
 
-  /// The models that the steps bring into the list and those that they take out of it, all in all.
+  /// The models that the steps insert and those that they remove, in total.
   var net: (inserted: [ModelObject], removed: [ModelObject]) {
     var inserted: [ModelObject] = []
     var removed: [ModelObject] = []
@@ -45,19 +45,20 @@ extension BidirectionalCollection<ListOperation> {
   }
 }
 
-/// Writes down what happens to a collection property while it is being changed in place.
+/// Records the steps while a collection property is changed in place.
 ///
-/// Opened by the property's `_modify` accessor before it yields, closed after. Not used directly.
+/// The property's `_modify` accessor opens it before it yields and closes it afterwards. Public
+/// because ``PropertyValue`` names it; not meant to be used directly.
 public final class ListLease {
   var operations: [ListOperation] = []
-  /// Which property of its model is being changed.
+  /// The index of the property that is being changed.
   fileprivate var index = 0
-  /// Another one that is open on the same model.
+  /// The next open lease on the same model.
   fileprivate var next: ListLease?
   private unowned(unsafe) var storage: ModelList.Storage?
   private var remains: ContiguousArray<ModelObject> = []
 
-  /// Opens a lease on `list`, which from here on is alone in its storage.
+  /// Opens a lease on `list` and makes its storage unique.
   init(_ list: inout ModelList) {
     let storage = list.uniqueStorage()
     precondition(
@@ -66,24 +67,24 @@ public final class ListLease {
     storage.lease = self
   }
 
-  /// The storage was released under the lease, because another list took its place.
+  /// Called when the storage is released during the lease, because another list replaced it.
   func storageEnds(chunks: ContiguousArray<ContiguousArray<ModelObject>>) {
     for chunk in chunks { remains.append(contentsOf: chunk) }
     storage = nil
   }
 
-  /// The content when the lease was opened. Cost: O(n).
+  /// The content at the time the lease was opened. Cost: O(n).
   fileprivate var before: ModelList { operations.undone(on: reached) }
 
-  /// The leased content as it is now, wherever it stands.
+  /// The current content of the leased storage.
   private var reached: ModelList {
     storage.map { ModelList($0.chunks.joined()) } ?? ModelList(remains)
   }
 
-  /// Ends the lease and gives the steps that lead from the content before to `list`.
+  /// Ends the lease and returns the steps from the content before to `list`.
   ///
-  /// Normally these are the steps that were written down. Where the whole list was replaced, they
-  /// are computed. Cost: O(1) and O(n log n).
+  /// Normally these are the recorded steps, at O(1). If the whole list was replaced, they are
+  /// computed, at O(n log n).
   func close(on list: ModelList) -> [ListOperation] {
     let leased = storage
     if let leased, leased.lease === self { leased.lease = nil }
@@ -95,22 +96,23 @@ public final class ListLease {
   }
 }
 
-/// The collections of one model that are being changed in place. Until such a change has ended, what
-/// it brings is not linked and what it takes is not unlinked: whoever looks at the tree meanwhile, since
-/// another property is changed within the change, has to see the content before.
+/// The collections of one model that are being changed in place. Until a change has ended, models
+/// that it inserts are not linked, and models that it removes are not unlinked. Code that reads the
+/// tree during the change, for example because another property is changed within it, must get the
+/// content before.
 struct OpenLeases {
   private var first: ListLease?
 
   var isEmpty: Bool { first == nil }
 
-  /// The lease of property `index` is open from now on.
+  /// Adds an open lease of property `index`.
   mutating func add(_ lease: ListLease, of index: Int) {
     lease.index = index
     lease.next = first
     first = lease
   }
 
-  /// The lease ends, or was never added.
+  /// Removes a lease, if it was added.
   mutating func remove(_ lease: ListLease) {
     if first === lease {
       first = lease.next
@@ -122,7 +124,8 @@ struct OpenLeases {
     lease.next = nil
   }
 
-  /// The content of property `index` before the change that is under way; nil if none is.
+  /// Returns the content of property `index` before the change in progress; nil if it is not being
+  /// changed.
   func content(before index: Int) -> ModelList? {
     var place = first
     while let lease = place {
@@ -133,10 +136,10 @@ struct OpenLeases {
   }
 }
 
-/// Finds the steps from one list to another.
+/// Computes the steps from one list to another.
 enum ListDifference {
-  /// Removals, then insertions and moves from front to back; a model that keeps its order among the
-  /// ones that stay is not moved. Cost: O(n log n).
+  /// Returns removals, then insertions and moves from front to back. A model whose order relative
+  /// to the other remaining models is unchanged is not moved. Cost: O(n log n).
   static func operations(from old: ModelList, to new: ModelList) -> [ListOperation] {
     if old.isSame(as: new) { return [] }
     var result: [ListOperation] = []
@@ -178,9 +181,10 @@ enum ListDifference {
   }
 }
 
-/// The longest increasing subsequence.
+/// Computes a longest increasing subsequence.
 enum LongestIncreasing {
-  /// The indices of one longest strictly increasing subsequence of `values`. Cost: O(n log n).
+  /// Returns the indices of one longest strictly increasing subsequence of `values`. Cost: O(n log
+  /// n).
   static func indices(of values: [Int]) -> [Int] {
     var tails: [Int] = []
     var previous = [Int](repeating: -1, count: values.count)

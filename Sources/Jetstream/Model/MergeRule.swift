@@ -1,27 +1,29 @@
-/// What becomes of a property that two replicas have changed at the same time.
+/// A rule that merges concurrent changes of one property by several replicas.
 ///
-/// Without a rule the write that the server orders last counts. With one, the server asks it as soon as a change
-/// comes that was made without knowing the value that counts; so does the client, to show what will come of
-/// it. A change of the only replica that has changed the property is taken as it is.
+/// Without a rule, the write that the server orders last wins. With a rule, the server calls it for
+/// each change that was made without knowledge of the current value; so does the client, to show
+/// the expected result. If no other replica has changed the property, the change is taken
+/// unmodified.
 ///
 /// ```swift
 /// @Property(.merge(.max)) var highScore = 0
 /// @Property(.merge(.union)) var tags: [String] = []
-/// // What both say counts, else what was there before.
+/// // The value that both agree on, otherwise the old value.
 /// @Property(.merge(.rule("agreed") { $0.mine == $0.theirs ? $0.mine : $0.base })) var price = 0.0
 /// ```
 ///
-/// Client and server should have the same rule. Where they have not, the server's counts. What several
-/// replicas add to a number adds up with ``PropertyOptions/counter``; collections of models need no rule.
-/// Peers of version 1 of the protocol do not say what they knew: what they write counts.
+/// Client and server should have the same rule; if they differ, the server's rule wins. To sum up
+/// increments of several replicas, use ``PropertyOptions/counter``. Collections of models need no
+/// rule. Peers of version 1 of the protocol do not report which value they knew, so their writes
+/// win.
 public struct MergeRule: Sendable {
-  /// The three values that a rule has to make one of, as the property's type writes them.
+  /// The input of a rule: three values of a property, as JSON.
   public struct Conflict: Sendable, Hashable {
-    /// What the property was when the change was made.
+    /// The value of the property when the change was made.
     public let base: JSONValue
-    /// What counts now, because of others.
+    /// The current value, set by other replicas.
     public let theirs: JSONValue
-    /// What the change makes of it.
+    /// The value that the change sets.
     public let mine: JSONValue
 
     /// Makes a conflict.
@@ -30,16 +32,16 @@ public struct MergeRule: Sendable {
     }
   }
 
-  /// What the rule is called, where schemas are printed and compared.
+  /// The name of the rule, used to print and compare schemas.
   package let name: String
   private let resolve: @Sendable (Conflict) -> JSONValue
 
-  /// A rule of the app's own.
+  /// Makes an app-defined rule.
   ///
   /// - Parameters:
-  ///   - name: tells it from others.
-  ///   - resolve: gives the value that counts. It must depend on nothing but the three values, and may be called
-  ///     on any actor. A value that the property cannot have rejects the change.
+  ///   - name: The name of the rule. Rules with the same name are considered equal.
+  ///   - resolve: Returns the merged value. It must depend on the three values only, and may be
+  ///     called on any actor. The change is rejected if the property cannot hold the result.
   public static func rule(
     _ name: String, _ resolve: @escaping @Sendable (Conflict) -> JSONValue
   ) -> MergeRule {
@@ -47,13 +49,13 @@ public struct MergeRule: Sendable {
     return MergeRule(name: name, resolve: resolve)
   }
 
-  /// The larger value counts: of numbers, dates, texts as Swift orders them, and truth values, with false as
-  /// the smaller one. No value is smaller than any.
+  /// The larger value wins. Works for numbers, dates, strings in Swift's order, and Booleans, where
+  /// false is smaller than true. Null is smaller than any value.
   public static let max = MergeRule(name: "max") { conflict in
     JSONValue.isLess(conflict.theirs, conflict.mine) == false ? conflict.theirs : conflict.mine
   }
 
-  /// The smaller value counts; see ``max``. No value counts only if nobody has set one.
+  /// The smaller value wins; see ``max``. Null wins only if both values are null.
   public static let min = MergeRule(name: "min") { conflict in
     if conflict.theirs == .null { return conflict.mine }
     if conflict.mine == .null { return conflict.theirs }
@@ -61,16 +63,17 @@ public struct MergeRule: Sendable {
       ? conflict.theirs : conflict.mine
   }
 
-  /// What either side has put into an array or a dictionary is in it, and what either has taken out is not,
-  /// unless the other has changed it. New elements of an array come behind the others, each once.
+  /// Merges arrays and dictionaries: elements that either side added are in the result, and
+  /// elements that either side removed are not, unless the other side changed them. New array
+  /// elements are appended, each once.
   public static let union = MergeRule(name: "union") { $0.united }
 
-  /// The value that counts.
+  /// Returns the merged value.
   package func value(_ conflict: Conflict) -> JSONValue { resolve(conflict) }
 }
 
 extension MergeRule: Hashable {
-  /// Rules of one name are taken for the same.
+  /// Returns true if both rules have the same name.
   public static func == (a: MergeRule, b: MergeRule) -> Bool { a.name == b.name }
 
   /// Hashes the name.
@@ -78,11 +81,12 @@ extension MergeRule: Hashable {
 }
 
 extension ModelSchema.Property {
-  /// What becomes of a value that is set where others may have set another one since it was `base`: the value
-  /// itself if they have not, or if there is no rule.
+  /// Returns the value that results from setting `mine`, made when the property was `base`, on the
+  /// current value `theirs`. That is `mine` itself if `theirs` equals `base`, or if there is no
+  /// rule.
   package func merged(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
     guard let rule = options.mergeRule, !areSame(theirs, base) else { return mine }
-    // What has come over the wire and what has not is to look the same.
+    // Values received from a peer and local ones must look the same to the rule.
     func normal(_ json: JSONValue) -> JSONValue { access.normalized(json) ?? json }
     return rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine)))
   }
@@ -102,7 +106,7 @@ extension MergeRule.Conflict {
       let known: JSONObject = if case .object(let members) = base { members } else { [:] }
       var result = theirs
       for (key, value) in mine where known[key] != value { result[key] = value }
-      // What they have changed since is not what was taken out here.
+      // An entry removed here stays if the other side has changed it since.
       for (key, value) in known where mine[key] == nil && theirs[key] == value { result[key] = nil }
       return .object(result)
     case (.null, _): return mine
@@ -113,7 +117,7 @@ extension MergeRule.Conflict {
 }
 
 extension JSONValue {
-  /// Whether one value is smaller than another one; nil if nobody can say.
+  /// Returns true if `a` is smaller than `b`; nil if the two cannot be compared.
   fileprivate static func isLess(_ a: JSONValue, _ b: JSONValue) -> Bool? {
     switch (a, b) {
     case (.null, _): return b != .null

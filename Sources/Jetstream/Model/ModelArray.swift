@@ -1,4 +1,4 @@
-/// An ordered collection of child models, each in it at most once.
+/// An ordered collection of child models, each at most once.
 ///
 /// ```swift
 /// final class Canvas: ModelObject {
@@ -9,19 +9,20 @@
 /// for shape in canvas.shapes { print(shape.x) }
 /// ```
 ///
-/// It is a value: a copy keeps what it holds. Changing the property in place costs at most O(sqrt n)
-/// a step, also while somebody holds a copy, and is reported to collection observers step by step
-/// once the change has ended. Replacing the whole array costs O(n log n): the difference is found and
-/// reported. Inserting a model that is there already does nothing and says so in the result.
+/// A model array is a value: a copy keeps its content. Changing the property in place costs at most
+/// O(sqrt n) per step, even while the app holds a copy, and collection observers are notified of
+/// each step once the change has ended. Replacing the whole array costs O(n log n): the difference
+/// is computed and reported. Inserting a model that is already in the array does nothing and
+/// returns false.
 ///
-/// Isolation: that of its models.
+/// An array belongs to the isolation domain of its models.
 public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   var list = ModelList()
 
   /// Makes an empty array.
   public init() {}
 
-  /// Makes an array of the given models; one that occurs again is left out. Cost: O(n).
+  /// Makes an array of the given models, without repetitions. Cost: O(n).
   public init(_ models: some Sequence<Element>) {
     for model in models { list.append(model) }
   }
@@ -38,45 +39,47 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Element { Self.element(list[position]) }
 
-  /// Sound because only elements are ever inserted, and `_value(of:)` checks a foreign list.
+  /// Safe because only elements are ever inserted, and `_value(of:)` checks a list from elsewhere.
   fileprivate static func element(_ model: ModelObject) -> Element {
     unsafeDowncast(model, to: Element.self)
   }
 
-  /// Iterates over the models that are there now, whatever happens to the property meanwhile.
+  /// Returns an iterator over the current models. Later changes of the property do not affect it.
   public func makeIterator() -> Iterator { Iterator(base: ModelList.Iterator(list)) }
 
-  /// Where `element` stands. Cost: O(sqrt n).
+  /// Returns the index of `element`; nil if it is not in the array. Cost: O(sqrt n).
   public func index(of element: Element) -> Int? { list.index(of: element) }
 
-  /// Where `element` stands. Cost: O(sqrt n).
+  /// Returns the index of `element`; nil if it is not in the array. Cost: O(sqrt n).
   public func firstIndex(of element: Element) -> Int? { list.index(of: element) }
 
-  /// Whether `element` is in the array. Cost: O(sqrt n).
+  /// Returns true if `element` is in the array. Cost: O(sqrt n).
   public func contains(_ element: Element) -> Bool { list.contains(element) }
 
-  /// Adds `element` at the end; false, and nothing happens, if it is in the array already.
+  /// Appends `element`. Returns false and does nothing if it is already in the array. Cost: O(sqrt
+  /// n).
   @discardableResult
   public mutating func append(_ element: Element) -> Bool { list.append(element) }
 
-  /// Adds the elements at the end, leaving out those that are there already.
+  /// Appends the elements that are not in the array yet.
   public mutating func append(contentsOf elements: some Sequence<Element>) {
     for element in elements { list.append(element) }
   }
 
-  /// Adds `element` at `position`; false, and nothing happens, if it is in the array already.
+  /// Inserts `element` at `position`. Returns false and does nothing if it is already in the array.
+  /// Cost: O(sqrt n).
   @discardableResult
   public mutating func insert(_ element: Element, at position: Int) -> Bool {
     list.insert(element, at: position)
   }
 
-  /// Takes out the model at `position`.
+  /// Removes and returns the model at `position`. Cost: O(sqrt n).
   @discardableResult
   public mutating func remove(at position: Int) -> Element {
     Self.element(list.remove(at: position))
   }
 
-  /// Takes out `element`; false if it was not in the array.
+  /// Removes `element`. Returns false if it was not in the array. Cost: O(sqrt n).
   @discardableResult
   public mutating func remove(_ element: Element) -> Bool {
     guard let position = list.index(of: element) else { return false }
@@ -84,23 +87,25 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
     return true
   }
 
-  /// Takes out every model for which `condition` is true. Cost: O(n), and O(sqrt n) each removal.
+  /// Removes every model for which `condition` returns true. Cost: O(n), plus O(sqrt n) per
+  /// removal.
   public mutating func removeAll(where condition: (Element) throws -> Bool) rethrows {
     for position in indices.reversed() where try condition(self[position]) {
       list.remove(at: position)
     }
   }
 
-  /// Takes out everything.
+  /// Removes all models.
   public mutating func removeAll() { list.removeAll() }
 
-  /// Moves the model at `position` so that it stands at `target` afterwards.
+  /// Moves the model at `position` to the index `target`, counted after the move. Cost: O(sqrt n).
   public mutating func move(from position: Int, to target: Int) {
     list.move(from: position, to: target)
   }
 
-  /// Replaces the models in `range`. Elements that stand elsewhere in the array already are left
-  /// where they are; those that stay within the range keep their identity and may be moved.
+  /// Replaces the models in `range` by `elements`. Elements that are already in the array outside of
+  /// the range stay where they are. Elements that are already in the range stay or are moved; they
+  /// are not removed and inserted again.
   public mutating func replaceSubrange(
     _ range: Range<Int>, with elements: some Collection<Element>
   ) {
@@ -114,7 +119,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
     replace(with: target)
   }
 
-  /// Sorts in place; only models that change their order are moved. Cost: O(n log n).
+  /// Sorts in place. Moves only the models whose relative order changes. Cost: O(n log n).
   public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
     replace(with: ModelList(try sorted(by: areInIncreasingOrder)))
   }
@@ -129,11 +134,11 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
     }
   }
 
-  /// Iterates over a ``ModelArray``.
+  /// Iterates over the models of a ``ModelArray``.
   public struct Iterator: IteratorProtocol {
     var base: ModelList.Iterator
 
-    /// The next model.
+    /// Returns the next model; nil at the end.
     public mutating func next() -> Element? {
       base.next().map(ModelArray.element)
     }
@@ -141,37 +146,38 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 }
 
 extension ModelArray: ExpressibleByArrayLiteral {
-  /// Makes an array of the given models; one that occurs again is left out.
+  /// Makes an array of the given models, without repetitions.
   public init(arrayLiteral elements: Element...) { self.init(elements) }
 }
 
 extension ModelArray: Equatable {
-  /// Whether both hold the same models in the same order. Cost: O(n), O(1) for unchanged copies.
+  /// Returns true if both arrays hold the same models in the same order. Cost: O(n), or O(1) for
+  /// unchanged copies.
   public static func == (a: ModelArray, b: ModelArray) -> Bool { a.list.isSame(as: b.list) }
 }
 
 extension ModelArray: CustomStringConvertible {
-  /// The models in brackets.
+  /// The descriptions of the models in brackets.
   public var description: String { "[" + map { "\($0)" }.joined(separator: ", ") + "]" }
 }
 
 extension ModelArray: PropertyValue {
   /// A collection of the element's class.
   public static var propertyType: PropertyType { .collection(Element.wireName) }
-  /// The UUIDs of the models.
+  /// The UUIDs of the models, in order.
   public var jsonValue: JSONValue {
     var uuids: [JSONValue] = []
     uuids.reserveCapacity(list.count)
     list.forEach { uuids.append(.string($0.uuid.wireText)) }
     return .array(uuids)
   }
-  /// A collection cannot be read without a scope to find the models in.
+  /// Returns nil: a collection cannot be decoded without a scope in which to find the models.
   public static func decode(_ json: JSONValue) -> ModelArray? { nil }
-  /// A collection.
+  /// Always `collection`.
   public static var _storageKind: _StorageKind { .collection }
-  /// The list inside.
+  /// Returns the list inside the array.
   public static func _list(of value: ModelArray) -> ModelList? { value.list }
-  /// An array of `list`; nil if an element is of another class.
+  /// Returns an array of `list`; nil if an element is of another class.
   public static func _value(of list: ModelList) -> ModelArray? {
     var fits = true
     list.forEach { if !($0 is Element) { fits = false } }
@@ -179,16 +185,16 @@ extension ModelArray: PropertyValue {
   }
   /// The element's class.
   public static var _modelClass: ModelObject.Type? { Element.self }
-  /// Whether `model` is an element.
+  /// Returns true if `model` is of the element's class.
   public static func _canHold(_ model: ModelObject) -> Bool { model is Element }
-  /// Has the changes that follow written down.
+  /// Opens a lease, which records the changes that follow.
   ///
-  /// Sound because `Property` passes the address of a value of its own type, during an access to it.
+  /// Safe because `Property` passes the address of a value of its own type, during an access to it.
   public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? {
     let value = address.assumingMemoryBound(to: ModelArray.self)
     return ListLease(&value.pointee.list)
   }
-  /// Changes the list in place. Sound for the same reason.
+  /// Changes the list in place. Safe for the same reason.
   public static func _changeList(
     at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
   ) {

@@ -1,10 +1,10 @@
 extension ModelList.Storage {
-  /// A chunk never grows beyond this.
+  /// The maximum number of models in a chunk.
   static var chunkCapacity: Int { 512 }
-  /// Lists up to this size are searched without an index.
+  /// The maximum size of a list that is searched without an index.
   static var indexThreshold: Int { 32 }
 
-  /// The chunk that position `position` falls into. Cost: O(log n).
+  /// Returns the chunk that contains the position `position`. Cost: O(log n).
   func chunk(containing position: Int) -> Int {
     var low = 0
     var high = starts.count - 1
@@ -101,7 +101,7 @@ extension ModelList.Storage {
     }
   }
 
-  /// Traps when the tables contradict each other; for tests.
+  /// Traps if the tables contradict each other; for tests.
   func checkInvariants() {
     var position = 0
     precondition(chunks.count == starts.count && chunks.count == chunkNames.count)
@@ -120,8 +120,8 @@ extension ModelList.Storage {
   }
 }
 
-/// Which chunk each model is in: a hash table in parts of about a thousand entries, so that a shared
-/// one is copied by parts.
+/// Maps each model to its chunk. The hash table consists of parts of about a thousand entries, so
+/// that a shared table is copied one part at a time.
 struct ChunkIndex {
   private var parts: ContiguousArray<[ObjectIdentifier: Int32]> = []
   private(set) var count = 0
@@ -147,7 +147,7 @@ struct ChunkIndex {
     }
   }
 
-  /// Objects lie at multiples of 16; a multiplication spreads the rest of the address.
+  /// Objects lie at multiples of 16; the multiplication spreads the remaining bits of the address.
   private func part(of model: ObjectIdentifier) -> Int {
     let mixed = (UInt(bitPattern: model.hashValueOfAddress) >> 4) &* 0x9E37_79B9_7F4A_7C15
     return Int(truncatingIfNeeded: mixed >> 32) & (parts.count - 1)

@@ -1,9 +1,10 @@
-/// The storage of a ``ModelArray``, without its element type. Not used directly.
+/// The storage of a ``ModelArray``, without its element type. Public because ``PropertyValue`` names
+/// it; not meant to be used directly.
 ///
-/// The models stand in chunks of at most 512. Chunks, the table of where they start and the index of
-/// which model is in which chunk are values that are copied when they are shared, one chunk and one
-/// part of the index at a time. So an insertion, a removal, a move or `index(of:)` costs O(sqrt n)
-/// for up to some millions of models, also while somebody holds a copy of the list.
+/// The models are stored in chunks of at most 512. The chunks, the table of their start positions,
+/// and the index from models to chunks are values that are copied when shared, one chunk and one
+/// part of the index at a time. An insertion, a removal, a move or `index(of:)` therefore costs
+/// O(sqrt n) for up to some millions of models, even while another copy of the list exists.
 public struct ModelList {
   final class Storage {
     var chunks: ContiguousArray<ContiguousArray<ModelObject>>
@@ -12,8 +13,9 @@ public struct ModelList {
     var count: Int
     var nextName: Int32
     var index: ChunkIndex
-    /// Set while a lease writes down what happens to this storage. Unowned, because the lease clears
-    /// it when it ends; a storage that ends first leaves its content with the lease.
+    /// The lease that records the changes of this storage; nil if there is none. Unowned, because
+    /// the lease clears it when it ends. A storage that is released first passes its content to the
+    /// lease.
     unowned(unsafe) var lease: ListLease?
 
     init() {
@@ -47,7 +49,7 @@ public struct ModelList {
 
   var count: Int { storage?.count ?? 0 }
 
-  /// Whether two lists share everything, which makes them equal at no cost.
+  /// Returns true if two lists share their storage, which makes them equal in O(1).
   func isIdentical(to other: ModelList) -> Bool { storage === other.storage }
 
   subscript(position: Int) -> ModelObject {
@@ -58,7 +60,7 @@ public struct ModelList {
     return storage.chunks[chunk][position - storage.starts[chunk]]
   }
 
-  /// Where `model` stands. Cost: O(sqrt n).
+  /// Returns the index of `model`; nil if it is not in the list. Cost: O(sqrt n).
   func index(of model: ModelObject) -> Int? {
     guard let storage, let chunk = storage.chunk(of: model) else { return nil }
     return storage.chunks[chunk].firstIndex { $0 === model }.map { storage.starts[chunk] + $0 }
@@ -95,7 +97,7 @@ public struct ModelList {
 
   // MARK: Changing
 
-  /// Adds `model` at the end; false, and nothing happens, if it is in the list already.
+  /// Appends `model`. Returns false and does nothing if it is already in the list.
   @discardableResult
   mutating func append(_ model: ModelObject) -> Bool { insert(model, at: count) }
 
@@ -143,10 +145,10 @@ public struct ModelList {
     for position in stride(from: count - 1, through: 0, by: -1) { remove(at: position) }
   }
 
-  /// The storage, shared with no other list. A copy takes no lease along: the list that a lease was
-  /// opened on was alone then, so a shared storage means that one of the two left it.
+  /// Returns the storage after making it unique. A copy is made without a lease: a lease is only
+  /// ever opened on a unique storage, so if it is shared now, one of the lists has left the lease.
   mutating func uniqueStorage() -> Storage {
-    // Nothing else may refer to the storage while it is asked whether it is alone.
+    // No other reference to the storage may exist during the uniqueness check.
     if isKnownUniquelyReferenced(&storage) { return storage! }
     let fresh = storage.map { Storage(copying: $0) } ?? Storage()
     storage = fresh

@@ -1,8 +1,8 @@
 extension ModelObject {
-  /// The model's raw signals.
+  /// The uncoalesced signals of the model.
   public final var signals: ModelSignals { ModelSignals(ensureRecord()) }
 
-  /// Cancels everything that `observer` observes on this model.
+  /// Cancels all observations of this model that were registered with `observer`.
   public final func removeObservers(_ observer: AnyObject) {
     guard let record else { return }
     var own: [ChangeNode] = []
@@ -12,29 +12,30 @@ extension ModelObject {
   }
 }
 
-/// What the typed observe methods are written on, so that `Self` is the subclass in key paths.
-/// ``ModelObject`` is the only class that conforms.
+/// Declares the typed observe methods, with `Self` as the subclass in key paths. ``ModelObject`` is
+/// the only class that conforms.
 ///
-/// Each way of observing comes with an observer, which is held weakly and handed to the callback,
-/// and without one, for short uses: the observation then lasts until its token is cancelled or the
-/// model is gone. All of them run in the isolation domain of the model.
+/// Each method exists with an observer, which is held weakly and passed to the callback, and
+/// without one, for short-lived uses: the observation then lasts until its token is cancelled or
+/// the model is released. All callbacks run in the isolation domain of the model.
 public protocol ObservableModel: ModelObject {}
 
 extension ModelObject: ObservableModel {}
 
 extension ObservableModel {
-  /// Calls `handler` once in each tick in which one of the named properties has changed; without
-  /// names, any property.
+  /// Calls `handler` once in each tick in which one of the properties has changed; without key
+  /// paths, any property of the model.
   ///
-  /// A key path that leads to a computed property observes what its getter reads, also through other
-  /// models; it counts as changed when its value is different, or when it cannot be compared.
+  /// A key path to a computed property observes the properties that its getter reads, also those of
+  /// other models. The computed property counts as changed when its value is different or cannot be
+  /// compared.
   ///
   /// ```swift
   /// shape.observeChange(self, \.x, \.y) { me in me.redraw() }
   /// ```
   ///
-  /// The handler runs in the isolation domain of the model. Outside of a scope that is the actor of
-  /// the caller; where there is none, changes are delivered once the model is in a scope.
+  /// The handler runs in the isolation domain of the model. For a model in no scope, that is the
+  /// actor of the caller; without an actor, changes are delivered once the model is in a scope.
   @discardableResult
   public func observeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
@@ -45,7 +46,7 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` once in each tick in which the property has changed.
+  /// Calls `handler` once in each tick in which the stored or computed property has changed.
   @discardableResult
   public func observeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPath: PartialKeyPath<Self>,
@@ -62,8 +63,8 @@ extension ObservableModel {
     return observation
   }
 
-  /// Calls `handler` once in each tick in which one of the named properties has changed, until the
-  /// token is cancelled.
+  /// Calls `handler` once in each tick in which one of the properties has changed, until the token
+  /// is cancelled. Without key paths, any property counts.
   @discardableResult
   public func observeChange(
     _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
@@ -102,14 +103,14 @@ extension ModelObject {
 
 // MARK: Inside
 
-/// What a key path leads to.
+/// The target of a key path: a stored property, by index, or a computed one.
 enum ResolvedPath {
   case property(Int)
   case composite
 }
 
 extension ObservableModel {
-  /// The property that a key path leads to; a computed one is a programming error here.
+  /// Returns the index of the property that a key path leads to. Traps for a computed property.
   func index(of keyPath: PartialKeyPath<Self>) -> Int {
     guard case .property(let index) = resolve(keyPath) else {
       preconditionFailure(
@@ -119,8 +120,8 @@ extension ObservableModel {
     return index
   }
 
-  /// Runs the getter to learn what it reads. One that can be written and reads one property of its
-  /// own model, of its own type, is that property.
+  /// Runs the getter and tracks its reads. A key path leads to a stored property if it is writable
+  /// and its getter reads exactly one property, of this model and of the key path's value type.
   func resolve(_ keyPath: PartialKeyPath<Self>) -> ResolvedPath {
     if let index = schema.keyPaths.index(of: keyPath) { return .property(index) }
     let (_, reads) = ReadTracker.track { self[keyPath: keyPath] }
@@ -131,7 +132,8 @@ extension ObservableModel {
     return .property(reads[0].index)
   }
 
-  /// Registers what `make` makes of the set of properties that the key paths lead to: nil for all.
+  /// Registers the observation that `make` returns for the set of stored properties; nil stands for
+  /// all.
   func add(
     observing keyPaths: [PartialKeyPath<Self>], isolation: (any Actor)?,
     _ make: (PropertySet?) -> ChangeObservation
@@ -166,7 +168,7 @@ extension ObservableModel {
   }
 }
 
-/// Key paths that can be written through a reference: `@Property` members have them, getters do not.
+/// Key paths that can be written through a reference: those of `@Property` members, not of getters.
 private protocol WritableRoot {}
 
 extension ReferenceWritableKeyPath: WritableRoot {}

@@ -2,7 +2,7 @@ import Foundation
 
 /// Moving a model within the tree, and from one tree to another.
 extension ModelObject {
-  /// Takes the model out of every property and collection that holds it.
+  /// Removes the model from every property and collection that holds it.
   public final func detach() {
     guard let record else { return }
     Holder.remove(self, from: record.parents.all.compactMap(Holder.init))
@@ -25,8 +25,8 @@ extension Scope {
   }
 }
 
-/// A property that holds a model. It keeps the parent, which observers might let go of otherwise while
-/// the model is taken out of one property after the other.
+/// A property that holds a model. It retains the parent, which observers might otherwise release
+/// while the model is removed from one property after the other.
 private struct Holder {
   let parent: ModelObject
   let property: ModelSchema.Property
@@ -52,8 +52,8 @@ private struct Holder {
 }
 
 extension Structure {
-  /// What holds `top` from outside of its own tree, and why the tree cannot go to `scope`, if so.
-  /// Nothing is changed. Cost: O(n).
+  /// Returns the properties outside of the tree below `top` that hold `top`, and the reason why the
+  /// tree cannot move to `scope`, if there is one. Changes nothing. Cost: O(n).
   fileprivate static func prepareMove(
     of top: ModelRecord, to scope: Scope
   ) -> (outside: [Holder], error: ScopeError?) {
@@ -86,7 +86,9 @@ extension Structure {
       if stays {
         return (
           outside,
-          .modelInTwoScopes(className: record.schema.wireName, model: record.uuid, scope: other.name, other: scope.name)
+          .modelInTwoScopes(
+            className: record.schema.wireName, model: record.uuid, scope: other.name,
+            other: scope.name)
         )
       }
     }

@@ -1,5 +1,5 @@
-/// What follows a write to a property that holds models. The write's access has ended when these run,
-/// so that an observer can read and write the property.
+/// The work after a write to a property that holds models. It runs after the access to the property
+/// has ended, so that observers can read and write the property.
 extension ModelObject {
   @usableFromInline
   final func didReplaceReference<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
@@ -30,7 +30,7 @@ extension ModelObject {
     }
   }
 
-  /// A collection is being changed in place from now on.
+  /// Notes that a collection is being changed in place from now on.
   @usableFromInline
   final func willModifyCollection(at offset: Int, lease: ListLease) {
     let record = ensureRecord()
@@ -68,8 +68,9 @@ extension ModelObject {
     if operations.count > 1, inserted.isEmpty, removed.isEmpty {
       let now = list(of: property)
       if operations.undone(on: now).isSame(as: now) {
-        // The steps lead back to where they began, as with a model that comes and goes in one frame, or whose
-        // insertion and removal are undone together: observers of the value have nothing to show.
+        // The steps lead back to the old content, as with a model that comes and goes in one frame,
+        // or whose insertion and removal are undone together. Only observers of single steps are
+        // notified.
         if record.scope?.isWritingRemotely != true {
           record.fire { tell(operations, of: property) }
         }
@@ -97,7 +98,7 @@ extension ModelObject {
       record.observers?.extras?.note(operations, of: index, now: list(of: property))
       record.noteChange(index)
     }
-    // Made before anybody is called, who may change the collection again.
+    // Made before any observer is called, since observers may change the collection again.
     let change = propertyChange(of: property, by: operations)
     record.fire {
       for (_, error) in refused { record.scope?.refuse(error) }
@@ -109,13 +110,13 @@ extension ModelObject {
     }
   }
 
-  /// Tells observers of single steps.
+  /// Notifies observers of single steps.
   private final func tell(_ operations: [ListOperation], of property: ModelSchema.Property) {
     guard let signal = record?.observers?.collectionChange, signal.hasListeners else { return }
     for operation in operations { signal.fire(CollectionChange(property.name, operation)) }
   }
 
-  /// What observers of the property are told; nil if there are none.
+  /// Returns the change to report to property observers; nil if there are none.
   private final func propertyChange(
     of property: ModelSchema.Property, by operations: [ListOperation]
   ) -> PropertyChange? {
@@ -124,13 +125,13 @@ extension ModelObject {
     else { return nil }
     let new = list(of: property)
     let old = operations.undone(on: new)
-    // Several steps may lead back to where they began.
+    // Several steps may lead back to the old content.
     if operations.count > 1, old.isSame(as: new) { return nil }
     return PropertyChange(
       key: property.name, old: property.access.wrap(old), new: property.access.wrap(new))
   }
 
-  /// Takes refused models out of the stored list again; gives the steps that remain.
+  /// Removes refused models from the stored list, and returns the remaining steps.
   private final func takeOut(
     _ refused: [ModelObject], of property: ModelSchema.Property, from operations: [ListOperation]
   ) -> [ListOperation] {

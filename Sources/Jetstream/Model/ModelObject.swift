@@ -11,22 +11,23 @@ import Foundation
 /// }
 /// ```
 ///
-/// `init()` must be able to make an object and must have no side effects: one object of each class is
-/// made to learn its defaults. Other initializers are up to the class.
+/// `init()` must make an object without side effects: one object of each class is made to learn its
+/// defaults. The class may have other initializers.
 ///
-/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain. What is
-/// to be read elsewhere goes there as a ``ModelSnapshot``.
+/// Models are not Sendable: a model, its tree and its scope are used in one isolation domain. To
+/// read values in another isolation domain, pass a ``ModelSnapshot``.
 ///
-/// A class that also adopts `Observable` of the Observation module is followed by SwiftUI and by
-/// `withObservationTracking`, property by property, inherited ones included. Each of its objects that
-/// is read has a registrar then, as with `@Observable`. Objects of other classes have none, and reading
-/// them costs a look at a flag more once there is such a class in the process.
+/// A class that also adopts `Observable` of the Observation module is tracked by SwiftUI and by
+/// `withObservationTracking`, property by property, inherited ones included. Each of its objects
+/// that is read has a registrar, as with `@Observable`. Objects of other classes have none; reading
+/// them checks one more flag once such a class is used in the process.
 open class ModelObject: Hashable {
-  /// Only ever read or replaced as a whole, so there is no access to it that another one could meet.
+  /// Exempt from exclusivity checks: it is only read or replaced as a whole, so no two accesses
+  /// overlap.
   @exclusivity(unchecked) @usableFromInline final var record: ModelRecord?
 
-  /// Whether the class adopts `Observable`, so that reads have to be told to its registrar. Set once,
-  /// when the model is made.
+  /// True if the class adopts `Observable`, so that reads must be reported to its registrar. Set
+  /// once, when the model is made.
   @exclusivity(unchecked) @usableFromInline final var isBridged = false
 
   /// Makes a model with the default values.
@@ -36,14 +37,14 @@ open class ModelObject: Hashable {
     if !schema.childProperties.isEmpty { adoptInitialChildren(schema) }
   }
 
-  /// Makes a model with the default values and a UUID that is known already.
+  /// Makes a model with the default values and the given UUID.
   public convenience init(uuid: UUID) {
     self.init()
     ensureRecord().uuidIfMade = uuid
   }
 
-  /// Makes a model with the default values and a UUID given as text, in upper or lower case; nil for
-  /// text that is no UUID.
+  /// Makes a model with the default values and a UUID given as text, in upper or lower case.
+  /// Returns nil if the text is not a UUID.
   package convenience init?(uuid text: String) {
     guard let uuid = UUID(wireText: text) else { return nil }
     self.init(uuid: uuid)
@@ -54,15 +55,15 @@ open class ModelObject: Hashable {
     // A subclass's stored properties are still there: they are destroyed after this body.
     if !record.schema.childProperties.isEmpty { releaseChildren(record) }
     record.model = nil
-    // Released after the access has ended: what callbacks captured may do anything when it goes.
+    // Released after the access has ended, since releasing captured objects may run any code.
     ChangeChain.release(record.nodes.takeAll())
     let observers = record.observers
     record.observers = nil
     withExtendedLifetime(observers) {}
   }
 
-  /// What objects of this class are called on the wire: the class's name without its module, unless
-  /// overridden. A generic class must override it.
+  /// The name of the class on the wire. The default is the class's name without its module. A
+  /// generic class must override it.
   open class var wireName: String {
     let name = String(describing: self)
     precondition(
@@ -71,10 +72,10 @@ open class ModelObject: Hashable {
     return name
   }
 
-  /// Options for properties by their names, in front of what their declarations say.
+  /// Options for properties, by name. They take precedence over the options in the declarations.
   ///
-  /// They count for the class and its subclasses only, so that a class can treat what it inherits in
-  /// its own way. What superclasses say here counts as well, behind what the class says:
+  /// They apply to this class and its subclasses only, so that a class can change the options of
+  /// inherited properties. Options that a superclass gives here also apply, with lower precedence:
   ///
   /// ```swift
   /// class Preview: Shape {
@@ -82,26 +83,27 @@ open class ModelObject: Hashable {
   /// }
   /// ```
   ///
-  /// Read once, when the schema of a class is made. A name that the class does not have is a misuse.
+  /// Read once, when the schema of a class is made. Traps if the class does not have a property of
+  /// the given name.
   open class var propertyOptions: [String: PropertyOptions] { [:] }
 
-  /// The model's identity on the wire, made on first use and kept for good.
+  /// The UUID that identifies the model on the wire. Made on first use; it never changes.
   public final var uuid: UUID { ensureRecord().uuid }
 
-  /// The scope whose root reaches this model.
+  /// The scope whose root reaches this model; nil if there is none.
   public final var scope: Scope? { record?.scope }
 
   /// The schema of the model's class.
   package final var schema: ModelSchema { record?.schema ?? ModelSchema.of(type(of: self)) }
 
-  /// The models that hold this one, with the property that does: one entry for each.
+  /// The models that hold this one, each with the name of the property: one entry per property.
   public final var parents: [(parent: ModelObject, key: String)] {
     (record?.parents.all ?? []).compactMap { link in
       link.parent.model.map { ($0, link.parent.schema.properties[link.index].name) }
     }
   }
 
-  /// The properties that hold this model, by their names on the wire.
+  /// The synced properties that hold this model, by their wire names.
   package final var holders: [PropertyKey] {
     (record?.parents.all ?? []).filter(\.isSynced).map { link in
       PropertyKey(
@@ -109,7 +111,7 @@ open class ModelObject: Hashable {
     }
   }
 
-  /// Two models are equal only if they are the same object.
+  /// Returns true only if both are the same object.
   public static func == (a: ModelObject, b: ModelObject) -> Bool { a === b }
 
   /// Hashes the object's identity.
@@ -117,12 +119,14 @@ open class ModelObject: Hashable {
 
   // MARK: Access by property
 
-  /// The value of a property as JSON, as the app sees it.
+  /// Returns the value of a property as JSON, as the app sees it. For a collection that is being
+  /// changed in place, that is the content before.
   package final func json(of property: ModelSchema.Property) -> JSONValue {
     contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
   }
 
-  /// The content of a collection. Of one that is being changed in place that is the content before.
+  /// Returns the content of a collection. For one that is being changed in place, that is the
+  /// content before.
   final func list(of property: ModelSchema.Property) -> ModelList {
     contentBefore(property) ?? property.access.list(at: address + property.offset)
   }
@@ -132,7 +136,7 @@ open class ModelObject: Hashable {
     return record.leases.content(before: property.index)
   }
 
-  /// Whether the property's value is the one that `json` describes.
+  /// Returns true if the property has the value that `json` describes.
   final func holds(_ json: JSONValue, in property: ModelSchema.Property) -> Bool {
     property.access.isSame(json, at: address + property.offset)
   }
@@ -156,7 +160,7 @@ open class ModelObject: Hashable {
     return made
   }
 
-  /// Children that the properties were initialized with know their parent from the start.
+  /// Links the children that the properties were initialized with to this model.
   private func adoptInitialChildren(_ schema: ModelSchema) {
     for property in schema.childProperties {
       if property.kind == .collection {
@@ -173,8 +177,9 @@ open class ModelObject: Hashable {
     }
   }
 
-  /// Lets go of the children of a model that is being deallocated, or that nobody can reach, without recursion: the outermost
-  /// of nested deallocations takes all that is below, one by one.
+  /// Releases the children of a model that is being deallocated or can no longer be reached,
+  /// without recursion: the outermost of nested deallocations takes over all models below, one by
+  /// one.
   final func releaseChildren(_ record: ModelRecord) {
     var children: ContiguousArray<ModelObject> = []
     record.forEachChild { child, index in
@@ -188,8 +193,9 @@ open class ModelObject: Hashable {
     Teardown.release(&children)
   }
 
-  /// The compiler is told that nothing is released here, so that a loop that reads properties need
-  /// not retain the object around each read. True: notes are only added.
+  /// Reports a read to the thread's tracker and to the Observation module. The compiler is told
+  /// that this releases nothing, so that a loop that reads properties need not retain the object
+  /// around each read. That is true: reads are only recorded.
   @usableFromInline @_effects(releasenone)
   final func propertyIsRead(at offset: Int) {
     if jetstream_gate() != 0 {
@@ -202,8 +208,8 @@ open class ModelObject: Hashable {
     if isBridged { bridgeRead(at: offset) }
   }
 
-  /// Whether anybody might want to know of a read. The gate is open also while there is a class that
-  /// adopts `Observable`; what others pay for that is a look at ``isBridged``.
+  /// True if a read may have to be reported. The gate is also open if the process has a class that
+  /// adopts `Observable`; reads of other classes then check ``isBridged`` as well.
   @inlinable @inline(__always)
   final var readsAreNoted: Bool {
     jetstream_read_gate() != 0 && (isBridged || jetstream_gate() != 0)
@@ -211,7 +217,8 @@ open class ModelObject: Hashable {
 }
 
 extension ModelSchema {
-  /// The schema of a model under construction; nil for a prototype, which is what one is made from.
+  /// Returns the schema of a model under construction; nil for a prototype, from which the schema
+  /// is made.
   fileprivate static func shared(for model: ModelObject) -> ModelSchema? {
     if jetstream_gate() != 0, case .recorder(let recorder) = ThreadTracker.current {
       if recorder.isPrototype(model) { return nil }
@@ -226,20 +233,20 @@ extension ModelSchema {
 extension ModelObject: PropertyValue {
   /// A reference to the class.
   public static var propertyType: PropertyType { .reference(wireName) }
-  /// The UUID.
+  /// The UUID of the model.
   public var jsonValue: JSONValue { .string(uuid.wireText) }
-  /// A model cannot be read without a scope to find it in.
+  /// Returns nil: a model cannot be decoded without a scope in which to find it.
   public static func decode(_ json: JSONValue) -> Self? { nil }
-  /// A model.
+  /// Always `model`.
   @inlinable public static var _storageKind: _StorageKind { .model }
-  /// The model itself.
+  /// Returns the model itself.
   public static func _model(of value: ModelObject) -> ModelObject? { value }
-  /// The model, if it is of this class.
+  /// Returns the model if it is of this class; otherwise nil.
   public static func _value(of model: ModelObject?) -> Self? { model as? Self }
-  /// Whether `model` is of this class.
+  /// Returns true if `model` is of this class.
   public static func _canHold(_ model: ModelObject) -> Bool { model is Self }
   /// This class.
   public static var _modelClass: ModelObject.Type? { Self.self }
-  /// Whether they are the same object.
+  /// Returns true if both are the same object.
   @inlinable public static func isSame(_ a: ModelObject, _ b: ModelObject) -> Bool { a === b }
 }

@@ -1,4 +1,5 @@
-/// Who observes one model in other ways than through its ``ChangeChain``. Made when the first comes.
+/// The observers of one model other than those in its ``ChangeChain``. Made for the first such
+/// observer.
 final class ModelObservers {
   var trees: [TreeObservation] = []
   var propertyChange: Signal<PropertyChange>?
@@ -7,13 +8,14 @@ final class ModelObservers {
   var detach: Signal<Scope>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
-  /// Reports to the Observation module, if the class adopts `Observable`.
+  /// Reports to the Observation module; nil unless the class adopts `Observable` and the model was
+  /// read.
   var bridge: ObservationBridge?
-  /// What only some ways of observing need.
+  /// The parts that only rarely used observations need.
   var extras: ObserverExtras?
   private var schedule = PruneSchedule()
 
-  /// Whether every write has to be told at once, not only the first in a tick.
+  /// True if every write must be reported at once, not only the first in a tick.
   var wantsEveryWrite: Bool { propertyChange != nil || bridge != nil }
 
   func add(_ tree: TreeObservation) {
@@ -25,8 +27,8 @@ final class ModelObservers {
     trees.append(tree)
   }
 
-  /// Drops what was cancelled or whose observer has gone. What the callbacks captured is released
-  /// after all accesses have ended.
+  /// Removes the observations that are cancelled or whose observer has been released. Objects that
+  /// their callbacks captured are released after all accesses have ended.
   func dropDead() {
     let all = trees
     if all.contains(where: { !$0.isLive }) { trees = all.filter { $0.isLive } }
@@ -45,14 +47,14 @@ final class ModelObservers {
   }
 }
 
-/// A callback that runs once a tick in which the model or one of its descendants has changed.
+/// A callback that runs once in each tick in which the model or one of its descendants has changed.
 final class TreeObservation: ObservationToken {
   var handler: (() -> Void)?
-  /// Which changes count; nil for all.
+  /// The changes that count; nil for all.
   var pattern: TreePattern?
   let madeAt = ObservationClock.next()
   fileprivate weak var holder: ModelObservers?
-  /// Whether it was made on a model in no scope.
+  /// True if the observation was made while the model was in no scope.
   private let isLoose: Bool
 
   init(observer: AnyObject?, isLoose: Bool) {

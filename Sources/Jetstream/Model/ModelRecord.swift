@@ -1,62 +1,63 @@
 import Foundation
 
-/// What the framework knows about one model beyond its values: identity, parents, scope, observers,
-/// and what has changed since the last change set.
+/// The data that the framework keeps for one model besides its values: UUID, parents, scope,
+/// observers, and the changes since the last change set.
 ///
-/// Made when the first of these is needed. A model without one is a plain object.
+/// Made when one of these is first needed. A model without a record is a plain object.
 @usableFromInline
 final class ModelRecord {
-  /// The model that owns this record; nil once it is gone. Unowned, since the model clears it.
+  /// The model that owns this record; nil once it is released. Unowned, since the model clears it.
   unowned(unsafe) var model: ModelObject?
   let schema: ModelSchema
-  // The small ones stand where they fill the gaps that alignment leaves: each word of a record counts.
+  // Small properties fill the gaps that alignment leaves: each word of a record counts.
   var uuidIfMade: UUID?
   @exclusivity(unchecked) private var flags: UInt8 = 0
-  /// When the nodes are looked through for dead ones again: once there are 16 << this.
+  /// Dead nodes are searched for again after 16 << this many additions.
   private var pruneStep: UInt8 = 0
-  /// How many of ``parents`` are in the scope.
+  /// The number of ``parents`` that are in the scope.
   var scopedParents: Int32 = 0
-  /// The scope whose root reaches the model. Unowned: a scope that goes clears it.
+  /// The scope whose root reaches the model. Unowned: the scope clears it before it is released.
   unowned(unsafe) var scope: Scope?
-  /// The scope that collects changes: ``scope``, or the one the model has left since its last
-  /// change set, in case it returns.
+  /// The scope that collects the model's changes: ``scope`` or, if the model has left its scope
+  /// since the last change set, that former scope, in case the model returns.
   var captureScope: Scope? {
     get { capturing?.takeUnretainedValue() }
     set { capturing = newValue.map(Unmanaged.passUnretained) }
   }
-  /// ``captureScope`` in a form that can be looked at without retaining it, as each write does.
+  /// ``captureScope`` in a form that can be read without retaining it, as each write does.
   @exclusivity(unchecked) private var capturing: Unmanaged<Scope>?
   var parents = ParentLinks()
-  /// How many nodes have come since the dead ones were last looked for.
+  /// The number of nodes added since dead ones were last searched for.
   private var nodesAdded: UInt32 = 0
-  // No access to these, nor to others that are marked so, is open while other code runs, and every write
-  // looks at them.
+  // No access to these properties, or to others marked like them, is open while other code runs,
+  // and every write reads them.
   @exclusivity(unchecked) var dirty = PropertySet()
   @exclusivity(unchecked) var captured = PropertySet()
-  /// When the last change was that some coalesced observer may have to be told.
+  /// The moment of the last change that a coalesced observer may have to be notified of.
   @exclusivity(unchecked) var changedAt = 0
   @exclusivity(unchecked) var bases: ContiguousArray<Base> = []
-  /// What waits for changes.
+  /// The observations that wait for changes of the model.
   @exclusivity(unchecked) var nodes = ChangeChain()
-  /// Who observes in other ways.
+  /// The observers other than those in `nodes`.
   @exclusivity(unchecked) var observers: ModelObservers?
-  /// Delivers while the model is in no scope.
+  /// The ticker that delivers while the model is in no scope.
   var ownTicker: Ticker?
   /// The collections that are being changed in place.
   @exclusivity(unchecked) var leases = OpenLeases()
 
-  /// The value of a property as of the last change set.
+  /// The value of a property at the last change set.
   struct Base {
     enum Value {
       case json(JSONValue)
       case list(ModelList)
-      /// The steps since then: unlike a copy of the list, they cost the next change nothing.
+      /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
       case steps([ListOperation])
     }
     let index: Int
     var value: Value
 
-    /// The collection as it was, where it is `now` as given. Nil for what is no collection.
+    /// Returns the old content of a collection, given its content `now`. Nil for any other
+    /// property.
     func list(now: ModelList) -> ModelList? {
       switch value {
       case .json: nil
@@ -66,19 +67,20 @@ final class ModelRecord {
     }
   }
 
-  /// Whether the model stands in the queue of a ticker.
+  /// True while the model is in the queue of a ticker.
   var isQueued: Bool {
     get { flags & 1 != 0 }
     set { if newValue { flags |= 1 } else { flags &= ~1 } }
   }
 
-  /// Whether the model came to its scope since the last change set, which will add it.
+  /// True if the model entered its scope after the last change set, so that the next one will add
+  /// it.
   var isNew: Bool {
     get { flags & 2 != 0 }
     set { if newValue { flags |= 2 } else { flags &= ~2 } }
   }
 
-  /// Whether ``captureScope`` has the model among those that have left.
+  /// True while ``captureScope`` keeps the model among those that have left it.
   var isKeptAsLeft: Bool {
     get { flags & 4 != 0 }
     set { if newValue { flags |= 4 } else { flags &= ~4 } }
@@ -98,12 +100,13 @@ final class ModelRecord {
 
   // MARK: Writes
 
-  /// Whether a write to a plain property has no consequences: its base is kept, its observers have
-  /// been queued, and nobody is told at once. That is so for all but the first write in a tick.
+  /// Returns true if a write to a plain property needs no further work: its base is stored, its
+  /// observers are queued, and no observer is called at once. That is the case for all but the
+  /// first write in a tick.
   @usableFromInline @_effects(releasenone)
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
-    // Mostly the property was written in this tick before, and nobody observes in other ways.
+    // Usually the property was already written in this tick, and the model has no other observers.
     if isQueued, observers == nil, dirty.contains(index, asDoes: captured),
       changedAt == ObservationClock.now
     {
@@ -114,7 +117,7 @@ final class ModelRecord {
     return nodes.isEmpty && !TreeObservers.exist
   }
 
-  /// A plain property was written; its access has ended.
+  /// Notes that a plain property was written. Called after the access to the property has ended.
   @usableFromInline
   func didWrite<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     let index = schema.index(atOffset: offset)
@@ -133,13 +136,14 @@ final class ModelRecord {
     }
   }
 
-  /// Whether the value before the next write has to be kept for the change set.
+  /// Returns true if the value before the next write must be stored for the change set.
   @inline(__always)
   func needsBase(_ index: Int) -> Bool {
     guard let capturing, !captured.contains(index) else { return false }
     let isShared = !isNew && schema.properties[index].isSynced
     return capturing._withUnsafeGuaranteedRef {
-      // What a modification changes has to be there if it is rolled back, whether others know it or not.
+      // A transaction stores what it changes, whether other replicas know it or not: it may be
+      // rolled back.
       !$0.isWritingRemotely && (isShared || $0.modification != nil)
     }
   }
@@ -149,29 +153,29 @@ final class ModelRecord {
     if bases.isEmpty {
       captureScope.willCollect(from: self)
     } else if !schema.throttledProperties.isEmpty {
-      // The bases that are there may be of properties that are held back.
+      // The existing bases may all be of properties that are held back.
       captureScope.startCollecting()
     }
     bases.append(Base(index: index, value: value))
   }
 
-  /// The call of `modify` that has to know the value before a write.
+  /// The transaction that must know the value before a write; nil if none is running.
   var modification: Modification? { capturing?._withUnsafeGuaranteedRef { $0.modification } }
 
-  /// Remembers how a collection, which is `now` as given, has changed.
+  /// Stores the steps by which a collection has changed; `now` is its current content.
   func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
     if needsBase(index) { return keepBase(index, .steps(steps)) }
     guard captured.contains(index), let place = bases.firstIndex(where: { $0.index == index }),
       case .steps(var all) = bases[place].value
     else { return }
-    // Without a second reference to the steps they grow where they are.
+    // With only one reference to it, the array of steps grows in place.
     bases[place].value = .steps([])
     all.append(contentsOf: steps)
     let isLong = all.count > 4096 && all.count / 2 > now().count
     bases[place].value = isLong ? .list(all.undone(on: now())) : .steps(all)
   }
 
-  /// Remembers the change for the next tick, if anybody would be told.
+  /// Marks the property as changed for the next tick, unless nothing observes the model.
   @inline(__always)
   func noteChange(_ index: Int) {
     if nodes.isEmpty, !TreeObservers.exist { return }
@@ -180,12 +184,12 @@ final class ModelRecord {
     if !isQueued { queue() }
   }
 
-  /// Has the next tick deliver what is dirty.
+  /// Queues the model for the next tick, if it has changed properties.
   func queue() {
     guard !isQueued, !dirty.isEmpty else { return }
     guard let ticker else {
-      // Observers that no ticker serves yet are told once one does. Where there are none, a later one
-      // is not told of what was before.
+      // Observers without a ticker are notified once there is one. Without observers the changes
+      // are forgotten, since later observers are not notified of them.
       if !isObserved { dirty = PropertySet() }
       return
     }
@@ -193,7 +197,7 @@ final class ModelRecord {
     ticker.enqueue(self)
   }
 
-  /// Whether somebody waits for changes of the model, or of a tree that it is in.
+  /// True if the model, or a tree that contains it, is observed.
   private var isObserved: Bool {
     if !nodes.isEmpty || observers?.trees.isEmpty == false { return true }
     guard TreeObservers.existOutsideOfScopes else { return false }
@@ -205,8 +209,8 @@ final class ModelRecord {
     return found
   }
 
-  /// The ticker that delivers to this model's observers: its scope's; outside of a scope the one of
-  /// the isolation domain that observes it, or the tree above it.
+  /// The ticker that delivers to this model's observers: the ticker of its scope or, for a model in
+  /// no scope, that of the isolation domain in which it, or the tree above it, is observed.
   var ticker: Ticker? {
     if let scope { return scope.ticker }
     if let ownTicker { return ownTicker }
@@ -219,13 +223,13 @@ final class ModelRecord {
     return found
   }
 
-  /// Has changes delivered on `actor` while the model is in no scope.
+  /// Makes `actor` the one on which changes are delivered while the model is in no scope.
   @inline(__always)
   func needsTicker(of actor: (any Actor)?) {
     if scope == nil, ownTicker == nil, let actor { ownTicker = Ticker.on(actor) }
   }
 
-  /// The model has come into a scope: what waits for a tick elsewhere is delivered by its ticker.
+  /// Queues pending changes on the ticker of the scope that the model has entered.
   func enteredScope(of ticker: Ticker) {
     if !isQueued {
       queue()
@@ -234,12 +238,13 @@ final class ModelRecord {
     }
   }
 
-  /// The model has left a scope, whose ticker goes on delivering to its observers.
+  /// Keeps the ticker of the scope that the model has left, so that it continues to deliver to
+  /// observers.
   func keepTicker(_ ticker: Ticker) {
     if ownTicker == nil, !nodes.isEmpty || observers != nil { ownTicker = ticker }
   }
 
-  /// Calls observers. What they change is a local change, also while remote ones are applied.
+  /// Calls observers. Their changes are local changes, even while remote changes are applied.
   func fire(_ body: () -> Void) {
     guard let scope = captureScope, scope.isWritingRemotely else { return body() }
     scope.isWritingRemotely = false
@@ -259,7 +264,7 @@ final class ModelRecord {
     return made
   }
 
-  /// Lets `node` wait for changes of this model. Now and then the dead ones are let go, so that at
+  /// Registers `node` for changes of this model. Removes dead nodes from time to time, so that at
   /// most half of a long chain is dead.
   func add(_ node: ChangeNode) {
     nodesAdded += 1
@@ -277,8 +282,9 @@ final class ModelRecord {
 
   // MARK: Children
 
-  /// Calls `body` with each child and the index of the property that holds it, in order. Of a collection
-  /// that is being changed these are the ones before the change, which are the ones that are linked.
+  /// Calls `body` with each child and the index of the property that holds it, in order. For a
+  /// collection that is being changed in place, the children are those before the change, which are
+  /// the linked ones.
   func forEachChild(_ body: (ModelObject, Int) -> Void) {
     guard let model, !schema.childProperties.isEmpty else { return }
     let address = UnsafeRawPointer(Unmanaged.passUnretained(model).toOpaque())

@@ -1,11 +1,12 @@
 extension ModelSchema: Equatable {
-  /// Whether the classes have one name on the wire, and properties of the same names, types, options
-  /// and defaults, in whatever order: whether there are no ``differences(from:)``.
+  /// Returns true if both classes have the same wire name, and properties with the same names,
+  /// types, options and defaults, in any order. That is the case if there are no
+  /// ``differences(from:)``.
   package static func == (a: ModelSchema, b: ModelSchema) -> Bool {
     a === b || a.differences(from: b).isEmpty
   }
 
-  /// What this schema has in another way than `other`, a line for each, for people to read.
+  /// Describes the differences between this schema and `other`, as one line of text each.
   ///
   /// ```swift
   /// for line in ModelSchema.of(Shape.self).differences(from: ModelSchema.of(OldShape.self)) {
@@ -13,7 +14,7 @@ extension ModelSchema: Equatable {
   /// }
   /// ```
   ///
-  /// Properties are taken for the same if they have the same wire name.
+  /// Properties are matched by their wire names.
   package func differences(from other: ModelSchema) -> [String] {
     if self === other { return [] }
     var lines: [String] = []
@@ -33,7 +34,7 @@ extension ModelSchema: Equatable {
 }
 
 extension ModelSchema.Property {
-  /// Ends of sentences about this property.
+  /// Returns predicates for sentences about this property.
   fileprivate func differences(from other: ModelSchema.Property) -> [String] {
     var lines: [String] = []
     func compare(_ new: String, _ old: String) {

@@ -1,12 +1,13 @@
 extension ModelSchema {
-  /// Returns the range of a counter: any number for a property that the class does not have.
+  /// Returns the range of a counter; any number for a property that the class does not have.
   package func counterRange(of wireName: String) -> CounterRange {
     self[wireName: wireName]?.counterRange ?? .unknown
   }
 }
 
 extension Scope {
-  /// Returns the range of a counter of the model that a fragment names; collections are not looked up.
+  /// Returns the range of a counter of the model that a fragment names. Does not look up
+  /// collections.
   func counterRange(
     of entry: PropertyOperations.Entry, in fragment: SyncFragment
   ) -> CounterRange {
@@ -15,12 +16,12 @@ extension Scope {
   }
 }
 
-/// What the server needs to know of properties and models to judge fragments.
+/// The properties of schemas and models that the server needs to validate fragments.
 extension ModelSchema.Property {
-  /// Whether the property is a ``ModelArray``.
+  /// True for a ``ModelArray``.
   package var isCollection: Bool { kind == .collection }
 
-  /// Whether the property is a reference to one model.
+  /// True for a reference to one model.
   package var isReference: Bool { kind == .reference }
 
   /// True for a property whose value names models: a reference, a weak reference or a collection.
@@ -29,19 +30,20 @@ extension ModelSchema.Property {
   /// True for a ``WeakReference``.
   package var isWeakReference: Bool { if case .weakReference = type { true } else { false } }
 
-  /// The class of the models that a reference or a collection is declared to hold.
+  /// The declared class of the models that a reference or a collection holds; nil for other
+  /// properties.
   package var modelClass: ModelObject.Type? {
     isCollection || isReference ? access.valueType._modelClass : nil
   }
 
-  /// Whether a plain property can take the JSON.
+  /// Returns true if a plain property can hold the JSON.
   package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
 
-  /// Why a plain property cannot take JSON that it does not accept, in the words of its type; nil if that has
-  /// none.
+  /// Describes why a plain property cannot hold JSON that it does not accept, as its type puts it;
+  /// nil if the type gives no reason.
   package func problem(with json: JSONValue) -> String? { access.problem(with: json) }
 
-  /// Whether a reference or a collection can hold objects of `modelClass`.
+  /// Returns true if a reference or a collection can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {
     guard let expected = access.valueType._modelClass else { return false }
     var current: AnyClass? = modelClass
@@ -52,14 +54,15 @@ extension ModelSchema.Property {
     return false
   }
 
-  /// Whether two JSON values are the same value of this property, however they are written.
+  /// Returns true if two JSON values decode to the same value of this property, even if they are
+  /// written differently.
   package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
     a == b || access.areSame(a, b) || (kind != .plain && a.lowercased == b.lowercased)
   }
 }
 
 extension JSONValue {
-  /// Returns whether two values have the same canonical text.
+  /// Returns true if both values have the same canonical text.
   package func isWritten(as other: JSONValue) -> Bool {
     switch (self, other) {
     case (.integer(let a), .integer(let b)): a == b
@@ -70,7 +73,7 @@ extension JSONValue {
     }
   }
 
-  /// UUIDs, alone or in an array, in lower case.
+  /// The value with its UUIDs, alone or in an array, in lower case.
   fileprivate var lowercased: JSONValue {
     switch self {
     case .string(let text): .string(text.lowercased())
@@ -81,18 +84,19 @@ extension JSONValue {
 }
 
 extension ModelObject {
-  /// The value of a property as JSON, as the others are to know it: what is held back for the sake of
-  /// a minimal sync interval is not in it.
+  /// Returns the value of a property as JSON, as other replicas are to know it. Changes held back
+  /// by a minimum sync interval are not included.
   package final func currentJSON(of property: ModelSchema.Property) -> JSONValue {
     record?.heldBackBase(of: property) ?? json(of: property)
   }
 
-  /// The model and all that it holds as additions, depth first, as the others are to know it.
+  /// Returns add fragments for the model and all models below it, depth first, as other replicas
+  /// are to know them.
   package final func subtreeFragments() -> [SyncFragment] {
     ensureRecord().subtreeFragments(withHeldBack: false)
   }
 
-  /// Every synced property with its value, as the others are to know it.
+  /// Returns every synced property with its value, as other replicas are to know it.
   package final func currentProperties() -> JSONObject {
     ensureRecord().syncedProperties(withHeldBack: false)
   }

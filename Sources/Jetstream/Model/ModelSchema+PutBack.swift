@@ -1,18 +1,18 @@
 import Foundation
 
-/// Models that a replica removes and puts back in a later change set.
+/// Merging of models that a replica removes and puts back in a later change set.
 extension ModelSchema.Property {
-  /// Returns the value of a property of a model that a replica has put back, where other replicas may have changed
-  /// the property since that replica last knew it.
+  /// Merges the value of a property of a model that a replica has put back with changes that other
+  /// replicas may have made since that replica last knew it.
   ///
-  /// A change of one side alone counts. If both sides have changed the property, what both have done to a
-  /// collection or a counter is done, a ``MergeRule`` is asked, and of any other value the one that was put back
-  /// counts.
+  /// If only one side has changed the property, its value is taken. If both have, changes of a
+  /// collection or counter are combined, a ``MergeRule`` is applied if there is one, and otherwise
+  /// the value that was put back wins.
   ///
   /// - Parameters:
-  ///   - mine: the value that the model was put back with.
-  ///   - theirs: the value that the other replicas see.
-  ///   - base: the value that the replica knew when it put the model back.
+  ///   - mine: The value that the model was put back with.
+  ///   - theirs: The value that the other replicas see.
+  ///   - base: The value that the replica knew when it put the model back.
   package func putBack(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
     if areSame(mine, base) { return theirs }
     if areSame(theirs, base) { return mine }

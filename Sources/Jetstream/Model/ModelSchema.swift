@@ -1,34 +1,35 @@
 import Synchronization
 
-/// What is known about a ``ModelObject`` subclass: its wire name and its properties in the order of
+/// The schema of a ``ModelObject`` subclass: its wire name, and its properties in the order of
 /// declaration, inherited ones first.
 ///
 /// Made once for each class, on first use, and shared by all its objects.
 package final class ModelSchema: Sendable, CustomStringConvertible {
   /// One property of a model class.
   package final class Property: Sendable {
-    /// The name in the source, which observers and parents know it by.
+    /// The name of the property in the source, which observers use.
     package let name: String
-    /// The name in fragments and towards peers: ``name``, unless the options give another one.
+    /// The name of the property in fragments and in messages to peers: ``name``, unless the options
+    /// give another one.
     package let wireName: String
-    /// What it is on the wire.
+    /// The type of the property on the wire.
     package let type: PropertyType
-    /// The options given where it is declared, and by ``ModelObject/propertyOptions``.
+    /// The options from the declaration, combined with those of ``ModelObject/propertyOptions``.
     package let options: PropertyOptions
-    /// The place in ``ModelSchema/properties``.
+    /// The index of the property in ``ModelSchema/properties``.
     package let index: Int
-    /// The value of a fresh object. Null or empty where `init()` makes models, since each object has
-    /// its own.
+    /// The value in a new object. Null or empty if `init()` makes models, since each object has its
+    /// own.
     package let defaultValue: JSONValue
-    /// Whether a fresh object has models in the property.
+    /// True if a new object has models in the property.
     let makesModels: Bool
     let offset: Int
     let kind: _StorageKind
     let access: any StoredProperty.Type
-    /// The numbers that the property can hold, if its type has whole numbers.
+    /// The numbers that the property can hold; nil if its type is not an integer.
     package let counterRange: CounterRange?
 
-    /// Whether the property is part of fragments.
+    /// True if the property is part of fragments; false for a local one.
     package let isSynced: Bool
 
     init(
@@ -50,19 +51,20 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     }
   }
 
-  /// The class.
+  /// The class that the schema describes.
   package let modelClass: ModelObject.Type
-  /// The class's name on the wire.
+  /// The name of the class on the wire.
   package let wireName: String
-  /// All properties.
+  /// All properties, in the order of declaration, inherited ones first.
   package let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
-  /// Whether the class adopts `Observable`, so that reads and changes are bridged.
+  /// True if the class adopts `Observable`, so that reads and changes are reported to its
+  /// registrar.
   let isObservable: Bool
-  /// The synced properties with a minimal sync interval.
+  /// The synced properties with a minimum sync interval.
   let throttledProperties: [Property]
-  /// What key paths of the class lead to.
+  /// A cache from key paths of the class to property indices.
   let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
   private let indexByWireName: [String: Int]
@@ -89,20 +91,20 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     indexByOffset = table
   }
 
-  /// The schema of `modelClass`. Cost: a look-up, after the first time.
+  /// Returns the schema of `modelClass`. Cost: a look-up, after the first call.
   package static func of(_ modelClass: ModelObject.Type) -> ModelSchema {
     SchemaCache.schema(of: modelClass)
   }
 
-  /// The property named `name` in the source.
+  /// The property named `name` in the source; nil if there is none.
   package subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
 
-  /// The property that fragments call `wireName`.
+  /// The property named `wireName` in fragments; nil if there is none.
   package subscript(wireName wireName: String) -> Property? {
     indexByWireName[wireName].map { properties[$0] }
   }
 
-  /// The indices of the named properties; a name that the class does not have is a misuse.
+  /// Returns the indices of the named properties. Traps if the class does not have one of them.
   func indices(of names: [String]) -> [Int] {
     names.map { name in
       guard let index = indexByName[name] else {
@@ -121,7 +123,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     return Int(index)
   }
 
-  /// The class with its properties and their types.
+  /// The class with its properties and their types, for people to read.
   package var description: String {
     let lines = properties.map { property in
       let options = property.options.description
@@ -138,8 +140,8 @@ enum SchemaCache {
   static func schema(of modelClass: ModelObject.Type) -> ModelSchema {
     let key = ObjectIdentifier(modelClass)
     if let found = SchemaTable.find(key) { return found }
-    // Made outside of the lock, since the prototype's initializer may ask for other schemas. Of two
-    // made at once the first to arrive is kept.
+    // Made outside of the lock, since the prototype's initializer may ask for other schemas. If two
+    // threads make the same schema, the first to finish is kept.
     let made = SchemaReflection.makeSchema(of: modelClass)
     let kept = schemas.withLock { schemas in
       if let other = schemas[key] { return other }
@@ -151,18 +153,20 @@ enum SchemaCache {
   }
 }
 
-/// The schemas again, in a table that is read without a lock: creating a model looks its class up.
+/// The same schemas in a table that is read without a lock, because each new model looks up its
+/// class.
 ///
-/// A table is never changed once it is published and never freed, so that a reader on another thread
-/// can go on using it. Tables double in size, which bounds what is left behind to as much again.
+/// A table never changes once it is published, and it is never freed, so that a reader on another
+/// thread can go on using it. Each new class publishes a new table.
 private enum SchemaTable {
   private struct Slot {
     var key: ObjectIdentifier?
     var schema: Unmanaged<ModelSchema>?
   }
 
-  /// The address of the published table. Sound: written under the cache's lock with release ordering after
-  /// the table is complete, read with acquire ordering, and tables are immutable from then on.
+  /// The address of the published table. Safe: it is written under the cache's lock with release
+  /// ordering after the table is complete, it is read with acquire ordering, and tables are
+  /// immutable from then on.
   private static let current = Atomic<UInt>(0)
 
   @inline(__always)

@@ -1,10 +1,10 @@
-/// A property has changed.
+/// A change of one property.
 public struct PropertyChange {
-  /// The property's name.
+  /// The name of the property in the source.
   public let key: String
-  /// The value before, of the property's type.
+  /// The value before the change, of the property's type.
   public let old: Any
-  /// The value now, of the property's type.
+  /// The value after the change, of the property's type.
   public let new: Any
 
   init(key: String, old: Any, new: Any) {
@@ -14,24 +14,24 @@ public struct PropertyChange {
   }
 }
 
-/// One step of a change of a collection. The steps of a change, applied in order to the old content,
-/// give the new content.
+/// One step of a change of a collection. The steps of a change, applied in order to the old
+/// content, give the new content.
 public struct CollectionChange {
-  /// What happened to the model.
+  /// The kind of step.
   public enum Kind: Sendable, Equatable {
-    /// It was inserted at an index.
+    /// The model was inserted at an index.
     case insert(at: Int)
-    /// It was removed from an index.
+    /// The model was removed from an index.
     case remove(at: Int)
-    /// It was moved; `to` is its index afterwards.
+    /// The model was moved; `to` is its index after the move.
     case move(from: Int, to: Int)
   }
 
-  /// The property's name.
+  /// The name of the property in the source.
   public let key: String
-  /// What happened.
+  /// The kind of step, with the indices.
   public let kind: Kind
-  /// The model it happened to.
+  /// The model that was inserted, removed or moved.
   public let model: ModelObject
 
   init(_ key: String, _ operation: ListOperation) {
@@ -44,11 +44,11 @@ public struct CollectionChange {
   }
 }
 
-/// A model came to be held by a property of a parent, or is held by it no more.
+/// A property of a parent that has begun, or ceased, to hold a model.
 package struct ParentChange {
-  /// The parent.
+  /// The model whose property it is.
   package let parent: ModelObject
-  /// The property's name.
+  /// The name of the property in the source.
   public let key: String
 
   init?(_ parent: ModelRecord, _ index: Int) {
@@ -69,20 +69,20 @@ public struct ModelSignals {
 
   init(_ record: ModelRecord) { self.record = record }
 
-  /// A property has changed.
+  /// Fires after each change of a property.
   public var onPropertyChange: Signal<PropertyChange> { signal(\.propertyChange) }
-  /// A collection has changed by one step.
+  /// Fires after a change of a collection, once for each step.
   public var onCollectionChange: Signal<CollectionChange> { signal(\.collectionChange) }
-  /// The model came into a scope.
+  /// Fires when the model enters a scope.
   package var onAttach: Signal<Scope> { signal(\.attach) }
-  /// The model left its scope.
+  /// Fires when the model leaves its scope.
   package var onDetach: Signal<Scope> { signal(\.detach) }
-  /// A property of a parent holds the model.
+  /// Fires when a property of a parent begins to hold the model.
   package var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
-  /// A property of a parent holds the model no more.
+  /// Fires when a property of a parent ceases to hold the model.
   package var onRemovedFromParent: Signal<ParentChange> { signal(\.parentRemoved) }
-  /// The model, or one that it holds, at any depth, has changed: fires once in each tick in which
-  /// that happened. Outside of a scope it fires where something else observes the tree on an actor.
+  /// Fires once in each tick in which the model, or a model at any depth below it, has changed. For
+  /// a model in no scope, it fires only if another observer, on an actor, observes the tree.
   package var onTreeChange: Signal<Void> {
     record.ensureObservers().ensureExtras().treeChange(of: record)
   }

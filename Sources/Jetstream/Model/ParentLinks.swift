@@ -1,8 +1,8 @@
-/// Who holds a model: one link for each property of each parent. Cost: O(1) for everything but a walk
-/// over all.
+/// The parents of a model: one link for each property of each parent. Adding, removing and counting
+/// links costs O(1).
 struct ParentLinks {
   struct Link: Hashable {
-    /// Unowned: a parent that goes removes its links.
+    /// Unowned: a parent removes its links before it is released.
     unowned(unsafe) let parent: ModelRecord
     let index: Int
 
@@ -16,14 +16,14 @@ struct ParentLinks {
     }
   }
 
-  // One parent is the rule: it stands here, all others elsewhere.
+  // Most models have one parent, which is stored here; the others are stored elsewhere.
   private unowned(unsafe) var firstParent: ModelRecord?
   private var others: Others?
   private var firstIndex: Int32 = 0
 
   private final class Others {
     var links: ContiguousArray<Link> = []
-    /// Where each link stands in `links`, once there are too many to search.
+    /// The index of each link in `links`, once there are too many to search.
     var places: [Link: Int]?
 
     static let searchLimit = 16
@@ -36,7 +36,7 @@ struct ParentLinks {
       }
     }
 
-    /// Removes a link; false if there was none. The last one takes its place.
+    /// Removes a link, and moves the last one to its index. Returns false if there was none.
     func remove(_ link: Link) -> Bool {
       guard let place = places.map({ $0[link] }) ?? links.firstIndex(of: link) else { return false }
       places?[link] = nil
@@ -76,7 +76,7 @@ struct ParentLinks {
     others.add(link)
   }
 
-  /// Removes a link; false if there was none.
+  /// Removes a link. Returns false if there was none.
   mutating func remove(_ link: Link) -> Bool {
     if first == link {
       first = others?.removeLast()
@@ -86,7 +86,7 @@ struct ParentLinks {
     return others?.remove(link) ?? false
   }
 
-  /// The link that stands at `place`; nil beyond the last.
+  /// Returns the link at `place`; nil beyond the last.
   func link(at place: Int) -> Link? {
     if place == 0 { return first }
     guard let others, place <= others.links.count else { return nil }

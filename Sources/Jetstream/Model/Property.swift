@@ -9,21 +9,23 @@ import CJetstream
 /// }
 /// ```
 ///
-/// The value is stored inline in the object. Reading costs little more than reading a plain stored
-/// property. Writing an equal value does nothing at all. Changing a value in place (`+=`,
-/// `append`, an inout argument) notifies once, after the change has ended; for an array or a
-/// dictionary of plain values that costs O(n), because the old value is kept for the comparison, except
-/// in a model that is in no tree, has no observer and was not asked for its UUID.
-/// Until the change has ended, whoever reads the property gets the old value.
-/// A ``ModelArray`` changed in place writes its steps down instead.
+/// The value is stored inline in the object. Reading it costs little more than reading a plain
+/// stored property. Writing an equal value does nothing. Changing a value in place (`+=`, `append`,
+/// an inout argument) notifies observers once, after the change has ended; until then, reads return
+/// the old value.
+///
+/// In-place changes of an array or dictionary of plain values cost O(n), because the old value is
+/// kept for comparison. The exception is a model that has no parent, children, scope or observer
+/// and whose UUID was never read. A ``ModelArray`` that is changed in place records its steps
+/// instead.
 @propertyWrapper
 @frozen
 public struct Property<Value: PropertyValue> {
   @usableFromInline var value: Value
 
-  /// Declares a property with a default.
+  /// Declares a property with a default value.
   ///
-  /// Where the property is declared is filled in by the compiler, and tells it from the others of its
+  /// The compiler fills in the place of the declaration, which identifies the property within its
   /// class when the schema is made.
   @inlinable
   public init(
@@ -36,8 +38,8 @@ public struct Property<Value: PropertyValue> {
     }
   }
 
-  /// Declares a property with a default and options. The options are not looked at when a model is
-  /// made, but once for its class.
+  /// Declares a property with a default value and options. The options are evaluated once for the
+  /// class, not for each model.
   @inlinable
   public init(
     wrappedValue: Value, _ options: @autoclosure () -> PropertyOptions, line: UInt = #line,
@@ -49,7 +51,7 @@ public struct Property<Value: PropertyValue> {
     }
   }
 
-  /// Declares an optional property with options, nil at first.
+  /// Declares an optional property with options. Its default value is nil.
   @inlinable
   public init(
     _ options: @autoclosure () -> PropertyOptions, line: UInt = #line, column: UInt = #column,
@@ -59,14 +61,15 @@ public struct Property<Value: PropertyValue> {
       wrappedValue: nil, options(), line: line, column: column, function: function)
   }
 
-  /// Only there because the compiler asks for it; properties are reached through their object.
+  /// Unavailable. The compiler requires this declaration; properties are accessed through their
+  /// object.
   @available(*, unavailable, message: "@Property belongs in a class that inherits ModelObject")
   public var wrappedValue: Value {
     get { preconditionFailure("A @Property was read outside of a ModelObject.") }
     set { preconditionFailure("A @Property was written outside of a ModelObject.") }
   }
 
-  /// Reads and writes the property of `owner`.
+  /// The value of the property of `owner`.
   @inlinable
   public static subscript<Owner: ModelObject>(
     _enclosingInstance owner: Owner,
@@ -110,7 +113,7 @@ public struct Property<Value: PropertyValue> {
     }
   }
 
-  /// Stores a value, and notifies if it differs from the one that is there.
+  /// Stores a value, and notifies observers if it differs from the current one.
   @inlinable @inline(__always)
   static func assign<Owner: ModelObject>(
     _ newValue: Value, to owner: Owner,
@@ -142,10 +145,11 @@ public struct Property<Value: PropertyValue> {
     }
   }
 
-  /// Ends a change in place: stores the changed copy, and notifies.
+  /// Ends a change in place: stores the changed copy, and notifies observers.
   ///
-  /// Sound because the offset is that of a property of this type in the same object, which is alive, and because no
-  /// access to the property is open: it is not lent itself, except as a buffer of a model that has no record.
+  /// Safe because the offset is that of a property of this type in the same object, which is alive,
+  /// and because no access to the property is open: the property itself is lent only for a model
+  /// that has no record.
   @inlinable @inline(never)
   static func takeBack(_ new: Value, lent: Value, to owner: ModelObject, at slot: Int) {
     if Value.isSame(lent, new) { return }
@@ -161,9 +165,9 @@ public struct Property<Value: PropertyValue> {
     }
   }
 
-  /// Where the storage lies within its object, which is how a property is told from the others.
+  /// Returns the offset of the storage within its object, which identifies the property.
   ///
-  /// Sound because only the distance of two addresses is taken; nothing is read through them.
+  /// Safe because only the distance of two addresses is taken; nothing is read through them.
   @inlinable @inline(__always)
   static func offset(of storage: inout Property, in owner: ModelObject) -> Int {
     withUnsafeMutablePointer(to: &storage) {

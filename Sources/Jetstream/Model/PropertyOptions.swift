@@ -1,4 +1,4 @@
-/// How a property takes part in sync, given where it is declared.
+/// Options that define how a property takes part in sync, given in its declaration.
 ///
 /// ```swift
 /// @Property(.local) var isSelected = false
@@ -6,34 +6,34 @@
 /// @Property([.wireName("pos"), .minSyncInterval(.milliseconds(50))]) var position = 0.0
 /// ```
 ///
-/// For a property that is inherited, see ``ModelObject/propertyOptions``. Options are read once for
-/// each class, when its schema is made: they must not depend on anything that changes.
+/// For inherited properties, see ``ModelObject/propertyOptions``. Options are read once for each
+/// class, when its schema is made, so they must not depend on anything that changes.
 public struct PropertyOptions: Sendable, Hashable {
-  /// Whether the property stays out of sync; see ``local``.
+  /// True if the property is not synced; see ``local``.
   package private(set) var isLocal = false
-  /// What the property is called on the wire, if not by its name in the source.
+  /// The name of the property on the wire; nil if it is the name in the source.
   package private(set) var wireName: String?
-  /// The least time between two change sets that carry the property.
+  /// The minimum time between two change sets that carry the property; nil for none.
   package private(set) var minSyncInterval: Duration?
 
-  /// Whether changes of the property are sent as what was added; see ``counter``.
+  /// True if changes of the property are sent as increments; see ``counter``.
   package private(set) var isCounter = false
-  /// What becomes of values that several have set at the same time; see ``merge(_:)``.
+  /// The rule that merges concurrent changes of the property; see ``merge(_:)``. Nil for none.
   package private(set) var mergeRule: MergeRule?
 
-  /// No options.
+  /// Makes empty options.
   package init() {}
 
-  /// The property is observed, but never leaves the process: it is not in fragments, and incoming
-  /// fragments that name it change nothing.
+  /// Keeps the property out of sync: it is observed, but it is not in fragments, and incoming
+  /// fragments that name it do not change it.
   public static var local: PropertyOptions {
     var options = PropertyOptions()
     options.isLocal = true
     return options
   }
 
-  /// The property is called `name` in fragments and in messages to peers. In the source, and towards
-  /// observers, it keeps its own name.
+  /// Sets the name of the property in fragments and in messages to peers. In the source, and for
+  /// observers, the property keeps its own name.
   public static func wireName(_ name: String) -> PropertyOptions {
     precondition(!name.isEmpty, "The wire name of a property must not be empty.")
     var options = PropertyOptions()
@@ -41,11 +41,12 @@ public struct PropertyOptions: Sendable, Hashable {
     return options
   }
 
-  /// After a change set that carried the property, the next one that does comes no earlier than
-  /// `interval` later. The last value is always delivered. Observers are not held up.
+  /// Sends the property at most once per `interval`: of two change sets that carry it, the second
+  /// is made no earlier than `interval` after the first. The last value is always delivered.
+  /// Observers are not delayed.
   ///
-  /// For values that change often and of which only the latest counts. A property that holds models
-  /// cannot have it, since other changes depend on that.
+  /// Use it for values that change often and of which only the latest matters. Not possible for a
+  /// property that holds models, since other changes depend on it.
   public static func minSyncInterval(_ interval: Duration) -> PropertyOptions {
     precondition(interval > .zero, "The minSyncInterval of a property must be more than zero.")
     var options = PropertyOptions()
@@ -53,28 +54,29 @@ public struct PropertyOptions: Sendable, Hashable {
     return options
   }
 
-  /// The property counts: a change is sent as the difference, so that what several people add at the
-  /// same time adds up instead of the last value being the one that counts.
+  /// Makes the property a counter: a change is sent as an increment, so that concurrent increments
+  /// add up instead of the last value winning.
   ///
-  /// For whole numbers. The sum stays within what the property's type can hold, on every replica and after
-  /// each step: what goes beyond is lost. Undoing a step adds the opposite of what was added.
+  /// The property must be an integer. The sum is clamped to the range of its type, on every replica
+  /// and after each step. Undoing a step adds the opposite increment.
   public static var counter: PropertyOptions {
     var options = PropertyOptions()
     options.isCounter = true
     return options
   }
 
-  /// What several replicas have set the property to at the same time becomes what `rule` makes of it,
-  /// instead of what the server has ordered last.
+  /// Merges concurrent changes of the property by several replicas with `rule`. Without it, the
+  /// write that the server orders last wins.
   ///
-  /// For properties that hold values. A change of the property carries the value before.
+  /// Not possible for a property that holds models. A change of the property carries the value
+  /// before it.
   public static func merge(_ rule: MergeRule) -> PropertyOptions {
     var options = PropertyOptions()
     options.mergeRule = rule
     return options
   }
 
-  /// These options with what `other` says in front of them.
+  /// Returns these options combined with `other`, which takes precedence.
   package func merging(_ other: PropertyOptions) -> PropertyOptions {
     var result = self
     if other.isLocal { result.isLocal = true }
@@ -87,7 +89,7 @@ public struct PropertyOptions: Sendable, Hashable {
 }
 
 extension PropertyOptions: ExpressibleByArrayLiteral {
-  /// All of the options; of two that contradict each other the later counts.
+  /// Combines the options; later ones take precedence.
   public init(arrayLiteral elements: PropertyOptions...) {
     self = elements.reduce(PropertyOptions()) { $0.merging($1) }
   }

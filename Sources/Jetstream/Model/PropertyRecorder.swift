@@ -1,11 +1,11 @@
-/// Notes the type and options of each `@Property` that is initialized while a prototype is made.
+/// Records the type and options of each `@Property` that is initialized while a prototype is made.
 ///
-/// Swift initializes a subclass's stored properties before its superclass's, and calls
-/// `ModelObject.init` last. A default that is itself a model is complete before the property that
-/// holds it is noted. So the last records, as many as an object has properties, are its own, and
-/// those of each class stand together. Within one class they stand in the order of initialization:
-/// what `init()` assigns before `super.init` comes late. The place of its declaration, which a record
-/// has from the compiler, puts it where it belongs.
+/// Swift initializes the stored properties of a subclass before those of its superclass, and calls
+/// `ModelObject.init` last. A default value that is itself a model is complete before the property
+/// that holds it is recorded. The last records, as many as an object has properties, are therefore
+/// its own, and those of each class are adjacent. Within one class they are in the order of
+/// initialization, in which assignments in `init()` before `super.init` come late; the place of
+/// declaration, which the compiler adds to each record, restores the order of declaration.
 @usableFromInline
 final class PropertyRecorder {
   private struct Record {
@@ -13,7 +13,8 @@ final class PropertyRecorder {
     let options: PropertyOptions
     let line: UInt
     let column: UInt
-    /// The function that makes the wrapper: an initializer only where it does so itself.
+    /// The function that initializes the wrapper: an initializer only if it makes the wrapper
+    /// itself.
     let function: String
   }
 
@@ -23,14 +24,14 @@ final class PropertyRecorder {
 
   init(for modelClass: ModelObject.Type) { self.modelClass = modelClass }
 
-  /// Makes the prototype with this recorder in charge of the thread.
+  /// Makes the prototype, with this recorder as the tracker of the thread.
   func makePrototype() -> ModelObject {
     ThreadTracker.run(.recorder(self)) { modelClass.init() }
   }
 
-  /// The options of the prototype's properties, of which `types` tells the types in the order of
-  /// ``ModelSchema/properties``: a superclass's properties stand before those of its subclasses
-  /// there, but are initialized after them.
+  /// Returns the options of the prototype's properties, in the order of ``ModelSchema/properties``;
+  /// `types` are their types in that order. There, a superclass's properties come before those of
+  /// its subclasses, but they are initialized after them.
   func takeOptions(of types: [any PropertyValue.Type]) -> [PropertyOptions] {
     guard records.count == types.count else {
       SchemaReflection.trapForMissingReflection(modelClass)
@@ -44,7 +45,7 @@ final class PropertyRecorder {
         own.allSatisfy { !$0.function.hasPrefix("init(") },
         "\(modelClass).init() makes the storage of a property itself, which hides where it is "
           + "declared: assign the property, not the wrapper.")
-      // The number of a record keeps those apart that a macro has put into one place.
+      // The order of recording distinguishes properties that a macro has put into one place.
       let declared = own.enumerated().sorted {
         ($0.element.line, $0.element.column, $0.offset)
           < ($1.element.line, $1.element.column, $1.offset)
@@ -59,15 +60,15 @@ final class PropertyRecorder {
     return result
   }
 
-  /// Whether `model`, which has just been initialized as a `ModelObject`, is the prototype. What is
-  /// initialized after it, in the rest of its class's `init()`, is none of the recorder's business.
+  /// Returns true if `model`, which has just been initialized as a `ModelObject`, is the prototype.
+  /// Recording ends then: objects made in the rest of the class's `init()` are ignored.
   func isPrototype(_ model: ModelObject) -> Bool {
     guard !isPrototypeDone, type(of: model) == modelClass else { return false }
     isPrototypeDone = true
     return true
   }
 
-  /// An object other than the prototype is complete: its records are not the prototype's.
+  /// Removes the records of a complete object that is not the prototype.
   func objectIsComplete(propertyCount: Int) {
     guard !isPrototypeDone else { return }
     records.removeLast(min(propertyCount, records.count))

@@ -1,4 +1,4 @@
-/// A set of property indices; the first 64 cost no allocation.
+/// A set of property indices. Indices below 64 cost no allocation.
 struct PropertySet: Equatable {
   private var low: UInt64 = 0
   private var high: [UInt64] = []
@@ -26,14 +26,14 @@ struct PropertySet: Equatable {
     return word < high.count && high[word] & (1 << UInt64(index % 64)) != 0
   }
 
-  /// Whether `index` is in both sets.
+  /// Returns true if `index` is in both sets.
   @inline(__always)
   func contains(_ index: Int, asDoes other: PropertySet) -> Bool {
     if index < 64 { return low & other.low & (1 << UInt64(index)) != 0 }
     return contains(index) && other.contains(index)
   }
 
-  /// Adds `index`; false if it was there.
+  /// Adds `index`. Returns false if it was there already.
   @inline(__always) @discardableResult
   mutating func insert(_ index: Int) -> Bool {
     if index < 64 {

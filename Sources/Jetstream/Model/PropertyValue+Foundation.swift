@@ -3,19 +3,20 @@ import Foundation
 extension URL: PropertyValue {
   /// A URL.
   public static var propertyType: PropertyType { .url }
-  /// The absolute text.
+  /// The absolute string of the URL.
   public var jsonValue: JSONValue { .string(absoluteString) }
-  /// Reads the text of a URL. Text that is none is refused, and so is text that would have to be
-  /// escaped to become one.
+  /// Decodes the text of a URL. Returns nil for any other text, and for text that would have to be
+  /// escaped to become a URL.
   public static func decode(_ json: JSONValue) -> URL? {
     guard case .string(let text) = json else { return nil }
     return URL(string: text, encodingInvalidCharacters: false)
   }
-  /// Says that a text is no URL.
+  /// Describes that a text is not a URL.
   public static func problem(with json: JSONValue) -> String? {
     if case .string = json { "\(json.text) is no URL" } else { nil }
   }
-  /// Equality of the absolute texts: a URL that is relative to a base is the same as the whole one.
+  /// Returns true if the absolute strings are equal: a URL relative to a base is the same as the
+  /// complete URL.
   public static func isSame(_ a: URL, _ b: URL) -> Bool {
     String.isSame(a.absoluteString, b.absoluteString)
   }
@@ -26,19 +27,20 @@ extension Data: PropertyValue {
   public static var propertyType: PropertyType { .data }
   /// The bytes as base64 text, with padding.
   public var jsonValue: JSONValue { .string(base64EncodedString()) }
-  /// Reads base64 text, in the one form in which it is written: with padding and nothing else.
+  /// Decodes base64 text in the form in which it is encoded: with padding and without other
+  /// characters.
   public static func decode(_ json: JSONValue) -> Data? {
     guard case .string(let text) = json, let data = Data(base64Encoded: text),
       data.base64EncodedString() == text
     else { return nil }
     return data
   }
-  /// A buffer.
+  /// Always true.
   @inlinable public static var _isBuffer: Bool { true }
 }
 
 extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
-  /// An object with values of the value's type.
+  /// An object whose values are of the value's type.
   public static var propertyType: PropertyType { .dictionary(Value.propertyType) }
   /// An object with its keys in the order of their UTF-8 bytes. Cost: O(n log n).
   public var jsonValue: JSONValue {
@@ -49,7 +51,7 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
     }
     return .object(object)
   }
-  /// Reads an object all of whose values can be read.
+  /// Decodes an object; nil if one of its values cannot be decoded.
   public static func decode(_ json: JSONValue) -> [String: Value]? {
     guard case .object(let object) = json else { return nil }
     var result: [String: Value] = [:]
@@ -60,14 +62,14 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
     }
     return result
   }
-  /// A buffer.
+  /// Always true.
   @inlinable public static var _isBuffer: Bool { true }
-  /// The problem with the first value that cannot be read.
+  /// Describes the problem with the first value that cannot be decoded.
   public static func problem(with json: JSONValue) -> String? {
     guard case .object(let object) = json else { return nil }
     return object.first { Value.decode($0.value) == nil }.flatMap { Value.problem(with: $0.value) }
   }
-  /// Equality of all keys, byte for byte, and values. Cost: O(n).
+  /// Returns true if all keys, byte for byte, and all values are the same. Cost: O(n).
   public static func isSame(_ a: [String: Value], _ b: [String: Value]) -> Bool {
     guard a.count == b.count else { return false }
     return a.allSatisfy { key, value in

@@ -1,11 +1,11 @@
 import Foundation
 
 extension Bool: PropertyValue {
-  /// A truth value.
+  /// A Boolean.
   public static var propertyType: PropertyType { .boolean }
   /// `true` or `false`.
   public var jsonValue: JSONValue { .bool(self) }
-  /// Reads `true` and `false`, nothing else.
+  /// Decodes `true` and `false`; nil for any other JSON.
   public static func decode(_ json: JSONValue) -> Bool? {
     if case .bool(let value) = json { value } else { nil }
   }
@@ -14,11 +14,11 @@ extension Bool: PropertyValue {
 extension PropertyValue where Self: FixedWidthInteger {
   /// An integer of this type.
   public static var propertyType: PropertyType { .integer("\(Self.self)") }
-  /// The digits; all 64 bits are kept.
+  /// The integer, with all 64 bits.
   public var jsonValue: JSONValue {
     if let value = Int64(exactly: self) { .integer(value) } else { .unsigned(UInt64(self)) }
   }
-  /// Reads an integral number that fits.
+  /// Decodes an integral number; nil if it does not fit this type.
   public static func decode(_ json: JSONValue) -> Self? {
     switch json {
     case .integer(let value): Self(exactly: value)
@@ -41,13 +41,13 @@ extension UInt32: PropertyValue {}
 extension UInt64: PropertyValue {}
 
 extension Double: PropertyValue {
-  /// A number.
+  /// A floating-point number.
   public static var propertyType: PropertyType { .number("Double") }
-  /// The number; not-a-number and the infinities are the texts `NaN`, `Infinity` and `-Infinity`.
+  /// The number; not-a-number and the infinities are the strings `NaN`, `Infinity` and `-Infinity`.
   public var jsonValue: JSONValue {
     isFinite ? .double(self) : NonFinite.text(isNaN: isNaN, isNegative: self < 0)
   }
-  /// Reads any number and the texts of the non-finite ones.
+  /// Decodes any number, and the strings of the non-finite ones.
   public static func decode(_ json: JSONValue) -> Double? {
     switch json {
     case .double(let value): value
@@ -58,33 +58,36 @@ extension Double: PropertyValue {
     default: nil
     }
   }
-  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
+  /// Returns true for equal values, and for two that are both not-a-number: writing it twice
+  /// changes nothing.
   @inlinable public static func isSame(_ a: Double, _ b: Double) -> Bool {
     a == b || (a.isNaN && b.isNaN)
   }
 }
 
 extension Float: PropertyValue {
-  /// A number.
+  /// A floating-point number.
   public static var propertyType: PropertyType { .number("Float") }
-  /// The number; not-a-number and the infinities are the texts `NaN`, `Infinity` and `-Infinity`.
+  /// The number; not-a-number and the infinities are the strings `NaN`, `Infinity` and `-Infinity`.
   public var jsonValue: JSONValue {
     isFinite ? .float(self) : NonFinite.text(isNaN: isNaN, isNegative: self < 0)
   }
-  /// Reads any number within range, rounded to the nearest `Float`, and the non-finite texts.
+  /// Decodes any number within range, rounded to the nearest `Float`, and the strings of the
+  /// non-finite ones.
   public static func decode(_ json: JSONValue) -> Float? {
     if case .float(let value) = json { return value }
     guard let wide = Double.decode(json) else { return nil }
     let value = Float(wide)
     return value.isFinite || !wide.isFinite ? value : nil
   }
-  /// Equality under which not-a-number equals itself, so that writing it twice changes nothing.
+  /// Returns true for equal values, and for two that are both not-a-number: writing it twice
+  /// changes nothing.
   @inlinable public static func isSame(_ a: Float, _ b: Float) -> Bool {
     a == b || (a.isNaN && b.isNaN)
   }
 }
 
-/// The texts of numbers that JSON has no form for.
+/// The strings for numbers that JSON cannot express.
 private enum NonFinite {
   static func text(isNaN: Bool, isNegative: Bool) -> JSONValue {
     .string(isNaN ? "NaN" : isNegative ? "-Infinity" : "Infinity")
@@ -101,16 +104,16 @@ private enum NonFinite {
 }
 
 extension String: PropertyValue {
-  /// A text.
+  /// A string.
   public static var propertyType: PropertyType { .string }
-  /// The text.
+  /// The string itself.
   public var jsonValue: JSONValue { .string(self) }
-  /// Reads a text, nothing else.
+  /// Decodes a string; nil for any other JSON.
   public static func decode(_ json: JSONValue) -> String? {
     if case .string(let value) = json { value } else { nil }
   }
-  /// Equality of the bytes: two ways to encode one character are different values, or replicas
-  /// would keep different bytes.
+  /// Returns true if the UTF-8 bytes are equal. Two encodings of one character are different
+  /// values; otherwise replicas could keep different bytes.
   @inlinable public static func isSame(_ a: String, _ b: String) -> Bool {
     a == b && a.utf8.elementsEqual(b.utf8)
   }
@@ -119,9 +122,9 @@ extension String: PropertyValue {
 extension UUID: PropertyValue {
   /// A UUID.
   public static var propertyType: PropertyType { .uuid }
-  /// Lower-case text.
+  /// The UUID in lower case.
   public var jsonValue: JSONValue { .string(wireText) }
-  /// Reads the text in either case.
+  /// Decodes a UUID in upper or lower case.
   public static func decode(_ json: JSONValue) -> UUID? {
     if case .string(let text) = json { UUID(wireText: text) } else { nil }
   }
@@ -132,22 +135,22 @@ extension RGBAColor: PropertyValue {
   public static var propertyType: PropertyType { .color }
   /// `0xRRGGBBAA` as an integer.
   public var jsonValue: JSONValue { .integer(Int64(rgba)) }
-  /// Reads an integer of 32 bits.
+  /// Decodes an unsigned 32-bit integer.
   public static func decode(_ json: JSONValue) -> RGBAColor? {
     UInt32.decode(json).map(RGBAColor.init(rgba:))
   }
 }
 
 extension Date: PropertyValue {
-  /// A moment.
+  /// A date.
   public static var propertyType: PropertyType { .date }
-  /// Seconds since 1970.
+  /// The number of seconds since 1970.
   public var jsonValue: JSONValue { timeIntervalSince1970.jsonValue }
-  /// Whether two moments are the same. One that is not a number is the same as another such.
+  /// Returns true for equal dates, and for two whose number of seconds is not-a-number.
   public static func isSame(_ a: Date, _ b: Date) -> Bool {
     Double.isSame(a.timeIntervalSinceReferenceDate, b.timeIntervalSinceReferenceDate)
   }
-  /// Reads seconds since 1970, or ISO 8601 text with or without fractions of a second.
+  /// Decodes seconds since 1970, or ISO 8601 text with or without fractions of a second.
   public static func decode(_ json: JSONValue) -> Date? {
     if case .string(let text) = json {
       if let seconds = NonFinite.value(text) { return Date(timeIntervalSince1970: seconds) }
@@ -163,13 +166,13 @@ extension Date: PropertyValue {
 extension PropertyValue where Self: RawRepresentable, RawValue: PropertyValue {
   /// The raw value's type, limited to the declared cases.
   public static var propertyType: PropertyType { .enumeration(RawValue.propertyType) }
-  /// The raw value.
+  /// The raw value as JSON.
   public var jsonValue: JSONValue { rawValue.jsonValue }
-  /// Reads a raw value; one that no case has is refused.
+  /// Returns the case with the raw value; nil if there is none.
   public static func decode(_ json: JSONValue) -> Self? {
     RawValue.decode(json).flatMap(Self.init(rawValue:))
   }
-  /// Names the type that does not have the raw value.
+  /// Describes why the JSON is not a raw value of the type.
   public static func problem(with json: JSONValue) -> String? {
     RawValue.decode(json) == nil
       ? RawValue.problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
@@ -181,7 +184,7 @@ extension Array: PropertyValue where Element: PropertyValue {
   public static var propertyType: PropertyType { .array(Element.propertyType) }
   /// The elements in order.
   public var jsonValue: JSONValue { .array(map { $0.jsonValue }) }
-  /// Reads an array all of whose elements can be read.
+  /// Decodes an array; nil if one of its elements cannot be decoded.
   public static func decode(_ json: JSONValue) -> [Element]? {
     guard case .array(let values) = json else { return nil }
     var result: [Element] = []
@@ -192,16 +195,16 @@ extension Array: PropertyValue where Element: PropertyValue {
     }
     return result
   }
-  /// The problem with the first element that cannot be read.
+  /// Describes the problem with the first element that cannot be decoded.
   public static func problem(with json: JSONValue) -> String? {
     guard case .array(let values) = json else { return nil }
     return values.first { Element.decode($0) == nil }.flatMap(Element.problem)
   }
-  /// Equality of all elements. Cost: O(n).
+  /// Returns true if all elements are the same. Cost: O(n).
   public static func isSame(_ a: [Element], _ b: [Element]) -> Bool {
     a.elementsEqual(b, by: Element.isSame)
   }
-  /// A buffer.
+  /// Always true.
   @inlinable public static var _isBuffer: Bool { true }
 }
 
@@ -210,16 +213,16 @@ extension Optional: PropertyValue where Wrapped: PropertyValue {
   public static var propertyType: PropertyType {
     Wrapped._storageKind == .model ? Wrapped.propertyType : .optional(Wrapped.propertyType)
   }
-  /// Null for nil.
+  /// The wrapped value as JSON; null for nil.
   public var jsonValue: JSONValue { self?.jsonValue ?? .null }
-  /// Reads null as nil.
+  /// Decodes null as nil, and other JSON as the wrapped type.
   public static func decode(_ json: JSONValue) -> Wrapped?? {
     if json == .null { return .some(nil) }
     return Wrapped.decode(json).map { .some($0) }
   }
-  /// The problem with the wrapped value.
+  /// Describes the problem with the wrapped value.
   public static func problem(with json: JSONValue) -> String? { Wrapped.problem(with: json) }
-  /// Equality of the wrapped values.
+  /// Returns true if both are nil or the wrapped values are the same.
   @inlinable public static func isSame(_ a: Wrapped?, _ b: Wrapped?) -> Bool {
     switch (a, b) {
     case (nil, nil): true
@@ -227,21 +230,21 @@ extension Optional: PropertyValue where Wrapped: PropertyValue {
     default: false
     }
   }
-  /// A reference where the wrapped type is a model.
+  /// `reference` if the wrapped type is a model; otherwise `plain`.
   @inlinable public static var _storageKind: _StorageKind {
     Wrapped._storageKind == .model ? .reference : .plain
   }
-  /// A buffer if the wrapped value is one.
+  /// True if the wrapped type is a buffer.
   @inlinable public static var _isBuffer: Bool { Wrapped._isBuffer }
-  /// The wrapped model.
+  /// Returns the wrapped model; nil if there is none.
   public static func _model(of value: Wrapped?) -> ModelObject? { value.flatMap(Wrapped._model) }
-  /// A reference to `model`; nil if its class does not fit.
+  /// Returns a reference to `model`; nil if its class does not fit.
   public static func _value(of model: ModelObject?) -> Wrapped?? {
     guard let model else { return .some(nil) }
     return Wrapped._value(of: model).map { .some($0) }
   }
   /// The wrapped class.
   public static var _modelClass: ModelObject.Type? { Wrapped._modelClass }
-  /// Whether the wrapped type can be `model`.
+  /// Returns true if the wrapped type can hold `model`.
   public static func _canHold(_ model: ModelObject) -> Bool { Wrapped._canHold(model) }
 }

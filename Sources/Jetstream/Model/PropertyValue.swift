@@ -2,68 +2,70 @@ import Foundation
 
 /// A type that a `@Property` can hold.
 ///
-/// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`, `Date`,
-/// `UUID`, `URL`, `Data`, ``RGBAColor``, arrays and dictionaries with `String` keys of these, optionals
-/// of all of them, an optional ``ModelObject`` subclass, and ``ModelArray``. An enumeration with a raw
-/// value of one of these joins by naming the protocol, and a `Codable` value type by naming
-/// ``CodableValue``:
+/// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`,
+/// `Date`, `UUID`, `URL`, `Data`, ``RGBAColor``, arrays and dictionaries with `String` keys of
+/// these, optionals of all of them, an optional ``ModelObject`` subclass, and ``ModelArray``. To
+/// add an enumeration with a raw value of one of these types, declare conformance to this protocol;
+/// to add a `Codable` value type, to ``CodableValue``:
 ///
 /// ```swift
 /// enum Priority: Int, PropertyValue { case low, normal, high }
 /// struct Point: CodableValue { var x, y: Double }
 /// ```
 ///
-/// Values are told apart by what they are on the wire, so that equal replicas have equal bytes: texts
-/// are compared byte for byte, not-a-number equals itself, and minus zero is zero.
+/// Values are compared by their form on the wire, so that equal replicas have equal bytes: strings
+/// are compared byte for byte, not-a-number equals itself, and minus zero equals zero.
 public protocol PropertyValue {
-  /// What the property is on the wire.
+  /// The type of the property on the wire.
   static var propertyType: PropertyType { get }
 
   /// The value as JSON.
   var jsonValue: JSONValue { get }
 
-  /// Reads a value from JSON; nil if the JSON is not one.
+  /// Decodes a value from JSON; nil if the JSON is not a value of this type.
   static func decode(_ json: JSONValue) -> Self?
 
-  /// Returns why a text or another piece of JSON that ``decode(_:)`` refuses is no value of this type, as a
-  /// sentence for people. A client whose change a server refuses for it gets the sentence with the error. Nil,
-  /// the default, where the JSON is simply of another type.
+  /// Describes why ``decode(_:)`` does not accept the JSON, as a sentence. If a server rejects a
+  /// change for this reason, the client gets the sentence with the error. Nil, the default, if the
+  /// JSON is simply of another type.
   static func problem(with json: JSONValue) -> String?
 
-  /// Whether two values are the same: writing an equal value does nothing at all.
+  /// Returns true if two values are the same. Writing a value that is the same as the current one
+  /// does nothing.
   static func isSame(_ a: Self, _ b: Self) -> Bool
 
-  /// How the framework handles the value; not meant to be implemented outside of it.
+  /// The kind of storage. This and the following requirements are for the framework; do not
+  /// implement them.
   static var _storageKind: _StorageKind { get }
-  /// Whether changing a copy of the value takes time in proportion to its size.
+  /// True if changing a copy of the value takes time in proportion to its size.
   static var _isBuffer: Bool { get }
-  /// The model that a reference holds.
+  /// Returns the model that a reference holds.
   static func _model(of value: Self) -> ModelObject?
-  /// A reference to `model`; nil if its class does not fit.
+  /// Returns a reference to `model`; nil if its class does not fit.
   static func _value(of model: ModelObject?) -> Self?
-  /// The list of models that a collection holds.
+  /// Returns the list of models that a collection holds.
   static func _list(of value: Self) -> ModelList?
-  /// A collection of `list`; nil if an element's class does not fit.
+  /// Returns a collection of `list`; nil if an element's class does not fit.
   static func _value(of list: ModelList) -> Self?
   /// The class of the models that the value holds.
   static var _modelClass: ModelObject.Type? { get }
-  /// Whether a reference or collection of this type can hold `model`.
+  /// Returns true if a reference or collection of this type can hold `model`.
   static func _canHold(_ model: ModelObject) -> Bool
-  /// Opens the value of this type at `address` for changes that are written down.
+  /// Opens a lease, which records changes of the collection at `address`.
   static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease?
-  /// The value of this type at `address`, as JSON.
+  /// Returns the value of this type at `address` as JSON.
   static func _json(at address: UnsafeRawPointer) -> JSONValue
-  /// Whether the value of this type at `address` is the one that the JSON describes.
+  /// Returns true if the value of this type at `address` is the one that the JSON describes.
   static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
-  /// Changes the list of the value of this type at `address` in place.
+  /// Changes the list of the collection at `address` in place.
   static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
 }
 
-/// How a property's value takes part in the tree.
+/// The way in which a property's value takes part in the tree.
 @frozen public enum _StorageKind: Sendable {
-  /// A value.
+  /// A value without models.
   case plain
-  /// A model by itself, which only an optional of it can be stored as.
+  /// A model. A property can only hold it as an optional.
   case model
   /// An optional model.
   case reference
@@ -71,17 +73,17 @@ public protocol PropertyValue {
   case collection
 }
 
-/// What a property is on the wire.
+/// The type of a property on the wire.
 public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
-  /// A truth value.
+  /// A Boolean.
   case boolean
-  /// An integer; the name of its Swift type tells the width.
+  /// An integer of the named Swift type, which gives the width.
   case integer(String)
   /// A number of the named floating-point type.
   case number(String)
-  /// A text.
+  /// A string.
   case string
-  /// Seconds since 1970 as a number; ISO 8601 text is read too.
+  /// A date as seconds since 1970. ISO 8601 text is decoded as well.
   case date
   /// A UUID as lower-case text.
   case uuid
@@ -99,7 +101,7 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   case array(PropertyType)
   /// An object of values by key.
   case dictionary(PropertyType)
-  /// What the ``CodableValue`` of the given name writes.
+  /// The JSON of the ``CodableValue`` with the given name.
   case value(String)
   /// The UUID of a model of the named class, which need not exist, or null.
   case weakReference(String)
@@ -108,7 +110,7 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   /// Models of the named class, each at most once.
   case collection(String)
 
-  /// How error messages call the type, in the words that old peers use.
+  /// The name of the type in error messages, as in version 1 of the protocol.
   public var description: String {
     switch self {
     case .boolean: "Boolean"
@@ -124,7 +126,7 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
     }
   }
 
-  /// Why a property cannot have this type, as the end of a sentence about it; nil if it can.
+  /// The reason why a property cannot have this type, as a predicate; nil if it can.
   var misuse: String? {
     switch self {
     case .optional(.optional):
@@ -141,38 +143,39 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PropertyValue {
-  /// Has nothing to say.
+  /// Returns nil.
   public static func problem(with json: JSONValue) -> String? { nil }
-  /// A plain value.
+  /// Always `plain`.
   @inlinable public static var _storageKind: _StorageKind { .plain }
-  /// A value of constant size.
+  /// Always false.
   @inlinable public static var _isBuffer: Bool { false }
-  /// Plain values hold no model.
+  /// Returns nil: plain values hold no model.
   public static func _model(of value: Self) -> ModelObject? { nil }
-  /// Plain values hold no model.
+  /// Returns nil: plain values hold no model.
   public static func _value(of model: ModelObject?) -> Self? { nil }
-  /// Plain values hold no list.
+  /// Returns nil: plain values hold no list.
   public static func _list(of value: Self) -> ModelList? { nil }
-  /// Plain values hold no list.
+  /// Returns nil: plain values hold no list.
   public static func _value(of list: ModelList) -> Self? { nil }
-  /// Plain values hold no model.
+  /// Always nil: plain values hold no model.
   public static var _modelClass: ModelObject.Type? { nil }
-  /// Plain values hold no model.
+  /// Returns false: plain values hold no model.
   public static func _canHold(_ model: ModelObject) -> Bool { false }
-  /// Plain values hold no list.
+  /// Does nothing: plain values hold no list.
   public static func _changeList(
     at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
   ) {}
-  /// Plain values need no lease.
+  /// Returns nil: plain values need no lease.
   @inlinable
   public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
-  // Required by the protocol so that each type has its own: what change sets are made with must not
-  // look its type up at run time. Sound because `Property` passes the address of a value of its type.
-  /// Reads the value and gives its JSON.
+  // Protocol requirements, so that each type has its own implementation: making change sets must
+  // not look types up at run time. Safe because `Property` passes the address of a value of its
+  // type.
+  /// Returns the value as JSON.
   public static func _json(at address: UnsafeRawPointer) -> JSONValue {
     address.assumingMemoryBound(to: Self.self).pointee.jsonValue
   }
-  /// Reads both as values and compares them; models by their UUIDs.
+  /// Decodes the JSON and compares the values; compares models by their UUIDs.
   public static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
     let value = address.assumingMemoryBound(to: Self.self).pointee
     if _storageKind != .plain { return value.jsonValue == json }
@@ -182,6 +185,6 @@ extension PropertyValue {
 }
 
 extension PropertyValue where Self: Equatable {
-  /// The type's own equality.
+  /// Returns true if the values are equal.
   @inlinable public static func isSame(_ a: Self, _ b: Self) -> Bool { a == b }
 }

@@ -1,4 +1,4 @@
-/// A colour of four 8-bit channels; one unsigned 32-bit integer `0xRRGGBBAA` on the wire.
+/// A colour of four 8-bit channels, sent as one unsigned 32-bit integer `0xRRGGBBAA`.
 public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   /// The channels as `0xRRGGBBAA`.
   public var rgba: UInt32
@@ -20,7 +20,7 @@ public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   /// The opacity, 0 to 255.
   public var alpha: UInt8 { UInt8(truncatingIfNeeded: rgba) }
 
-  /// `#rrggbbaa`.
+  /// The colour as `#rrggbbaa`.
   public var description: String {
     let digits = String(rgba, radix: 16)
     return "#" + String(repeating: "0", count: 8 - digits.count) + digits
@@ -36,6 +36,6 @@ public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   public static let green = RGBAColor(rgba: 0x00FF_00FF)
   /// Opaque blue.
   public static let blue = RGBAColor(rgba: 0x0000_FFFF)
-  /// Nothing at all.
+  /// Fully transparent black.
   public static let clear = RGBAColor(rgba: 0)
 }

@@ -1,26 +1,27 @@
-/// A number that tells whether two programs mean the same by a class, or by all classes of a scope:
-/// equal for equal names and types on the wire, different, as far as 64 bits go, for others.
+/// A hash of the wire names and types of a class, or of all classes of a scope. Two programs with
+/// equal fingerprints use the same names and types on the wire; others differ, as far as 64 bits
+/// can tell.
 ///
-/// It depends on nothing else: not on the order of declarations, on local properties, on names in the
-/// source that have another one on the wire, on defaults, on the process or the platform.
+/// It depends on nothing else: not on the order of declarations, local properties, source names
+/// that differ from wire names, default values, the process or the platform.
 package struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// The number.
+  /// The hash.
   package let rawValue: UInt64
 
-  /// Makes a fingerprint of a number.
+  /// Makes a fingerprint from its number.
   package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// Reads what ``description`` gives; nil for anything but 16 hexadecimal digits.
+  /// Parses a ``description``. Returns nil for anything but 16 hexadecimal digits.
   package init?(_ text: String) {
     guard let value = UInt64(hexText: text) else { return nil }
     rawValue = value
   }
 
-  /// The number as 16 hexadecimal digits.
+  /// The hash as 16 hexadecimal digits.
   package var description: String { rawValue.hexText }
 
-  /// The fingerprint of some texts in their order: FNV-1a over their UTF-8, each followed by a byte
-  /// that no UTF-8 contains.
+  /// Hashes strings in order: FNV-1a over their UTF-8, each followed by a byte that UTF-8 does not
+  /// contain.
   init(of texts: some Sequence<String>) {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     func feed(_ byte: UInt8) { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
@@ -33,7 +34,7 @@ package struct SchemaFingerprint: RawRepresentable, Hashable, Sendable, CustomSt
 }
 
 extension ModelSchema {
-  /// The fingerprint of what the class is on the wire: its name, and the names and types of its synced
+  /// The fingerprint of the class: its wire name, and the wire names and types of its synced
   /// properties. Cost: O(n log n).
   package var fingerprint: SchemaFingerprint {
     let synced = properties.filter(\.isSynced)
@@ -49,16 +50,17 @@ extension Scope {
     knownSchemas.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
   }
 
-  /// The fingerprint of all classes that the scope knows: those that property types lead to from the
-  /// root and those that it was given. A class that only a model brings along counts from then on.
+  /// The fingerprint of all classes that the scope knows: those that property types lead to from
+  /// the root, and those that it was given. A class that only becomes known with a model counts
+  /// from then on.
   package var schemaFingerprint: SchemaFingerprint {
     SchemaFingerprint(of: schemas.flatMap { [$0.wireName, $0.fingerprint.description] })
   }
 }
 
 extension PropertyType {
-  /// The type in a form that tells it from every other. It is part of fingerprints: to change it
-  /// changes all of them.
+  /// A text that distinguishes the type from every other. It is part of fingerprints, so that
+  /// changing it changes all of them.
   var signature: String {
     switch self {
     case .boolean: "boolean"

@@ -1,7 +1,7 @@
-/// The one place that looks into the memory layout of model classes.
+/// The only code that depends on the memory layout of model classes.
 ///
-/// The runtime tells the stored fields of a class, those of its superclasses included: their names,
-/// types and byte offsets. One object, made by `init()`, gives defaults and options.
+/// The runtime lists the stored fields of a class, including those of its superclasses: their
+/// names, types and byte offsets. One object, made by `init()`, provides defaults and options.
 enum SchemaReflection {
   static func makeSchema(of modelClass: ModelObject.Type) -> ModelSchema {
     let fields = storedProperties(of: modelClass)
@@ -59,7 +59,8 @@ enum SchemaReflection {
     let access: any StoredProperty.Type
   }
 
-  /// The fields that are `@Property`, superclasses first. The wrapper's storage of `x` is named `_x`.
+  /// Returns the fields that are `@Property`, superclasses first. The wrapper's storage of `x` is
+  /// named `_x`.
   private static func storedProperties(of modelClass: ModelObject.Type) -> [Field] {
     var fields: [Field] = []
     for index in 0..<fieldCount(modelClass) {
@@ -79,8 +80,8 @@ enum SchemaReflection {
     return fields
   }
 
-  /// What the classes from the root down to `modelClass` say about their properties in
-  /// ``ModelObject/propertyOptions``, the later in front of the earlier.
+  /// Returns the options that the classes from the root down to `modelClass` give in
+  /// ``ModelObject/propertyOptions``. Those of a subclass take precedence.
   private static func overridingOptions(
     of modelClass: ModelObject.Type, properties: Set<String>
   ) -> [String: PropertyOptions] {
@@ -96,7 +97,7 @@ enum SchemaReflection {
     return result
   }
 
-  /// The classes from the first below ``ModelObject`` down to `modelClass`.
+  /// Returns the classes from the first below ``ModelObject`` down to `modelClass`.
   private static func lineage(of modelClass: ModelObject.Type) -> [ModelObject.Type] {
     var chain: [ModelObject.Type] = []
     var current: AnyClass? = modelClass
@@ -107,7 +108,8 @@ enum SchemaReflection {
     return chain.reversed()
   }
 
-  /// How many properties each class of the inheritance chain declares, from the root down.
+  /// Returns the number of properties that each class of the inheritance chain declares, from the
+  /// root down.
   static func propertyCounts(of modelClass: ModelObject.Type) -> [Int] {
     var inherited = 0
     return lineage(of: modelClass).map { ancestor in

@@ -1,46 +1,49 @@
-/// Reaches the value of a `@Property` of unknown type through its address.
+/// Accesses the value of a `@Property` whose type is not known statically, by its address.
 protocol StoredProperty: SendableMetatype {
-  /// The type of what is stored.
+  /// The type of the stored value.
   static var valueType: any PropertyValue.Type { get }
-  /// The type that the property has in the source.
+  /// The type of the property in the source.
   static var declaredType: Any.Type { get }
-  /// The class of the models that it holds or refers to.
+  /// The class of the models that the property holds or refers to.
   static var targetClass: ModelObject.Type? { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   static func list(at address: UnsafeRawPointer) -> ModelList
-  /// Writes a plain value that was read from JSON, and notifies; false if the JSON does not fit.
+  /// Decodes and writes a plain value, and notifies observers. Returns false if the JSON does not
+  /// fit.
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool
-  /// Writes a reference, and notifies; false if the model's class does not fit.
+  /// Writes a reference, and notifies observers. Returns false if the model's class does not fit.
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
-  /// Writes a collection, and notifies; false if an element's class does not fit.
+  /// Writes a collection, and notifies observers. Returns false if an element's class does not fit.
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
-  /// Changes a collection in place, and notifies.
+  /// Changes a collection in place, and notifies observers.
   static func edit(
     _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void)
-  /// Adds to a whole number as far as its type allows, and notifies; false for anything else.
+  /// Adds to an integer, clamped to the range of its type, and notifies observers. Returns false
+  /// for any other type.
   static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool
-  /// Empties a property that holds models, without notifying.
+  /// Empties a property that holds models, without notifying observers.
   static func clear(at address: UnsafeMutableRawPointer)
-  /// Whether the value is the one that the JSON describes.
+  /// Returns true if the value is the one that the JSON describes.
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
-  /// A list as a value of the property's type.
+  /// Returns a list as a value of the property's type.
   static func wrap(_ list: ModelList) -> Any
-  /// Whether a plain property could take the JSON.
+  /// Returns true if a plain property can hold the JSON.
   static func accepts(_ json: JSONValue) -> Bool
-  /// Why a plain property cannot take the JSON, in the words of its type; nil if that has none.
+  /// Describes why a plain property cannot hold the JSON, as its type puts it; nil if the type
+  /// gives no reason.
   static func problem(with json: JSONValue) -> String?
-  /// Whether two JSON values are read as the same plain value.
+  /// Returns true if two JSON values decode to the same plain value.
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
-  /// The JSON as the property's type would write it; nil if it cannot be read.
+  /// Returns the JSON as the property's type encodes it; nil if it cannot be decoded.
   static func normalized(_ json: JSONValue) -> JSONValue?
-  /// Stores a reference or a list again that was there before, without notifying.
+  /// Stores an earlier reference or list again, without notifying observers.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }
 
-/// Sound because the offset comes from the runtime's own description of the class and the type from
+/// Safe because the offset comes from the runtime's own description of the class and the type from
 /// the same field, the object is alive while its address is used, and no access to the property is
-/// open: fragments are applied and read by the scope, outside of every accessor.
+/// open: the scope applies and reads fragments outside of every accessor.
 extension Property: StoredProperty {
   static var valueType: any PropertyValue.Type { Value.self }
   static var declaredType: Any.Type { Value.self }
@@ -50,7 +53,7 @@ extension Property: StoredProperty {
     address.assumingMemoryBound(to: Property<Value>.self)
   }
 
-  // The value is all that a property stores, so it has the property's address.
+  // A property stores nothing but its value, so both have the same address.
   static func json(at address: UnsafeRawPointer) -> JSONValue { Value._json(at: address) }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
@@ -125,7 +128,7 @@ extension Property: StoredProperty {
     return true
   }
 
-  /// Writes a plain value, and notifies.
+  /// Writes a plain value, and notifies observers.
   static func assign(value: Value, to model: ModelObject, at offset: Int) {
     guard let old = exchange(value, in: model, at: offset) else { return }
     model.record?.didWrite(at: offset, old: old, new: value)
@@ -145,7 +148,7 @@ extension Property: StoredProperty {
     return true
   }
 
-  /// Stores `value` and gives the old one; nil if they are the same.
+  /// Stores `value` and returns the old one; nil if they are the same.
   private static func exchange(_ value: Value, in model: ModelObject, at offset: Int) -> Value? {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: Property<Value>.self)

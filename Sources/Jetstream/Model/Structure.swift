@@ -1,10 +1,15 @@
-/// Keeps the tree: who holds whom, and what the root reaches.
+/// Maintains the tree: the links between parents and children, and which models the root reaches.
 ///
-/// Everything here is bookkeeping; callbacks run afterwards, from ``StructureEvents``. Attaching and
-/// detaching a tree of n models costs O(n) and does not recurse.
+/// Its methods only update links and collect events; ``StructureEvents`` calls observers
+/// afterwards. Attaching and detaching a tree of n models costs O(n), without recursion.
+///
+/// Unlinking does not detach a model at once. A model that has lost a parent is a suspect, because
+/// it may still be reached over other parents, or be linked again by the same change.
+/// ``settle(_:of:)`` checks the suspects after the last step of the change; while fragments are
+/// applied, the scope collects the suspects and checks them after the last fragment.
 enum Structure {
-  /// `parent` holds `child` in property `index` from now on. An error, and nothing has changed, if
-  /// that would bring a model into two scopes.
+  /// Links `child` to property `index` of `parent`. Returns an error, with nothing changed, if that
+  /// would bring a model into two scopes.
   static func link(
     _ child: ModelObject, to parent: ModelRecord, index: Int, _ events: inout StructureEvents
   ) -> ScopeError? {
@@ -13,16 +18,16 @@ enum Structure {
     record.parents.add(.init(parent: parent, index: index))
     if let scope = parent.scope {
       record.scopedParents += 1
-      // A model that enters in a remote write counts as shared. Below a parent that only local properties hold it is
-      // not: the scope looks for that once all is written.
+      // A model that enters in a remote write counts as shared. Below a parent that only local
+      // properties hold it is not shared; the scope checks that once everything is written.
       if scope.isWritingRemotely, parent.isNew { scope.loosen(record) }
     }
     events.parentAdded(record, parent, index)
     return nil
   }
 
-  /// `parent` does not hold `child` in property `index` any more. Whether that detaches it is found
-  /// out by ``settle(_:of:)``, after everything that is unlinked at once.
+  /// Unlinks `child` from property `index` of `parent`. ``settle(_:of:)`` decides whether that
+  /// detaches it, after all models have been unlinked.
   static func unlink(
     _ child: ModelObject, from parent: ModelRecord, index: Int, _ events: inout StructureEvents
   ) {
@@ -38,8 +43,8 @@ enum Structure {
     }
   }
 
-  /// Detaches what was unlinked and is not reached any more. While fragments are applied that waits
-  /// for the last of them, since another one may say where the model has gone.
+  /// Detaches unlinked models that the root no longer reaches. While fragments are applied, this is
+  /// postponed until the last one, since a later fragment may link the model again.
   static func settle(_ events: inout StructureEvents, of scope: Scope?) {
     guard let scope, !events.suspects.isEmpty else { return }
     let suspects = events.suspects
@@ -51,8 +56,8 @@ enum Structure {
     }
   }
 
-  /// Brings `top` and all that it holds into `scope`. An error, and nothing has changed, if a model
-  /// below belongs to another scope, or if two have the same UUID.
+  /// Attaches `top` and all models below it to `scope`. Returns an error, with nothing changed, if
+  /// a model below belongs to another scope, or if two have the same UUID.
   static func attach(
     _ top: ModelRecord, to scope: Scope, _ events: inout StructureEvents
   ) -> ScopeError? {
@@ -87,8 +92,8 @@ enum Structure {
     return nil
   }
 
-  /// Takes out of `scope` what the root does not reach any more, of models that have lost a parent
-  /// and of all that they hold.
+  /// Detaches from `scope` the models that the root no longer reaches, among models that have lost
+  /// a parent and all models below them.
   static func detachUnreached(
     among suspects: some Sequence<ModelObject>, from scope: Scope,
     _ events: inout StructureEvents
@@ -98,7 +103,7 @@ enum Structure {
     var reachability = Reachability(scope)
     var open: ContiguousArray<ModelRecord> = []
     while true {
-      // Models that have left, with children that do not know it yet.
+      // Models that have left the scope, and whose children have not been updated yet.
       while let record = open.popLast() {
         let bottom = open.count
         record.forEachChild { child, _ in
@@ -117,7 +122,7 @@ enum Structure {
         open.reverse(from: bottom)
       }
       guard next < suspects.count else { return }
-      // The parents that are left may be a cycle that the root does not reach.
+      // The remaining parents may be a cycle that the root does not reach.
       for record in reachability.unreached(from: suspects[next]) {
         scope.leave(record)
         events.detached(record, scope)
@@ -128,15 +133,15 @@ enum Structure {
   }
 }
 
-/// Finds out whether the root of a scope reaches a model, by climbing from parent to parent: over
-/// all properties, or only over those that are synced.
+/// Determines whether the root of a scope reaches a model, by climbing from parent to parent: over
+/// all properties, or only over synced ones.
 ///
-/// What was found out holds for the duration of one change, because only models that are not reached
-/// leave: so no model is climbed over twice, and n questions about a graph of n links cost O(n).
+/// Results stay valid for the duration of one change, because only unreached models leave the
+/// scope. No model is visited twice, and n queries on a graph of n links cost O(n).
 struct Reachability {
   private let scope: Scope
   private var reached: Set<ObjectIdentifier> = []
-  /// How many models were climbed over, for tests.
+  /// The number of models visited, for tests.
   private(set) var visits = 0
 
   private let onlySynced: Bool
@@ -146,7 +151,8 @@ struct Reachability {
     self.onlySynced = onlySynced
   }
 
-  /// The model, and others above it, if the root does not reach them; empty if it does.
+  /// Returns the model, and those of its ancestors that were visited, if the root does not reach
+  /// them; empty if it does.
   mutating func unreached(from suspect: ModelRecord) -> ContiguousArray<ModelRecord> {
     guard suspect.scope === scope, !isReached(suspect) else { return [] }
     if let link = suspect.parents.link(at: 0), !onlySynced || link.isSynced, isReached(link.parent)
@@ -172,13 +178,13 @@ struct Reachability {
     scope.isRoot(record) || reached.contains(ObjectIdentifier(record))
   }
 
-  /// A depth-first climb.
+  /// The state of a depth-first climb.
   private struct Climb {
     var nodes: ContiguousArray<ModelRecord>
     private var places: [ObjectIdentifier: Int] = [:]
     /// The nodes below each node.
     private var below: [[Int]] = [[]]
-    /// Where the climb stands, with the number of the next parent to try.
+    /// The current path, with the index of the next parent to try at each node.
     private var path: [(node: Int, next: Int)] = [(0, 0)]
 
     init(_ start: ModelRecord) {
@@ -208,8 +214,8 @@ struct Reachability {
       below.append([node])
     }
 
-    /// The climb has come to the root: what is below the path is reached; what is not, and was left
-    /// behind without a way on, is not.
+    /// Splits the nodes once the climb has arrived at the root. The nodes on and below the path are
+    /// reached; all others are not, since the climb found no way on from them.
     func split() -> (reached: [ModelRecord], unreached: ContiguousArray<ModelRecord>) {
       var isReached = [Bool](repeating: false, count: nodes.count)
       var open = path.map(\.node)
@@ -230,10 +236,10 @@ struct Reachability {
   }
 }
 
-/// Walks up from a model to everything that holds it.
+/// Visits all ancestors of a model.
 enum TreeWalk {
-  /// Calls `visit` once for each ancestor, nearest first along each line; an ancestor for which it
-  /// returns false is not climbed beyond. Cost: O(ancestors).
+  /// Calls `visit` once for each ancestor, a parent before its own parents. Does not climb beyond
+  /// an ancestor for which it returns false. Cost: O(n) for n ancestors.
   static func ancestors(of record: ModelRecord, _ visit: (ModelRecord) -> Bool) {
     if record.parents.isEmpty { return }
     var stack: ContiguousArray<ModelRecord> = []
@@ -247,8 +253,8 @@ enum TreeWalk {
 }
 
 extension ContiguousArray {
-  /// Reverses what stands at `start` and behind it, in place. A slice would share the storage and
-  /// have all of it copied.
+  /// Reverses the elements from `start` on, in place. Reversing a slice would copy the whole
+  /// storage.
   mutating func reverse(from start: Int) {
     var low = start
     var high = count - 1

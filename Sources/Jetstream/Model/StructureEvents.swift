@@ -1,4 +1,4 @@
-/// What the bookkeeping found out, to be told to observers once it is done.
+/// The changes in the tree that observers are notified of once all links are updated.
 struct StructureEvents {
   private enum Event {
     case parentAdded(ModelObject, ParentChange)
@@ -8,7 +8,8 @@ struct StructureEvents {
   }
 
   private var events: ContiguousArray<Event> = []
-  /// Models of one scope that have lost a parent in it, to be looked at once all is unlinked.
+  /// Models of one scope that have lost a parent in it. They are checked once everything is
+  /// unlinked.
   var suspects: ContiguousArray<ModelObject> = []
 
   mutating func parentAdded(_ record: ModelRecord, _ parent: ModelRecord, _ index: Int) {

@@ -1,9 +1,9 @@
 import CJetstream
 
-/// What property accesses on the calling thread are reported to, while something listens.
+/// The receiver of property accesses on the calling thread, while there is one.
 ///
-/// The tracker of a thread is found through a thread-local pointer of the C target; the gate tells
-/// every reader whether it is worth looking.
+/// A thread's tracker is stored in a thread-local pointer of the C target. The gate tells readers
+/// whether any thread has a tracker.
 final class ThreadTracker {
   enum Kind {
     /// A prototype is being made for a schema.
@@ -18,16 +18,15 @@ final class ThreadTracker {
 
   private init(_ kind: Kind) { self.kind = kind }
 
-  /// Runs `body` with `kind` as the calling thread's tracker; a tracker that was there before is
-  /// back afterwards.
+  /// Runs `body` with `kind` as the calling thread's tracker, then restores the previous tracker.
   ///
-  /// Sound because `body` cannot suspend: the pointer is set and reset on one thread, and the
-  /// tracker is kept alive by this frame for as long as the pointer leads to it.
+  /// Safe because `body` cannot suspend: the pointer is set and reset on one thread, and this frame
+  /// keeps the tracker alive for as long as the pointer leads to it.
   static func run<Result>(_ kind: Kind, _ body: () throws -> Result) rethrows -> Result {
     let tracker = ThreadTracker(kind)
     let previous = jetstream_tracker()
     jetstream_set_tracker(Unmanaged.passUnretained(tracker).toOpaque())
-    // Whoever looks for a teardown looks without asking the gate.
+    // A teardown is looked up without the gate.
     let gate: Int32 = if case .teardown = kind { 0 } else { 1 }
     jetstream_gate_add(gate)
     defer {
@@ -37,7 +36,7 @@ final class ThreadTracker {
     return try withExtendedLifetime(tracker, body)
   }
 
-  /// The calling thread's tracker.
+  /// The calling thread's tracker; nil if there is none.
   static var current: Kind? {
     jetstream_tracker().map {
       Unmanaged<ThreadTracker>.fromOpaque($0).takeUnretainedValue().kind
@@ -45,7 +44,7 @@ final class ThreadTracker {
   }
 }
 
-/// Collects which properties of which models are read.
+/// Collects the properties that are read, each with its model.
 final class ReadTracker {
   struct Read: Hashable {
     let model: ModelObject
@@ -59,7 +58,7 @@ final class ReadTracker {
 
   func note(_ model: ModelObject, index: Int) {
     let read = Read(model: model, index: index)
-    // Most code reads little, which is searched faster than hashed.
+    // Most code reads few properties, and searching few is faster than hashing.
     if reads.count < Self.searched {
       if !reads.contains(read) { reads.append(read) }
       return
@@ -68,7 +67,7 @@ final class ReadTracker {
     if known.insert(read).inserted { reads.append(read) }
   }
 
-  /// Runs `body` and gives its result with what it read.
+  /// Runs `body` and returns its result and the properties that it read.
   static func track<Result>(_ body: () -> Result) -> (result: Result, reads: [Read]) {
     let tracker = ReadTracker()
     let result = ThreadTracker.run(.reads(tracker), body)
@@ -76,14 +75,14 @@ final class ReadTracker {
   }
 }
 
-/// Releases the models below one that is deallocated, each from here instead of from within the
-/// deallocation of its parent, which would exhaust the stack for a long chain.
+/// Releases the models below a deallocated one in a loop. Released from within the deallocation of
+/// their parents, a long chain of models would exhaust the stack.
 final class Teardown {
   private var open: ContiguousArray<ModelObject>
 
   private init(_ models: ContiguousArray<ModelObject>) { open = models }
 
-  /// Takes the models over: the caller's array is empty before the first of them is released.
+  /// Takes the models over. The caller's array is empty before the first of them is released.
   static func release(_ models: inout ContiguousArray<ModelObject>) {
     if case .teardown(let outer) = ThreadTracker.current {
       outer.open.append(contentsOf: models)
@@ -97,6 +96,7 @@ final class Teardown {
     }
   }
 
-  /// The model is released when this returns, with the list free to take what was below it.
+  /// Releases the last model. The list is not being accessed meanwhile, so it can take over the
+  /// models below.
   private func releaseLast() { _ = open.popLast() }
 }

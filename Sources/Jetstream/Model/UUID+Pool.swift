@@ -10,9 +10,9 @@ import Darwin
 #endif
 
 extension UUID {
-  /// A random version 4 UUID from a pool of the system's entropy.
+  /// Returns a random version 4 UUID from a pool of system entropy.
   ///
-  /// One system call serves 256 of them, which makes this many times cheaper than `UUID()`.
+  /// The pool is filled for 256 UUIDs at a time, which is many times cheaper than `UUID()`.
   static func pooled() -> UUID { EntropyPool.shared.withLock { $0.next() } }
 }
 

@@ -10,10 +10,11 @@ import Foundation
 /// }
 /// ```
 ///
-/// A weak reference neither keeps its target alive nor brings it into a scope. What it stores, and what
-/// goes over the wire, is the target's UUID: so it may name a model that is not there yet, or not any
-/// more. Reading it gives the target while that is in the scope of the model that refers to it, or, if
-/// that one is in no scope, while the target is alive; nil otherwise. `$target` tells why:
+/// A weak reference neither keeps its target alive nor brings it into a scope. It stores and sends
+/// the UUID of the target, so it may name a model that does not exist yet or no longer exists.
+/// Reading it returns the target while that is in the same scope as the referring model. If the
+/// referring model is in no scope, reading returns the target while it is alive. Otherwise the
+/// result is nil, and `$target` tells why:
 ///
 /// ```swift
 /// switch arrow.$target {
@@ -23,24 +24,25 @@ import Foundation
 /// }
 /// ```
 ///
-/// It is observed like any property. A target that comes or goes does not change the reference and
-/// notifies nobody; observe its attach and detach for that. Cost of reading: a weak reference's, or a
-/// look-up by UUID where the reference came from elsewhere.
+/// It is observed like any property. The reference does not change when its target enters or leaves
+/// the scope; observe the target's attach and detach for that. Reading costs as much as a weak
+/// variable, or a look-up by UUID if the reference was received from a peer.
 @propertyWrapper
 public struct WeakReference<Target: ModelObject> {
-  /// What a weak reference leads to.
+  /// The target of a weak reference.
   public enum State {
-    /// It is nil.
+    /// The reference is nil.
     case none
-    /// To a model that is there.
+    /// The target is available.
     case loaded(Target)
-    /// To a model that is not there, or is none of the target's class.
+    /// The reference names a model that does not exist here or is of another class.
     case missing(UUID)
   }
 
   @usableFromInline var link: WeakLink<Target>
 
-  /// Declares a weak reference. Where it is declared is filled in by the compiler, as for ``Property``.
+  /// Declares a weak reference. The compiler fills in the place of the declaration, as for
+  /// ``Property``.
   public init(
     wrappedValue: Target?, line: UInt = #line, column: UInt = #column,
     function: StaticString = #function
@@ -50,7 +52,7 @@ public struct WeakReference<Target: ModelObject> {
       function: function)
   }
 
-  /// Declares a weak reference with options, nil at first.
+  /// Declares a weak reference with options. Its default value is nil.
   public init(
     _ options: @autoclosure () -> PropertyOptions, line: UInt = #line, column: UInt = #column,
     function: StaticString = #function
@@ -58,7 +60,7 @@ public struct WeakReference<Target: ModelObject> {
     self.init(wrappedValue: nil, options(), line: line, column: column, function: function)
   }
 
-  /// Declares a weak reference with options.
+  /// Declares a weak reference with options and a default value.
   public init(
     wrappedValue: Target?, _ options: @autoclosure () -> PropertyOptions, line: UInt = #line,
     column: UInt = #column, function: StaticString = #function
@@ -70,20 +72,22 @@ public struct WeakReference<Target: ModelObject> {
     }
   }
 
-  /// Only there because the compiler asks for it; properties are reached through their object.
+  /// Unavailable. The compiler requires this declaration; properties are accessed through their
+  /// object.
   @available(*, unavailable, message: "@WeakReference belongs in a class that inherits ModelObject")
   public var wrappedValue: Target? {
     get { preconditionFailure("A @WeakReference was read outside of a ModelObject.") }
     set { preconditionFailure("A @WeakReference was written outside of a ModelObject.") }
   }
 
-  /// Only there because the compiler asks for it; properties are reached through their object.
+  /// Unavailable. The compiler requires this declaration; properties are accessed through their
+  /// object.
   @available(*, unavailable, message: "@WeakReference belongs in a class that inherits ModelObject")
   public var projectedValue: State {
     preconditionFailure("A @WeakReference was read outside of a ModelObject.")
   }
 
-  /// Reads and writes the property of `owner`.
+  /// The target of the property of `owner`; nil if it is not available.
   @inlinable
   public static subscript<Owner: ModelObject>(
     _enclosingInstance owner: Owner,
@@ -99,7 +103,7 @@ public struct WeakReference<Target: ModelObject> {
     set {
       let old = owner[keyPath: storageKeyPath].link
       let new = WeakLink(newValue)
-      // The same UUID again is no change, but may bring the object that was not known before.
+      // Setting the same UUID is no change, but it may bring an object that was unknown before.
       owner[keyPath: storageKeyPath].link = new
       if WeakLink.isSame(old, new) {
         owner.didExchangeTarget(
@@ -111,7 +115,7 @@ public struct WeakReference<Target: ModelObject> {
     }
   }
 
-  /// Tells where the property of `owner` leads.
+  /// The state of the property of `owner`.
   @inlinable
   public static subscript<Owner: ModelObject>(
     _enclosingInstance owner: Owner,
@@ -126,7 +130,7 @@ public struct WeakReference<Target: ModelObject> {
     }
   }
 
-  /// As for ``Property``, and sound for the same reason.
+  /// Returns the offset of the storage, as for ``Property``. Safe for the same reason.
   @inlinable @inline(__always)
   static func offset(of storage: inout WeakReference, in owner: ModelObject) -> Int {
     withUnsafeMutablePointer(to: &storage) {
@@ -135,11 +139,11 @@ public struct WeakReference<Target: ModelObject> {
   }
 }
 
-/// The value of a weak reference: a plain value towards everything that collects, stores and sends.
+/// The value of a weak reference. Change sets, snapshots and messages treat it as a plain value.
 @usableFromInline
 struct WeakLink<Target: ModelObject> {
   private var knownUUID: UUID?
-  /// Saves looking the target up, while it is alive.
+  /// Caches the target while it is alive, to save look-ups.
   private weak var model: Target?
 
   @usableFromInline
@@ -150,10 +154,11 @@ struct WeakLink<Target: ModelObject> {
 
   private init(uuid: UUID?) { knownUUID = uuid }
 
-  /// The target's UUID; a scope's root may have got another one since.
+  /// The target's current UUID, which may differ from the stored one: a scope's root can get
+  /// another UUID.
   var uuid: UUID? { knownUUID == nil ? nil : model?.uuid ?? knownUUID }
 
-  /// The target, if `owner` can see it.
+  /// Returns the target if `owner` can see it.
   @usableFromInline
   func target(of owner: ModelObject) -> Target? {
     guard let knownUUID else { return nil }
@@ -189,7 +194,7 @@ extension WeakLink: PropertyValue {
 }
 
 extension ModelObject {
-  /// A weak reference was written; its access has ended.
+  /// Notes that a weak reference was written. Called after the access to the property has ended.
   @usableFromInline
   final func didReplaceLink<Target>(
     at offset: Int, old: WeakLink<Target>, new: WeakLink<Target>
@@ -208,8 +213,8 @@ extension ModelObject {
 }
 
 extension ModelObject {
-  /// A weak reference leads to another model with the same UUID, which is no change; but a call of `modify`
-  /// that is taken back has to lead to the one from before.
+  /// Notes that a weak reference leads to another model with the same UUID. That is not a change,
+  /// but rolling back a transaction must restore the earlier model.
   @usableFromInline
   final func didExchangeTarget<Target>(at offset: Int, old: WeakLink<Target>) {
     guard let record, record.modification != nil else { return }
@@ -227,7 +232,7 @@ extension ModelObject {
   }
 }
 
-/// Sound for the same reasons as ``Property``'s.
+/// Safe for the same reasons as the conformance of ``Property``.
 extension WeakReference: StoredProperty {
   static var valueType: any PropertyValue.Type { WeakLink<Target>.self }
   static var declaredType: Any.Type { Target?.self }
@@ -262,7 +267,7 @@ extension WeakReference: StoredProperty {
     return true
   }
 
-  /// Writes a link, and notifies.
+  /// Writes a link, and notifies observers.
   fileprivate static func assign(_ new: WeakLink<Target>, to model: ModelObject, at offset: Int) {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)
@@ -272,7 +277,7 @@ extension WeakReference: StoredProperty {
     model.didReplaceLink(at: offset, old: old, new: new)
   }
 
-  /// Writes a link with the very model that it has known, and notifies if it has another UUID.
+  /// Restores a link with its original model, and notifies observers if the UUID differs.
   fileprivate static func restore(_ link: WeakLink<Target>, to model: ModelObject, at offset: Int) {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)

@@ -1,13 +1,13 @@
-/// Which rows of a query have read which properties of which models.
+/// The rows of a query by the properties that they have read.
 ///
-/// For each model that was read there is one registration, however many rows have read it: so a row
-/// that reads something else from now on costs O(what it reads), also where all rows read one model.
+/// There is one registration for each model that was read, however many rows have read it. So a row that reads
+/// other properties than before costs O(n) in those, even if all rows read the same model.
 final class DependencyTable {
   /// The query. It owns the table.
   weak var evaluation: (any TickEvaluation)?
   /// Set while the query waits for its evaluation.
   var isTriggered = false
-  /// Delivers for models in no scope.
+  /// The ticker for models that are in no scope.
   let ticker: Ticker?
   private let madeAt = ObservationClock.next()
   private var watches: [ObjectIdentifier: ModelWatch] = [:]
@@ -15,7 +15,7 @@ final class DependencyTable {
   private var changed: ContiguousArray<Int> = []
   private var isChanged: ContiguousArray<Bool> = []
 
-  /// The row that stands for what the query as a whole depends on. Models have the rows behind it.
+  /// The row that stands for the dependencies of the query as a whole. Models have the rows after it.
   static let sourceRow = 0
 
   init(ticker: Ticker?) { self.ticker = ticker }
@@ -37,7 +37,7 @@ final class DependencyTable {
     }
   }
 
-  /// From here on `row` depends on these properties and on no others. Cost: O(number of them).
+  /// Replaces the dependencies of `row` by these properties. Cost: O(n) in their number.
   func follow(_ found: [ReadTracker.Read], for row: Int) {
     while reads.count <= row {
       reads.append([])
@@ -61,16 +61,16 @@ final class DependencyTable {
     for dependency in gone { drop(dependency, of: row) }
   }
 
-  /// The row depends on nothing any more, and has not changed.
+  /// Removes all dependencies of the row.
   func forget(_ row: Int) {
-    // A row that has come and gone was never evaluated.
+    // A row that came and went within a tick was never evaluated.
     guard row < reads.count else { return }
     let old = reads[row]
     reads[row] = []
     for dependency in old { drop(dependency, of: row) }
   }
 
-  /// The rows of which something has changed since the last time, each once.
+  /// Returns the rows with a changed dependency since the last call, each once.
   func takeChangedRows() -> ContiguousArray<Int> {
     let result = changed
     changed = []
@@ -78,7 +78,7 @@ final class DependencyTable {
     return result
   }
 
-  /// Registers nothing any more, anywhere.
+  /// Cancels all registrations.
   func stop() {
     for watch in watches.values { watch.cancel() }
     watches = [:]
@@ -119,14 +119,14 @@ final class DependencyTable {
 
   fileprivate func hasSeen(_ changedAt: Int) -> Bool { changedAt < madeAt }
 
-  /// Has the query evaluated in this tick, once, if it has something to do.
+  /// Requests an evaluation of the query in this tick, once, if a dependency has changed.
   fileprivate func trigger(_ delivery: inout Delivery) {
     guard !isTriggered, !changed.isEmpty, let evaluation else { return }
     isTriggered = true
     delivery.trigger(evaluation)
   }
 
-  /// How many registrations there are with models, for tests.
+  /// The number of models with a registration, for tests.
   var registrationCount: Int { watches.count }
 }
 
@@ -135,7 +135,7 @@ final class DependencyTable {
 private final class ModelWatch: ChangeNode {
   let target: ModelRecord
   private unowned let table: DependencyTable
-  /// Who has read what; in `few`, until there are many.
+  /// The properties and the rows that have read them; in `few` until there are many.
   private var few: ContiguousArray<(property: Int, row: Int)> = []
   private var many: [Int: Set<Int>] = [:]
   private static let limit = 16
@@ -149,7 +149,7 @@ private final class ModelWatch: ChangeNode {
     target.add(self)
   }
 
-  /// Whether no row has read anything.
+  /// True if no row has read the model.
   var isIdle: Bool { few.isEmpty && many.isEmpty }
 
   func add(_ row: Int, reading property: Int) {

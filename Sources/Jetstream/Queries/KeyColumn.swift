@@ -1,15 +1,15 @@
-/// The values by which a query orders its rows, one for each row, as of its last evaluation.
+/// The values of one sort key for all rows, as of their last evaluation.
 ///
-/// Rows are compared by what is kept here and never by what their models say now, so that the order
-/// of rows that wait for their evaluation stays the one that they were put in by.
+/// Rows are compared by these values and never by the current values of their models. So rows that wait for their
+/// evaluation stay in the order in which they were inserted.
 class KeyColumn {
-  /// Evaluates the key of `model`, which has the slot `slot`; true if it orders differently now.
+  /// Evaluates the key of `model` at `slot`; returns true if the row may belong elsewhere in the order now.
   func evaluate(_ model: ModelObject, at slot: Int) -> Bool {
     preconditionFailure("A column is abstract.")
   }
-  /// Less than 0 if the row at `a` stands in front of the one at `b`, 0 if the key does not decide.
+  /// Returns less than 0 if the row at `a` comes before the one at `b`, and 0 if the key does not decide.
   func compare(_ a: Int, _ b: Int) -> Int { preconditionFailure("A column is abstract.") }
-  /// The row at `slot` has gone.
+  /// Releases the value of a row that has left.
   func clear(_ slot: Int) { preconditionFailure("A column is abstract.") }
 }
 
@@ -36,7 +36,7 @@ final class TypedColumn<Key>: KeyColumn {
 
   override func clear(_ slot: Int) { if slot < values.count { values[slot] = .none } }
 
-  /// The key of the row at `slot`.
+  /// Returns the key of the row at `slot`.
   func value(_ slot: Int) -> Key {
     guard let value = values[slot] else { preconditionFailure("A row is ordered before its key.") }
     return value
@@ -47,7 +47,7 @@ final class TypedColumn<Key>: KeyColumn {
 
 /// Three-way comparisons.
 enum KeyOrder {
-  /// A value that is not equal to itself, such as not-a-number, stands in front of all others.
+  /// Compares two values; one that is not equal to itself, such as not-a-number, comes before all others.
   static func compare<Key: Comparable>(_ a: Key, _ b: Key) -> Int {
     if a < b { return -1 }
     if b < a { return 1 }
@@ -56,7 +56,7 @@ enum KeyOrder {
     return aIsOrdered == bIsOrdered ? 0 : aIsOrdered ? 1 : -1
   }
 
-  /// Nil stands in front of all values.
+  /// Compares two optional values; nil comes before all others.
   static func compare<Key: Comparable>(_ a: Key?, _ b: Key?) -> Int {
     switch (a, b) {
     case (let a?, let b?): compare(a, b)

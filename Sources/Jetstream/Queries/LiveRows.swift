@@ -1,8 +1,8 @@
 /// The models that a live query shows, in order.
 ///
-/// A value: it stays what it is when the query goes on. Cost: O(log n) for each access by index,
-/// O(n) to iterate over all. While somebody holds it, the next tick that changes the query copies it
-/// in O(n), so keep it for no longer than it is looked at.
+/// A value: it does not change when the query does. Cost: O(log n) for each access by index, O(n) to iterate over
+/// all rows. While a copy of the rows exists, the next tick that changes the query copies them in O(n), so release
+/// them soon.
 public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
   let table: RowTable
 
@@ -13,7 +13,7 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
   /// The number of rows.
   public var count: Int { table.shown.count }
 
-  /// The model of the row at `position`. Cost: O(log n).
+  /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Model { Self.row(table.model(table.shown[position])) }
 
   /// Sound because a query of `Model` has only models of this class: its source was asked for them.
@@ -21,29 +21,29 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
     unsafeDowncast(model, to: Model.self)
   }
 
-  /// Where `model` stands; nil if it is not shown. Cost: O(log n).
+  /// Returns the index of `model`; nil if it is not shown. Cost: O(log n).
   public func index(of model: Model) -> Int? {
     guard let slot = table.slot(of: model), table.shown.contains(slot) else { return nil }
     return table.shown.rank(of: slot)
   }
 
-  /// Where `model` stands; nil if it is not shown. Cost: O(log n).
+  /// Returns the index of `model`; nil if it is not shown. Cost: O(log n).
   public func firstIndex(of model: Model) -> Int? { index(of: model) }
 
-  /// Whether `model` is shown. Cost: O(1).
+  /// Returns true if `model` is shown. Cost: O(1).
   public func contains(_ model: Model) -> Bool {
     table.slot(of: model).map { table.shown.contains($0) } ?? false
   }
 
-  /// Iterates over the rows.
+  /// Returns an iterator over the rows.
   public func makeIterator() -> Iterator { Iterator(table: table, slot: table.shown.first) }
 
-  /// Iterates over ``LiveRows``.
+  /// An iterator over ``LiveRows``.
   public struct Iterator: IteratorProtocol {
     let table: RowTable
     var slot: Int?
 
-    /// The next model.
+    /// Returns the next model; nil at the end.
     public mutating func next() -> Model? {
       guard let here = slot else { return nil }
       slot = table.shown.next(after: here)

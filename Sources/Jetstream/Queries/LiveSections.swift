@@ -1,4 +1,4 @@
-/// Where a row stands: the offset of its section, and its offset in there.
+/// The position of a row: the offset of its section, and its offset in the section.
 public struct RowPath: Hashable, Comparable, Sendable {
   /// The offset of the section.
   public var section: Int
@@ -11,7 +11,7 @@ public struct RowPath: Hashable, Comparable, Sendable {
     self.item = item
   }
 
-  /// Whether `a` stands in front of `b`.
+  /// Returns true if `a` comes before `b`.
   public static func < (a: RowPath, b: RowPath) -> Bool {
     a.section != b.section ? a.section < b.section : a.item < b.item
   }
@@ -24,8 +24,7 @@ public struct RowPath: Hashable, Comparable, Sendable {
 /// for section in tasks.sections { print(section.key ?? "none", section.map(\.title)) }
 /// ```
 ///
-/// A section has the rows of equal key; there is none without rows. Everything else is as in
-/// ``LiveQuery``.
+/// A section has the rows with an equal key; there are no empty sections. Everything else is as in ``LiveQuery``.
 public final class LiveSections<Key, Model: ModelObject> {
   private let engine: QueryEngine
   private let index: SectionIndex<Key>
@@ -40,7 +39,7 @@ public final class LiveSections<Key, Model: ModelObject> {
 
   deinit { engine.stop() }
 
-  /// The sections in order. Cost: O(1); see ``LiveRows`` about keeping it.
+  /// The sections in order. Cost: O(1); see ``LiveRows`` about keeping them.
   public var sections: SectionList<Key, Model> {
     SectionList(rows: rows, tree: index.tree, keys: index.keys)
   }
@@ -51,13 +50,13 @@ public final class LiveSections<Key, Model: ModelObject> {
   /// The number of rows in all sections. Cost: O(1).
   public var count: Int { engine.table.shown.count }
 
-  /// Whether there are no rows. Cost: O(1).
+  /// True if there are no rows. Cost: O(1).
   public var isEmpty: Bool { count == 0 }
 
   /// The row at `path`. Cost: O(log n).
   public subscript(path: RowPath) -> Model { sections[path.section][path.item] }
 
-  /// Where `model` stands; nil if it is not shown. Cost: O(log n).
+  /// Returns the path of `model`; nil if it is not shown. Cost: O(log n).
   public func path(of model: Model) -> RowPath? {
     guard let slot = engine.table.slot(of: model), let rank = rows.index(of: model) else {
       return nil
@@ -65,9 +64,10 @@ public final class LiveSections<Key, Model: ModelObject> {
     return index.path(rank: rank, in: index.section(of: slot))
   }
 
-  /// Calls `handler` once in each tick that has changed the rows, or what the query has read of them.
+  /// Calls `handler` once in each tick in which the rows, or properties that the query has read of them, have
+  /// changed.
   ///
-  /// What the handler writes belongs to the next tick. The observer is held weakly.
+  /// Changes that the handler makes belong to the next tick. The observer is held weakly.
   @discardableResult
   public func observe<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, LiveSectionsUpdate<Model>) -> Void
@@ -75,7 +75,8 @@ public final class LiveSections<Key, Model: ModelObject> {
     signal.listen(observer, filter: engine.isLater()) { handler($0, LiveSectionsUpdate($1)) }
   }
 
-  /// Calls `handler` once in each tick that has changed the rows, until the token is cancelled.
+  /// Calls `handler` once in each tick in which the rows, or properties that the query has read of them, have
+  /// changed, until the token is cancelled.
   @discardableResult
   public func observe(
     _ handler: @escaping (LiveSectionsUpdate<Model>) -> Void
@@ -83,38 +84,38 @@ public final class LiveSections<Key, Model: ModelObject> {
     signal.listen(filter: engine.isLater()) { handler(LiveSectionsUpdate($0)) }
   }
 
-  /// Ends the query: the rows stay as they are, and nobody is told anything any more.
+  /// Ends the query: the rows stay as they are, and observers are no longer called.
   public func stop() { engine.stop() }
 }
 
-/// What a tick has done to the rows of a ``LiveSections``, in the terms of a list view.
+/// The changes of a ``LiveSections`` in one tick, in the terms of a list view.
 ///
-/// Applied in this order to the sections before, it gives the sections now:
-/// 1. take out the rows at `deleted` and at the `from` of `moved`, by the paths that they had before;
-/// 2. take out the sections at `deletedSections`, by their offsets before, with the rows in them;
-/// 3. put in the sections at `insertedSections`, by their offsets now, with all their rows;
-/// 4. put in the rows at `inserted` and at the `to` of `moved`, by their paths now;
-/// 5. show the rows at `updated` again, by their paths now.
+/// Applied in this order to the old sections, it gives the new sections:
+/// 1. remove the rows at `deleted` and at the `from` of `moved`, by their old paths;
+/// 2. remove the sections at `deletedSections`, by their old offsets, with the rows in them;
+/// 3. insert the sections at `insertedSections`, by their new offsets, with all their rows;
+/// 4. insert the rows at `inserted` and at the `to` of `moved`, by their new paths;
+/// 5. reload the rows at `updated`, by their new paths.
 ///
-/// That is what the batch updates of list views do, whatever the order of the calls. No row of a
-/// section that goes is named by 1, and none of a section that comes by 4: a row that moves out of the
-/// one is in `inserted`, one that moves into the other is in `deleted`, and one that does both is
-/// named by its sections alone. ``difference`` has all of them as moves.
+/// The batch updates of list views do the same, whatever the order of the calls. Step 1 names no row of a section
+/// that is removed, and step 4 none of a section that is inserted. So a row that moves out of a removed section is
+/// in `inserted`, a row that moves into an inserted section is in `deleted`, and a row that does both is not named.
+/// ``difference`` has all of them as moves.
 public struct LiveSectionsUpdate<Model: ModelObject> {
-  /// The offsets before of sections that have gone. Ascending.
+  /// The old offsets of removed sections. Ascending.
   public let deletedSections: [Int]
-  /// The offsets now of sections that have come. Ascending.
+  /// The new offsets of inserted sections. Ascending.
   public let insertedSections: [Int]
-  /// The paths before of rows that have gone from a section that is still there. Ascending.
+  /// The old paths of rows that have left a section that still exists. Ascending.
   public let deleted: [RowPath]
-  /// The paths now of rows that have come into a section that was there. Ascending.
+  /// The new paths of rows that have entered a section that existed before. Ascending.
   public let inserted: [RowPath]
-  /// The paths before and now of rows that have moved between sections that were and are there.
+  /// The old and new paths of rows that have moved within or between sections that existed before and still exist.
   public let moved: [(from: RowPath, to: RowPath)]
-  /// The paths now of rows that have not moved and of which something was written that the query has
-  /// read. Ascending.
+  /// The new paths of rows that have not moved and of which a property that the query has read was written.
+  /// Ascending.
   public let updated: [RowPath]
-  /// Leads from the rows of all sections before to those now, as ``LiveUpdate/difference`` does.
+  /// The difference between all rows before and after the tick, as ``LiveUpdate/difference``.
   public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
 
   private let change: QueryChange
@@ -130,7 +131,7 @@ public struct LiveSectionsUpdate<Model: ModelObject> {
   }
 }
 
-/// The sections of a ``LiveSections``. A value: it stays what it is when the query goes on.
+/// The sections of a ``LiveSections``. A value: it does not change when the query does.
 public struct SectionList<Key, Model: ModelObject>: RandomAccessCollection {
   let rows: LiveRows<Model>
   let tree: OrderTree
@@ -150,7 +151,7 @@ public struct SectionList<Key, Model: ModelObject>: RandomAccessCollection {
   }
 }
 
-/// One section of a ``LiveSections``: the rows of equal key.
+/// One section of a ``LiveSections``: the rows with an equal key.
 public struct RowSection<Key, Model: ModelObject>: RandomAccessCollection {
   /// The key of all rows in the section.
   public let key: Key

@@ -1,4 +1,4 @@
-/// Keeping the two sides of each node of similar size.
+/// Keeping the two sides of each node similar in size.
 extension OrderTree {
   mutating func update(_ node: Int32) {
     let (left, right) = (nodes[Int(node)].left, nodes[Int(node)].right)
@@ -17,9 +17,9 @@ extension OrderTree {
     if new >= 0 { nodes[Int(new)].parent = parent }
   }
 
-  /// Counts again from `start` up to the root, and rotates where one side has become more than three
-  /// times as large as the other. These are the factors with which one insertion or removal never
-  /// leaves more to repair than one rotation, single or double, at each node.
+  /// Updates the counts from `start` up to the root, and rotates nodes of which one side has become more than three
+  /// times as large as the other. With these factors, one insertion or removal never needs more than one rotation,
+  /// single or double, at each node.
   mutating func repair(from start: Int32) {
     var node = start
     while node >= 0 {
@@ -39,7 +39,7 @@ extension OrderTree {
     }
   }
 
-  /// The right child of `node` takes its place.
+  /// Puts the right child of `node` in its place.
   @discardableResult
   private mutating func rotateLeft(_ node: Int32) -> Int32 {
     let top = nodes[Int(node)].right
@@ -54,7 +54,7 @@ extension OrderTree {
     return top
   }
 
-  /// The left child of `node` takes its place.
+  /// Puts the left child of `node` in its place.
   @discardableResult
   private mutating func rotateRight(_ node: Int32) -> Int32 {
     let top = nodes[Int(node)].left
@@ -69,7 +69,7 @@ extension OrderTree {
     return top
   }
 
-  /// How many levels there are, for tests.
+  /// The number of levels, for tests.
   var depth: Int {
     func depth(_ node: Int32) -> Int {
       node < 0 ? 0 : 1 + max(depth(nodes[Int(node)].left), depth(nodes[Int(node)].right))

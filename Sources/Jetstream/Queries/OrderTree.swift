@@ -1,20 +1,20 @@
-/// An ordered sequence of small integers, the slots of some table, that tells where each one stands.
+/// An ordered sequence of small integers, the slots of some table, that finds the position of each slot.
 ///
-/// A weight-balanced tree whose nodes lie in one array, at the index of their slot. Its depth is at
-/// most about 2.4 log2 n, so each operation is O(log n). Each node has a weight, of which sums are
-/// kept as well: the rows of a section, or one for a row that is shown and none for one that is not.
+/// A weight-balanced tree whose nodes are in one array, at the index of their slot. Its depth is at most about 2.4
+/// log2 n, so each operation is O(log n). Each node has a weight, of which sums are kept as well: the number of
+/// rows of a section, or 1 for a row that is shown and 0 for one that is not.
 ///
-/// It is a value; a change of a copy that shares the array copies it. A slot is removed without
-/// comparing anything, so keys that have changed meanwhile do no harm.
+/// It is a value; changing a copy that shares the array copies it. A slot is removed without comparing anything, so
+/// keys that have changed meanwhile do no harm.
 struct OrderTree {
   struct Node {
     var left: Int32 = -1
     var right: Int32 = -1
     var parent: Int32 = -1
-    /// The size of the tree below, this node included; 0 for a slot that is not in the tree.
+    /// The size of the subtree, this node included; 0 for a slot that is not in the tree.
     var count: Int32 = 0
     var weight: Int32 = 0
-    /// The weights below, this node's included.
+    /// The weights of the subtree, this node's included.
     var sum: Int32 = 0
   }
 
@@ -53,7 +53,7 @@ struct OrderTree {
     }
   }
 
-  /// Where `slot` stands.
+  /// Returns the position of `slot`.
   func rank(of slot: Int) -> Int {
     var node = Int32(slot)
     var result = size(nodes[slot].left)
@@ -65,7 +65,7 @@ struct OrderTree {
     }
   }
 
-  /// The sum of the weights in front of `slot`.
+  /// Returns the sum of the weights in front of `slot`.
   func weight(before slot: Int) -> Int {
     var node = Int32(slot)
     var result = sum(nodes[slot].left)
@@ -79,7 +79,7 @@ struct OrderTree {
     }
   }
 
-  /// The slot whose share of the weights `position` falls into.
+  /// Returns the slot whose weight covers `position` in the sum of all weights.
   func slot(atWeight position: Int) -> Int {
     var node = root
     var rest = position
@@ -97,7 +97,7 @@ struct OrderTree {
     }
   }
 
-  /// The first slot, and the one after a slot; nil at the end. Walking over all costs O(n).
+  /// The first slot; nil if there is none. Walking over all slots with ``next(after:)`` costs O(n).
   var first: Int? { root < 0 ? nil : leftmost(below: root) }
 
   func next(after slot: Int) -> Int? {
@@ -124,7 +124,7 @@ struct OrderTree {
     return result
   }
 
-  /// The slot for which `direction` gives 0, where it gives what is sought compared with a slot.
+  /// Returns the slot for which `direction` returns 0: it compares the wanted key with that of a slot.
   func find(_ direction: (Int) -> Int) -> Int? {
     var node = root
     while node >= 0 {
@@ -146,7 +146,7 @@ struct OrderTree {
 
   // MARK: Changing
 
-  /// Inserts `slot` so that it stands at `position`.
+  /// Inserts `slot` at `position`.
   mutating func insert(_ slot: Int, weight: Int = 1, at position: Int) {
     var rest = position
     var parent: Int32 = -1
@@ -162,8 +162,8 @@ struct OrderTree {
     link(slot, weight, below: parent, goesLeft)
   }
 
-  /// Inserts `slot` behind all for which `isBefore` is false: it tells whether the new slot stands
-  /// in front of another one. Cost: O(log n) comparisons.
+  /// Inserts `slot` in front of the first slot for which `isBefore` is true: it returns true if the new slot comes
+  /// before another one. Cost: O(log n) comparisons.
   mutating func insert(_ slot: Int, weight: Int = 1, isBefore: (Int) -> Bool) {
     var parent: Int32 = -1
     var goesLeft = false
@@ -191,13 +191,13 @@ struct OrderTree {
     repair(from: parent)
   }
 
-  /// Takes `slot` out.
+  /// Removes `slot`.
   mutating func remove(_ slot: Int) {
     let node = nodes[slot]
     nodes[slot] = Node()
     let start: Int32
     if node.left >= 0, node.right >= 0 {
-      // The next one takes its place.
+      // The next slot takes its place.
       let heir = Int32(leftmost(below: node.right))
       let heirParent = nodes[Int(heir)].parent
       if heirParent == Int32(slot) {
@@ -232,7 +232,7 @@ struct OrderTree {
     }
   }
 
-  /// Replaces everything by `slots` in their order, each with the weight that it is given. Cost: O(n).
+  /// Replaces the sequence by `slots`, each with the weight that `weight` returns. Cost: O(n).
   mutating func rebuild(
     _ slots: some RandomAccessCollection<Int>, weight: (Int) -> Int = { _ in 1 }
   ) {

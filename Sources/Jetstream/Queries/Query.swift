@@ -1,4 +1,4 @@
-/// What a live query finds: models of a scope or of a collection, filtered and sorted.
+/// A description of a live query: models of a scope or of a collection, filtered and sorted.
 ///
 /// ```swift
 /// let open = scope.query(Task.self)
@@ -7,83 +7,84 @@
 ///   .live()
 /// ```
 ///
-/// A query is a description and does nothing; ``live(isolation:)`` runs it and keeps the result up to
-/// date. Its closures may read what they like of a model and of other models that it leads to, also
-/// through computed properties: what they have read through `@Property` is what they depend on.
-/// They must not write, and they get no notice of anything else, such as a global variable.
+/// A query does nothing by itself; ``live(isolation:)`` runs it and keeps the result up to date. Its closures may
+/// read any property of a model and of other models that it leads to, also through computed properties. The query
+/// depends on everything that they read through `@Property`, and on nothing else: it does not notice a change of a
+/// global variable, for instance. The closures must not write to models.
 public struct Query<Model: ModelObject> {
   let source: QueryOrigin
   // From here on the class of the models is not known any more: nothing has to be specialized for it.
   var filters: [(ModelObject) -> Bool] = []
-  /// Makes the columns of the sort keys, the one that decides first in front.
+  /// Makes the columns of the sort keys, the most significant one first.
   var columns: [() -> KeyColumn] = []
 
   init(_ source: QueryOrigin) { self.source = source }
 
-  /// Only models for which `isIncluded` is true, of those that the query finds otherwise.
+  /// Returns the query without the models for which `isIncluded` is false.
   public func filter(_ isIncluded: @escaping (Model) -> Bool) -> Query {
     var result = self
     result.filters.append { isIncluded(Self.row($0)) }
     return result
   }
 
-  /// In the order of `key`: a key path or a closure, evaluated once for each change of what it reads.
+  /// Returns the query sorted by `key`: a key path or a closure, evaluated once for each change of what it reads.
   ///
-  /// As with an array that is sorted again, the last call of `sorted` decides first and what was
-  /// sorted by before decides between equals. `then(by:)` reads more naturally: it adds a
-  /// key that decides last. What all keys find equal stands in the order of the collection; in a
-  /// query of a scope, in the order of the UUIDs, which is the same in all replicas. A key that is
-  /// not equal to itself, such as not-a-number, comes first in ascending order.
+  /// As with an array that is sorted again, the last call of `sorted` is the most significant one, and earlier sort
+  /// keys order equal rows. `then(by:)` reads more naturally: it adds the least significant key. Rows for which all
+  /// keys are equal are in the order of the collection or, in a query of a scope, of their UUIDs, which is the same
+  /// at all replicas. A key that is not equal to itself, such as not-a-number, comes first in ascending order.
   public func sorted<Key: Comparable>(
     by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
   ) -> Query {
     adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
   }
 
-  /// In the order of `key`. Nil comes first in ascending order and last in descending order.
+  /// Returns the query sorted by `key`. Nil comes first in ascending order and last in descending order.
   public func sorted<Key: Comparable>(
     by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
   ) -> Query {
     adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
   }
 
-  /// In the order of `key`, of which `areInIncreasingOrder` knows which of two comes first.
+  /// Returns the query sorted by `key`, whose values `areInIncreasingOrder` compares.
   ///
   /// ```swift
   /// query.sorted(by: \.title) { $0.lowercased() < $1.lowercased() }
   /// ```
   ///
-  /// It is given keys and not models, because keys are kept: a model that changes while others are
-  /// compared with it would spoil the order. It must be a strict weak order of the keys alone.
+  /// The closure compares keys and not models, because the query keeps keys: a model that changes while others are
+  /// compared with it would spoil the order. It must be a strict weak order that depends on the two keys only.
   public func sorted<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
     adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: true)
   }
 
-  /// What all keys so far find equal, in the order of `key`.
+  /// Returns the query with rows that are equal by all keys so far sorted by `key`.
   public func then<Key: Comparable>(
     by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
   ) -> Query {
     adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
   }
 
-  /// What all keys so far find equal, in the order of `key`, nil first in ascending order.
+  /// Returns the query with rows that are equal by all keys so far sorted by `key`. Nil comes first in ascending
+  /// order.
   public func then<Key: Comparable>(
     by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
   ) -> Query {
     adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
   }
 
-  /// What all keys so far find equal, in the order that `areInIncreasingOrder` gives to `key`.
+  /// Returns the query with rows that are equal by all keys so far sorted by `key`, whose values
+  /// `areInIncreasingOrder` compares.
   public func then<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
     adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: false)
   }
 
-  /// In sections of equal `key`, which stand in the order of the key. Within a section the rows keep
-  /// the order of the query.
+  /// Divides the rows into sections of equal `key`, in the order of the key. Within a section the rows keep the
+  /// order of the query.
   public func sections<Key: Comparable>(
     by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
   ) -> SectionedQuery<Key, Model> {
@@ -91,7 +92,8 @@ public struct Query<Model: ModelObject> {
       query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
   }
 
-  /// In sections of equal `key`; the one of nil comes first in ascending order.
+  /// Divides the rows into sections of equal `key`, in the order of the key. The section of nil comes first in
+  /// ascending order.
   public func sections<Key: Comparable>(
     by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
   ) -> SectionedQuery<Key?, Model> {
@@ -99,9 +101,11 @@ public struct Query<Model: ModelObject> {
       query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
   }
 
-  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  /// Runs the query, and keeps the result up to date while the returned object exists.
   ///
   /// Cost: O(n log n), and one evaluation of the closures for each model.
+  ///
+  /// - Parameter isolation: the caller's actor, whose ticker serves models that are in no scope.
   public func live(isolation: (any Actor)? = #isolation) -> LiveQuery<Model> {
     LiveQuery(engine(sections: nil, isolation))
   }
@@ -112,7 +116,7 @@ public struct Query<Model: ModelObject> {
       ticker: isolation.map { Ticker.on($0) })
   }
 
-  /// Sound because the sources have only models of this class.
+  /// Casts a model to the class of the query. Sound because the sources have only models of this class.
   static func row(_ model: ModelObject) -> Model { unsafeDowncast(model, to: Model.self) }
 
   private func adding<Key>(
@@ -140,27 +144,31 @@ public struct Query<Model: ModelObject> {
   }
 }
 
-/// What a query is made of.
+/// The scope or the collection that a query is of.
 enum QueryOrigin {
   case scope(Scope, includes: (ModelObject) -> Bool)
   case collection(ModelRecord, property: Int)
 }
 
-/// Which end of an order comes first.
+/// The direction of a sort order.
 public enum SortDirection: Sendable {
-  /// The least comes first.
+  /// The smallest key comes first.
   case ascending
-  /// The greatest comes first.
+  /// The greatest key comes first.
   case descending
 }
 
-/// A query whose rows stand in sections. Made by `Query.sections(by:)`.
+/// A query whose rows are divided into sections. Made by `Query.sections(by:)`.
 public struct SectionedQuery<Key, Model: ModelObject> {
   let query: Query<Model>
   let key: (Model) -> Key
   let order: (Key, Key) -> Int
 
-  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  /// Runs the query, and keeps the result up to date while the returned object exists.
+  ///
+  /// Cost: O(n log n), and one evaluation of the closures for each model.
+  ///
+  /// - Parameter isolation: the caller's actor, whose ticker serves models that are in no scope.
   public func live(isolation: (any Actor)? = #isolation) -> LiveSections<Key, Model> {
     let key = key
     let index = SectionIndex(TypedColumn(key: { key(Query<Model>.row($0)) }, order: order))
@@ -169,16 +177,16 @@ public struct SectionedQuery<Key, Model: ModelObject> {
 }
 
 extension Scope {
-  /// A query of every model of a class in the scope, subclasses included.
+  /// Returns a query of every model of a class in the scope, subclasses included.
   public func query<Model: ModelObject>(_ model: Model.Type) -> Query<Model> {
     Query(.scope(self, includes: { $0 is Model }))
   }
 }
 
 extension ObservableModel {
-  /// A query of the models in a collection, in its order unless it is sorted.
+  /// Returns a query of the models in a collection, in its order unless the query is sorted.
   ///
-  /// The key path must name a `@Property`.
+  /// - Precondition: the key path names a collection `@Property` of this model's class.
   public func query<Element: ModelObject>(
     _ keyPath: KeyPath<Self, ModelArray<Element>>
   ) -> Query<Element> {

@@ -1,4 +1,4 @@
-/// A row that comes, goes, or is put in its place again.
+/// A row that enters, leaves, or is put in its place again.
 struct QueryStep {
   let slot: Int
   let model: ModelObject
@@ -11,18 +11,18 @@ struct QueryStep {
   var newSection = -1
   var oldPath = RowPath(section: 0, item: 0)
   var newPath = RowPath(section: 0, item: 0)
-  /// Whether it stands where it stood, as far as the other rows are concerned.
+  /// True if the row keeps its position relative to the other rows.
   var stays = false
 }
 
-/// What a tick has done to the rows of a query.
+/// The changes of a query's rows in one tick.
 struct QueryChange {
-  /// The rows that have gone or moved, by their old offsets, and that have come or moved, by their new
-  /// ones; with the other offset where they have moved.
+  /// The rows that have left or moved, by their old offsets, and those that have entered or moved, by their new
+  /// offsets. A row that has moved also has its other offset.
   var removals: [(offset: Int, model: ModelObject, other: Int?)] = []
   var insertions: [(offset: Int, model: ModelObject, other: Int?)] = []
   var updated: [Int]
-  /// Which change of the query it is. An observer is told about changes after its registration.
+  /// The number of this change of the query. An observer is called for changes after its registration.
   var version = 0
   // Only with sections.
   var deletedSections: [Int] = []
@@ -33,13 +33,13 @@ struct QueryChange {
   var updatedPaths: [RowPath] = []
 }
 
-/// Finds the difference between the rows before and after the steps of a tick, in O(k log n) for k
-/// steps: rows that no step concerns stand among each other as before.
+/// Finds the difference between the rows before and after the steps of a tick, in O(k log n) for k steps: rows
+/// without a step keep their order among each other.
 struct QueryChangeBuilder {
-  /// Where the sections stood of which rows are taken.
+  /// The old offsets of the sections from which rows are removed.
   private var oldSections: [Int: Int] = [:]
 
-  /// Before the first row is taken out.
+  /// Notes the old positions. Called before the first row is removed.
   mutating func noteOld(
     _ steps: inout [QueryStep], _ shown: OrderTree, _ sections: SectionRows?
   ) {
@@ -53,8 +53,9 @@ struct QueryChangeBuilder {
     }
   }
 
-  /// After all rows are in place. Nil if nothing is different. `emptied` are the sections that have
-  /// gone.
+  /// Returns the change after all rows are in place; nil if there is no difference.
+  ///
+  /// - Parameter emptied: the sections that were removed.
   func change(
     _ steps: inout [QueryStep], _ changedInPlace: [Int], _ shown: OrderTree,
     _ sections: SectionRows?, emptied: Set<Int>
@@ -85,9 +86,8 @@ struct QueryChangeBuilder {
     return result
   }
 
-  /// Of the rows that are put in their place again, keeps as many as can stay, beside the rows that no
-  /// step concerns: those with as many of these in front of them as before, and in order among
-  /// themselves.
+  /// Marks as many of the rows that are put in their place again as possible as staying: rows that have as many
+  /// rows without a step in front of them as before, and that keep their order among each other.
   private func findStaying(_ steps: inout [QueryStep]) {
     let removed = steps.compactMap { $0.wasShown ? $0.old : nil }.sorted()
     let inserted = steps.compactMap { $0.isShown ? $0.new : nil }.sorted()
@@ -113,7 +113,7 @@ struct QueryChangeBuilder {
     }
     result.insertedSections = newcomers.map { sections.tree.rank(of: $0) }.sorted()
     for step in steps where !step.stays {
-      // Rows of a section that goes or comes do so with it.
+      // The rows of a section that is removed or inserted are not named themselves.
       let goes = step.wasShown && !emptied.contains(step.oldSection)
       let comes = step.isShown && !newcomers.contains(step.newSection)
       if goes, comes {
@@ -134,7 +134,7 @@ struct QueryChangeBuilder {
 }
 
 extension QueryChange {
-  /// The difference of the rows of a query of `Model`. Cost: O(k log k).
+  /// Returns the change as a difference of the rows of a query of `Model`. Cost: O(k log k).
   func difference<Model: ModelObject>(as type: Model.Type) -> CollectionDifference<Model> {
     var changes: [CollectionDifference<Model>.Change] = []
     changes.reserveCapacity(removals.count + insertions.count)
@@ -154,7 +154,7 @@ extension QueryChange {
 }
 
 extension [Int] {
-  /// How many elements of a sorted array are less than `value`.
+  /// Returns the number of elements of a sorted array that are less than `value`.
   fileprivate func rank(of value: Int) -> Int {
     var low = 0
     var high = count

@@ -1,4 +1,4 @@
-/// Taking in what has happened at the source since the last evaluation.
+/// Applying the changes of the source since the last evaluation.
 extension QueryEngine {
   func settle(_ mark: (Int, RowReasons) -> Void) {
     switch source {
@@ -9,7 +9,7 @@ extension QueryEngine {
 
   private func settle(_ source: ScopeSource, _ mark: (Int, RowReasons) -> Void) {
     let touched = source.takeTouched()
-    // A scope that has gone has not taken its models out.
+    // When a scope is deallocated, its models do not count as having left.
     guard let scope = source.scope else { return }
     for model in touched {
       let known = table.slot(of: model)
@@ -27,7 +27,7 @@ extension QueryEngine {
     for step in source.takeSteps() {
       switch step {
       case .insert(let model, let position):
-        // A model that was taken out before, in the same tick, has only another place.
+        // A model that was removed earlier in the same tick has only moved.
         let known = table.slot(of: model)
         let slot = known ?? addRow(model)
         source.order.insert(
@@ -49,15 +49,15 @@ extension QueryEngine {
   }
 }
 
-/// Why a row is looked at in a tick.
+/// The reasons why a row is looked at in a tick.
 struct RowReasons: OptionSet {
   let rawValue: UInt8
-  /// It has come.
+  /// The row has entered the source.
   static let arrived = RowReasons(rawValue: 1)
-  /// It has left the source.
+  /// The row has left the source.
   static let gone = RowReasons(rawValue: 2)
-  /// It stands elsewhere in the source.
+  /// The row has another position in the source.
   static let placed = RowReasons(rawValue: 4)
-  /// Something has changed that its closures have read.
+  /// A property that the row's closures have read has changed.
   static let changed = RowReasons(rawValue: 8)
 }

@@ -1,9 +1,13 @@
-/// Keeps the rows of a query up to date: what ``LiveQuery`` and ``LiveSections`` are made of.
+/// Keeps the rows of a query up to date, for ``LiveQuery`` and ``LiveSections``.
 ///
-/// In a tick only rows that have come, that stand elsewhere in the source, or of which something that
-/// their closures have read has changed are evaluated. They are taken out of the order, by slot and
-/// without a comparison, and put back by their new keys among rows whose keys are those that they
-/// were put in by. So k changes cost O(k log n), and nothing in between can spoil the order.
+/// A tick evaluates only rows that have entered the source, that have another position in it, or of which a
+/// property that their closures have read has changed. They are removed from the order, by slot and without a
+/// comparison, and inserted again by their new keys among rows whose keys are those by which they were inserted. So
+/// k changes cost O(k log n), and nothing in between can spoil the order.
+///
+/// A tick has two phases: `evaluate()` changes the rows, then `deliver()` calls the observers with the change. A
+/// handler may run another tick in the second phase. Then the query is not evaluated before all its observers have
+/// been called, because the change that they receive has to fit the rows that they see.
 final class QueryEngine: TickEvaluation {
   private let filters: [(ModelObject) -> Bool]
   private let columns: [KeyColumn]
@@ -13,14 +17,14 @@ final class QueryEngine: TickEvaluation {
   private(set) var table = RowTable()
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
-  /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
+  /// Called with each change of the rows; no change is computed while `wantsChanges` returns false.
   var onChange: ((QueryChange) -> Void)?
   var wantsChanges: () -> Bool = { false }
-  /// How many times the rows have changed.
+  /// The number of evaluations that may have changed the rows.
   private(set) var version = 0
   private var undelivered: QueryChange?
   private var isDelivering = false
-  /// Set when a tick was to evaluate the query before the change of another one was delivered.
+  /// True if a tick was to evaluate the query before the change of an earlier tick was delivered.
   private var isPostponed = false
   private var isEvaluating = false
 
@@ -44,7 +48,7 @@ final class QueryEngine: TickEvaluation {
 
   deinit { stop() }
 
-  /// Listens to nothing any more; the rows stay as they are.
+  /// Cancels all registrations; the rows stay as they are.
   func stop() {
     guard !isStopped else { return }
     isStopped = true
@@ -88,8 +92,8 @@ final class QueryEngine: TickEvaluation {
     table.remove(slot)
   }
 
-  /// Runs the closures for one row, and learns what they read. Keys are not evaluated for what the
-  /// filters leave out.
+  /// Runs the closures for one row, and records which properties they read. Keys are not evaluated for rows that
+  /// the filters leave out.
   private func evaluate(_ slot: Int) -> (isIncluded: Bool, isReordered: Bool) {
     let model = table.model(slot)
     let (result, reads) = ReadTracker.track { () -> (isIncluded: Bool, isReordered: Bool) in
@@ -116,7 +120,7 @@ final class QueryEngine: TickEvaluation {
     }
   }
 
-  /// Takes a row out of what is shown.
+  /// Removes a row from the rows that are shown.
   private func leave(_ slot: Int) {
     table.shown.remove(slot)
     sections?.remove(slot)
@@ -125,7 +129,7 @@ final class QueryEngine: TickEvaluation {
     }
   }
 
-  /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all.
+  /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all rows.
   private func enter(_ slots: [Int]) {
     if let sections { for slot in slots { sections.add(slot) } }
     if case .collection(let collection) = source {
@@ -140,13 +144,13 @@ final class QueryEngine: TickEvaluation {
     }
   }
 
-  /// Shows rows of a collection in its own order, in which nothing has to be compared.
+  /// Shows rows in the order of the collection, without comparing keys.
   private func enterInOrder(of collection: CollectionSource, _ slots: [Int]) {
     if slots.count > 32, slots.count > table.shown.count / 8 {
       return table.shown.rebuild(
         collection.order.slots.filter { collection.order.weight(of: $0) > 0 })
     }
-    // From front to back: then all in front of a row stand in both orders.
+    // From front to back: then all rows in front of one are in both orders when it is inserted.
     let places = slots.map { (slot: $0, place: collection.order.weight(before: $0)) }
     for (slot, place) in places.sorted(by: { $0.place < $1.place }) {
       table.shown.insert(slot, at: place)
@@ -172,8 +176,8 @@ final class QueryEngine: TickEvaluation {
   // MARK: Tick
 
   func evaluate() {
-    // An observer has had the next tick delivered. What the others are told has to fit the rows, so
-    // these wait until all have been told.
+    // An observer has run the next tick. The change that the other observers receive has to fit the rows, so the
+    // evaluation waits until all have been called.
     if isDelivering || undelivered != nil {
       isPostponed = true
       return
@@ -224,7 +228,7 @@ final class QueryEngine: TickEvaluation {
     }
   }
 
-  /// Moves the rows, and tells the difference if somebody wants to know.
+  /// Moves the rows, and returns the difference if there are observers.
   private func perform(
     _ steps: inout [QueryStep], _ changedInPlace: [Int]
   ) -> QueryChange? {
@@ -258,7 +262,7 @@ final class QueryEngine: TickEvaluation {
 }
 
 extension QueryEngine {
-  /// Lets an observer that comes now, and sees the rows as they are now, hear of later changes only.
+  /// Returns a filter for an observer that is added now and sees the current rows: it accepts later changes only.
   func isLater() -> (QueryChange) -> Bool {
     let now = version
     return { $0.version > now }

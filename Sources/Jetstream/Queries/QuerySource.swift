@@ -1,21 +1,21 @@
 import Foundation
 
-/// Where the rows of a query come from, and what has happened there since its last evaluation.
+/// The source of a query's rows, with its changes since the last evaluation.
 enum QuerySource {
   case scope(ScopeSource)
   case collection(CollectionSource)
 }
 
-/// Every model of a class in a scope. Rows that are equal stand in the order of their UUIDs.
+/// Every model of a class in a scope. Rows with equal keys are in the order of their UUIDs.
 final class ScopeSource: MembershipObserver {
   private(set) weak var scope: Scope?
   weak var evaluation: (any TickEvaluation)?
   private let dependencies: DependencyTable
-  /// Models that have come, left or got another UUID, in any number of steps.
+  /// Models that have entered, left or got another UUID, each any number of times.
   private var touched: ContiguousArray<ModelObject> = []
   private var order: ContiguousArray<UUIDOrder> = []
 
-  /// Whether a model is of the class that is wanted.
+  /// Returns true for models of the class of the query.
   private let includes: (ModelObject) -> Bool
 
   init(
@@ -45,7 +45,7 @@ final class ScopeSource: MembershipObserver {
     scope.ticker.enqueue(evaluation)
   }
 
-  /// What the scope has of these models.
+  /// The models of the scope that are of the class of the query.
   var models: [ModelObject] { scope?.models.filter(includes) ?? [] }
 
   func takeTouched() -> ContiguousArray<ModelObject> {
@@ -53,7 +53,7 @@ final class ScopeSource: MembershipObserver {
     return touched
   }
 
-  /// Keeps where the row stands among its equals; true if that is elsewhere now.
+  /// Keeps the order of the row among rows with equal keys; returns true if it has changed.
   @discardableResult
   func place(_ slot: Int, _ model: ModelObject) -> Bool {
     while order.count <= slot { order.append(UUIDOrder()) }
@@ -65,7 +65,7 @@ final class ScopeSource: MembershipObserver {
   func isBefore(_ a: Int, _ b: Int) -> Bool { order[a] < order[b] }
 }
 
-/// The bytes of a UUID, quick to compare.
+/// The bytes of a UUID in a form that is fast to compare.
 private struct UUIDOrder: Comparable {
   var high: UInt64 = 0
   var low: UInt64 = 0
@@ -88,7 +88,7 @@ private struct UUIDOrder: Comparable {
 final class CollectionSource {
   let owner: ModelRecord
   let property: Int
-  /// The slots of all models in the collection, those that are shown with a weight of 1.
+  /// The slots of all models in the collection. Those that are shown have the weight 1, the others 0.
   var order = OrderTree()
   private let journal: StepJournal
 
@@ -98,7 +98,7 @@ final class CollectionSource {
     journal = StepJournal(index: property)
   }
 
-  /// Has the changes written down from here on. What the tick is told, the dependencies see to.
+  /// Begins to record the changes of the collection. The dependencies request the evaluation.
   func start(_ dependencies: DependencyTable) {
     guard let model = owner.model else { return }
     dependencies.follow(
@@ -106,11 +106,11 @@ final class CollectionSource {
     owner.ensureObservers().ensureExtras().add(journal)
   }
 
-  /// The models as they are now; nil if the owner has gone.
+  /// The current models; nil if the owner is gone.
   var list: ModelList? {
     owner.model.map { $0.list(of: owner.schema.properties[property]) }
   }
 
-  /// The steps since the last time. None once the owner has gone: the models stay as they were.
+  /// Returns the steps since the last call. None if the owner is gone: the rows stay as they are.
   func takeSteps() -> [ListOperation] { list.map { journal.takeSteps(now: $0) } ?? [] }
 }

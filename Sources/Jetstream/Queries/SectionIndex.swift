@@ -3,7 +3,7 @@ class SectionRows {
   fileprivate(set) var tree = OrderTree()
   /// The section of each row, by the slots of both.
   fileprivate var sectionOfRow: ContiguousArray<Int> = []
-  /// Sections that have lost their last row since the last ``dropEmpty()``, and maybe got another.
+  /// Sections that have lost their last row since the last ``dropEmpty()``, and may have another one by now.
   fileprivate var emptied: [Int] = []
   fileprivate var free: [Int] = []
   /// Sections that were made since the last ``forgetNews()``.
@@ -11,7 +11,7 @@ class SectionRows {
 
   var column: KeyColumn { preconditionFailure("A section index is abstract.") }
 
-  /// The section of equal key, made if there is none.
+  /// Returns the section with the row's key; makes it if there is none.
   fileprivate func section(for row: Int) -> Int {
     preconditionFailure("A section index is abstract.")
   }
@@ -20,10 +20,10 @@ class SectionRows {
 
   func section(of row: Int) -> Int { sectionOfRow[row] }
 
-  /// Whether the section was not there before the tick.
+  /// True if the section was made in the current tick.
   func isNew(_ section: Int) -> Bool { made.contains(section) }
 
-  /// A tick begins.
+  /// Forgets which sections are new, at the beginning of a tick.
   func forgetNews() { made = [] }
 
   /// Counts the row in its section.
@@ -40,7 +40,7 @@ class SectionRows {
     if tree.weight(of: section) == 0 { emptied.append(section) }
   }
 
-  /// Takes out the sections that have no rows, and gives them.
+  /// Removes the sections that have no rows, and returns them.
   func dropEmpty() -> Set<Int> {
     var result: Set<Int> = []
     for section in emptied where tree.weight(of: section) == 0 { result.insert(section) }
@@ -53,7 +53,7 @@ class SectionRows {
     return result
   }
 
-  /// Where the row at `rank` stands, if its section is `section`.
+  /// Returns the path of the row at `rank` in all rows, whose section is `section`.
   func path(rank: Int, in section: Int) -> RowPath {
     RowPath(section: tree.rank(of: section), item: rank - tree.weight(before: section))
   }

@@ -1,8 +1,7 @@
-/// Something that is brought up to date in a tick, before observers are called, and then tells its
-/// own observers.
+/// An object that is brought up to date in a tick, before observers are called, and then calls its own observers.
 protocol TickEvaluation: AnyObject {
-  /// Brings it up to date. No observer has been called in the tick yet.
+  /// Brings the object up to date. No observer has been called in the tick yet.
   func evaluate()
-  /// Tells its observers.
+  /// Calls the object's observers.
   func deliver()
 }

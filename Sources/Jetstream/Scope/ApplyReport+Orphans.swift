@@ -1,7 +1,7 @@
-/// Models that were added, but that nothing visible refers to.
+/// Releasing models that were added but that no visible property refers to.
 extension ApplyReport {
-  /// Lets go of the orphans. Those that hold each other in a circle, and that nothing else holds,
-  /// would stay for good: they are made to hold nothing. Cost: O(n) for what they hold.
+  /// Releases the orphans. Orphans that hold each other in a cycle, and that nothing else holds, would never be
+  /// deallocated: their properties are emptied. Cost: O(n) in the models that they hold.
   mutating func releaseOrphans() {
     if orphans.isEmpty { return }
     let records = orphans.compactMap(\.record)
@@ -12,7 +12,7 @@ extension ApplyReport {
       parents[ObjectIdentifier(record)] = nil
       open.append(record)
     }
-    // What is held by something that stays, stays.
+    // A model that is held by one that stays, stays.
     while let record = open.popLast() {
       record.forEachChild { child, _ in
         guard let below = child.record, parents.removeValue(forKey: ObjectIdentifier(below)) != nil
@@ -20,7 +20,8 @@ extension ApplyReport {
         open.append(below)
       }
     }
-    // What no other one holds goes by itself, with what only it holds; what remains are circles.
+    // An orphan that no other orphan holds is deallocated without help, with the models that only it holds; the
+    // rest are cycles.
     open = records.filter { parents[ObjectIdentifier($0)] == 0 }
     while let record = open.popLast() {
       parents[ObjectIdentifier(record)] = nil

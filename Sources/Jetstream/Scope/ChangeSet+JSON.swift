@@ -1,8 +1,7 @@
 import Foundation
 
 extension ChangeSet {
-  /// Reads a change set as ``json`` gives it. Unknown keys are ignored; only `id` and `fragments` have to
-  /// be there.
+  /// Reads a change set from its ``json``. Unknown keys are ignored; only `id` and `fragments` are required.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
@@ -39,8 +38,8 @@ extension ChangeSet {
     return fragments
   }
 
-  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`,
-  /// `fragments`, `undo`; what it does not have is left out. The date is in seconds since 1970.
+  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `fragments`,
+  /// `undo`; fields without a value are left out. The date is in seconds since 1970.
   public var json: JSONValue {
     var object: JSONObject = ["id": .string(id.wireText)]
     if let author { object["author"] = .string(author) }
@@ -53,7 +52,7 @@ extension ChangeSet {
     return .object(object)
   }
 
-  /// Appends the UTF-8 of ``json`` to `bytes`, without making the value first.
+  /// Appends ``json`` as UTF-8 to `bytes`, without making a JSON value first.
   package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { output in
       output.append(fixed: #"{"id":""#)
@@ -95,7 +94,7 @@ extension ChangeSet {
 }
 
 extension JSONObject {
-  /// The string at a key that may be missing or null.
+  /// Returns the string of a key; nil if the key is missing or null.
   func optionalString(_ field: String) throws(FragmentError) -> String? {
     switch self[field] {
     case nil, .null?: return nil
@@ -104,7 +103,7 @@ extension JSONObject {
     }
   }
 
-  /// The date at a key that may be missing or null.
+  /// Returns the date of a key; nil if the key is missing or null.
   func optionalDate(_ field: String) throws(FragmentError) -> Date? {
     switch self[field] {
     case nil, .null?: return nil
@@ -116,7 +115,7 @@ extension JSONObject {
     }
   }
 
-  /// The truth value at a key; a missing one, or null, is false.
+  /// Returns the Boolean value of a key; false if the key is missing or null.
   fileprivate func optionalFlag(_ field: String) throws(FragmentError) -> Bool {
     switch self[field] {
     case nil, .null?: return false

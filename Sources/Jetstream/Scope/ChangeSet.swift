@@ -1,38 +1,40 @@
 import Foundation
 
-/// What happened to a scope in one interval: added models with all their values, changed models with
-/// the values that differ. Everything else follows from these.
+/// The changes of a scope in one interval, or in one call of ``Scope/modify(_:author:_:)``: added models with all
+/// their values, and changed models with the values that differ. Everything else follows from these: a model is
+/// removed when no property refers to it any more.
 ///
-/// Of a collection, and of a counter, the set says what was done to it, as operations; so what a change
-/// costs does not depend on how much there is.
+/// Changes of collections and counters are operations, so the size of a change set does not depend on the size of
+/// the content.
 ///
 /// A value that can be stored, sent and applied elsewhere.
 public struct ChangeSet: Sendable, Hashable {
-  /// Tells change sets apart.
+  /// The identity of the change set.
   public let id: UUID
-  /// Additions in the order in which the models came, then changes in the order in which they began.
+  /// The changes: additions in the order in which the models entered the scope, then changes in the order in which
+  /// they began.
   public let fragments: [SyncFragment]
-  /// What takes the set back: models that have left the scope with it as additions, with the values that
-  /// the others know, then for each change one that leads to the old values, in the same order.
+  /// The changes that undo this change set: models that left the scope with it as additions with their last shared
+  /// values, then for each change in ``fragments`` one that restores the old values, in the same order.
   ///
-  /// Among the additions are also models that the set adds although the others know them, as those that
-  /// have been in another scope: with the values from before. Models that have left are in it only if
-  /// ``Scope/keepsRemovedModels`` says so.
+  /// The additions include models that this change set adds although other replicas know them, such as those that
+  /// have been in another scope meanwhile, with their earlier values. Models that have left are included only if
+  /// ``Scope/keepsRemovedModels`` is true.
   package let undo: [SyncFragment]
-  /// Who made the changes, if anybody has said so.
+  /// The author of the changes; see ``Scope/modify(_:author:_:)``. Nil if none was named.
   public internal(set) var author: String?
-  /// What the changes were made for, in words, if anybody has said so.
+  /// A description of the purpose of the changes. Nil if none was given.
   public internal(set) var message: String?
-  /// When they were made, to the millisecond, if anybody has said so: a ``FragmentLog`` does.
+  /// The time of the changes, in whole milliseconds. Nil unless it was set, as by a ``FragmentLog``.
   public internal(set) var date: Date? {
     didSet { date = date.map(\.inWholeMilliseconds) }
   }
-  /// Whether a server has to take all of it or nothing.
+  /// True if the server must accept all fragments or none.
   public internal(set) var isAtomic = false
-  /// The server's procedure that the set is for, if it is for one.
+  /// The name of the server procedure that handles the change set; nil if it is for none.
   public internal(set) var procedure: String?
 
-  /// Makes a change set; it gets an id of its own unless one is given.
+  /// Makes a change set. It gets a new id unless one is given.
   package init(
     id: UUID? = nil, fragments: [SyncFragment], undo: [SyncFragment], author: String? = nil,
     message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil
@@ -47,14 +49,14 @@ public struct ChangeSet: Sendable, Hashable {
     self.procedure = procedure
   }
 
-  /// Makes a change set whose changes all name values.
+  /// Makes a change set of changes that all name values.
   ///
   /// - Parameters:
-  ///   - id: the set's name; a new one unless given.
+  ///   - id: the identity of the change set; a new one by default.
   ///   - fragments: the changes.
-  ///   - bases: the values before the set, of every property that a change fragment names.
-  ///   - author: who makes the changes.
-  ///   - message: what they are made for.
+  ///   - bases: the values before the change set, for every property that a change names.
+  ///   - author: the author of the changes.
+  ///   - message: the purpose of the changes.
   package init(
     id: UUID? = nil, fragments: [SyncFragment], bases: [UUID: JSONObject], author: String? = nil,
     message: String? = nil
@@ -67,14 +69,14 @@ public struct ChangeSet: Sendable, Hashable {
     self.init(id: id, fragments: fragments, undo: undo, author: author, message: message)
   }
 
-  /// The set that takes this one back. Its own inverse does the same as this one.
+  /// The change set that undoes this one. The inverse of the inverse does the same as this one.
   ///
-  /// Like any set it can be applied, stored and sent. What others have done since, it does not know of:
-  /// to take changes back that keep what came later, see ``UndoHistory``.
+  /// Like any change set it can be applied, stored and sent. It takes no account of later changes; to undo changes
+  /// and keep later ones, see ``UndoHistory``.
   public var inverse: ChangeSet { ChangeSet(fragments: undo, undo: fragments) }
 
-  /// The values before the set, of every property whose value a change fragment names. Cost: O(n) in
-  /// the fragments.
+  /// The values before the change set, for every property whose value a change names, by model. Cost: O(n) in the
+  /// fragments.
   package var bases: [UUID: JSONObject] {
     var bases: [UUID: JSONObject] = [:]
     for fragment in undo where fragment.kind == .change {
@@ -83,7 +85,7 @@ public struct ChangeSet: Sendable, Hashable {
     return bases
   }
 
-  /// The set with other content, and everything else as it is.
+  /// Returns the change set with other content and the same identity and labels.
   func with(_ fragments: [SyncFragment], undo: [SyncFragment]) -> ChangeSet {
     ChangeSet(
       id: id, fragments: fragments, undo: undo, author: author, message: message, date: date,
@@ -92,10 +94,10 @@ public struct ChangeSet: Sendable, Hashable {
 }
 
 extension ChangeSet {
-  /// What leads from one full state of a scope to another one: models that only the second has as
-  /// additions, and the values that differ. ``undo`` leads back.
+  /// Makes the change set that leads from one full state of a scope to another: models that only the second state
+  /// has as additions, and the values that differ. Its ``undo`` leads back.
   ///
-  /// Values only: a collection that differs is named as a whole. Cost: O(n) in both.
+  /// It contains values only: a collection that differs is named as a whole. Cost: O(n) in both states.
   ///
   /// - Parameters:
   ///   - old: a ``Scope/fullState()``.
@@ -129,14 +131,14 @@ extension ChangeSet {
 }
 
 extension Date {
-  /// Thousandths of a second since 1970, within what a date keeps exactly.
+  /// The milliseconds since 1970, limited to what a date keeps exactly.
   var milliseconds: Double {
     let limit = 1e15
     let exact = (timeIntervalSince1970 * 1000).rounded()
     return exact.isNaN ? 0 : min(max(exact, -limit), limit)
   }
 
-  /// The date without what is smaller than a millisecond: one that JSON gives back as it is.
+  /// The date rounded to milliseconds, so that JSON gives it back unchanged.
   fileprivate var inWholeMilliseconds: Date {
     Date(timeIntervalSince1970: milliseconds / 1000)
   }

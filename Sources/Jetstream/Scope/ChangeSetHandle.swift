@@ -1,99 +1,102 @@
 import Foundation
 
-/// What becomes of a change set.
+/// The outcome of a change set: pending, accepted, partly rejected, rejected or abandoned.
 ///
 /// ```swift
 /// let handle = scope.modifyAtomically("check out") { cart.isOrdered = true }
 /// try await handle.finished()
 /// ```
 ///
-/// While a client syncs the scope, the server decides: it accepts the set, or rejects fragments of it,
-/// which are then not visible any more, whatever came after them. In a scope that no client syncs a set
-/// is completed at once.
+/// While a client syncs the scope, the server decides: it accepts the change set, or rejects some of its fragments,
+/// which then are no longer visible. In a scope that no client syncs, a change set is completed at once.
 ///
-/// A handle belongs to the isolation domain of its scope. Nobody has to keep it.
+/// A handle belongs to the isolation domain of its scope. The app need not keep it.
 public final class ChangeSetHandle {
-  /// How far a change set is.
+  /// The state of a change set.
   public enum State: Sendable, Hashable {
     /// The server has not decided.
     case syncing
-    /// All of it counts.
+    /// All of the change set counts: the server accepted it, or no client syncs the scope.
     case completed
-    /// Some of its fragments were rejected, and are taken back.
+    /// The server rejected some fragments, which were undone.
     case partiallyReverted
-    /// None of it counts, and it is taken back.
+    /// None of the change set counts, and it was undone: the server rejected it, it did not meet its constraints,
+    /// or the closure of `modify` threw.
     case reverted
-    /// The client was closed, or the scope is gone, before anything was decided: what was changed stays
-    /// visible, and is not sent any more.
+    /// The client was closed, or the scope was deallocated, before the server decided. The changes stay visible and
+    /// are not sent any more.
     case abandoned
 
-    /// Whether this is the last state.
+    /// True if the state cannot change any more.
     public var isFinal: Bool { self != .syncing }
   }
 
-  /// What the server said of one fragment.
+  /// The server's decision about one fragment.
   package enum Outcome: Sendable, Hashable {
-    /// It counts as it is.
+    /// The fragment was accepted as it is.
     case accepted
-    /// It counts, and then the model got these values, by property name.
+    /// The fragment was accepted, and then the server gave the model these values, by property name.
     case modified(JSONObject)
-    /// It does not count.
+    /// The fragment was rejected.
     case rejected(WireError)
   }
 
-  /// Fires when ``state`` has changed. That happens once: it is final then.
+  /// Fires when ``state`` becomes final, which happens once.
   public let onStateChange = Signal<State>()
-  /// Fires when the set is completed.
+  /// Fires when the change set is completed.
   package let onCompletion = Signal<Void>()
-  /// Fires when it is known that not all of the set counts, or that nobody will ever decide.
+  /// Fires when a part of the change set is known not to count, or when it is abandoned.
   package let onError = Signal<ChangeSetError>()
 
-  /// The change set. Within the closure of a ``Scope/modify(_:author:_:)`` that has joined another one it
-  /// is empty, until the outer closure ends.
+  /// The change set. It is empty until it is sealed: for a nested call of ``Scope/modify(_:author:_:)`` when the
+  /// outermost closure has ended, for a call in an immediate observer of another replica's changes in the next
+  /// tick.
   public internal(set) var set: ChangeSet
-  /// How far it is.
+  /// The state of the change set.
   public private(set) var state = State.syncing
-  /// What became of each of the set's fragments, in their order; empty until the state is final, and for a
-  /// set that no server was asked about.
+  /// The server's decision about each fragment, in their order. Empty until the state is final, and for a change
+  /// set that was not sent to a server.
   package private(set) var outcomes: [Outcome] = []
-  /// Why not all of it counts; nil if it does, or if that is not known.
+  /// The reason why not all of the change set counts; nil if all of it does, or if that is not known yet.
   public private(set) var error: ChangeSetError?
 
-  /// How many clients have taken the set on and may decide it.
+  /// The number of clients that sync the change set and may decide it.
   var claims = 0
-  /// Whether ``PendingChangeSets`` has it.
+  /// True while the handle is in ``PendingChangeSets``.
   var isPending = false
   private var waiting: [(ChangeSetError?) -> Void] = []
 
   init(_ set: ChangeSet) { self.set = set }
 
-  /// The fragments that were rejected, each with the server's reason, also those that were rejected only
-  /// because of others.
+  /// The rejected fragments, each with the server's error, including those that were rejected only because of
+  /// others.
   public var rejections: [(fragment: SyncFragment, error: WireError)] {
     zip(set.fragments, outcomes).compactMap { fragment, outcome in
       if case .rejected(let error) = outcome { (fragment, error) } else { nil }
     }
   }
 
-  /// Calls `body` once, when the state is final; at once if it is. The error is nil if the set is
-  /// completed.
+  /// Calls `body` once, when the state becomes final, or at once if it is final already. The error is nil if the
+  /// change set is completed.
   package func whenFinished(_ body: @escaping (ChangeSetError?) -> Void) {
     if state.isFinal { body(error) } else { waiting.append(body) }
   }
 
-  /// Returns when the set is completed. A task that is cancelled stops waiting; the set is as it was.
+  /// Waits until the change set is completed. Cancelling the task ends the wait and does not affect the change set.
   ///
-  /// - Throws: ``ChangeSetError`` if not all of it counts, or if nobody will ever decide; and
-  ///   ``ChangeSetError/cancelled``.
+  /// - Throws: ``ChangeSetError`` if a part of the change set does not count or if it is abandoned;
+  ///   ``ChangeSetError/cancelled`` if the task is cancelled.
   public func finished(isolation: isolated (any Actor)? = #isolation) async throws(ChangeSetError) {
     let outcome = Awaited<ChangeSetError?>(cancelled: .cancelled)
     whenFinished { outcome.put($0) }
     if let error = await outcome.value { throw error }
   }
 
-  /// The server has decided about each fragment.
+  /// Makes the state final according to the server's decision about each fragment.
   ///
-  /// - Parameter causes: which fragment's rejection has led to that of another one, by place.
+  /// - Parameters:
+  ///   - outcomes: the decisions, in the order of the fragments.
+  ///   - causes: for each fragment, the index of the fragment whose rejection led to its own.
   func decide(_ outcomes: [Outcome], causes: [Int?]) {
     self.outcomes = outcomes
     let count = rejections.count
@@ -124,33 +127,33 @@ public final class ChangeSetHandle {
   }
 }
 
-/// Why a change set does not count, or not as a whole.
+/// The reason why a change set does not count, or not as a whole.
 public enum ChangeSetError: Error, Sendable, Hashable, CustomStringConvertible {
-  /// A fragment that the server has rejected.
+  /// A fragment that the server rejected.
   public struct Rejection: Sendable, Hashable {
-    /// What was rejected.
+    /// The rejected fragment.
     public let fragment: SyncFragment
-    /// Why.
+    /// The server's error.
     public let error: WireError
     /// The fragments that were rejected only because this one was.
     public internal(set) var consequences: [SyncFragment] = []
   }
 
-  /// The server has rejected these fragments, and what depends on them.
+  /// The server rejected these fragments, and those that depend on them.
   case rejected([Rejection])
   /// These fragments meet none of the constraints of the procedure, which is named.
   case constraintsNotMet(procedure: String, fragments: [SyncFragment])
   /// A procedure, which is named, was asked for within another call of `modify`, or in an observer that is
   /// told at once of what others did: what a procedure does has to be a set of its own.
   case procedureWithin(procedure: String)
-  /// The closure that made the changes has thrown; what it had changed was taken back.
+  /// The closure that made the changes threw an error, and its changes were rolled back.
   case rolledBack
-  /// Nobody will decide any more, for this reason: the client was closed, or the scope is gone.
+  /// The change set will never be decided, for this reason: the client was closed, or the scope is gone.
   case abandoned(reason: String)
-  /// The task that waited was cancelled. The set is as it was.
+  /// The task that waited was cancelled. The change set is not affected.
   case cancelled
 
-  /// What happened, in words.
+  /// A sentence that describes the error.
   public var description: String {
     switch self {
     case .rejected(let rejections):

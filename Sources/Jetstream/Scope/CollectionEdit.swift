@@ -1,22 +1,20 @@
 import Foundation
 
-/// What has happened to a collection since the last change set, as operations: those that were done,
-/// and those that take them back.
+/// The changes of a collection since the last change set, as operations, with the operations that undo them.
 ///
-/// Made of the net change, so what was taken back within the interval is in neither. Cost: O(k log k)
-/// for k steps, and what it takes to find the places of the k models; the size of the collection does
-/// not count.
+/// Made from the net change: a change that was undone within the interval is in neither. Cost: O(k log k) for k
+/// steps, and the time to find the positions of the k models; the size of the collection does not matter.
 struct CollectionEdit {
-  /// From the old content to the new one.
+  /// The operations from the old content to the new one.
   let forward: [PropertyOperation]
-  /// From the new content to the old one.
+  /// The operations from the new content to the old one.
   let backward: [PropertyOperation]
 
-  /// How many models an operation names to say where another one goes. More than one, since others may
-  /// have taken the nearest one out meanwhile.
+  /// The number of predecessors that an operation names to say where its model goes. More than one, since another
+  /// replica may have removed the nearest one meanwhile.
   static let anchorCount = 3
 
-  /// The change that `steps` were, which have led to `now`.
+  /// Makes the operations for `steps`, which have led to the content `now`.
   init(_ steps: some Collection<ListOperation>, now: ModelList) {
     let stretches = StepComposition(steps, newCount: now.count).stretches()
     if Self.isNothingToOthers(stretches, steps, now) {
@@ -25,7 +23,8 @@ struct CollectionEdit {
     }
     var removals: [PropertyOperation] = []
     var placements: [PropertyOperation] = []
-    // What stands is behind the last one in place; everything up to a stretch is, when its turn comes.
+    // Stretches are placed from front to back: when a model is placed, everything in front of it is in place
+    // already.
     var last = Trail()
     let lastThatStays = stretches.new.lastIndex(where: \.stays) ?? -1
     for (place, stretch) in stretches.new.enumerated() {
@@ -51,7 +50,7 @@ struct CollectionEdit {
         removals.append(.remove(now[stretch.newOffset + offset].uuid))
       }
     }
-    // The same the other way around: what was removed is put back between what has stayed.
+    // The same in the other direction: removed models are put back between those that stayed.
     last = Trail()
     var old = stretches.new.filter { !$0.isNew }.map { Old(offset: $0.oldOffset, stretch: $0) }
     old += stretches.removed.map { Old(offset: $0.offset, model: $0.model) }
@@ -72,8 +71,8 @@ struct CollectionEdit {
     backward = removals + placements
   }
 
-  /// Whether others, who know models by their UUIDs, see the same as before: an instance may have been
-  /// replaced by another one with its UUID. Only where that is so, the size of the collection counts.
+  /// Returns true if other replicas, which know models by their UUIDs, see no difference: an instance may have been
+  /// replaced by another one with its UUID. Only then does this cost O(n) in the size of the collection.
   private static func isNothingToOthers(
     _ stretches: (new: [StepComposition.Stretch], removed: [(offset: Int, model: ModelObject)]),
     _ steps: some Collection<ListOperation>, _ now: ModelList
@@ -93,7 +92,7 @@ struct CollectionEdit {
       && zip(before.models, now.models).allSatisfy { $0.uuid == $1.uuid }
   }
 
-  /// Models that stood side by side in the old content: one that is gone, or a stretch of the new one.
+  /// Models that stood side by side in the old content: a removed one, or a stretch of the new content.
   private struct Old {
     let offset: Int
     var stretch: StepComposition.Stretch?
@@ -104,7 +103,7 @@ struct CollectionEdit {
   private struct Trail {
     private var models: [ModelObject] = []
 
-    /// Passes `count` models, of which `model` gives any.
+    /// Passes `count` models; `model` returns the one at an offset.
     mutating func pass(_ count: Int, _ model: (Int) -> ModelObject) {
       for offset in max(0, count - CollectionEdit.anchorCount)..<count {
         if models.count == CollectionEdit.anchorCount { models.removeFirst() }
@@ -112,7 +111,7 @@ struct CollectionEdit {
       }
     }
 
-    /// Where the next one goes.
+    /// Returns the place for the next model.
     func place(isLast: Bool) -> PropertyOperation.Place {
       if isLast { return .end }
       if models.isEmpty { return .start }

@@ -1,9 +1,9 @@
-/// Merges what one side did to a collection into what it has become meanwhile.
+/// Merges one side's changes of a collection into the other side's current content.
 ///
-/// The change from `before` to `after` is taken as removals, insertions and moves, and done again on
-/// `base`. A removed element goes if it is still there. An inserted or moved one follows the nearest
-/// predecessor of its own that exists in `base`; if everything behind it was inserted too, it goes to
-/// the end; if no predecessor exists, to the front where it was put at the front, else to the end.
+/// The change from `before` to `after` is taken as removals, insertions and moves, and applied to `base`. A removed
+/// element goes if it is still there. An inserted or moved one follows its nearest predecessor that exists in
+/// `base`. If everything behind it was inserted too, it goes to the end. If no predecessor exists, it goes to the
+/// front if it was put at the front, otherwise to the end.
 package enum CollectionMerge {
   /// Merges lists of identities. Cost: O(n log n); O(1) where `base` equals `before`.
   package static func merge<Identity: Hashable>(
@@ -21,7 +21,7 @@ package enum CollectionMerge {
     let moved = Set(survivors).subtracting(steady)
     let baseSet = Set(base)
 
-    // What was moved here but is gone from the base stays gone.
+    // An element that was moved here but is gone from the base stays gone.
     let placed = Set(
       after.filter { !beforeSet.contains($0) || (moved.contains($0) && baseSet.contains($0)) })
     let remaining = base.filter { element in

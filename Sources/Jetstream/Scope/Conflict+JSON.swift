@@ -1,10 +1,10 @@
 import Foundation
 
-/// Which change of which set a conflict is about: what it is called where it outlives its process.
+/// The identity of a conflict that outlives its process: the change set, the model and the property.
 package struct ConflictName: Sendable, Hashable {
   package let changeSet: UUID
   package let model: UUID
-  /// Nil for an addition.
+  /// The name of the property on the wire; nil for an addition.
   package let property: String?
 
   package init(_ conflict: Conflict) {
@@ -13,6 +13,8 @@ package struct ConflictName: Sendable, Hashable {
 }
 
 extension ConflictName {
+  /// Reads the identity of a conflict from its ``json``.
+  ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
@@ -31,7 +33,7 @@ extension ConflictName {
 }
 
 extension Conflict {
-  /// Reads a conflict as ``json`` gives it, under another ``id``.
+  /// Reads a conflict from its ``json``. The result gets a new ``id``.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init(json: JSONValue) throws(FragmentError) {
@@ -67,7 +69,7 @@ extension Conflict {
     case nil: break
     case .array(let elements)?:
       for element in elements {
-        // None has any itself, so this goes no deeper, whatever the text is.
+        // A consequence has no consequences of its own, so the recursion ends here whatever the text says.
         guard case .object(var part) = element else { throw .notAnObject }
         part["consequences"] = nil
         consequences.append(try Conflict(json: .object(part)))
@@ -76,7 +78,7 @@ extension Conflict {
     }
   }
 
-  /// The conflict as JSON; what it does not have is left out.
+  /// The conflict as JSON; fields without a value are left out.
   package var json: JSONValue {
     var object: JSONObject = ["mine": fragment.json]
     if let base { object["base"] = base }

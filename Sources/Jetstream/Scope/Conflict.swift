@@ -1,70 +1,71 @@
 import Foundation
 
-/// Something that was changed here and does not count, with what counts instead.
+/// A local change that the server did not accept as it was, together with the value that counts instead.
 ///
-/// Each property that a change set writes and the server does not take is a conflict of its own, and so is
-/// each model that it adds in vain. What was rejected only because of another one of them is not: it is among
-/// the ``consequences`` of that one. See ``ConflictLedger``.
+/// Each property that a change set writes and that the server rejects or overwrites is a conflict of its own, and
+/// so is each model whose addition is rejected. A change that was rejected only because of another one is not: it
+/// is among the ``consequences`` of that one. See ``ConflictLedger``.
 public struct Conflict: Sendable, Hashable, Identifiable {
-  /// What was to be done.
+  /// The local change that is in conflict.
   public enum Change: Sendable, Hashable {
-    /// The property was to have this value.
+    /// The property was set to this value.
     case value(JSONValue)
-    /// This was to be done to a collection or a counter.
+    /// These operations were applied to a collection or a counter.
     case operations([PropertyOperation])
-    /// The model was to be added, with these values.
+    /// The model was added with these values.
     case addition(JSONObject)
   }
 
-  /// Why it does not count.
+  /// The reason why a local change does not count.
   public enum Reason: Sendable, Hashable {
-    /// The server has rejected it, and says why.
+    /// The server rejected the change with this error.
     case rejected(WireError)
-    /// The server has taken it and then given the property another value: ``Conflict/theirs``.
+    /// The server accepted the change and then gave the property another value: ``Conflict/theirs``.
     case modified
-    /// The server has taken it, and somebody who had not seen it has written the property anew. Where the whole
-    /// state of the scope had to be fetched, it is not known what they had seen.
+    /// The server accepted the change, and another replica that had not seen it has overwritten the property. After
+    /// the full state of the scope had to be fetched, it is unknown what the other replica had seen.
     case overwritten
-    /// Somebody else has moved a model of the collection first, or the model would have been lost with the
-    /// move. Each other operation of the set on the property counts.
+    /// Another replica had moved the model out of the collection first, or the move would have made the model
+    /// unreachable. The other operations of the change set on the property count.
     case moveLost
   }
 
-  /// Tells conflicts apart.
+  /// The identity of the conflict in this process.
   public let id: UUID
-  /// The model that was changed or added.
+  /// The UUID of the model that was changed or added.
   public let model: UUID
-  /// What its class is called on the wire.
+  /// The name of the model's class on the wire.
   public let className: String
-  /// What the property is called on the wire; nil if the model was added.
+  /// The name of the property on the wire; nil if the model was added.
   public let property: String?
-  /// The value that the property had when it was changed here. Nil for an addition, and where operations
-  /// were done to a collection or a counter, which can be done again whatever the value is.
+  /// The value that the property had before the local change. Nil for an addition, and for operations on a
+  /// collection or a counter, which can be applied again to any value.
   public let base: JSONValue?
-  /// What was to be done.
+  /// The local change.
   public let mine: Change
-  /// The value that counts, as of when the server's decision was taken in. Nil if the model is gone, or was
-  /// never there.
+  /// The value that counts, as of the moment when the server's decision was applied here. Nil if the model is gone
+  /// or was never there.
   public let theirs: JSONValue?
-  /// Why it does not count.
+  /// The reason why the local change does not count.
   public let reason: Reason
-  /// Who has written ``theirs``, if it was written while the set was pending, or over it, and if anybody has
-  /// said so: the author of their change set.
+  /// The author of the change set that wrote ``theirs``, if that change set names one. Nil if the value is older
+  /// than the local change.
   public let theirAuthor: String?
-  /// The change set that it was a part of; see ``ChangeSet/id``.
+  /// The ``ChangeSet/id`` of the change set that contained the local change.
   public let changeSet: UUID
-  /// Who has made that set, if anybody has said so.
+  /// The author of that change set, if it names one.
   public let author: String?
-  /// What it was made for, if anybody has said so.
+  /// The message of that change set, if it has one.
   public let message: String?
-  /// The other parts of the change set that were rejected only because this was: the insertion of a
-  /// model that was added in vain, or the rest of an atomic set. They have no consequences themselves.
+  /// The other parts of the change set that were rejected only because this change was: the insertion of a model
+  /// whose addition was rejected, for instance, or the rest of an atomic change set. They have no consequences
+  /// themselves.
   public internal(set) var consequences: [Conflict] = []
 
-  /// The conflict itself, and its consequences.
+  /// The conflict followed by its consequences.
   package var parts: [Conflict] { consequences.isEmpty ? [self] : [self] + consequences }
 
-  /// The conflict with the root's new name, in its consequences too.
+  /// Returns the conflict, and its consequences, with the root's new UUID.
   func renaming(_ renaming: RootRenaming) -> Conflict {
     let fragment = renaming(fragment)
     let change: Change =
@@ -82,7 +83,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
     return result
   }
 
-  /// What would do it again.
+  /// The fragment that makes the local change again.
   var fragment: SyncFragment {
     switch mine {
     case .addition(let properties):

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What was changed in a scope and does not count, until somebody has looked at it.
+/// The local changes of a scope that the server did not accept as they were, until the app has handled them.
 ///
 /// ```swift
 /// scope.conflicts.onAdd.listen(self) { me, conflict in me.show(conflict) }
@@ -8,52 +8,53 @@ import Foundation
 /// scope.retry([conflict])  // or scope.conflicts.discard(conflict.id)
 /// ```
 ///
-/// What a server rejects is taken back: by then the scope shows what counts, and the ledger has what was
-/// meant. So it is with a value that was accepted, and that somebody has overwritten who had not seen it. A
-/// conflict is there until it is retried or discarded, or until the property is written anew in
-/// this replica, which settles it.
+/// A rejected change is undone in the scope: by then the scope shows the values that count, and the ledger has the
+/// local change. The same is true for an accepted value that another replica has overwritten without having seen
+/// it. A conflict stays in the ledger until the app retries or discards it, or until this replica writes the
+/// property again, which settles it.
 ///
-/// One mistake is one conflict: what the server has rejected only because of it is among its
-/// ``Conflict/consequences``, is retried and discarded with it, and becomes a conflict of its own if something
-/// else settles the mistake.
+/// One mistake is one conflict: a change that the server rejected only because of another one is among the
+/// ``Conflict/consequences`` of that one. It is retried and discarded together with that conflict, and becomes a
+/// conflict of its own if that one is settled in another way.
 ///
-/// Of a scope that is synced with a ``ClientLog`` the ledger outlives the process: the next one has what was
-/// neither retried, discarded nor settled, and ``onAdd`` fires for it while the log is read. Otherwise it is
-/// in memory only. Belongs to the isolation domain of its scope.
+/// For a scope that is synced with a ``ClientLog`` the ledger is durable: the next process has all conflicts that
+/// were neither retried, discarded nor settled, and ``onAdd`` fires for them while the log is read. Otherwise the
+/// ledger is in memory only. It belongs to the isolation domain of its scope.
 public final class ConflictLedger {
-  /// Fires for each conflict that has come, when what counts is visible.
+  /// Fires for each new conflict, after the value that counts has become visible.
   public let onAdd = Signal<Conflict>()
-  /// Fires for each conflict that has gone.
+  /// Fires for each conflict that leaves the ledger.
   public let onRemove = Signal<Conflict>()
 
-  /// Fires for those that the app has let go of.
+  /// Fires with the conflicts and consequences that the app has retried or discarded.
   let onDiscard = Signal<[Conflict]>()
 
-  /// The conflicts in the order in which they came.
+  /// The conflicts, oldest first.
   public private(set) var items: [Conflict] = []
-  /// How many there are at most: of more than that, the oldest go.
+  /// The maximum number of conflicts. Beyond it, the oldest are dropped.
   public var capacity = 10_000 {
     didSet { dropOldest() }
   }
 
-  /// Whether there is none.
+  /// True if the ledger has no conflicts.
   package var isEmpty: Bool { items.isEmpty }
 
-  /// The conflicts about one model, or with consequences about it. Cost: O(n).
+  /// Returns the conflicts about a model, and those with consequences about it. Cost: O(n).
   package func items(of model: ModelObject) -> [Conflict] {
     items.filter { $0.parts.contains { $0.model == model.uuid } }
   }
 
-  /// Lets go of a conflict and its consequences, or of one consequence: what counts is right. Does nothing if
-  /// there is no such conflict. Cost: O(n).
+  /// Discards a conflict with its consequences, or a single consequence: the app agrees with the value that counts.
+  /// Does nothing if there is no such conflict. Cost: O(n).
   public func discard(_ id: Conflict.ID) {
     discard(Set(items.first { $0.id == id }?.parts.map(\.id) ?? [id]))
   }
 
-  /// Lets go of all.
+  /// Discards all conflicts.
   package func discardAll() { discard(Set(items.flatMap(\.parts).map(\.id))) }
 
-  /// Lets go of conflicts and consequences, but not of the consequences of these.
+  /// Discards conflicts and consequences by id. Consequences of a discarded conflict stay unless they are named,
+  /// too.
   func discard(_ ids: Set<Conflict.ID>) {
     let gone = items.flatMap(\.parts).filter { ids.contains($0.id) }
     if gone.isEmpty { return }
@@ -62,10 +63,10 @@ public final class ConflictLedger {
     tell(change)
   }
 
-  /// The app has let go of these in another process.
+  /// Removes the conflicts that the app has discarded in an earlier process.
   func remove(_ names: Set<ConflictName>) { remove { names.contains(ConflictName($0)) } }
 
-  /// Takes over conflicts of a process before this one, as far as they are not here.
+  /// Adds the conflicts of an earlier process, except those that the ledger already has.
   func restore(_ conflicts: [Conflict]) {
     if conflicts.isEmpty { return }
     let known = Set(items.map(ConflictName.init))
@@ -79,14 +80,14 @@ public final class ConflictLedger {
     for conflict in conflicts { onAdd.fire(conflict) }
   }
 
-  /// A set was made here: what it writes is settled.
+  /// Removes the conflicts about properties that a new local change set writes.
   func settle(by set: ChangeSet) {
     if items.isEmpty { return }
     let content = WrittenContent(of: set)
     remove { content.contains($0.property, of: $0.model) }
   }
 
-  /// The root has got another UUID.
+  /// Replaces the UUID of the root in all conflicts.
   func rename(_ renaming: RootRenaming) { items = items.map { $0.renaming(renaming) } }
 
   private func dropOldest() {
@@ -106,8 +107,8 @@ public final class ConflictLedger {
 
   /// Takes conflicts and consequences out of the ledger.
   ///
-  /// - Returns: the conflicts that have gone, and the consequences of these that are conflicts of their own
-  ///   from now on.
+  /// - Returns: the conflicts that were removed, and those of their consequences that are now conflicts of their
+  ///   own.
   private func take(where isOver: (Conflict) -> Bool) -> (gone: [Conflict], new: [Conflict]) {
     var (kept, gone, new): ([Conflict], [Conflict], [Conflict]) = ([], [], [])
     var isChanged = false
@@ -134,7 +135,7 @@ public final class ConflictLedger {
   }
 }
 
-/// What a change set writes.
+/// The properties and the added models of a change set.
 struct WrittenContent {
   private(set) var properties: Set<PropertyKey> = []
   private var additions: Set<UUID> = []
@@ -151,7 +152,7 @@ struct WrittenContent {
     }
   }
 
-  /// Whether it writes a property; or adds the model, if none is named.
+  /// True if the change set writes the property, or adds the model if `property` is nil.
   func contains(_ property: String?, of model: UUID) -> Bool {
     guard let property else { return additions.contains(model) }
     return properties.contains(PropertyKey(uuid: model, name: property))
@@ -159,14 +160,19 @@ struct WrittenContent {
 }
 
 extension Scope {
-  /// Does again what did not count, as one change set of now: values are written whatever is there, and
-  /// operations are done to what is there. Models that were added in vain and that the changes name are
-  /// added with them. What is done is in the ledger no more, nor is what it settles.
+  /// Makes the local changes of these conflicts again, as one new change set. Values are written whatever the
+  /// current value is, and operations are applied to the current value. Models whose addition was rejected and that
+  /// the changes name are added with them. Retried conflicts leave the ledger, and so do conflicts that the new
+  /// change set settles.
   ///
-  /// The consequences of a conflict are done again with it. What cannot be done, because the model is gone for
-  /// instance, stays in the ledger.
+  /// The consequences of a conflict are retried with it. A change that cannot be made, because its model is gone
+  /// for instance, stays in the ledger.
   ///
-  /// - Returns: what becomes of the set; its set is empty if nothing could be done.
+  /// - Parameters:
+  ///   - conflicts: conflicts of this scope.
+  ///   - message: the ``ChangeSet/message`` of the new change set.
+  ///   - author: the ``ChangeSet/author`` of the new change set.
+  /// - Returns: the handle of the new change set, which is empty if no change could be made.
   @discardableResult
   public func retry(
     _ conflicts: [Conflict], message: String? = nil, author: String? = nil
@@ -203,11 +209,11 @@ extension Scope {
       failed = Set(perform(all.map(\.fragment)).errors.map(\.fragment))
     }
     let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
-    // Another call of `modify` around this one may take it all back.
+    // An enclosing call of `modify` may still roll everything back.
     if let modification, applying == 0 {
       modification.retried += done
     } else {
-      // A log has the set by now: a crash in between brings back a conflict, and loses none.
+      // A log has the change set by now: a crash in between brings a conflict back, but loses none.
       self.conflicts.discard(Set(done))
     }
     return handle

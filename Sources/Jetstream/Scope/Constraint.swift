@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a fragment of a change set has to look like: a plain value, which can be compared and kept.
+/// A requirement on one fragment of a change set: a plain value, which can be compared and kept.
 ///
 /// ```swift
 /// let checkOut = [
@@ -9,29 +9,29 @@ import Foundation
 /// ]
 /// ```
 ///
-/// A change set meets constraints if each of its fragments meets one of them. A constraint that no
+/// A change set meets a list of constraints if each of its fragments meets one of them. A constraint that no
 /// fragment meets does no harm.
 public struct Constraint: Sendable, Hashable {
-  /// What is asked of one property. A property that is named in a constraint has to be in the fragment.
+  /// A requirement on one property. A fragment must contain every property that its constraint names.
   public enum Rule: Sendable, Hashable {
-    /// The property gets exactly this value; null stands for itself only, not for a missing value. A
-    /// number is the same whatever its type: 1 is 1.0.
+    /// The property is set to exactly this value. Null means null, not a missing value. Numbers are compared
+    /// whatever their type: 1 equals 1.0.
     case value(JSONValue)
-    /// The property gets any value.
+    /// The property is set to any value.
     case newValue
-    /// A collection gets longer; that of an addition is not empty.
+    /// The collection grows; that of an addition is not empty.
     case inserts
-    /// A collection gets shorter, which that of an addition cannot.
+    /// The collection shrinks. An addition never meets this rule.
     case removes
   }
 
-  /// Whether models are added or changed.
+  /// The kind of the fragment: an addition or a change.
   package var kind: SyncFragment.Kind
-  /// What the models' class is called on the wire.
+  /// The name of the model's class on the wire.
   package var className: String
-  /// What is asked of properties, by their names on the wire.
+  /// The rules for properties, by their names on the wire.
   package var properties: [String: Rule]
-  /// Whether fragments may have other properties, too. Additions name every property of a model.
+  /// True if fragments may contain other properties, too. An addition contains every property of its model.
   package var allowsAdditionalProperties: Bool
 
   /// Makes a constraint.
@@ -45,12 +45,12 @@ public struct Constraint: Sendable, Hashable {
     self.allowsAdditionalProperties = allowsAdditionalProperties
   }
 
-  /// Whether a fragment meets the constraint.
+  /// Returns true if a fragment meets the constraint.
   ///
   /// - Parameters:
-  ///   - fragment: what is asked for.
-  ///   - bases: the values before, which tell whether a collection that the fragment names as a whole has grown.
-  ///     Without one, a collection was empty.
+  ///   - fragment: the fragment to check.
+  ///   - bases: the values before the change set, which show whether a collection that the fragment names as a
+  ///     whole has grown. A collection without a value here was empty.
   package func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
     guard fragment.kind == kind, fragment.className == className else { return false }
     let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)
@@ -74,7 +74,7 @@ public struct Constraint: Sendable, Hashable {
     }
   }
 
-  /// Numbers are the same whatever their type.
+  /// Returns true if two values are equal, numbers compared whatever their type.
   private static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
     a == b || a.canonicalText == b.canonicalText
   }
@@ -99,7 +99,8 @@ public struct Constraint: Sendable, Hashable {
 }
 
 extension ChangeSet {
-  /// The fragments that meet none of `constraints`: empty if the set meets them. Cost: O(n * m).
+  /// Returns the fragments that meet none of `constraints`; empty if the change set meets them. Cost: O(n * m) for
+  /// n fragments and m constraints.
   package func fragments(notMeeting constraints: [Constraint]) -> [SyncFragment] {
     let bases = self.bases
     return fragments.filter { fragment in

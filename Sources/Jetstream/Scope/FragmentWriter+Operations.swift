@@ -1,9 +1,8 @@
 import Foundation
 
-/// Doing what others have done to collections and counters.
+/// Applying operations on collections and counters.
 extension FragmentWriter {
-  /// Does the operations of one property, one after the other. One that cannot be done is reported and
-  /// left out.
+  /// Applies the operations of one property in order. An operation that cannot be applied is reported and left out.
   mutating func perform(
     _ entry: PropertyOperations.Entry, on model: ModelObject, at position: Int
   ) {
@@ -18,7 +17,7 @@ extension FragmentWriter {
     }
   }
 
-  /// Notes what a fragment says of properties that its class does not know, where no object takes it.
+  /// Notes the unknown properties of a fragment whose model has no object.
   mutating func noteUnknown(in fragment: SyncFragment) {
     let schema = scope.schema(of: fragment)
     for (key, value) in fragment.properties where schema?[wireName: key] == nil {
@@ -29,7 +28,7 @@ extension FragmentWriter {
     }
   }
 
-  /// Notes operations on something unknown, with the models that they name.
+  /// Notes operations on an unknown property, with the models that they name.
   mutating func note(_ operations: [PropertyOperation]) {
     for operation in operations {
       unknownValues.append(operation.model.map { .string($0.wireText) } ?? .null)
@@ -76,7 +75,7 @@ extension FragmentWriter {
     }
   }
 
-  /// A model that others know in a collection, and that has gone from here into another scope.
+  /// Returns a model that other replicas have in a collection, and that has left this scope for another one.
   private func modelElsewhere(
     _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ModelObject? {
@@ -95,7 +94,7 @@ extension FragmentWriter {
     }
   }
 
-  /// An operation with the models that it names.
+  /// A collection operation with its models resolved.
   private enum ListEdit {
     enum Place {
       case start
@@ -116,7 +115,7 @@ extension FragmentWriter {
           return
         }
         var to = Self.position(place, in: list, scope)
-        // It is not in its own way.
+        // The model itself does not count for its new position.
         if from < to { to -= 1 }
         list.move(from: from, to: to)
       }
@@ -134,7 +133,7 @@ extension FragmentWriter {
       }
     }
 
-    /// Where a model stands, or the one with its UUID that is away and whose place it has taken.
+    /// Returns the index of the model, or of the instance with its UUID that has left and whose place it has taken.
     private static func index(of model: ModelObject, in list: ModelList, _ scope: Scope) -> Int? {
       if let at = list.index(of: model) { return at }
       if !scope.left.isEmpty, let left = scope.modelThatLeft(model.uuid) {
@@ -157,7 +156,7 @@ extension FragmentWriter {
       return fail(position, invalid(property, model))
     }
     let record = model.ensureRecord()
-    // A local change that is not in a change set yet keeps its own part of the sum.
+    // A local addition that is in no change set yet stays part of the sum.
     if !isLocal, record.isChanged(property.index) {
       record.changeKnown(property.index) {
         PropertyOperation.apply(additions, to: $0, within: range)
@@ -173,8 +172,8 @@ extension FragmentWriter {
     }
   }
 
-  /// Returns what is added to a counter, as few steps as there can be: no observer hears of those that take each
-  /// other back.
+  /// Returns the additions to a counter in as few steps as possible: observers do not see additions that cancel
+  /// each other.
   private static func deltas(
     of operations: [PropertyOperation], to property: ModelSchema.Property, of model: ModelObject,
     within range: CounterRange
@@ -194,7 +193,8 @@ extension FragmentWriter {
   ) {
     let record = model.ensureRecord()
     note(entry.operations)
-    let reason = ScopeError.unknownProperty(className: model.wireClassName, model: model.uuid, property: entry.key)
+    let reason = ScopeError.unknownProperty(
+      className: model.wireClassName, model: model.uuid, property: entry.key)
     report.kept.append((position, reason))
     let old = record.unknown?.properties[entry.key]
     record.keepUnknown(

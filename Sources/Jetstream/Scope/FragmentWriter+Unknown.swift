@@ -1,9 +1,9 @@
 import Foundation
 
-/// Making objects of what was kept without one.
+/// Making objects of models that were kept without one.
 extension FragmentWriter {
-  /// Known properties in `fragments` refer to kept models: they become objects, of their class or, if
-  /// that is unknown, of the property's. They have their values before anything refers to them.
+  /// Makes objects of the kept models that known properties in `fragments` refer to. Each is of its own class or,
+  /// if that is unknown, a stand-in of the property's class. They get their values before anything refers to them.
   mutating func materialise(for fragments: [SyncFragment]) {
     guard let store = scope.unknown else { return }
     var positions: [UUID: [Int]] = [:]
@@ -25,7 +25,7 @@ extension FragmentWriter {
       next += 1
     }
     for (fragment, position) in open {
-      // What is added comes with its values later, like every addition.
+      // A model that the fragments add gets its values later, like every addition.
       let isAdded = positions[fragment.uuid]?.contains { fragments[$0].kind == .add } ?? false
       if !isAdded { write(fragment, at: position) }
     }
@@ -63,12 +63,12 @@ extension FragmentWriter {
     else { return }
     let known = scope.schema(named: kept.className)
     if let left = scope.modelThatLeft(uuid) {
-      // What is kept of it is what the others know; what was changed here since comes back with it.
+      // The store has its last shared state; the object also has the local changes since then.
       held[uuid] = left
       return
     }
     if let existing = find(uuid) {
-      // It has left the tree as an object, which somebody still has.
+      // The object has left the tree, but the app still holds it.
       guard property.access.valueType._canHold(existing) else { return }
       held[uuid] = existing
     } else if let known {
@@ -85,7 +85,8 @@ extension FragmentWriter {
     open.append((kept, position))
   }
 
-  /// What became an object and has found no place in the tree is kept without one again.
+  /// Puts models that became objects, and that found no place in the tree, back into the store. Returns the UUIDs
+  /// of all models that became objects.
   mutating func keepMaterialised() -> Set<UUID> {
     guard !materialised.isEmpty, let store = scope.unknown else { return [] }
     for uuid in materialised {
@@ -100,8 +101,8 @@ extension FragmentWriter {
     return Set(materialised)
   }
 
-  /// Something unknown was written, perhaps only to what is not in the tree. If it refers to models that
-  /// have left the tree, as objects that somebody still has, they count again, with what they hold.
+  /// Keeps the models that newly written unknown values refer to and that have left the tree as objects which the
+  /// app still holds. They count as content again, together with the models below them.
   mutating func keepDeparted() {
     if unknownValues.isEmpty { return }
     let store = scope.ensureUnknown()

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Writing single values, and putting them behind what was changed here.
+/// Writing single values, behind local changes where there are any.
 extension FragmentWriter {
-  /// Writes one value. A local change that is not in a change set yet stays in front of it.
+  /// Writes one value. A local change that is in no change set yet stays visible in front of it.
   mutating func write(
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject, at position: Int
   ) {
@@ -26,7 +26,8 @@ extension FragmentWriter {
     }
   }
 
-  /// Writes a value, or puts it behind what was changed here; false, and nothing done, if it does not fit.
+  /// Writes a value, or makes it the last shared value behind a local change. Returns false, and changes nothing,
+  /// if it does not fit the property.
   private func write(
     _ value: JSONValue, to property: ModelSchema.Property, of model: ModelObject,
     behind isChanged: Bool
@@ -39,8 +40,8 @@ extension FragmentWriter {
     return true
   }
 
-  /// Makes `list` the content of a collection as others know it. What was changed here and is not in a
-  /// change set yet is done again on it, call of `modify` by call.
+  /// Makes `list` the content of a collection as other replicas know it. Local changes that are in no change set
+  /// yet are rebased onto it, one call of `modify` after the other.
   func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
     let record = model.ensureRecord()
     var visible = list
@@ -68,7 +69,7 @@ extension FragmentWriter {
     return child(uuid, property, model, at: position).map { .some($0) }
   }
 
-  /// The model of a UUID that a property is to hold; nil, and reported, if it cannot.
+  /// Returns the model that a property is to hold. Nil, after reporting an error, if it cannot hold it.
   mutating func child(
     _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
   ) -> ModelObject? {

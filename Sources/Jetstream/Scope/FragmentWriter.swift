@@ -1,28 +1,28 @@
 import Foundation
 
-/// Writes what fragments say into models, as the changes of others or as our own.
+/// Writes fragments into models, as changes of other replicas or as local ones.
 struct FragmentWriter {
   let scope: Scope
-  /// Whether the changes are this replica's own, to be collected like any others.
+  /// True if the changes are local ones, to be collected like any others.
   var isLocal = false
-  /// Whether properties that a fragment does not name return to their defaults.
+  /// True if properties that a fragment does not name return to their defaults.
   var resetsMissing = false
   var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   var created: [UUID: ModelObject] = [:]
-  /// Models that fragments refer to and that might go meanwhile.
+  /// Models that fragments refer to, held because they might leave the tree meanwhile.
   var held: [UUID: ModelObject] = [:]
-  /// Kept models that became objects, since a known property refers to them.
+  /// Kept models that became objects because a known property refers to them.
   var materialised: [UUID] = []
-  /// Models that fragments have changed and that the tree does not show as the others see them.
+  /// Models that fragments have changed and that this scope does not show as other replicas see them.
   var beside: [UUID] = []
   /// Models that only such models hold, and that count as having left.
   var kept: [ModelObject] = []
-  /// The model that is being written to behind another instance with its UUID.
+  /// The model that is being written although another instance with its UUID has taken its place in the scope.
   var writtenBehind: ModelObject?
-  /// Values that were kept and may refer to models that have left.
+  /// Unknown values that were written and that may refer to models which have left.
   var unknownValues: [JSONValue] = []
-  /// Those of them that a value refers to.
+  /// The created models that a property refers to.
   var referenced: Set<UUID> = []
 
   /// Finds models outside of the scope that may return to it.
@@ -33,8 +33,8 @@ struct FragmentWriter {
     self.alsoKnown = alsoKnown
   }
 
-  /// Makes the models that are added, so that any fragment can refer to any other, and holds on to
-  /// those that are referred to: one fragment may take a model out before the next puts it in again.
+  /// Makes the models that the fragments add, so that any fragment can refer to any other, and holds the models
+  /// that they refer to: one fragment may take a model out before the next one puts it in again.
   mutating func prepare(_ fragments: [SyncFragment]) {
     defer {
       for fragment in fragments { hold(fragment) }
@@ -45,24 +45,31 @@ struct FragmentWriter {
       if let kept = scope.unknown?.fragments[fragment.uuid] {
         scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
         if kept.className != fragment.className {
-          fail(position, .classMismatch(model: fragment.uuid, className: kept.className, other: fragment.className))
+          fail(
+            position,
+            .classMismatch(
+              model: fragment.uuid, className: kept.className, other: fragment.className))
           continue
         }
       }
       if let known = find(fragment.uuid) {
         if known.wireClassName != fragment.className {
-          fail(position, .classMismatch(model: fragment.uuid, className: known.wireClassName, other: fragment.className))
+          fail(
+            position,
+            .classMismatch(
+              model: fragment.uuid, className: known.wireClassName, other: fragment.className))
         }
       } else if let schema = scope.schema(named: fragment.className) {
         make(schema, fragment.uuid)
       } else {
         scope.ensureUnknown().fragments[fragment.uuid] = fragment
-        report.kept.append((position, .unknownClass(className: fragment.className, model: fragment.uuid)))
+        report.kept.append(
+          (position, .unknownClass(className: fragment.className, model: fragment.uuid)))
       }
     }
   }
 
-  /// Writes all of them, the additions first: changes may be of models that are added behind them.
+  /// Writes all fragments, additions first, because a change may be of a model that a later fragment adds.
   mutating func writeAll(_ fragments: [SyncFragment]) {
     prepare(fragments)
     if !isLocal { scope.othersWrote = true }
@@ -78,7 +85,7 @@ struct FragmentWriter {
     let model = schema.modelClass.init()
     let record = model.ensureRecord()
     record.uuidIfMade = uuid
-    // It is not new to the others, and what observers do to it from here on is collected.
+    // Other replicas know the model already, and from here on the changes of observers to it are collected.
     if !isLocal { record.captureScope = scope }
     created[uuid] = model
     return model
@@ -94,7 +101,7 @@ struct FragmentWriter {
       for (_, value) in fragment.properties { unknownValues.append(value) }
       for entry in fragment.operations { note(entry.operations) }
     }
-    // An object that has left is kept up to date, as far as it can be.
+    // An object that has left is kept up to date as far as possible; errors do not matter.
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
     guard let model = find(fragment.uuid) else {
       if isKept { return }
@@ -109,7 +116,7 @@ struct FragmentWriter {
     if let left = modelThatLeft(behind: model) { keepUpToDate(left, fragment, at: position) }
   }
 
-  /// Writes what a fragment says into one of the instances that it means.
+  /// Writes a fragment into one instance of its model.
   mutating func write(_ fragment: SyncFragment, to model: ModelObject, at position: Int) {
     let schema = model.schema
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
@@ -117,7 +124,8 @@ struct FragmentWriter {
       guard let property = schema[wireName: key] else {
         model.ensureRecord().keepUnknown(key, value)
         unknownValues.append(value)
-        let reason = ScopeError.unknownProperty(className: model.wireClassName, model: fragment.uuid, property: key)
+        let reason = ScopeError.unknownProperty(
+          className: model.wireClassName, model: fragment.uuid, property: key)
         report.kept.append((position, reason))
         continue
       }
@@ -134,7 +142,7 @@ struct FragmentWriter {
     }
   }
 
-  /// Reports additions that no fragment refers to, and lets go of models that found no place.
+  /// Reports additions that no fragment refers to, and releases models that found no place in the tree.
   mutating func forgetOrphans(among fragments: [SyncFragment]) {
     let materialised = keepMaterialised()
     keepDeparted()
@@ -145,13 +153,13 @@ struct FragmentWriter {
         record.captureScope === scope, record.scope == nil,
         !materialised.contains(fragment.uuid), scope.modelThatLeft(fragment.uuid) == nil
       else { continue }
-      // Something unknown may refer to it. What is kept already has every value as it came.
+      // An unknown property may refer to it. A model that is kept already has every value as it arrived.
       if let unknown = scope.unknown, unknown.fragments[fragment.uuid] == nil {
         unknown.keep(record)
       }
       scope.forget(record)
       report.orphans.append(model)
-      // What it was put into may be remembered only.
+      // The model that holds it may have no object here.
       if !referenced.contains(fragment.uuid), scope.remembered[fragment.uuid] == nil {
         lost.append((position, fragment))
       }
@@ -184,15 +192,15 @@ struct FragmentWriter {
     if let uuid = UUID(wireText: text) { hold(uuid) }
   }
 
-  /// What others take out of the tree stays in the scope until all is written, and what an observer
-  /// takes out is kept as having left: only the rest has to be held.
+  /// Holds a model, unless it is in the scope anyway: a model that other replicas take out stays in the scope until
+  /// all fragments are written, and a model that an observer takes out is kept as having left.
   private mutating func hold(_ uuid: UUID) {
     if !isLocal, scope.record(of: uuid) != nil { return }
     if held[uuid] == nil { held[uuid] = find(uuid) }
   }
 
   func find(_ uuid: UUID) -> ModelObject? {
-    // What holds itself goes on holding itself.
+    // A model that refers to itself goes on referring to the same instance.
     if let writtenBehind, writtenBehind.uuid == uuid { return writtenBehind }
     return scope.model(uuid) ?? held[uuid] ?? created[uuid] ?? scope.modelThatLeft(uuid)
       ?? alsoKnown(uuid)
@@ -210,12 +218,16 @@ struct FragmentWriter {
   }
 
   func invalid(_ property: ModelSchema.Property, _ model: ModelObject) -> ScopeError {
-    .invalidValue(className: model.schema.wireName, model: model.uuid, property: property.wireName, expected: property.type.description)
+    .invalidValue(
+      className: model.schema.wireName, model: model.uuid, property: property.wireName,
+      expected: property.type.description)
   }
 
   func unknown(
     _ text: String, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ScopeError {
-    .unknownReference(className: model.schema.wireName, model: model.uuid, property: property.wireName, missing: text)
+    .unknownReference(
+      className: model.schema.wireName, model: model.uuid, property: property.wireName,
+      missing: text)
   }
 }

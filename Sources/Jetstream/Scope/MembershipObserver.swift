@@ -1,14 +1,14 @@
 import Foundation
 
-/// Is told when models come into a scope and leave it, while the tree is being changed.
+/// An observer that is called when models enter and leave a scope, while the tree is being changed.
 package protocol MembershipObserver: AnyObject {
   func modelEntered(_ model: ModelObject)
   func modelLeft(_ model: ModelObject)
-  /// The root, which was called `old`, has another UUID from now on.
+  /// The root, whose UUID was `old`, has another UUID from now on.
   func modelRenamed(_ model: ModelObject, from old: UUID)
-  /// A model of the scope that others know is held only by local properties from now on: for them it is gone.
+  /// A shared model of the scope is held only by local properties from now on: for other replicas it is gone.
   func modelWithdrawn(_ model: ModelObject)
-  /// A model of the scope that only local properties held is held by a synced one again.
+  /// A model of the scope that only local properties held is held by a synced property again.
   func modelShared(_ model: ModelObject)
 }
 
@@ -18,7 +18,7 @@ extension MembershipObserver {
   package func modelShared(_ model: ModelObject) {}
 }
 
-/// The membership observers of one scope, held weakly, in the order in which they came.
+/// The membership observers of one scope, held weakly, in the order in which they were added.
 struct MembershipObservers {
   private struct Entry { weak var observer: (any MembershipObserver)? }
 

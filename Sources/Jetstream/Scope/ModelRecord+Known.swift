@@ -1,23 +1,24 @@
-/// What the others know of properties that were changed here and are in no change set yet.
+/// The last shared values of properties with local changes that are in no change set yet. A value is shared if it
+/// was in the last change set or came from another replica.
 ///
-/// ``bases`` have it, and within a call of `modify` that has joined another one also what the calls around
-/// it have set aside: the outermost base is what the others know, the further ones are what each call has
-/// found.
+/// They are in ``bases``. While a call of `modify` is nested in another one, the bases of the outer calls are set
+/// aside in the modification. The outermost base of a property is then its last shared value; each further base is
+/// the value that the next inner call found.
 extension ModelRecord {
-  /// Whether a property was changed here since the last change set.
+  /// True if the property was changed locally since the last change set.
   func isChanged(_ index: Int) -> Bool {
     captured.contains(index) || modification?.asideLevel(of: index, in: self) != nil
   }
 
-  /// Whether any property was.
+  /// True if any property was changed locally since the last change set.
   var hasBases: Bool {
     if !bases.isEmpty { return true }
     guard let modification else { return false }
     return modification.aside.contains { $0.bases[ObjectIdentifier(self)]?.isEmpty == false }
   }
 
-  /// The value that the others know of a changed property; nil for a collection, and for what was not
-  /// changed.
+  /// Returns the last shared value of a changed property. Nil for a collection, and for a property without local
+  /// changes.
   func knownJSON(of index: Int) -> JSONValue? {
     var base = bases.first { $0.index == index }
     if let modification, let level = modification.asideLevel(of: index, in: self) {
@@ -27,10 +28,10 @@ extension ModelRecord {
     return value
   }
 
-  /// Others have given a changed property another value. What calls of `modify` have made of it since
-  /// stays in front.
+  /// Replaces the last shared value of a changed property by one that another replica wrote. The local value stays
+  /// visible.
   ///
-  /// - Parameter original: tells more than JSON.
+  /// - Parameter original: the same value in a form that keeps more than JSON does.
   func setKnown(_ value: JSONValue, of index: Int, _ original: Modification.Original?) {
     let place = Modification.Place(self, index)
     if let modification, let level = modification.asideLevel(of: index, in: self) {
@@ -42,7 +43,8 @@ extension ModelRecord {
     }
   }
 
-  /// Others have added to a number: that is in front of nothing, but a part of what each call has found.
+  /// Applies another replica's addition to a counter to the last shared value and to the value that each call of
+  /// `modify` found. Unlike an assignment, the addition counts for all of them.
   func changeKnown(_ index: Int, _ change: (JSONValue) -> JSONValue) {
     let place = Modification.Place(self, index)
     if let at = bases.firstIndex(where: { $0.index == index }),
@@ -61,8 +63,8 @@ extension ModelRecord {
     }
   }
 
-  /// A changed collection, which is `now` as given, as the others know it and as each further call of
-  /// `modify` that has changed it has found it. Empty if it was not changed.
+  /// Returns the saved contents of a changed collection whose current content is `now`: the last shared one first,
+  /// then the one that each further call of `modify` found. Empty if the collection has no local changes.
   func knownLists(of index: Int, now: ModelList) -> [ModelList] {
     var result: [ModelList] = []
     if captured.contains(index), let base = bases.first(where: { $0.index == index }),
@@ -71,7 +73,7 @@ extension ModelRecord {
       result.append(list)
     }
     for level in (modification?.aside ?? []).reversed() {
-      // Its steps lead to what the next call has found.
+      // The steps of a level lead to the content that the next inner call found.
       if let list = level.base(of: index, in: self)?.list(now: result.last ?? now) {
         result.append(list)
       }
@@ -80,7 +82,7 @@ extension ModelRecord {
     return result
   }
 
-  /// Replaces all of these.
+  /// Replaces the contents that ``knownLists(of:now:)`` returns.
   func setKnownLists(_ lists: [ModelList], of index: Int) {
     var rest = lists[...]
     if let modification {

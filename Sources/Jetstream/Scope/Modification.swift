@@ -1,10 +1,10 @@
 import Foundation
 
-/// A call of `modify` that is under way, with those that have joined it.
+/// A running call of `modify`, with the nested calls that have joined it.
 final class Modification {
   /// A property of a model.
   struct Place: Hashable {
-    /// Held, so that no other one is ever taken for it.
+    /// Held, so that no other record can get the same identity.
     let record: ModelRecord
     let index: Int
 
@@ -21,44 +21,45 @@ final class Modification {
     }
   }
 
-  /// The value of a property before the first write, as it was: JSON may tell less than all of it.
+  /// The value of a property before the first write, in its original form: JSON may keep less.
   enum Original {
     /// The model that a reference held.
     case model(ModelObject?)
-    /// Writes a plain value again.
+    /// Writes the plain value again.
     case plain((ModelObject) -> Void)
   }
 
-  /// What the caller gets. Its set is empty, but for id, author and message.
+  /// The handle that the caller gets. Its change set is empty until it is sealed, but has its id, author and
+  /// message.
   let handle: ChangeSetHandle
-  /// Models that came and went within the call, or that others do not know: kept, since rolling back may
+  /// Models that entered and left within the call, or that other replicas do not know: kept, since a rollback may
   /// need them.
   var departed: [ModelObject] = []
-  /// The values of properties as they were when the innermost call began. Collections are not among them:
-  /// their steps lead back.
+  /// The values of properties when the innermost call began. Collections are not included: their steps lead back.
   var originals: [Place: Original] = [:]
-  /// What the calls around the innermost one have changed, the outermost first.
+  /// The changes of the calls around the innermost one, the outermost first.
   var aside: [SetAside] = []
-  /// Conflicts that are over when the outermost call is.
+  /// The conflicts that leave the ledger when the outermost call ends.
   var retried: [Conflict.ID] = []
-  /// Whether the outermost call has thrown: what observers do while it is taken back is not part of it.
+  /// True once the outermost call has thrown: changes that observers make during the rollback are not part of it.
   var isOver = false
-  /// Whether changes are being taken back: what leaves meanwhile may be about to return.
+  /// True during a rollback: models that leave meanwhile may be about to return.
   var isRollingBack = false
 
   init(_ set: ChangeSet) { handle = ChangeSetHandle(set) }
 
-  /// Keeps the value before the first write.
+  /// Keeps the value of a property before the first write.
   func keep(_ original: Original, of index: Int, in record: ModelRecord) {
     originals[Place(record, index)] = original
   }
 
-  /// The outermost of the calls around the innermost one that have changed a property.
+  /// Returns the index in ``aside`` of the outermost call that has changed a property. Nil if only the innermost
+  /// call has.
   func asideLevel(of index: Int, in record: ModelRecord) -> Int? {
     aside.firstIndex { $0.base(of: index, in: record) != nil }
   }
 
-  /// What a call that joins this one wants as well.
+  /// Adds the options and labels of a nested call.
   func join(_ other: ChangeSet) {
     if other.isAtomic { handle.set.isAtomic = true }
     handle.set.message = handle.set.message ?? other.message
@@ -66,7 +67,7 @@ final class Modification {
   }
 }
 
-/// A property as it was when a call of `modify` began.
+/// The value of a property at the moment when a call of `modify` began.
 struct SavedValue {
   enum Value {
     case json(JSONValue)
@@ -78,7 +79,7 @@ struct SavedValue {
   let value: Value
   let original: Modification.Original?
 
-  /// The same as what a record keeps of it.
+  /// The saved value in the form in which records keep it.
   var base: ModelRecord.Base.Value {
     switch value {
     case .json(let json): .json(json)
@@ -86,7 +87,7 @@ struct SavedValue {
     }
   }
 
-  /// Gives the property this value.
+  /// Gives the property the saved value.
   func restore() {
     switch (value, original) {
     case (_, .plain(let write)): write(model)
@@ -96,7 +97,7 @@ struct SavedValue {
     }
   }
 
-  /// Whether the property holds the models that it held then.
+  /// True if the property holds the same models as then.
   var isRestored: Bool {
     switch (value, original) {
     case (_, .model(let child)):
@@ -106,7 +107,7 @@ struct SavedValue {
     }
   }
 
-  /// Takes out of the property the models that it did not hold then.
+  /// Takes the models out of the property that it did not hold then.
   func removeWhatCame() {
     switch (value, original) {
     case (_, .model(let child)):
@@ -121,22 +122,22 @@ struct SavedValue {
   }
 }
 
-/// What was changed when a call of `modify` joined another one.
+/// The changes that were collected before a nested call of `modify` began.
 struct SetAside {
   /// The models in the order in which they were changed.
   let records: ContiguousArray<ModelRecord>
   private(set) var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>]
-  /// The values of their properties as they were.
+  /// The original values of the changed properties.
   var originals: [Modification.Place: Modification.Original]
 
-  /// Takes what was changed away from the models.
+  /// Takes the collected changes away from the models.
   init(
     _ changed: ContiguousArray<ModelRecord>,
     _ originals: [Modification.Place: Modification.Original]
   ) {
     var records: ContiguousArray<ModelRecord> = []
     var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>] = [:]
-    // Who has gone and come again stands there twice.
+    // A model that has left and returned is in the list twice.
     for record in changed where !record.bases.isEmpty {
       records.append(record)
       bases[ObjectIdentifier(record)] = record.bases

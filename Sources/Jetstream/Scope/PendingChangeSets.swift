@@ -1,26 +1,27 @@
-/// The change sets of a scope that a server has not decided, in the order in which they were made.
+/// The change sets of a scope that the server has not decided, in the order in which they were made.
 ///
-/// They are visible in the scope, and sent until they are decided. A scope that no client syncs has none.
-/// Belongs to the isolation domain of its scope.
+/// They are visible in the scope, and sent until they are decided. A scope that no client syncs has none. Belongs
+/// to the isolation domain of its scope.
 package final class PendingChangeSets {
-  /// Fires when a set has come.
+  /// Fires when a change set becomes pending.
   package let onAdd = Signal<ChangeSetHandle>()
-  /// Fires when a set's state has become final, after ``ChangeSetHandle/onStateChange``.
+  /// Fires when the state of a change set has become final, after ``ChangeSetHandle/onStateChange``.
   package let onStateChange = Signal<ChangeSetHandle>()
-  /// Fires when a set has left, which it does as soon as its state is final.
+  /// Fires after ``onStateChange``, when the change set is no longer pending.
   package let onRemove = Signal<ChangeSetHandle>()
 
-  /// What becomes of each of them. Cost: O(n).
+  /// The handles of the pending change sets. Cost: O(n).
   package var handles: [ChangeSetHandle] { Array(queue[first...]) }
 
-  /// How many there are.
+  /// The number of pending change sets.
   package var count: Int { queue.count - first }
 
   private var queue: [ChangeSetHandle] = []
-  /// Where the queue begins: what is decided first has mostly come first.
+  /// The index of the oldest pending handle in the queue. Change sets are mostly decided in order, so removing one
+  /// mostly only advances this index.
   private var first = 0
 
-  /// Adds a set at the end, or in front of `next`, which was made later and is pending already.
+  /// Adds a change set at the end, or in front of `next`, which was made later and is pending already.
   func add(_ handle: ChangeSetHandle, before next: ChangeSetHandle? = nil) {
     if handle.isPending || handle.state.isFinal { return }
     handle.isPending = true
@@ -29,8 +30,8 @@ package final class PendingChangeSets {
     onAdd.fire(handle)
   }
 
-  /// The state of a set becomes final through `decision`. Where several clients sync the scope, the first
-  /// decision is the one.
+  /// Makes the state of a change set final by calling `decision`. If several clients sync the scope, only the first
+  /// decision counts.
   func finish(_ handle: ChangeSetHandle, _ decision: (ChangeSetHandle) -> Void) {
     if handle.state.isFinal { return }
     remove(handle)

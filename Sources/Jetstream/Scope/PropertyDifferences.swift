@@ -1,7 +1,7 @@
 import Foundation
 
 extension ModelRecord {
-  /// The model as an addition with every synced property.
+  /// Returns the model as an addition with every synced property.
   func addFragment(
     _ kind: SyncFragment.Kind = .add, withHeldBack: Bool = true
   ) -> SyncFragment {
@@ -10,13 +10,12 @@ extension ModelRecord {
       properties: syncedProperties(withHeldBack: withHeldBack))
   }
 
-  /// The model that has left as the others know it, in a form that adds it again.
+  /// Returns the last shared state of a model that has left, as an addition.
   func known() -> SyncFragment {
     SyncFragment(.add, uuid: uuid, className: wireClassName, properties: confirmedProperties())
   }
 
-  /// The value that the others know of a property with a minimal sync interval, where it is not the
-  /// current one.
+  /// Returns the last shared value of a property with a minimal sync interval; nil if the current value is shared.
   func heldBackBase(of property: ModelSchema.Property) -> JSONValue? {
     property.options.minSyncInterval == nil ? nil : knownJSON(of: property.index)
   }
@@ -32,10 +31,12 @@ extension ModelRecord {
     return properties
   }
 
-  /// The properties that differ from their bases, with what leads there and back; forgets the bases,
-  /// except those of properties that are to be held back.
+  /// Returns the differences between the current properties and their bases, in both directions. Drops the bases,
+  /// except those of properties that are held back.
   ///
-  /// - Parameter withOutcomes: whether the values around operations are wanted, too.
+  /// - Parameters:
+  ///   - withOutcomes: true if the values around operations are needed as well.
+  ///   - isHeldBack: returns true for the index of a property that stays collected.
   func takeDifferences(
     withOutcomes: Bool, holdingBack isHeldBack: (Int) -> Bool
   ) -> PropertyDifferences {
@@ -88,13 +89,13 @@ extension ModelRecord {
   }
 }
 
-/// What has become of a model's properties since the last change set.
+/// The changes of a model's properties since the last change set.
 struct PropertyDifferences {
   /// Values and operations that take a model's properties from one state to another.
   struct Content {
     var values = JSONObject()
     var operations = PropertyOperations()
-    /// The values on the other side, of properties that are merged by a rule.
+    /// The values at the other end, for properties that are merged by a rule.
     var bases = JSONObject()
 
     var isEmpty: Bool { values.isEmpty && operations.isEmpty }
@@ -106,9 +107,9 @@ struct PropertyDifferences {
     }
   }
 
-  /// What leads from the old values to the new ones.
+  /// The changes from the old values to the new ones.
   var now = Content()
-  /// What leads back.
+  /// The changes from the new values back to the old ones.
   var before = Content()
   /// The values around the operations, by property.
   var outcomes: [(key: String, SealedChanges.Outcome)] = []
@@ -122,7 +123,8 @@ struct PropertyDifferences {
 }
 
 extension JSONValue {
-  /// What has to be added to one whole number to get another; nil for anything else.
+  /// Returns the number to be added to one whole number to get another. Nil if one of them is no whole number, or
+  /// if the difference or its opposite does not fit 64 bits.
   static func difference(from old: JSONValue, to new: JSONValue) -> Int64? {
     func number(_ value: JSONValue) -> Int128? {
       switch value {
@@ -132,7 +134,7 @@ extension JSONValue {
       }
     }
     guard let old = number(old), let new = number(new) else { return nil }
-    // The way back has to be a number, too.
+    // The opposite has to fit, too.
     return Int64(exactly: new - old).flatMap { $0 == .min ? nil : $0 }
   }
 }

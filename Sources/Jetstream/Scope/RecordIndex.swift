@@ -1,25 +1,25 @@
 import Foundation
 
-/// The records of a scope's models by UUID. A hash table of its own, because every model that comes
-/// or goes passes through it, and a dictionary spends more on hashing a UUID than all the rest costs.
+/// The records of a scope's models by UUID. A hash table of its own, because every model that enters or leaves
+/// passes through it, and a dictionary spends more on hashing a UUID than everything else costs.
 ///
-/// Two arrays: 32 bits of hash for each slot, in which searching goes on, and the records, which are
-/// looked at only where these agree. Linear probing; removing moves the following entries back. The
-/// hash is keyed with random numbers, since the UUIDs may come from anywhere.
+/// It has two arrays: 32 bits of hash for each slot, which are searched, and the records, which are read only if
+/// the hashes agree. Linear probing; removing an entry moves the following ones back. The hash is keyed with random
+/// numbers, since the UUIDs may come from a hostile peer.
 struct RecordIndex {
   private(set) var count = 0
-  /// The low bits are where the entry belongs; the top bit is set, 0 is an empty slot.
+  /// The low bits name the slot where the entry belongs; the top bit is set. 0 is an empty slot.
   private var hashes: ContiguousArray<UInt32> = []
-  /// Unowned: a record that goes is removed before.
+  /// The records, unowned: a record is removed before it is deallocated.
   private var records: ContiguousArray<Unmanaged<ModelRecord>?> = []
   private let keys = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
 
-  /// The record of the model with this UUID. Cost: O(1).
+  /// Returns the record of the model with this UUID. Cost: O(1).
   func record(of uuid: UUID) -> ModelRecord? {
     slot(of: uuid, hash(uuid)).flatMap { records[$0]?.takeUnretainedValue() }
   }
 
-  /// Adds a record; false, and nothing happens, if there is one with its UUID. Cost: O(1) on average.
+  /// Adds a record. Returns false, and changes nothing, if there is one with the same UUID. Cost: O(1) on average.
   mutating func insert(_ record: ModelRecord) -> Bool {
     let uuid = record.uuid
     let hash = hash(uuid)
@@ -90,7 +90,7 @@ struct RecordIndex {
     for (slot, hash) in old.0.enumerated() where hash != 0 { place(old.1[slot]!, hash) }
   }
 
-  /// Folded multiplication of the halves, each mixed with a random number.
+  /// Returns the folded product of the two halves, each mixed with a random number.
   @inline(__always)
   private func hash(_ uuid: UUID) -> UInt32 {
     let halves = unsafeBitCast(uuid.uuid, to: (UInt64, UInt64).self)

@@ -1,25 +1,25 @@
 import Foundation
 
-/// What others have changed in a scope, as one change set that a server has accepted, or as the whole state that it has
-/// sent; see ``Scope/onRemoteChanges``.
+/// Changes made by other replicas: one change set that the server accepted, or a full state that the server sent;
+/// see ``Scope/onRemoteChanges``.
 public struct RemoteChanges: Sendable, Hashable {
-  /// The place of the change set in the server's order; nil if the server does not tell, as those of version 1 of the
-  /// protocol.
+  /// The sequence of the change set. Nil if the server does not send it, as servers of version 1 of the protocol.
   public let sequence: Int?
-  /// The author of the changes, as the server's app has named the session's user. Nil if it has named nobody, for a
-  /// whole state, and from servers of version 1. What clients say of themselves is not passed on.
+  /// The author of the changes: the user of the session, as named by the server's app. Nil if the app names none,
+  /// for a full state, and from servers of version 1. An author that the client claims is not passed on.
   public let author: String?
-  /// The words that the changes were made with; see ``Scope/modify(_:author:_:)``.
+  /// The message of the change set; see ``Scope/modify(_:author:_:)``.
   public let message: String?
-  /// The time at which they were made, as the clock of whoever has made them says.
+  /// The time of the changes by the clock of the replica that made them.
   public let date: Date?
-  /// The client that has made them: the same UUID for all of its change sets, in all of its sessions. It identifies and
-  /// gives no access. Nil for changes of the server's own app, and for clients that do not number their change sets.
+  /// The client that made the changes: the same UUID for all its change sets, in all its sessions. It identifies
+  /// the client and gives no access. Nil for changes of the server's own app, and for clients that do not number
+  /// their change sets.
   public let client: UUID?
-  /// True if the fragments are the whole state of the scope: after the first fetch, and when a client was away for so
-  /// long that the server tells it everything.
+  /// True if the fragments are the full state of the scope, as after the first fetch, and after an absence too long
+  /// for the server to send only the changes.
   public let isFullState: Bool
-  /// The changes. What is pending here stays in front of them.
+  /// The changes. Pending local changes stay visible in front of them.
   public let fragments: [SyncFragment]
 }
 

@@ -1,7 +1,8 @@
 import Foundation
 
-/// The renaming of a scope's root, which takes the server's UUID when the first full state comes, applied to whatever
-/// names the root in JSON: change sets that wait, the values underneath them, conflicts and histories.
+/// A change of the root's UUID, applied to everything that names the root in JSON: pending change sets, the values
+/// underneath them, conflicts and undo histories. The root takes the server's UUID when the first full state
+/// arrives.
 package struct RootRenaming {
   package let old: UUID
   package let new: UUID
@@ -25,7 +26,7 @@ package struct RootRenaming {
     }
   }
 
-  /// Renames the root in the values of a model of a class; plain values stay as they are.
+  /// Renames the root in the values of a model of the given class; plain values stay as they are.
   func callAsFunction(_ values: JSONObject, of schema: ModelSchema?) -> JSONObject {
     var result = values
     for (key, value) in values where schema?[wireName: key]?.namesModels != false {
@@ -50,8 +51,8 @@ package struct RootRenaming {
 }
 
 extension Scope {
-  /// Renames the root in weak references that know it by its UUID alone, as those do that were read from a log. They
-  /// lead to the same model as before. Cost: O(n) in the models.
+  /// Renames the root in weak references that hold only its UUID, as those read from a log do. They lead to the
+  /// same model as before. Cost: O(n) in the models.
   func renameWeakReferences(_ renaming: RootRenaming) {
     let old = JSONValue.string(renaming.old.wireText)
     isWritingRemotely = true

@@ -1,41 +1,43 @@
 import Foundation
 
-/// What came of applying fragments.
+/// The result of applying fragments.
 public struct ApplyReport {
-  /// What did not fit, by the position of the fragment. Everything else was applied.
+  /// The errors, each with the index of its fragment. Everything else was applied.
   public internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
 
-  /// What was kept although no class of the scope knows it, by the position of the fragment:
+  /// The content that was kept although no class of the scope knows it, by the position of the fragment:
   /// ``ScopeError/unknownProperty(className:model:property:)`` and ``ScopeError/unknownClass(className:model:)``. Nothing of it is
   /// lost, so it is no error.
   package internal(set) var kept: [(fragment: Int, reason: ScopeError)] = []
 
-  /// Models that were added, but that nothing visible refers to.
+  /// Models that were added but that no visible property refers to.
   var orphans: [ModelObject] = []
 
-  /// Whether all was applied or kept.
+  /// True if there are no errors: everything was applied or kept.
   package var isComplete: Bool { errors.isEmpty }
 }
 
-/// Applying what others did.
+/// Applying the changes of other replicas.
 extension Scope {
   /// Applies fragments of another replica, or of a log.
   ///
-  /// They may refer to each other in any order. Observers fire as for local changes, but the changes
-  /// do not come out of ``onChanges`` again. Where the scope has a local change of the same property
-  /// that is not in a change set yet, that one stays visible, as the later one; collections are
-  /// merged. What does not fit is left out and reported, and the rest is applied. What the classes do
-  /// not know is kept and goes out again; see ``unknownProperties(of:)`` and ``unknownModels``.
+  /// The fragments may refer to each other in any order. Observers fire as for local changes, but the changes do
+  /// not come out of ``onChanges``. If the scope has a local change of the same property that is in no change set
+  /// yet, the local value stays visible, as the later one; collections are merged. A part that does not fit is left
+  /// out and reported, and the rest is applied. Unknown properties and classes are kept and sent out again; see
+  /// ``unknownProperties(of:)`` and ``unknownModels``.
   ///
-  /// With `resettingMissing`, properties that a fragment does not name return to their defaults, and
-  /// unknown ones are forgotten.
+  /// - Parameters:
+  ///   - fragments: the changes.
+  ///   - resettingMissing: true if properties that a fragment does not name return to their defaults, and unknown
+  ///     properties that it does not name are forgotten.
   @discardableResult
   public func apply(_ fragments: [SyncFragment], resettingMissing: Bool = false) -> ApplyReport {
     apply(fragments, resettingMissing: resettingMissing, alsoKnown: { _ in nil })
   }
 
-  /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds.
-  /// The report has the orphans only if they are to be kept.
+  /// Applies fragments that may also refer to models outside of the scope, which `alsoKnown` finds. The report
+  /// contains the orphans only if `keepingOrphans` is true.
   @discardableResult
   package func apply(
     _ fragments: [SyncFragment], resettingMissing: Bool = false, keepingOrphans: Bool = false,
@@ -48,7 +50,7 @@ extension Scope {
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
-  /// Makes models of additions that nothing in the scope refers to. No listener is told.
+  /// Makes models from additions that nothing in the scope refers to. Does not fire ``onRemoteSync``.
   func makeDeparted(
     _ additions: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> [ModelObject] {
@@ -61,11 +63,15 @@ extension Scope {
     return writer.report.orphans + writer.kept
   }
 
-  /// Replaces the content by a full state: `fragments` describe every model, the root first.
+  /// Replaces the content of the scope by a full state: `fragments` describe every model, the root first.
   ///
-  /// The root takes the UUID `rootUUID`. Models that are there keep their identity, properties that
-  /// a fragment does not name return to their defaults, and models that the state does not contain
-  /// are detached. Applying the same state again notifies nobody.
+  /// The root takes the UUID `rootUUID`. Existing models keep their identity, properties that a fragment does not
+  /// name return to their defaults, and models that the state does not contain are detached. Applying the same
+  /// state again calls no observer.
+  ///
+  /// - Throws: ``ScopeError/invalidState(problem:)`` if the scope has no root, or if the state does not begin with
+  ///   `rootUUID` or names another model of the scope as its root; ``ScopeError/classMismatch(model:className:other:)`` if the root
+  ///   has another class. Nothing is changed then.
   @discardableResult
   public func applyFullState(
     _ fragments: [SyncFragment], rootUUID: UUID
@@ -92,7 +98,7 @@ extension Scope {
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
-  /// Whether the fragments can be a state of this scope.
+  /// Throws if the fragments cannot be a full state of this scope.
   func checkFullState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     guard let root else { throw .invalidState(problem: "scope \(name) has no root to take it.") }
     guard let first = fragments.first, first.uuid == rootUUID else {
@@ -122,17 +128,19 @@ extension Scope {
     return writer.report
   }
 
-  /// One of the calls that write what was not changed here is done.
+  /// Ends one of the nested calls that apply changes of other replicas. The outermost one settles what was
+  /// postponed meanwhile: detaching models, and sealing a change set whose time came while the changes were being
+  /// applied.
   func finishApplying() {
     applying -= 1
     guard applying == 0 else { return }
     settleSuspects()
-    // What is not shared any more forgets what it was, which a call of `modify` may need yet.
+    // A model that is no longer shared drops its bases, which a running call of `modify` may still need.
     if modification == nil {
       findUnshared()
       findShared()
     }
-    // What others did may be what leads to a model that only we have.
+    // The changes of other replicas may have made a model reachable that only this replica has.
     if !unshared.isEmpty { startCollecting() }
     guard isSealMissed else { return }
     isSealMissed = false
@@ -140,7 +148,7 @@ extension Scope {
     if hasCollectedChanges || deferred != nil { startCollecting() }
   }
 
-  /// All fragments are applied: what none of them has put anywhere else is detached.
+  /// Detaches the models that were taken out of a property and that no other fragment has put elsewhere.
   func settleSuspects() {
     guard !suspects.isEmpty else { return }
     let models = suspects
@@ -152,24 +160,24 @@ extension Scope {
     events.fire()
   }
 
-  /// Every model of the scope as a fragment: the root as a change, first, then what it holds in
-  /// depth-first order, each model once, then ``unknownModels``. Cost: O(n).
+  /// Returns every model of the scope as a fragment: the root as a change, first, then the models below it in
+  /// depth-first order, each once, then ``unknownModels``. Cost: O(n).
   ///
-  /// What was changed and is in no change set yet is in it. Call ``flush()`` before, if later change sets
-  /// are to be applied where this state is.
+  /// The state includes changes that are in no change set yet. Call ``flush()`` first if later change sets are to
+  /// be applied on top of the state.
   public func fullState() -> [SyncFragment] {
     guard let root = root?.record else { return [] }
     return root.subtreeFragments(first: .change)
   }
 
-  /// The full state as the others are to know it: values that are held back for the sake of a minimal
-  /// sync interval are not in it, since they may never be sent.
+  /// Returns the full state for other replicas: without values that a minimal sync interval holds back, since these
+  /// may never be sent.
   package func sharedState() -> [SyncFragment] {
     guard let root = root?.record else { return [] }
     return root.subtreeFragments(first: .change, withHeldBack: false)
   }
 
-  /// The scope's content in the canonical form: equal replicas give equal bytes.
+  /// The content of the scope in canonical form: equal replicas give equal bytes.
   ///
   /// `{"models":{"<uuid>":{"clsName":"...","properties":{...}},...},"root":"<uuid>"}`
   public var canonicalJSON: String {
@@ -188,8 +196,8 @@ extension Scope {
 }
 
 extension ModelRecord {
-  /// The model and all below it, depth first, each once: additions, but for the first if it is
-  /// asked to be a change. Behind them what their unknown properties refer to.
+  /// Returns the model and all models below it, depth first, each once, followed by the unknown models that their
+  /// unknown properties refer to. All are additions, except that the first one can be a change.
   func subtreeFragments(
     first: SyncFragment.Kind = .add, withHeldBack: Bool = true
   ) -> [SyncFragment] {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Collecting local changes, and making change sets of them.
+/// Collecting local changes and sealing them into change sets.
 extension Scope {
-  /// The first change of a property since the last change set.
+  /// Called before the first change of a property since the last change set.
   func willCollect(from record: ModelRecord) {
     changed.append(record)
     startCollecting()
@@ -14,13 +14,13 @@ extension Scope {
     ticker.request(self, after: changeInterval)
   }
 
-  /// Delivers now what is due at the next tick and at the end of the change interval: observers
-  /// first, then the change set. What observers change meanwhile is left for the next tick.
+  /// Delivers now what is due at the next tick and at the end of the change interval: calls observers first, then
+  /// delivers the change set. Changes that observers make meanwhile are left for the next tick.
   ///
-  /// The change set has everything that was collected, also properties whose
-  /// ``PropertyOptions/minSyncInterval(_:)`` has not passed: so the app can make sure that nothing
-  /// waits, before it goes to the background for instance. Within ``modify(_:author:_:)``, and in
-  /// an observer that is told at once of what others did, there is no set before the end of that.
+  /// The change set includes properties whose ``PropertyOptions/minSyncInterval(_:)`` has not passed: so an app can
+  /// make sure that nothing waits before it goes to the background. Within ``modify(_:author:_:)`` this does
+  /// nothing, and in an immediate observer of another replica's changes the change set waits until these are
+  /// applied.
   public func flush() {
     if modification != nil { return }
     seal(includingHeldBack: true)
@@ -28,15 +28,17 @@ extension Scope {
     tickDidDeliver()
   }
 
-  /// Makes a change set of what was collected and delivers it; coalesced observers wait for the tick.
-  /// What is held back for the sake of a minimal sync interval stays collected.
+  /// Makes a change set of the collected changes and delivers it; coalesced observers wait for the tick. Properties
+  /// held back by a minimal sync interval stay collected.
   package func sealChanges() {
     tickWillDeliver()
     tickDidDeliver()
   }
 
-  /// Makes a change set of what was collected and gives its fragments, without firing ``onChanges``.
-  /// A property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
+  /// Makes a change set of the collected changes and returns its fragments, without firing ``onChanges``. A
+  /// property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
+  ///
+  /// - Precondition: this is not called within ``modify(_:author:_:)``.
   package func takeFragments() -> [SyncFragment] {
     precondition(
       modification == nil,
@@ -46,18 +48,18 @@ extension Scope {
     return collect(for: handle)?.set.fragments ?? []
   }
 
-  /// Whether local changes wait to become a change set. A change that was taken back since counts,
-  /// and so does one that waits for a minimal sync interval to pass.
+  /// True if local changes wait to become a change set. This includes changes that were undone since, and
+  /// properties that wait for a minimal sync interval to pass.
   package var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
 
-  /// Whether everything that was changed here has been delivered in change sets.
+  /// True if all local changes have been delivered in change sets.
   package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }
 
-  /// Makes change sets of everything that was changed here and delivers them. What is held back for the sake
-  /// of a minimal sync interval stays collected.
+  /// Makes change sets of all local changes and delivers them. Properties held back by a minimal sync interval stay
+  /// collected.
   ///
-  /// - Returns: false if that is not possible: within `modify`, while remote changes are applied or a change
-  ///   set is delivered, or when listeners go on changing something.
+  /// - Returns: false if that is not possible: within `modify`, while remote changes are being applied or a change
+  ///   set is being delivered, or when listeners go on making changes.
   package func settle() -> Bool {
     guard modification == nil, applying == 0, !isDelivering else { return false }
     for _ in 0..<4 {
@@ -71,8 +73,8 @@ extension Scope {
   func tickWillDeliver() { seal() }
 
   func seal(includingHeldBack: Bool = false) {
-    // What belongs together is one set; and what others did and is written next may be of properties that
-    // were changed here, which stay in front of it.
+    // A call of `modify` is one change set. And remote changes that are about to be written may be of properties
+    // with local changes, which must stay collected to stay visible in front of them.
     guard modification == nil, applying == 0 else {
       isSealMissed = true
       return
@@ -84,7 +86,7 @@ extension Scope {
     if let collected { sealed.append(collected) } else { handle?.finish(.completed, nil) }
   }
 
-  /// The handle of the calls of `modify` that the next set is of.
+  /// Returns the handle of the finished calls of `modify` whose changes the next change set contains.
   func takeDeferred() -> ChangeSetHandle? {
     guard let over = deferred else { return nil }
     deferred = nil
@@ -93,11 +95,11 @@ extension Scope {
   }
 
   func tickDidDeliver() {
-    // The sets that listeners make come out behind the one that they are told of.
+    // Change sets that listeners make are delivered after the current one.
     if isDelivering { return }
     isDelivering = true
     while !sealed.isEmpty {
-      // Mostly there is one, which nothing has to make room for.
+      // Mostly there is only one, and removing it moves nothing.
       let collected = sealed.count == 1 ? sealed.removeLast() : sealed.removeFirst()
       onChanges.fire(collected.set)
       if onSealedChanges.hasListeners {
@@ -111,7 +113,7 @@ extension Scope {
     if incomingResumes { resumeNow() }
   }
 
-  /// What becomes of the set that is being delivered: whoever asks decides about it. Nil outside of a
+  /// Returns the handle of the change set that is being delivered. The caller must decide it. Nil outside of a
   /// delivery.
   func claimDelivered() -> ChangeSetHandle? {
     guard let delivering else { return nil }
@@ -121,18 +123,19 @@ extension Scope {
     return handle
   }
 
-  /// Ends the interval. Nil if everything is as it was: values that returned to their base, models
-  /// that came and went, leave nothing.
+  /// Seals the collected changes and returns the change set. Nil if there is no net change: values that returned to
+  /// their base, and models that came and went, leave nothing.
   ///
   /// - Parameters:
-  ///   - withValues: whether the values around operations are wanted although nobody listens for them.
-  ///   - handle: has an empty set, whose id and labels the set gets.
+  ///   - includingHeldBack: true if properties with a running minimal sync interval are included.
+  ///   - withValues: true if the values around operations are needed although ``onSealedChanges`` has no listeners.
+  ///   - handle: has an empty change set, whose id and labels the new one gets.
   func collect(
     includingHeldBack: Bool = false, withValues: Bool = false, for handle: ChangeSetHandle? = nil
   ) -> SealedChanges? {
     let now = ticker.now
     throttle.forget(endedBy: now)
-    // Whatever waits for an interval is looked at when the interval has passed, if not before.
+    // Properties that wait for an interval are collected when it has passed, if not before.
     defer {
       if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
       if !remembered.isEmpty { remembered = [:] }
@@ -192,7 +195,7 @@ extension Scope {
 }
 
 extension ContiguousArray {
-  /// Empties a queue that is filled again soon; the room of an exceptionally long one is given back.
+  /// Empties a queue that will be filled again soon; the memory of an exceptionally long one is released.
   mutating func clear() {
     if capacity > 4096 {
       self = []

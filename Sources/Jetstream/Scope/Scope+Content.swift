@@ -1,8 +1,8 @@
-/// Content that becomes a change set although nobody changes anything.
+/// Making a change set of content that did not change.
 extension Scope {
-  /// Has the next change set say all that the scope contains, as if it had been written into an empty scope just now:
-  /// the models under the root are new, and the root departs from the default values of its class. Observers are told
-  /// nothing, since nothing changes. Cost: O(models).
+  /// Makes the next change set contain everything in the scope, as if it had been written into an empty scope just
+  /// now: the models under the root as new, and the values of the root that differ from the defaults of its class.
+  /// Observers are not called, since no value changes. Cost: O(models).
   ///
   /// - Precondition: this is not called within ``modify(_:author:_:)``.
   package func collectContent() {

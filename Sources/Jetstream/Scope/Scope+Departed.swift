@@ -1,38 +1,40 @@
 import Foundation
 
-/// What the others know of models that they have until the next change set, and this scope does not.
+/// Models that have left this scope, but that other replicas have until they receive the next change set.
 ///
-/// A model that has left is asked itself; see ``Scope/hasLeft(_:)``. Where that is not possible, what the
-/// others know of it is in ``Scope/remembered``, and follows what they do.
+/// The last shared state of a model that has left comes from its object; see ``Scope/hasLeft(_:)``. If that object
+/// can no longer be read, the last shared state is in ``Scope/remembered``, and follows the changes of other
+/// replicas.
 extension Scope {
-  /// Remembers what the others know of a model whose changes will not be collected any more.
+  /// Saves the last shared state of a model whose changes will not be collected any more.
   func remember(_ record: ModelRecord) {
     if keepsRemovedModels { remembered[record.uuid] = record.known() }
   }
 
-  /// A model of this scope is about to be collected by another one.
+  /// Called before another scope begins to collect the changes of a model of this scope.
   func giveAway(_ record: ModelRecord) {
-    // Without a root there will be no set that is to be taken back.
+    // Without a root there will be no change set to undo.
     if !record.isNew, rootRecord != nil { remember(record) }
   }
 
-  /// Others have put a model where only what has left holds it: it counts as having left, too.
+  /// Keeps a model that another replica has put where only a model that has left holds it. It counts as having
+  /// left, too.
   func keepAsLeft(_ record: ModelRecord) {
     guard let model = record.model, !record.isKeptAsLeft else { return }
     record.isNew = false
     record.captureScope = self
     record.isKeptAsLeft = true
     left.append(model)
-    // Something unknown may refer to it as well.
+    // An unknown property may refer to it as well.
     unknown?.keep(record)
   }
 
-  /// The models that a set takes from the others, as they know them: those that the properties lead to
-  /// that it changes, from one to the next, and those that it adds although they know them.
+  /// Returns the last shared state of the models that a change set removes from other replicas: those that the
+  /// changed properties held, directly or through others, and those that it adds although other replicas know them.
   ///
   /// - Parameters:
-  ///   - changes: lead back to the old values.
-  ///   - fragments: those of the set.
+  ///   - changes: the changes that restore the old values.
+  ///   - fragments: the fragments of the change set.
   func departedModels(
     namedBy changes: [SyncFragment], addedBy fragments: [SyncFragment]
   ) -> [SyncFragment] {
@@ -64,18 +66,18 @@ extension Scope {
     return result
   }
 
-  /// A model that the others know, unless it is still here and they go on knowing it.
+  /// Returns the last shared state of a model; nil if the model is still in the scope and other replicas keep it.
   private func departedModel(_ uuid: UUID, _ added: Set<UUID>) -> SyncFragment? {
     if let record = record(of: uuid), !record.isNew, !added.contains(uuid) { return nil }
     return knownModel(uuid)
   }
 
-  /// What the others know of a model that has left.
+  /// Returns the last shared state of a model that has left.
   func knownModel(_ uuid: UUID) -> SyncFragment? {
     modelThatLeft(uuid)?.record?.known() ?? remembered[uuid]
   }
 
-  /// Calls `body` with each model that a fragment puts somewhere.
+  /// Calls `body` with each model that a fragment puts into a property.
   func forEachModel(namedBy fragment: SyncFragment, _ body: (UUID) -> Void) {
     let schema = schema(of: fragment)
     for (key, value) in fragment.properties {
@@ -88,9 +90,9 @@ extension Scope {
   }
 }
 
-/// Keeping what others know of models up to date, and of those that they put beside the visible tree.
+/// Applying changes of other replicas to models that are not in the visible tree.
 extension FragmentWriter {
-  /// Others have changed a model, which may not be in the tree, or not as they see it.
+  /// Notes that another replica has changed a model that this scope may not have, or not as that replica sees it.
   mutating func noteKnown(_ fragment: SyncFragment) {
     if isLocal { return }
     if let known = scope.remembered[fragment.uuid] {
@@ -104,13 +106,14 @@ extension FragmentWriter {
     beside.append(fragment.uuid)
   }
 
-  /// The model that the others mean, where another instance with its UUID has taken its place.
+  /// Returns the model that other replicas mean, if another instance with its UUID has taken its place here.
   func modelThatLeft(behind model: ModelObject) -> ModelObject? {
     if isLocal || scope.left.isEmpty || model.record?.scope !== scope { return nil }
     return scope.modelThatLeft(model.uuid)
   }
 
-  /// Writes to a model that has left what was written, and reported, where another instance stands.
+  /// Writes a fragment to a model that has left, after it was written to, and reported for, the instance in its
+  /// place.
   mutating func keepUpToDate(
     _ left: ModelObject, _ fragment: SyncFragment, at position: Int
   ) {
@@ -121,8 +124,8 @@ extension FragmentWriter {
     (report.errors, report.kept) = (errors, kept)
   }
 
-  /// What others have put below models that have left, or where a change of this replica hides it, is
-  /// theirs until that is told.
+  /// Keeps the models that other replicas have put below models which have left, or where a local change hides
+  /// them. Other replicas have these until they receive the next change set.
   mutating func keepBeside() {
     if beside.isEmpty || scope.isRollingBack { return }
     var open = beside
@@ -151,9 +154,9 @@ extension FragmentWriter {
 }
 
 extension SyncFragment {
-  /// A model as it is after what another fragment says of it; an addition says everything.
+  /// Returns a model, given as an addition, as it is after another fragment of it. An addition replaces all values.
   ///
-  /// - Parameter schema: that of the model; nil if its class is not known.
+  /// - Parameter schema: the schema of the model; nil if its class is not known.
   func updated(
     by fragment: SyncFragment, as schema: ModelSchema?, resetsMissing: Bool
   ) -> SyncFragment {

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Changes that belong together.
+/// Grouping changes into one change set.
 extension Scope {
-  /// Makes one change set of what `body` changes, whatever was changed before.
+  /// Makes one change set of the changes that `body` makes.
   ///
   /// ```swift
   /// let handle = scope.modify("tidy up", author: "Ada") {
@@ -11,29 +11,30 @@ extension Scope {
   /// }
   /// ```
   ///
-  /// What was collected before becomes a set of its own first. The set comes out of ``onChanges`` before
-  /// this returns, or behind the one that is being delivered, for a listener that calls this; coalesced
-  /// observers wait for the tick. Properties with a minimal sync interval do not wait for it.
+  /// Earlier changes that are in no change set yet become a change set of their own first. The new change set comes
+  /// out of ``onChanges`` before this call returns or, if a listener of ``onChanges`` makes the call, after the one
+  /// that is being delivered. Coalesced observers wait for the tick. Properties with a minimal sync interval are
+  /// not held back.
   ///
-  /// If `body` throws, every property of every model of the scope is again what it was before, `.local`
-  /// ones included, and so is the tree: the same instances. Observers that are told at once see the way
-  /// there and back; what they write themselves on the way back stays. Models that were not in the scope
-  /// keep the values that `body` has given them before it attached them. What `body` has moved into another
-  /// scope stays there; ``onError`` tells, and that it is gone from here is collected.
+  /// If `body` throws, the call is rolled back: every property of every model of the scope, `.local` ones included,
+  /// has its earlier value again, and the tree has the same instances as before. Immediate observers see the
+  /// changes and the rollback; values that they write during the rollback stay. Models that were not in the scope
+  /// keep the values that `body` gave them before it attached them. A model that `body` moved into another scope
+  /// stays there; ``onError`` fires, and its removal from this scope is collected as a change.
   ///
-  /// Within `body`, another call joins this one: there is one set, and both get the same handle. If the
-  /// other one's body throws, what it has changed is taken back, also of models that had left the scope in
-  /// this one, and this one may go on. Joining costs O(n) in the models that were changed so far.
+  /// A call within `body` joins this one: there is one change set, and both calls return the same handle. If the
+  /// inner body throws, its changes are rolled back, also those of models that had left the scope in the outer
+  /// call, and the outer call may continue. Joining costs O(n) in the models changed so far.
   ///
-  /// In an observer that is told at once of what others did, the set has to wait until all of that is
-  /// there: it comes with the next tick, with whatever else was changed until then.
+  /// In an immediate observer of another replica's changes, the change set waits until all of these are applied: it
+  /// comes with the next tick, together with everything else changed until then.
   ///
   /// - Parameters:
-  ///   - message: what the changes are made for; see ``ChangeSet/message``.
-  ///   - author: who makes them; see ``ChangeSet/author``.
+  ///   - message: the purpose of the changes; see ``ChangeSet/message``.
+  ///   - author: the author of the changes; see ``ChangeSet/author``.
   ///   - body: makes the changes.
-  /// - Returns: what becomes of the set. Its set is empty if nothing has changed.
-  /// - Throws: what `body` throws.
+  /// - Returns: the handle of the change set, which is empty if nothing has changed.
+  /// - Throws: the error that `body` throws.
   @discardableResult
   public func modify<Failure>(
     _ message: String? = nil, author: String? = nil, _ body: () throws(Failure) -> Void
@@ -41,8 +42,8 @@ extension Scope {
     try modify(ChangeSet(fragments: [], undo: [], author: author, message: message), body)
   }
 
-  /// The same for changes of which a server has to take all or nothing: if it rejects one fragment, it
-  /// rejects the set.
+  /// Makes one change set that the server must accept or reject as a whole: if it rejects one fragment, it rejects
+  /// all. Otherwise like ``modify(_:author:_:)``.
   @discardableResult
   public func modifyAtomically<Failure>(
     _ message: String? = nil, author: String? = nil, _ body: () throws(Failure) -> Void
@@ -67,7 +68,9 @@ extension Scope {
     procedure: String, constraints: [Constraint] = [], message: String? = nil,
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
-    if modification != nil || applying > 0 { throw ChangeSetError.procedureWithin(procedure: procedure) }
+    if modification != nil || applying > 0 {
+      throw ChangeSetError.procedureWithin(procedure: procedure)
+    }
     let modification = begin(
       ChangeSet(
         fragments: [], undo: [], author: author, message: message, isAtomic: true,
@@ -98,7 +101,7 @@ extension Scope {
     return modification.handle
   }
 
-  /// Changes that are made while others' changes are being applied.
+  /// Performs a call that is made while changes of other replicas are being applied.
   private func modifyLater<Failure>(
     _ set: ChangeSet, _ body: () throws(Failure) -> Void
   ) throws(Failure) -> ChangeSetHandle {
@@ -120,7 +123,7 @@ extension Scope {
   }
 
   private func begin(_ set: ChangeSet) -> Modification {
-    // Who listens to the sets that come before may change something, which comes before as well.
+    // Listeners of the earlier change sets may make changes, which become earlier change sets as well.
     var rounds = 0
     repeat {
       seal(includingHeldBack: true)
@@ -132,8 +135,8 @@ extension Scope {
     return made
   }
 
-  /// Makes the set and delivers it. An error means that it does not meet the constraints, and that
-  /// everything is as it was.
+  /// Makes the change set and delivers it. If it does not meet the constraints, rolls everything back and returns
+  /// the error.
   private func finish(
     _ modification: Modification, _ constraints: [Constraint]
   ) -> ChangeSetError? {
@@ -160,13 +163,13 @@ extension Scope {
     return nil
   }
 
-  /// What was kept for the sake of rolling back is let go.
+  /// Releases everything that was kept for a rollback.
   func end(_ modification: Modification) {
     self.modification = nil
     forgetDeparted(modification)
     guard applying == 0 else { return }
-    // Left for now by what was applied within the call, and by a call that has thrown: the models that it has
-    // taken out are held again.
+    // These checks were postponed when fragments were applied within the call, and when a nested call threw and the
+    // models that it had taken out were held again.
     findUnshared()
     if othersWrote { findShared() }
   }

@@ -1,16 +1,16 @@
-/// Changes that some observers are not told about.
+/// Changing models without notifying some observers.
 extension Scope {
-  /// Runs `changes` without telling the observers of these tokens what it changes, such as a view
-  /// that has changed already and whose state is being written into the models.
+  /// Runs `changes` without notifying the observers of the given tokens, such as a view that has already changed
+  /// and whose state is now being written into the models.
   ///
   /// ```swift
   /// scope.withoutNotifying([rowsToken]) { canvas.shapes.move(from: 3, to: 0) }
   /// ```
   ///
-  /// All others are told as always. What had been changed before is delivered to coalesced observers
-  /// before this begins, and what is changed is delivered when it ends, instead of in the next tick;
-  /// ``onChanges`` is not affected. The observers left out count the old values and differences that
-  /// they are told later from here on. Calls may be nested.
+  /// All other observers are notified as usual. Earlier changes are delivered to coalesced observers before
+  /// `changes` runs, and its own changes when it returns, instead of in the next tick. ``onChanges`` is not
+  /// affected. The old values and differences that the muted observers receive later are counted from the end of
+  /// this call. Calls may be nested.
   public func withoutNotifying<Result>(
     _ tokens: [ObservationToken], _ changes: () throws -> Result
   ) rethrows -> Result {

@@ -1,22 +1,25 @@
-/// Holding back what a server sends.
+/// Holding back the server's messages.
 extension Scope {
-  /// Whether what a server sends for this scope waits.
+  /// True while the server's messages for this scope are held back.
   package var isIncomingPaused: Bool { incomingPauses > 0 }
 
-  /// Holds back what a server sends for this scope, until ``resumeIncoming()`` was called as often as
-  /// this. Local changes go on and are sent; they stay pending, because the server's decisions are taken in
-  /// with everything else, although they are known before: ``SyncState/decidedCount``.
+  /// Holds back the server's messages for this scope, until ``resumeIncoming()`` has been called as many times as
+  /// this.
   ///
-  /// What waits is kept in memory, and change sets are sent up to a limit only, so this is for moments, such as
-  /// an animation or a drag.
+  /// Local changes continue and are sent. They stay pending, because the server's decisions are applied in order
+  /// with everything else, although they are known before: see ``SyncState/decidedCount``. The messages are kept in
+  /// memory, and only a limited number of change sets is sent meanwhile, so this is for moments, such as an
+  /// animation or a drag.
   public func pauseIncoming() {
     incomingPauses += 1
     if incomingPauses == 1 { onIncomingPaused?() }
   }
 
-  /// Takes back one ``pauseIncoming()``. After the last, all that has come meanwhile is applied, in
-  /// order, as one change: if a change set is being delivered, or within ``modify(_:author:_:)``, as soon as
-  /// that is over, and in an observer that is told at once of what others did, with the next tick.
+  /// Ends one ``pauseIncoming()``. After the last one, all messages held back are applied in order, as one change:
+  /// at once; after the change set that is being delivered; after a running ``modify(_:author:_:)``; or, in an
+  /// immediate observer of another replica's changes, with the next tick.
+  ///
+  /// - Precondition: this is not called more often than ``pauseIncoming()``.
   public func resumeIncoming() {
     precondition(incomingPauses > 0, "resumeIncoming() was called more often than pauseIncoming().")
     incomingPauses -= 1
@@ -31,7 +34,7 @@ extension Scope {
     }
   }
 
-  /// The change set is delivered during which the last pause has ended.
+  /// Applies the messages held back, after the delivery during which the last pause ended.
   func resumeNow() {
     incomingResumes = false
     if incomingPauses == 0 { onIncomingResumed?() }

@@ -1,11 +1,12 @@
 import Foundation
 
-/// Taking back what a call of `modify` has changed.
+/// Rolling back the changes of a call of `modify` that has thrown, or whose change set does not meet its
+/// constraints.
 extension Scope {
-  /// True while the scope takes back a call of `modify` that has thrown.
+  /// True while the scope rolls back a call of `modify`.
   package var isRollingBack: Bool { modification?.isRollingBack == true }
 
-  /// The values that properties had when what is collected began, of this replica's own changes.
+  /// Returns the values that locally changed properties had when the current collection of changes began.
   func savedValues() -> [SavedValue] {
     var result: [SavedValue] = []
     for record in changed where record.captureScope === self {
@@ -27,7 +28,7 @@ extension Scope {
     return result
   }
 
-  /// The closure of an outermost call has thrown.
+  /// Rolls back an outermost call whose closure has thrown.
   func rollBack(_ modification: Modification) {
     let values = savedValues()
     for record in changed { record.dropBases() }
@@ -35,7 +36,7 @@ extension Scope {
     rollBack(modification, to: values, .rolledBack)
   }
 
-  /// Everything that was changed is known as `values`, and nothing of it is collected any more.
+  /// Gives the saved values back to the properties; none of these changes is collected any more.
   func rollBack(_ modification: Modification, to values: [SavedValue], _ error: ChangeSetError) {
     // Until the end, so that nothing is collected of a state in between.
     modification.isOver = true
@@ -58,10 +59,10 @@ extension Scope {
     modification.handle.finish(.reverted, error)
   }
 
-  /// Performs the closure of a call that joins another one. If it throws, what it has changed is taken
-  /// back, and what was changed before is as before.
+  /// Performs the closure of a nested call. If it throws, its changes are rolled back, and the changes of the outer
+  /// calls stay as they were.
   func join<Failure>(_ body: () throws(Failure) -> Void) throws(Failure) {
-    // What cannot throw needs no way back of its own.
+    // A closure that cannot throw needs no savepoint of its own.
     if Failure.self == Never.self { return try body() }
     guard let modification else { return try body() }
     modification.aside.append(SetAside(changed, modification.originals))
@@ -80,7 +81,7 @@ extension Scope {
     }
   }
 
-  /// What was collected before a call has joined comes before what was collected in it.
+  /// Puts the changes of the outer calls back in front of those that a nested call has collected.
   private func reinstate(_ before: SetAside, in modification: Modification) {
     let later = changed.filter { before.bases[ObjectIdentifier($0)] == nil }
     changed = []
@@ -89,7 +90,7 @@ extension Scope {
       changed.append(record)
     }
     changed += later
-    // The value that leads back is that of the first base, also where it is told by JSON alone.
+    // The original of the first base counts, even if that base has only JSON and no original.
     let then = modification.originals.filter {
       before.base(of: $0.key.index, in: $0.key.record) == nil
     }
@@ -97,8 +98,8 @@ extension Scope {
     modification.originals.merge(then) { _, last in last }
   }
 
-  /// Gives properties the values that they had, without collecting it. What observers have written since
-  /// stays visible.
+  /// Gives properties their saved values, without collecting these changes. Values that observers have written
+  /// since stay visible.
   private func restore(_ values: [SavedValue]) {
     let isWithin = isRollingBack
     modification?.isRollingBack = true
@@ -110,7 +111,8 @@ extension Scope {
       settleSuspects()
     }
     let (isPartial, refusals) = (hasLostModels, refusals)
-    // What has left gets its own back before it returns: so it brings nothing along that stays out.
+    // Models outside of the scope get their values back before they return, so that they bring no models along that
+    // do not belong into the scope.
     let outside = values.filter { $0.model.scope !== self }
     let inside = values.filter { $0.model.scope === self }
     for saved in outside + inside {
@@ -132,22 +134,22 @@ extension Scope {
       }
     }
     if isPartial || self.refusals != refusals {
-      // The others have to be told of what does not come back: it is in another scope, or an observer has
-      // given its place to a model with its UUID on the way.
+      // Other replicas have to learn of models that cannot return, because they are in another scope, or because an
+      // observer has put a model with the same UUID in their place.
       for saved in values where saved.writtenSince == nil && !saved.isRestored {
         guard let record = saved.model.record else { continue }
         record.keepBase(saved.property.index, saved.base)
-        // A call around this one may be taken back as well, and then it may find its place again.
+        // An enclosing call may be rolled back as well, and then the model may find its place again.
         modification?.originals[.init(record, saved.property.index)] = saved.original
       }
     }
-    // Whom only local properties hold is found out when a set is made: this may not be the end.
+    // Models that only local properties hold are found when a change set is made: this may not be the end.
     applying -= 1
     if applying == 0 { settleSuspects() }
     modification?.isRollingBack = isWithin
   }
 
-  /// Whether a model that may be about to return has lost its place to another one with its UUID.
+  /// True if another model with the same UUID has taken the place of a model that is about to return.
   private var isPlaceTaken: Bool {
     func isTaken(from model: ModelObject) -> Bool {
       guard let record = model.record, record.scope == nil, record.captureScope === self else {
@@ -158,7 +160,7 @@ extension Scope {
     return left.contains(where: isTaken) || modification?.departed.contains(where: isTaken) == true
   }
 
-  /// Whether a model that would return has gone into another scope, where it stays.
+  /// True if a model that would return has gone into another scope, where it stays.
   private var hasLostModels: Bool {
     func isLost(_ model: ModelObject) -> Bool {
       model.scope.map { $0 !== self } ?? false
@@ -174,14 +176,15 @@ extension Scope {
 }
 
 extension SavedValue {
-  /// Where the property stands among those that were changed since the call has thrown, by observers.
+  /// The position of the property among the bases collected since the closure threw, which are the changes of
+  /// observers; nil if no observer has written it.
   fileprivate var writtenSince: Int? {
     model.ensureRecord().bases.firstIndex { $0.index == property.index }
   }
 }
 
 extension ModelRecord {
-  /// Puts bases back that were set aside, in front of those that have come since.
+  /// Puts bases that were set aside back, in front of those collected since.
   fileprivate func reinstate(_ before: ContiguousArray<Base>) {
     let later = bases
     bases = before
@@ -203,7 +206,8 @@ extension ModelRecord {
   }
 }
 
-/// What it takes to roll back although a change set was made already.
+/// The state of a scope's collected changes before a change set is made of them, so that a change set that does not
+/// meet its constraints can still be rolled back.
 struct WayBack {
   let values: [SavedValue]
   private let entered: ContiguousArray<ModelRecord>
@@ -225,9 +229,10 @@ struct WayBack {
     loosened = scope.loosened
   }
 
-  /// Nobody has been told of the set: what is new is still new.
+  /// Restores the collected changes after a change set was made that no listener has seen: new models are new
+  /// again.
   func prepare(_ scope: Scope) {
-    // What has left and was new is not in the set, and has its bases still.
+    // A new model that has left is not in the change set, and still has its bases.
     for saved in values { saved.model.record?.dropBases() }
     let known = Set((entered + unshared).map(ObjectIdentifier.init))
     for record in scope.unshared where !known.contains(ObjectIdentifier(record)) {

@@ -1,4 +1,4 @@
-/// The model at the top of a scope.
+/// The root model of a scope.
 extension Scope {
   /// The model at the top.
   ///
@@ -34,7 +34,7 @@ extension Scope {
     heldRoot = model
     register(model.schema)
     var events = StructureEvents()
-    // The first tree is where the scope begins, not a change of it.
+    // The initial tree is the starting point of the scope, not a change.
     isWritingRemotely = isInitial
     let error = Structure.attach(record, to: self, &events)
     isWritingRemotely = false

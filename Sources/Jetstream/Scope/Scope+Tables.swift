@@ -1,8 +1,7 @@
 extension Scope {
-  /// The sizes of the tables that are empty when all changes are in change sets that were delivered, by name; for
-  /// tests.
+  /// The sizes, by name, of the tables that are empty once all changes are in delivered change sets; for tests.
   package var restingTables: [String: Int] {
-    // What only local properties hold stays unshared for as long as they do.
+    // Models that only local properties hold stay unshared while they do.
     let unshared = unshared.filter { $0.scope !== self || !$0.isNew }
     return [
       "entered": entered.count, "left": left.count, "changed": changed.count,

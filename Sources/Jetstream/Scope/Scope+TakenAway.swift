@@ -1,9 +1,9 @@
 import Foundation
 
-/// Models that others have taken away, and that only changes of this replica hold.
+/// Models that other replicas have removed, and that only local changes still hold.
 extension Scope {
-  /// Finds models that changes in no set yet have put somewhere, and that the others do not have any
-  /// more: for them these are new. Cost: as for the changes, and a climb to the root for each model.
+  /// Finds the models that uncollected local changes have put somewhere and that other replicas no longer have: the
+  /// next change set adds them as new models. Cost: O(n) in the changes, and a climb to the root for each model.
   func findTakenAway() {
     guard othersWrote else { return }
     othersWrote = false
@@ -21,16 +21,16 @@ extension Scope {
   }
 }
 
-/// The tree as the others know it, to be climbed from below.
+/// The tree as other replicas know it, for climbing from a model to the root.
 private struct KnownTree {
   private let scope: Scope
-  /// The models that properties of this replica hold since the last change set.
+  /// The models that properties of this replica have come to hold since the last change set.
   private(set) var put: ContiguousArray<ModelRecord> = []
-  /// The same by the property.
+  /// The same models by the property that holds them.
   private var putInto: [ParentLinks.Link: Set<ObjectIdentifier>] = [:]
-  /// Who holds a model for the others, but not here.
+  /// The models that hold a model at other replicas, but not here.
   private var holders: [UUID: [UUID]] = [:]
-  /// What the root leads to, as far as that was found out.
+  /// The models known to be reachable from the root.
   private var reached: Set<UUID> = []
 
   init(_ scope: Scope) {
@@ -50,7 +50,7 @@ private struct KnownTree {
     if let root = scope.rootRecord { reached.insert(root.uuid) }
   }
 
-  /// Whether the root leads to a model.
+  /// Returns true if the model is reachable from the root.
   mutating func contains(_ uuid: UUID) -> Bool {
     var below: [UUID: UUID] = [:]
     var visited: Set<UUID> = [uuid]
@@ -87,12 +87,12 @@ private struct KnownTree {
 }
 
 extension ModelRecord {
-  /// What has become of a property that holds models.
+  /// The change of one property that holds models, since the last change set.
   fileprivate struct ModelChange {
     let index: Int
-    /// The models that it holds since then.
+    /// The models that the property has come to hold.
     var put: [ModelRecord] = []
-    /// Those that it held, and does not any more.
+    /// The models that the property no longer holds.
     var takenOut: [UUID] = []
   }
 

@@ -1,13 +1,12 @@
 import Foundation
 
-/// What newer peers have put into a scope and its classes do not know.
+/// Properties and models of newer peers that the classes of a scope do not know.
 ///
-/// It is kept and goes out again with everything that describes the scope: additions, ``fullState()``,
-/// ``canonicalJSON``. So an old version of an app can edit what a newer one has made without harming
-/// it.
+/// They are kept, and are part of everything that describes the scope: additions, ``fullState()``,
+/// ``canonicalJSON``. So an old version of an app can edit the content of a newer one without damaging it.
 extension Scope {
-  /// The properties of a model that its class does not know, by their names on the wire and as they
-  /// came, in the order of the names. A value is replaced when a peer changes it.
+  /// Returns the properties of a model that its class does not know, by their names on the wire, in the order of
+  /// the names, with the values as they arrived. A value is replaced when a peer changes it.
   ///
   /// ```swift
   /// if scope.unknownProperties(of: shape)["rotation"] != nil { showHint("Made by a newer version") }
@@ -16,44 +15,45 @@ extension Scope {
     model.record?.unknownProperties ?? JSONObject()
   }
 
-  /// The name of the unknown class of a model that came as one, and for which an object of the
-  /// property's class stands in; nil for every other model.
+  /// Returns the unknown class name of a model for which an object of its property's class stands in; nil for every
+  /// other model.
   package func unknownClassName(of model: ModelObject) -> String? {
     model.record?.unknown?.className
   }
 
-  /// The models that no object stands for, since only unknown properties refer to them, or other such
-  /// models: as additions with all their values, in the order of their UUIDs.
+  /// The models that have no object, because only unknown properties, or other such models, refer to them: as
+  /// additions with all their values, in the order of their UUIDs.
   ///
-  /// They may be of known classes as well. When a known property comes to refer to one, it becomes an
-  /// object. Cost: O(unknown values).
+  /// They may be of known classes as well. A model becomes an object when a known property comes to refer to it.
+  /// Cost: O(unknown values).
   package var unknownModels: [SyncFragment] {
     guard let unknown else { return [] }
     return unknown.additions(of: unknown.live())
   }
 
-  /// Whether there are models that no object stands for.
+  /// True if models without an object are kept, whether or not something refers to them.
   package var hasUnknownModels: Bool { unknown?.fragments.isEmpty == false }
 
-  /// The UUIDs of ``unknownModels``.
+  /// Returns the UUIDs of ``unknownModels``.
   package func unknownModelUUIDs() -> Set<UUID> { unknown?.live() ?? [] }
 
-  /// The models that no object stands for and that a value refers to, directly or through others.
+  /// Returns the models without an object that a value refers to, directly or through others.
   package func unknownModels(referredToBy value: JSONValue) -> [SyncFragment] {
     unknown?.additions(reachableFrom: [["": value]]) ?? []
   }
 
-  /// A model that no object stands for, although perhaps nothing refers to it any more.
+  /// Returns a model without an object, whether or not something refers to it.
   package func unknownModel(_ uuid: UUID) -> SyncFragment? { unknown?.fragments[uuid] }
 
-  /// The value that is kept of an unknown property, or of any property of an unknown model.
+  /// Returns the value of an unknown property, or of any property of a model without an object.
   package func unknownValue(_ key: PropertyKey) -> JSONValue? {
     guard unknown != nil else { return nil }
     if let model = model(key.uuid) { return model.unknownValue(key.name) }
     return unknownModel(key.uuid)?.properties[key.name]
   }
 
-  /// The schema by which the scope reads a fragment: for an unknown class that of what stands in.
+  /// Returns the schema by which the scope reads a fragment: for an unknown class, that of the objects that stand
+  /// in.
   package func schema(of fragment: SyncFragment) -> ModelSchema? {
     guard let unknown else { return schema(named: fragment.className) }
     return record(of: fragment.uuid)?.schema ?? schema(named: fragment.className)

@@ -1,26 +1,28 @@
 import Foundation
 
-/// Models that only local properties hold. For others they do not exist: they are new when a synced property
-/// holds them again, unless others have put them there. What is not new, and in no change set that is still
-/// to be made, is shared.
+/// Models that only local properties hold.
+///
+/// For other replicas such a model does not exist. It counts as new: when a synced property holds it again, the
+/// next change set adds it, unless another replica has put it there. A model that is not new is shared.
 extension Scope {
-  /// The model with this UUID, if it is in the scope and others know it, as of the last change set. Cost: O(1).
+  /// Returns the model with this UUID if it is in the scope and other replicas know it as of the last change set.
+  /// Cost: O(1).
   package func sharedModel(_ uuid: UUID) -> ModelObject? {
     guard let record = record(of: uuid), !record.isNew else { return nil }
     return record.model
   }
 
-  /// A model of the scope has lost a parent.
+  /// Notes that a model of the scope has lost a parent, so that the next tick checks whether it is still shared.
   @inline(__always)
   func loosen(_ record: ModelRecord) {
     guard hasLocalReferences else { return }
     loosened.append(record)
-    // The next tick looks at it, also if the app changes nothing else.
+    // The next tick checks it even if the app changes nothing else.
     if applying == 0, modification == nil { startCollecting() }
   }
 
-  /// Finds the models that others have known, and that only local properties hold by now: towards
-  /// others these are gone, so they are new when a synced property holds them again.
+  /// Finds the shared models that only local properties hold by now. For other replicas they are gone, so they are
+  /// new when a synced property holds them again.
   func findUnshared() {
     if loosened.isEmpty { return }
     var reachability = Reachability(self, onlySynced: true)
@@ -36,7 +38,7 @@ extension Scope {
         withdraw(record)
         unshared.append(record)
       }
-      // What is new itself may hold what is not.
+      // A new model may hold models that are not new.
       record.forEachChild { child, _ in if let below = child.record { open.append(below) } }
     }
   }
@@ -48,22 +50,23 @@ extension Scope {
     record.isNew = true
   }
 
-  /// Finds the models that only local properties have held, and that others have put where a synced one holds
-  /// them: others know these, and what they hold. Cost: O(n) in the models that only local properties hold.
+  /// Finds the models that only local properties held and that another replica has put into a synced property. They
+  /// and the models below them are shared. Cost: O(n) in the models that only local properties hold.
   func findShared() {
     if unshared.isEmpty { return }
     share(unshared.filter { $0.scope === self && $0.isNew && isHeldByOthers($0) })
   }
 
-  /// Others are about to put a model into a property. If only local properties hold it, it is shared before that:
-  /// observers are told when it is there, and what they write then has to be collected.
+  /// Called before a model is put into a property by another replica. If only local properties hold the model, it
+  /// becomes shared first: observers are called once it is in the property, and the values that they write then
+  /// must be collected.
   func willHold(_ model: ModelObject, at index: Int, of parent: ModelRecord) {
     guard !unshared.isEmpty, modification == nil, let record = model.record, record.isNew,
       record.scope === self, unshared.contains(where: { $0 === record }),
       isKnownToOthers(index, of: parent), parent !== record
     else { return }
     share([record])
-    // The same message may take it out again.
+    // A later fragment of the same message may take it out again.
     loosen(record)
   }
 
@@ -87,22 +90,22 @@ extension Scope {
     unshared.removeAll { !$0.isNew }
   }
 
-  /// Returns whether a synced property holds the model for other replicas too: its parent is shared, and the property
-  /// was not changed here since the last change set.
+  /// Returns true if a synced property holds the model at other replicas too: its parent is shared, and the
+  /// property has no local changes since the last change set.
   private func isHeldByOthers(_ record: ModelRecord) -> Bool {
     record.parents.all.contains {
       $0.isSynced && $0.parent !== record && isKnownToOthers($0.index, of: $0.parent)
     }
   }
 
-  /// Returns whether others know what a model has in a property.
+  /// Returns true if other replicas know the current value of a property.
   private func isKnownToOthers(_ index: Int, of record: ModelRecord) -> Bool {
     record.scope === self && record.captureScope === self && !record.isNew
       && !record.isChanged(index)
   }
 
-  /// Takes models that only local properties hold out of what was collected. They count as new for
-  /// as long as that lasts. Towards those others that have known them, they have left.
+  /// Takes models that only local properties hold out of the collected changes. They count as new while this lasts.
+  /// For the other replicas that knew them, they have left.
   func holdBackUnshared() {
     guard hasLocalReferences else { return }
     findUnshared()
@@ -113,7 +116,7 @@ extension Scope {
     unshared = []
     entered = []
     func isHeldBack(_ record: ModelRecord) -> Bool {
-      // Others above it may be among these although the model itself is reached another way.
+      // The unreached models may include models above this one although this one is reached another way.
       guard reachability.unreached(from: record).contains(where: { $0 === record }) else {
         return false
       }

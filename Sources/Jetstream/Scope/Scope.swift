@@ -7,40 +7,49 @@ import Foundation
 /// scope.onChanges.listen(self) { me, changeSet in me.log(changeSet) }
 /// ```
 ///
-/// Everything that the root reaches belongs to the scope. What happens to it is collected and comes
-/// out of ``onChanges`` as one ``ChangeSet`` at most once in each ``changeInterval``.
+/// Every model that the root reaches belongs to the scope. Local changes are collected and come out of
+/// ``onChanges`` as one ``ChangeSet``, at most once in each ``changeInterval``.
 ///
-/// A scope and its models live in one isolation domain: the actor on which the scope is made, or
-/// whoever drives the manual ticker that it is given. They are not Sendable.
+/// A scope and its models live in one isolation domain: the actor on which the scope is made, or the owner of the
+/// manual ticker that it is given. They are not Sendable.
+///
+/// A local change passes through three states. It is collected: the record of its model keeps the earlier value,
+/// and the ticker is asked to end the interval. It is sealed: the interval has ended, the outermost closure of
+/// `modify` has returned or ``flush()`` was called, and the collected changes become a change set, to which nothing
+/// is added. It is delivered: ``onChanges`` fires. The ticker seals nothing while a call of `modify` runs or while
+/// changes of other replicas are being applied, so that a change set has all changes of a call; a seal that was due
+/// meanwhile happens afterwards. Change sets that listeners make during a delivery are delivered after it, in
+/// order.
 public final class Scope: TickClient {
-  /// What the scope is called, towards a server above all.
+  /// The name of the scope, by which a server knows it, too.
   public let name: String
-  /// Delivers to observers and decides when change sets are made.
+  /// The ticker that calls observers and decides when change sets are made.
   public let ticker: Ticker
-  /// How long changes are collected before they become a change set.
+  /// The time for which changes are collected before they become a change set.
   public var changeInterval: Duration = .milliseconds(10)
-  /// Whether change sets carry the values of models that leave, so that they can be taken back in another
-  /// process or after the models are gone. That costs O(n) for n models that leave; an app that removes
-  /// much and never takes anything back can do without.
+  /// True if change sets contain the values of models that leave, so that they can be undone in another process or
+  /// after the models are deallocated. That costs O(n) for n models that leave; an app that removes many and never
+  /// undoes can set it to false.
   public var keepsRemovedModels = true
-  /// Fires with each change set that was made of local changes.
+  /// Fires with each change set made of local changes.
   public let onChanges = Signal<ChangeSet>()
-  /// Fires behind ``onChanges`` with the same change set and the values around it. Costs O(sqrt n) for a
-  /// changed collection of n models while somebody listens, and nothing otherwise.
+  /// Fires after ``onChanges`` with the same change set and the values around its operations. Costs O(sqrt n) for a
+  /// changed collection of n models while it has listeners, and nothing otherwise.
   package let onSealedChanges = Signal<SealedChanges>()
-  /// Fires with each change set of others, and with each whole state, that a server has sent or a server of this process
-  /// has accepted, once it is visible here: who has changed what, when and why.
+  /// Fires with each change set of another replica that the server has sent, and with each full state, once it is
+  /// visible here. In a scope that a server of this process hosts, it fires with each change set of a client that
+  /// the server accepts.
   ///
   /// ```swift
   /// scope.onRemoteChanges.listen(self) { me, changes in
-  ///   me.show("\(changes.author ?? "somebody") changed \(changes.fragments.count) models")
+  ///   me.show("\(changes.author ?? "The server") changed \(changes.fragments.count) models")
   /// }
   /// ```
   public let onRemoteChanges = Signal<RemoteChanges>()
-  /// Fires after remote fragments were applied, once for each call.
+  /// Fires after each call that applies fragments of another replica.
   package let onRemoteSync = Signal<[SyncFragment]>()
-  /// Fires when something was refused: a model that belongs to another scope, a fragment that does
-  /// not fit. Where nobody listens, a refused local change is printed to standard error.
+  /// Fires when the scope refuses something, such as a model that belongs to another scope, or a fragment that does
+  /// not fit. If it has no listeners, a refused local change is printed to standard error.
   public let onError = Signal<ScopeError>()
 
   /// The model at the top, with its record.
@@ -49,18 +58,18 @@ public final class Scope: TickClient {
   unowned(unsafe) var rootRecord: ModelRecord?
   private var records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
-  /// The class of the model that came last, which is known to be in ``classes``.
+  /// The class of the last model that was admitted, which is known to be in ``classes``.
   private var lastAdmitted: ModelSchema?
   var incomingPauses = 0
-  /// Whether the last pause has ended while a change set was being delivered.
+  /// True if the last pause has ended at a moment when the messages held back could not be applied.
   var incomingResumes = false
-  /// How often something was refused.
+  /// The number of refusals so far.
   private(set) var refusals = 0
   /// Called when the last pause has ended.
   var onIncomingResumed: (() -> Void)?
-  /// Called when what a server sends begins to wait.
+  /// Called when the server's messages begin to be held back.
   var onIncomingPaused: (() -> Void)?
-  /// Who is told when models come and go.
+  /// The observers that are called when models enter and leave.
   private var membershipObservers = MembershipObservers()
   /// True while a remote value is being written; observers run with it off.
   @exclusivity(unchecked) package internal(set) var isWritingRemotely = false
@@ -68,50 +77,48 @@ public final class Scope: TickClient {
   // What was collected since the last change set; see Scope+Collect.swift. A scope is used in one
   // isolation domain, and no access to these is open while other code runs.
   @exclusivity(unchecked) var entered: ContiguousArray<ModelRecord> = []
-  /// Models that have left; those of them that have not come back are ``hasLeft(_:)``.
-  /// Kept alive, since fragments of others may still name them.
+  /// The models that have left since the last change set, kept alive, since fragments of other replicas may still
+  /// name them. Those that have not returned are ``hasLeft(_:)``.
   @exclusivity(unchecked) var left: ContiguousArray<ModelObject> = []
-  /// The first of them by UUID, for as many as were looked at when one was last looked up.
+  /// The first of these by UUID, for the first `leftIndexed` models.
   private var leftByUUID: [UUID: ModelObject] = [:]
   private var leftIndexed = 0
   @exclusivity(unchecked) var changed: ContiguousArray<ModelRecord> = []
-  /// What the others know of models that cannot be asked, since the last change set: they have gone into
-  /// another scope, only local properties hold them, or others have put them where nothing here shows
-  /// them.
+  /// The last shared state of models that can no longer be read, since the last change set: they have gone into
+  /// another scope, only local properties hold them, or another replica has put them where nothing here shows them.
   @exclusivity(unchecked) var remembered: [UUID: SyncFragment] = [:]
-  /// Whether fragments of others were applied since the last change set.
+  /// True if fragments of other replicas were applied since the last change set.
   var othersWrote = false
-  /// New models that only local properties hold: others learn of them when a synced one does.
+  /// New models that only local properties hold: other replicas learn of them when a synced property does.
   @exclusivity(unchecked) var unshared: ContiguousArray<ModelRecord> = []
-  /// Models that have lost a parent and may be such models since, although others know them.
+  /// Models that have lost a parent, so that possibly only local properties hold them now.
   @exclusivity(unchecked) var loosened: ContiguousArray<ModelRecord> = []
-  /// Whether there can be such models.
+  /// True if a class of the scope has a local property that holds models.
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
   @exclusivity(unchecked) var isCollecting = false
   private(set) lazy var seat = TickSeat(self)
-  /// Properties that change sets leave out for now.
+  /// The properties that change sets leave out for now.
   @exclusivity(unchecked) var throttle = SyncThrottle()
-  /// What the classes cannot hold; nil as long as nothing unknown has come.
+  /// The content that the classes cannot hold; nil until an unknown property or class arrives.
   var unknown: UnknownStore?
-  /// Models that fragments have taken out of a property, while not all fragments are applied yet.
+  /// Models that fragments have taken out of a property, until all fragments are applied.
   var suspects: ContiguousArray<ModelObject> = []
-  /// How many calls that apply fragments are under way, one within the other.
+  /// The depth of nested calls that apply fragments.
   var applying = 0
   @exclusivity(unchecked) var sealed: [SealedChanges] = []
-  /// Whether a change set is being delivered.
+  /// True while a change set is being delivered.
   @exclusivity(unchecked) var isDelivering = false
-  /// What ``onSealedChanges`` is being fired with.
+  /// The change set with which ``onSealedChanges`` is firing.
   var delivering: SealedChanges?
-  /// The call of `modify` that is under way.
+  /// The running call of `modify`.
   @exclusivity(unchecked) var modification: Modification?
-  /// Calls of `modify` that are over, but whose set has to wait until all that others did is applied.
+  /// Finished calls of `modify` whose change set waits until all changes of another replica are applied.
   var deferred: Modification?
-  /// Whether changes should have become a set during a call of `modify`, or while others' changes were
-  /// being applied.
+  /// True if a change set was due during a call of `modify`, or while changes of other replicas were being applied.
   var isSealMissed = false
-  /// The change sets that a server has not decided.
+  /// The change sets that the server has not decided.
   package let pendingChangeSets = PendingChangeSets()
-  /// What was changed here and does not count, because a server has decided otherwise.
+  /// The local changes that the server did not accept as they were.
   public let conflicts = ConflictLedger()
 
   /// Makes a scope and attaches `root` with all that it holds.
@@ -154,7 +161,7 @@ public final class Scope: TickClient {
     dissolve()
   }
 
-  /// Forgets all models without telling anybody.
+  /// Forgets all models without calling observers.
   func dissolve() {
     let all = records
     records = RecordIndex()
@@ -177,16 +184,16 @@ public final class Scope: TickClient {
   /// The number of models in the scope.
   public var count: Int { records.count }
 
-  /// The model with this UUID, if it is in the scope. Cost: O(1).
+  /// Returns the model with this UUID, if it is in the scope. Cost: O(1).
   public func model(_ uuid: UUID) -> ModelObject? { record(of: uuid)?.model }
 
-  /// The model with this UUID, in upper or lower case; nil for text that is no UUID. Cost: O(1).
+  /// Returns the model with this UUID, in upper or lower case; nil for text that is no UUID. Cost: O(1).
   package func model(_ uuid: String) -> ModelObject? { UUID(uuidString: uuid).flatMap(model) }
 
   /// All models in the scope, in no particular order. Cost: O(n).
   public var models: [ModelObject] { allRecords.compactMap(\.model) }
 
-  /// The schema of the class that is called `wireName` in this scope.
+  /// Returns the schema of the class with this name on the wire, if the scope knows it.
   package func schema(named wireName: String) -> ModelSchema? { classes[wireName] }
 
   /// The schemas of all classes that were registered, in no particular order.
@@ -228,12 +235,16 @@ public final class Scope: TickClient {
     }
   }
 
-  /// Notes that a model is in the scope, or tells why it cannot be. Nothing else happens yet.
+  /// Enters a model into the index of the scope, or returns the reason why it cannot be there. Nothing else happens
+  /// yet.
   func admit(_ record: ModelRecord) -> ScopeError? {
     if let other = record.scope {
-      return .modelInTwoScopes(className: record.schema.wireName, model: record.uuid, scope: other.name, other: name)
+      return .modelInTwoScopes(
+        className: record.schema.wireName, model: record.uuid, scope: other.name, other: name)
     }
-    if !records.insert(record) { return .duplicateUUID(className: record.schema.wireName, model: record.uuid) }
+    if !records.insert(record) {
+      return .duplicateUUID(className: record.schema.wireName, model: record.uuid)
+    }
     if record.schema !== lastAdmitted {
       if classes[record.schema.wireName] !== record.schema { register(record.schema) }
       lastAdmitted = record.schema
@@ -242,15 +253,17 @@ public final class Scope: TickClient {
     return nil
   }
 
-  /// Takes back ``admit(_:)``.
+  /// Undoes ``admit(_:)``.
   func expel(_ record: ModelRecord) {
     records.remove(record.uuid)
     record.scope = nil
   }
 
-  /// Collects what admitting a model means: it is new, unless it comes from the others or has only
-  /// been away since the last change set.
-  /// What is `below` a model that comes as well was not named by whoever brings that one.
+  /// Collects the entry of an admitted model: it is new, unless it comes from another replica or has only been away
+  /// since the last change set.
+  ///
+  /// - Parameter below: true for a model that enters with its parent and was not named itself by the change that
+  ///   brings it.
   func enter(_ record: ModelRecord, below: Bool = false) {
     if !membershipObservers.isEmpty, let model = record.model {
       membershipObservers.forEach { $0.modelEntered(model) }
@@ -274,8 +287,8 @@ public final class Scope: TickClient {
     if record.observers != nil || unknown != nil { unknownEnters(record) }
   }
 
-  /// Whether the model stands only in properties that are local, or its own, or that were changed here and
-  /// not told yet: so others do not know it, although what they did brings it into the scope.
+  /// Returns true if only local properties, properties of the model itself or properties with local changes hold
+  /// the model: so other replicas do not know it, although a change of theirs brings it into the scope.
   private func isLocalAddition(_ record: ModelRecord) -> Bool {
     record.parents.all.allSatisfy {
       $0.parent === record || $0.parent.captureScope !== self || $0.parent.isNew || !$0.isSynced
@@ -295,15 +308,15 @@ public final class Scope: TickClient {
     if record.isNew, let modification, let model = record.model {
       modification.departed.append(model)
     } else if modification != nil, record.isKeptAsLeft {
-      // It has left before, and what brought it back is taken back.
+      // It has left before, and the change that brought it back is being undone.
       startCollecting()
     } else if record.isNew || (isWritingRemotely && modification == nil) {
-      // Others may still have it in what has left, or where a change that waits hides it.
+      // Other replicas may still have it in a model that has left, or where a local change hides it.
       if !record.isNew, hasCollectedChanges || !remembered.isEmpty { remember(record) }
       forget(record)
     } else if let model = record.model {
-      // Within a call also if others have taken it out: they may have it in what the call has, and then it
-      // comes back if that does, as it was.
+      // Within a call of `modify` also if another replica has taken it out: a rollback may restore the property in
+      // which that replica still has it, and then the same object returns.
       if !record.isKeptAsLeft {
         record.isKeptAsLeft = true
         left.append(model)
@@ -312,12 +325,12 @@ public final class Scope: TickClient {
     }
   }
 
-  /// Whether the model has left since the last change set and is not back.
+  /// True if the model has left since the last change set and has not returned.
   func hasLeft(_ record: ModelRecord) -> Bool {
     record.scope == nil && record.captureScope === self && !record.isNew
   }
 
-  /// The model with this UUID among those that have left since the last change set.
+  /// Returns the model with this UUID that has left since the last change set.
   func modelThatLeft(_ uuid: UUID) -> ModelObject? {
     for model in left[leftIndexed...] { leftByUUID[model.uuid] = model }
     leftIndexed = left.count
@@ -327,7 +340,7 @@ public final class Scope: TickClient {
     return model
   }
 
-  /// Forgets what has left, and gives it to be released when nothing is under way.
+  /// Forgets the models that have left, and returns them to be released when nothing else is running.
   func takeLeft() -> ContiguousArray<ModelObject> {
     for model in left { model.record?.isKeptAsLeft = false }
     defer {
@@ -338,14 +351,14 @@ public final class Scope: TickClient {
     return left
   }
 
-  /// Collects changes of the model no longer.
+  /// Stops collecting the changes of a model.
   func forget(_ record: ModelRecord) {
     record.isNew = false
     record.captureScope = nil
     record.dropBases()
   }
 
-  /// Gives the root another UUID, the server's.
+  /// Gives the root another UUID, that of the server.
   func renameRoot(to uuid: UUID) {
     guard let record = rootRecord, record.uuid != uuid else { return }
     let old = record.uuid
@@ -359,22 +372,22 @@ public final class Scope: TickClient {
     if let root { membershipObservers.forEach { $0.modelRenamed(root, from: old) } }
   }
 
-  /// Whether anybody is told about models that come and go.
+  /// True if the scope has observers of entering and leaving models.
   var hasMembershipObservers: Bool { !membershipObservers.isEmpty }
 
-  /// Others do not have a model any more that goes on being in the scope.
+  /// Tells observers that a model of the scope is gone for other replicas.
   func tellWithdrawn(_ record: ModelRecord) {
     guard !membershipObservers.isEmpty, let model = record.model else { return }
     membershipObservers.forEach { $0.modelWithdrawn(model) }
   }
 
-  /// Others have a model again, or are told of it with the next change set.
+  /// Tells observers that other replicas have a model again, or get it with the next change set.
   func tellShared(_ record: ModelRecord) {
     guard !membershipObservers.isEmpty, let model = record.model else { return }
     membershipObservers.forEach { $0.modelShared(model) }
   }
 
-  /// Tells `observer` about models that come and go from here on. It is held weakly.
+  /// Calls `observer` when models enter and leave from now on. It is held weakly.
   package func addMembershipObserver(_ observer: any MembershipObserver) {
     membershipObservers.add(observer)
   }

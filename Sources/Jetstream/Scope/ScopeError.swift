@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a scope refused something.
+/// The reason why a scope refused something.
 public enum ScopeError: Error, Sendable, Hashable, CustomStringConvertible {
   /// A model of one scope was put into the tree of another.
   case modelInTwoScopes(className: String, model: UUID, scope: String, other: String)

@@ -1,15 +1,14 @@
 import Foundation
 
-/// A change set together with what its operations have begun with and led to, for those who keep the
-/// values underneath, or have to name them to peers that know no operations.
+/// A change set together with the values before and after its operations.
 ///
-/// Collections are kept as they are, which costs next to nothing; their JSON is made when it is asked
-/// for.
+/// It is for listeners that keep the underlying values, or that have to send values to peers that do not know
+/// operations. Collections are kept as they are, which costs next to nothing; their JSON is made on demand.
 ///
-/// A class, because it goes through several hands within a tick: one reference is passed on, instead of
-/// all that a set holds.
+/// A class, because it is passed on several times within a tick: that copies one reference instead of everything
+/// that a change set holds.
 package final class SealedChanges {
-  /// A property of which the set has operations.
+  /// The values before and after the operations on one property.
   enum Outcome {
     case number(before: JSONValue, now: JSONValue)
     case list(now: ModelList, steps: [ListOperation])
@@ -21,7 +20,7 @@ package final class SealedChanges {
       }
     }
 
-    /// What a counter is now.
+    /// The current value of a counter; nil for a collection.
     var number: JSONValue? {
       if case .number(_, let now) = self { now } else { nil }
     }
@@ -34,11 +33,11 @@ package final class SealedChanges {
     }
   }
 
-  /// The set.
+  /// The change set.
   package let set: ChangeSet
-  /// Empty if nobody has asked for it.
+  /// The values around the operations. Empty if the values were not requested when the set was sealed.
   let outcomes: [PropertyKey: Outcome]
-  /// Tells what becomes of the set; nil as long as nobody has asked.
+  /// The handle of the change set. Nil if the set was not made by `modify` and no client has claimed it yet.
   var handle: ChangeSetHandle?
 
   init(set: ChangeSet, outcomes: [PropertyKey: Outcome], handle: ChangeSetHandle?) {
@@ -47,7 +46,7 @@ package final class SealedChanges {
     self.handle = handle
   }
 
-  /// The same set with values instead of operations. Cost: O(n) in the size of what was changed.
+  /// The same change set with values instead of operations. Cost: O(n) in the size of the changed properties.
   package var whole: ChangeSet {
     self.set.with(
       set.fragments.map { named($0, \.now) }, undo: set.undo.map { named($0, \.before) })

@@ -1,8 +1,8 @@
 import Foundation
 
-/// Until when properties with a minimal sync interval are held back.
+/// The times until which properties with a minimal sync interval are held back.
 ///
-/// Knows only those whose interval has not passed: what is in none costs nothing.
+/// Contains only properties whose interval has not passed: all others cost nothing.
 struct SyncThrottle {
   private struct Key: Hashable {
     let uuid: UUID
@@ -11,15 +11,15 @@ struct SyncThrottle {
 
   private var ends: [Key: Duration] = [:]
 
-  /// When the first interval ends; nil if none goes on.
+  /// The time at which the first interval ends; nil if no interval is running.
   var nextEnd: Duration? { ends.isEmpty ? nil : ends.values.min() }
 
-  /// Whether a property waits for its interval to pass.
+  /// True while the property waits for its interval to pass.
   func holdsBack(_ index: Int, of record: ModelRecord) -> Bool {
     !ends.isEmpty && ends[Key(uuid: record.uuid, index: index)] != nil
   }
 
-  /// A change set at `now` carries the named properties of `record`.
+  /// Starts the intervals of the properties of `record` that a change set made at `now` contains.
   mutating func note(
     _ content: PropertyDifferences.Content, of record: ModelRecord, at now: Duration
   ) {
@@ -37,6 +37,6 @@ struct SyncThrottle {
     ends = ends.filter { $0.value > now }
   }
 
-  /// How many intervals go on; for tests.
+  /// The number of running intervals; for tests.
   var count: Int { ends.count }
 }

@@ -1,17 +1,17 @@
 import Foundation
 
-/// The part of a scope's content that its classes cannot hold: models of unknown classes, and models
-/// that only unknown properties refer to. Made when the first unknown thing comes.
+/// The part of a scope's content that its classes cannot hold: models of unknown classes, and models that only
+/// unknown properties refer to. Made when the first unknown property or class arrives.
 ///
-/// What is kept counts as content for as long as something refers to it: the unknown properties of a
-/// model in the tree, or something kept that counts itself. Whether a text is a reference cannot be
-/// known, so every UUID in a kept value is taken for one.
+/// A kept model counts as content while something refers to it: an unknown property of a model in the tree, or
+/// another kept model that counts. Jetstream cannot know whether a text is a reference, so it takes every UUID in a
+/// kept value for one.
 final class UnknownStore {
   /// The kept models as additions with all their values. None of them is in the tree.
   var fragments: [UUID: SyncFragment] = [:]
   /// The models in the tree with unknown properties.
   private var carriers: [ObjectIdentifier: ModelRecord] = [:]
-  /// What stands in for unknown classes.
+  /// The schemas of the objects that stand in for models of unknown classes, by the name of the unknown class.
   var standIns: [String: ModelSchema] = [:]
   private var pruneAt = 1024
 
@@ -19,20 +19,20 @@ final class UnknownStore {
 
   func drop(_ record: ModelRecord) { carriers[ObjectIdentifier(record)] = nil }
 
-  /// Keeps what the others know of a model, without the object.
+  /// Keeps the last shared state of a model, without the object.
   func keep(_ record: ModelRecord) {
     fragments[record.uuid] = SyncFragment(
       .add, uuid: record.uuid, className: record.wireClassName,
       properties: record.confirmedProperties())
   }
 
-  /// The kept models that count. Cost: O(unknown values).
+  /// Returns the UUIDs of the kept models that count. Cost: O(unknown values).
   func live() -> Set<UUID> {
     if fragments.isEmpty { return [] }
     return reachable(from: carriers.values.map { $0.unknown?.properties ?? JSONObject() })
   }
 
-  /// The kept models that `values` refer to, and those that these refer to, and so on.
+  /// Returns the kept models that `values` refer to, directly or through other kept models.
   func reachable(from values: [JSONObject]) -> Set<UUID> {
     var result: Set<UUID> = []
     var open = values
@@ -47,7 +47,7 @@ final class UnknownStore {
     return result
   }
 
-  /// The same as fragments, in the order of their UUIDs.
+  /// Returns the models of ``reachable(from:)`` as additions, in the order of their UUIDs.
   func additions(reachableFrom values: [JSONObject]) -> [SyncFragment] {
     if fragments.isEmpty || values.isEmpty { return [] }
     return additions(of: reachable(from: values))
@@ -57,16 +57,17 @@ final class UnknownStore {
     uuids.compactMap { fragments[$0] }.sorted { $0.uuid < $1.uuid }
   }
 
-  /// Takes in what a fragment says of a kept model; an addition says everything.
+  /// Applies a fragment to a kept model. An addition replaces all its values.
   ///
-  /// - Parameter schema: that of the model; nil if its class is not known.
+  /// - Parameter schema: the schema of the model; nil if its class is not known.
   func update(by fragment: SyncFragment, as schema: ModelSchema?, resetsMissing: Bool) {
     guard let kept = fragments[fragment.uuid] else { return }
     fragments[fragment.uuid] = kept.updated(
       by: fragment, as: schema, resetsMissing: resetsMissing)
   }
 
-  /// Forgets, now and then, what does not count any more. Until then it can be referred to again.
+  /// Drops the kept models that no longer count, once their number has doubled. Until then, new references can
+  /// revive them.
   func pruneIfDue() {
     guard fragments.count > pruneAt else { return }
     let live = live()
@@ -80,7 +81,7 @@ extension Scope {
     if let unknown { return unknown }
     let made = UnknownStore()
     unknown = made
-    // What is away would have been kept when it left.
+    // The models that have left would have been kept if the store had existed then.
     for (uuid, known) in remembered where self.record(of: uuid) == nil {
       made.fragments[uuid] = known
     }
@@ -92,11 +93,11 @@ extension Scope {
     return made
   }
 
-  /// A model comes that has unknown properties, or that is kept, or neither.
+  /// Called when a model enters the scope. Takes over the unknown properties that the store keeps for it.
   func unknownEnters(_ record: ModelRecord) {
     if let unknown {
       let kept = unknown.fragments.removeValue(forKey: record.uuid)
-      // The app puts it back itself: what it does not know is as the others say.
+      // The app attaches the model: its unknown properties have their last shared values.
       if !isWritingRemotely || record.isNew, let known = kept ?? knownModel(record.uuid) {
         for (key, value) in known.properties where record.schema[wireName: key] == nil {
           record.keepUnknown(key, value)
@@ -106,7 +107,8 @@ extension Scope {
     if record.unknown != nil { ensureUnknown().carry(record) }
   }
 
-  /// A model goes that something unknown may still refer to.
+  /// Called when a model leaves the scope. Keeps its last shared state, since an unknown property may still refer
+  /// to it.
   func unknownLeaves(_ record: ModelRecord, from store: UnknownStore) {
     store.drop(record)
     if !record.isNew { store.keep(record) }

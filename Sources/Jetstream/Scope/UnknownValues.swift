@@ -1,17 +1,17 @@
 import Foundation
 
-/// What newer peers say of a model that its class does not know, as it came. Stands with what
-/// observes the model, so that a model without any has no room for it.
+/// The properties and the class of a model that its own class does not know, as newer peers sent them. Stored with
+/// the model's observers, so that a model without any needs no room for it.
 struct UnknownValues {
-  /// By their names on the wire.
+  /// The unknown properties by their names on the wire.
   private(set) var properties = JSONObject()
-  /// The class that the others know the model by, if it is one that the scope does not know.
+  /// The name of the model's class at other replicas, if the scope does not know that class.
   var className: String?
   private var isSorted = true
 
   init(className: String? = nil) { self.className = className }
 
-  /// The properties in the order of their names, so that replicas agree.
+  /// The unknown properties in the order of their names, so that replicas agree.
   var sorted: JSONObject {
     mutating get {
       if !isSorted {
@@ -29,7 +29,7 @@ struct UnknownValues {
     properties[key] = value
   }
 
-  /// Forgets the properties that `state` does not name.
+  /// Drops the properties that `state` does not name.
   mutating func keep(onlyIn state: JSONObject) {
     let gone = properties.filter { state[$0.key] == nil }.map(\.key)
     if gone.isEmpty { return }
@@ -39,7 +39,7 @@ struct UnknownValues {
 }
 
 extension ModelRecord {
-  /// What is kept with the model although its class does not know it.
+  /// The unknown properties and the unknown class of the model; nil if it has none.
   var unknown: UnknownValues? {
     get { observers?.extras?.unknown }
     set {
@@ -48,7 +48,7 @@ extension ModelRecord {
     }
   }
 
-  /// The class of the model as all replicas call it.
+  /// The name of the model's class at all replicas.
   var wireClassName: String { observers?.extras?.unknown?.className ?? schema.wireName }
 
   /// The unknown properties in order; empty for nearly every model.
@@ -57,7 +57,7 @@ extension ModelRecord {
     return extras.unknown!.sorted
   }
 
-  /// Keeps the value of a property that the class does not know.
+  /// Keeps the value of a property that the model's class does not know.
   func keepUnknown(_ key: String, _ value: JSONValue) {
     let extras = ensureObservers().ensureExtras()
     if extras.unknown == nil { extras.unknown = UnknownValues() }
@@ -65,13 +65,13 @@ extension ModelRecord {
     scope?.ensureUnknown().carry(self)
   }
 
-  /// Every synced property as the last change set left it: what the others know, as far as this
-  /// replica has told them.
+  /// Returns the last shared value of every synced property: as of the last change set and of what other replicas
+  /// have written since.
   func confirmedProperties() -> JSONObject {
     var values = syncedProperties()
     guard let model else { return values }
     var lists: [Int: ModelList] = [:]
-    // What a call of `modify` has set aside came before.
+    // The bases that a call of `modify` has set aside are older.
     let own = ObjectIdentifier(self)
     let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []
     for base in ([bases] + aside).joined() {
@@ -89,15 +89,15 @@ extension ModelRecord {
 }
 
 extension ModelObject {
-  /// The class of the model as all replicas call it.
+  /// The name of the model's class at all replicas.
   package final var wireClassName: String { record?.wireClassName ?? schema.wireName }
 
-  /// What the model has under a name on the wire that its class does not know.
+  /// Returns the value of a property that the model's class does not know, by its name on the wire.
   package final func unknownValue(_ key: String) -> JSONValue? { record?.unknown?.properties[key] }
 }
 
 extension JSONValue {
-  /// Calls `body` with every UUID that the value has as text, at any depth.
+  /// Calls `body` with every UUID that the value contains as text, at any depth.
   package func forEachUUID(_ body: (UUID) -> Void) {
     switch self {
     case .string(let text): if let uuid = UUID(wireText: text) { body(uuid) }

@@ -1,10 +1,11 @@
-/// When the clients of a ticker want to be served: each has one appointment at most.
+/// The times at which the clients of a ticker ask to be served. Each client has at most one.
 struct Appointments {
   private var seats: ContiguousArray<TickSeat> = []
-  /// When the first of them is due; nil if there is none.
+  /// The earliest due time; nil if no client waits.
   private(set) var next: Duration?
 
-  /// Has the client of `seat` served at the first tick from `due` on, instead of when it asked before.
+  /// Schedules the client of `seat` for the first tick at or after `due`. Replaces its earlier
+  /// request.
   mutating func make(for seat: TickSeat, due: Duration) {
     let old = seat.due
     seat.due = due
@@ -16,8 +17,8 @@ struct Appointments {
     }
   }
 
-  /// The clients that are due and still there, in the order in which they asked. Nobody waits for them
-  /// any more.
+  /// Removes the entries that are due and returns their clients in the order in which they asked.
+  /// Clients that have been released are left out.
   @inline(__always)
   mutating func take(dueBy now: Duration) -> DueClients {
     guard let next, next <= now else { return DueClients() }
@@ -46,7 +47,8 @@ struct Appointments {
   }
 }
 
-/// The clients that a tick serves, in order. Mostly there is one, for which nothing is allocated.
+/// The clients that one tick serves, in order. A single client, the usual case, needs no
+/// allocation.
 struct DueClients {
   private var first: (any TickClient)?
   private var others: ContiguousArray<any TickClient> = []
@@ -63,25 +65,26 @@ struct DueClients {
   }
 }
 
-/// Where a ticker looks for one client. The client has it for good, so that asking for a tick again and
-/// again makes no objects.
+/// A client's entry in its ticker's schedule. The client keeps the same seat for its lifetime, so
+/// that repeated requests allocate nothing.
 ///
-/// The client is held weakly, and does not say when it goes: that may be on another thread, where whoever
-/// let go of it last happened to be.
+/// The client is held weakly. It does not unregister when it is released, since that can happen on
+/// any thread; the ticker skips its entry instead.
 final class TickSeat {
   private(set) weak var client: (any TickClient)?
-  /// When the client is to be served; nil if it waits for nothing.
+  /// The time at which the client is to be served; nil while it waits for nothing.
   fileprivate var due: Duration?
 
   init(_ client: any TickClient) { self.client = client }
 }
 
-/// Something that takes part in a tick around the delivery to observers.
+/// An object that takes part in a tick before and after the delivery to observers.
 protocol TickClient: AnyObject {
-  /// Where its ticker finds it.
+  /// The client's entry in the schedule of its ticker.
   var seat: TickSeat { get }
-  /// Seals what was collected: what observers do from here on belongs to the next tick.
+  /// Seals the changes collected so far. Changes that observers make afterwards belong to the next
+  /// tick.
   func tickWillDeliver()
-  /// Delivers what was sealed.
+  /// Delivers the changes that ``tickWillDeliver()`` sealed.
   func tickDidDeliver()
 }

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// A value that one task waits for, and that comes once, from anywhere. What comes later is dropped.
+/// A value that arrives once, from any thread, and that one task waits for. Later values are
+/// dropped.
 final class Awaited<Value: Sendable>: Sendable {
   private enum State {
     case open
@@ -9,7 +10,7 @@ final class Awaited<Value: Sendable>: Sendable {
   }
 
   private let state = Mutex(State.open)
-  /// What a task gets that is cancelled while it waits.
+  /// The value returned to a task that is cancelled while it waits.
   private let cancelled: Value
 
   init(cancelled: Value) { self.cancelled = cancelled }
@@ -24,7 +25,7 @@ final class Awaited<Value: Sendable>: Sendable {
     waiting?.resume(returning: value)
   }
 
-  /// Waits; at most until the task is cancelled.
+  /// Waits for the value, or until the task is cancelled.
   var value: Value {
     get async {
       await withTaskCancellationHandler {

@@ -1,19 +1,20 @@
-/// A weak reference to something that lives on one actor, for those who work elsewhere and bring there
-/// what they have found.
+/// A weak reference to an object that is used on one actor only. Code that runs elsewhere holds it
+/// to bring its results back to that actor.
 ///
-/// Sound although what it refers to is not Sendable: the reference is followed only in a method that is
-/// isolated to the actor. Both are held weakly, so that whoever waits keeps neither alive.
+/// It is safe although the object is not Sendable: only a method that is isolated to the actor
+/// dereferences it. Object and actor are both held weakly, so waiting code keeps neither alive.
 package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
   private weak var object: Object?
   private let actor: WeakActor
 
-  /// - Parameter actor: the one on which `object` is used.
+  /// - Parameter actor: The actor on which `object` is used.
   package init(_ object: Object, on actor: WeakActor) {
     self.object = object
     self.actor = actor
   }
 
-  /// Does something with the object on its actor. Nil if one of the two is gone.
+  /// Calls `body` with the object on its actor. Returns nil if the object or the actor has been
+  /// released.
   package nonisolated func perform<Result: Sendable>(
     _ body: @Sendable (Object) -> Result
   ) async -> Result? {

@@ -1,17 +1,18 @@
-/// One registration of a callback.
+/// The registration of one callback.
 ///
-/// Every observe and listen call returns a token. Dropping it cancels nothing: the observation ends
-/// when ``cancel()`` is called, when the observer that was named at registration is gone, or with
-/// the thing that is observed. A token retains neither side.
+/// Every observe and listen call returns a token. Dropping the token cancels nothing: the
+/// observation ends when ``cancel()`` is called, when the observer passed at registration is
+/// released, or when the observed object is released. A token retains neither the observer nor the
+/// observed object.
 ///
-/// Tokens belong to the isolation domain of what they observe, like models.
+/// A token belongs to the isolation domain of the object that it observes, as models do.
 public class ObservationToken {
-  /// The object on whose behalf the callback runs, if one was named.
+  /// The object on whose behalf the callback runs; nil if none was passed or it has been released.
   final weak var observer: AnyObject?
   private let isBound: Bool
-  /// Whether ``cancel()`` was called.
+  /// True after ``cancel()`` was called.
   @exclusivity(unchecked) public private(set) final var isCancelled = false
-  /// Whether the callback is left out for the time being.
+  /// True while the callback is skipped temporarily.
   @exclusivity(unchecked) final var isMuted = false
 
   init(observer: AnyObject?) {
@@ -19,8 +20,8 @@ public class ObservationToken {
     self.isBound = observer != nil
   }
 
-  /// Ends the observation: the callback does not run again, not even for something that is being
-  /// delivered at this moment. Calling it twice is harmless.
+  /// Ends the observation. The callback does not run again, not even for a change that is being
+  /// delivered at this moment. Cancelling twice has no effect.
   public final func cancel() {
     guard !isCancelled else { return }
     isCancelled = true
@@ -28,18 +29,19 @@ public class ObservationToken {
     leaveHolder()
   }
 
-  /// Whether a delivery should still reach the callback.
+  /// True while deliveries reach the callback: the token is not cancelled and its observer, if one
+  /// was passed, still exists.
   final var isLive: Bool { !isCancelled && (!isBound || observer != nil) }
 
-  /// Releases what the callback captured.
+  /// Releases the objects that the callback captured.
   func forgetHandler() {}
 
-  /// Leaves the list that holds the token.
+  /// Removes the token from the list that holds it.
   func leaveHolder() {}
 }
 
-/// Says when a list of tokens has grown enough to look for dead ones, so that adding to it costs
-/// O(1) on average and at most half of it is dead.
+/// Decides when a list of tokens has grown enough to be searched for dead ones: adding then costs
+/// O(1) on average, and at most half of the list is dead.
 struct PruneSchedule {
   private var limit = 16
 

@@ -1,7 +1,7 @@
 #if JETSTREAM_TSAN
 import JetstreamWebSocket
 
-/// In builds for the thread sanitizer, goes before the one of the Synchronization module, which the
-/// sanitizer does not understand.
+/// Shadows `Mutex` of the Synchronization module in builds for the thread sanitizer, which does not
+/// understand that one.
 typealias Mutex = SanitizerMutex
 #endif

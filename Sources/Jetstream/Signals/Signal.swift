@@ -1,27 +1,29 @@
-/// A list of callbacks that are called, in the order of registration, each time something happens.
+/// A list of callbacks that are called, in the order of registration, for each payload that is
+/// fired.
 ///
 /// ```swift
 /// scope.onChanges.listen(self) { me, changeSet in me.store(changeSet) }
 /// ```
 ///
-/// The observer is held weakly and handed to the callback. Callbacks may listen, cancel and fire:
-/// a listener added while a payload is being delivered hears the next one; a listener cancelled
-/// meanwhile hears nothing more. A signal belongs to one isolation domain.
+/// The observer is held weakly and handed to the callback. Callbacks may add listeners, cancel
+/// tokens and fire the signal again. A listener that is added during a delivery gets the next
+/// payload; a listener that is cancelled during a delivery gets nothing more. A signal belongs to
+/// one isolation domain.
 public final class Signal<Payload> {
-  // Changed only while no other code runs: what is dropped is released after the access.
+  // Changed only while no other code runs: removed listeners are released after the access.
   @exclusivity(unchecked) private var listeners: [Listener] = []
   private var schedule = PruneSchedule()
-  /// Called when somebody comes to listen where nobody did.
+  /// Called when the first listener is added.
   var whenListened: (() -> Void)?
 
-  /// Makes a signal that nobody listens to.
+  /// Makes a signal without listeners.
   package init() {}
 
-  /// Whether anybody may be listening. A listener whose observer has gone may count until the
-  /// next ``fire(_:)``.
+  /// True while the signal has listeners. A listener whose observer was released may count until
+  /// the next ``fire(_:)``.
   package var hasListeners: Bool { !listeners.isEmpty }
 
-  /// How many there are, for tests.
+  /// The number of listeners, for tests.
   var listenerCount: Int { listeners.count }
 
   /// Calls `handler` with the observer and each payload that `filter` lets through, until the
@@ -45,7 +47,8 @@ public final class Signal<Payload> {
     add(Listener(observer: nil, filter: filter, handler))
   }
 
-  /// Calls `handler` on behalf of `observer`, if there is one, which is not handed over.
+  /// Calls `handler` with each payload that `filter` lets through. `observer` bounds the lifetime
+  /// of the registration, if there is one, and is not handed to `handler`.
   func listen(
     for observer: AnyObject?, filter: ((Payload) -> Bool)? = nil,
     _ handler: @escaping (Payload) -> Void
@@ -53,7 +56,8 @@ public final class Signal<Payload> {
     add(Listener(observer: observer, filter: filter, handler))
   }
 
-  /// Calls `handler` with the next payload that `filter` lets through, and never again.
+  /// Calls `handler` with the observer and the next payload that `filter` lets through, then ends
+  /// the observation. It ends earlier if the observer is released or the token is cancelled.
   @discardableResult
   package func listenOnce<Observer: AnyObject>(
     _ observer: Observer, filter: ((Payload) -> Bool)? = nil,
@@ -66,8 +70,8 @@ public final class Signal<Payload> {
     return add(listener)
   }
 
-  /// Calls `handler` with the next payload that `filter` lets through, and never again, unless the
-  /// token is cancelled before.
+  /// Calls `handler` with the next payload that `filter` lets through, then ends the observation.
+  /// It ends earlier if the token is cancelled.
   @discardableResult
   package func listenOnce(
     filter: ((Payload) -> Bool)? = nil, _ handler: @escaping (Payload) -> Void
@@ -77,9 +81,10 @@ public final class Signal<Payload> {
     return add(listener)
   }
 
-  /// Calls `handler` at most once per tick, with the last payload fired since the tick before.
+  /// Calls `handler` at most once per tick of `ticker`, with the observer and the last payload
+  /// fired since the tick before, until the observer is released or the token is cancelled.
   ///
-  /// With `delay` the call waits for the first tick that is at least this long after the first
+  /// With a `delay`, the call waits for the first tick that is at least this long after the first
   /// undelivered payload.
   @discardableResult
   package func listenCoalesced<Observer: AnyObject>(
@@ -91,8 +96,11 @@ public final class Signal<Payload> {
     }
   }
 
-  /// Calls `handler` at most once per tick, with the last payload fired since the tick before, until
-  /// the token is cancelled.
+  /// Calls `handler` at most once per tick of `ticker`, with the last payload fired since the tick
+  /// before, until the token is cancelled.
+  ///
+  /// With a `delay`, the call waits for the first tick that is at least this long after the first
+  /// undelivered payload.
   @discardableResult
   package func listenCoalesced(
     on ticker: Ticker, delay: Duration = .zero, _ handler: @escaping (Payload) -> Void
@@ -119,7 +127,7 @@ public final class Signal<Payload> {
     return add(listener)
   }
 
-  /// Calls every listener with `payload`, in the order of registration.
+  /// Calls every listener with `payload`, in the order of registration. Cost: O(n) for n listeners.
   package func fire(_ payload: Payload) {
     guard !listeners.isEmpty else { return }
     var foundDead = false
@@ -137,15 +145,15 @@ public final class Signal<Payload> {
     if foundDead { dropDead() }
   }
 
-  /// Cancels everything that `observer` listens to here.
+  /// Cancels every listener of this signal that was registered with `observer`.
   package func removeListeners(of observer: AnyObject) {
     for listener in listeners where listener.observer === observer { listener.cancel() }
   }
 
   private func dropDead() { drop { !$0.isLive } }
 
-  /// Drops listeners. They are released after the access to the list has ended, because what a
-  /// callback captured may use the signal when it goes.
+  /// Removes listeners. They are released only after the access to the list has ended, because the
+  /// release of an object that a callback captured may use the signal.
   private func drop(where isOver: (Listener) -> Bool) {
     let all = listeners
     if all.contains(where: isOver) { listeners = all.filter { !isOver($0) } }
@@ -188,7 +196,7 @@ public final class Signal<Payload> {
   }
 }
 
-/// The last payload that a coalescing listener has not been given yet.
+/// The last payload that has not been delivered yet to a coalescing listener.
 private final class PendingPayload<Payload> {
   var payload: Payload?
   var isCancelled = false

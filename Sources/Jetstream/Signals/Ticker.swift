@@ -1,10 +1,11 @@
-/// Delivers what was collected since the last turn: the run-loop tick of one isolation domain.
+/// Delivers collected changes to observers and scopes, one tick at a time, in one isolation domain.
 ///
-/// A scope on an actor uses that actor's ticker, ``Ticker/on(_:)``. A ``manual()`` ticker ticks only
-/// when told to and reads no clock, for tests, simulations and code that owns its loop.
+/// A scope on an actor uses the ticker of that actor, ``Ticker/on(_:)``. A ``manual()`` ticker
+/// ticks only when the app calls it, and reads no clock: use it in tests, simulations and code with
+/// its own loop.
 ///
-/// A ticker holds its actor weakly: an actor that owns its scope can be released. A tick that is
-/// due when the actor is gone does not happen.
+/// A ticker holds its actor weakly, so that an actor that owns its scope can be released. A tick
+/// that is due after the actor was released does not happen.
 public final class Ticker {
   private enum Mode {
     case manual
@@ -22,30 +23,32 @@ public final class Ticker {
   @exclusivity(unchecked) private var manualTime: Duration = .zero
   @exclusivity(unchecked) private var nextTurn: [() -> Void] = []
   @exclusivity(unchecked) private var jobs: [Job] = []
-  /// Clients that have something to deliver.
+  /// Clients that asked to be served, with their due times.
   @exclusivity(unchecked) private var appointments = Appointments()
-  /// Models with something for their coalesced observers.
+  /// Models that have changes for coalesced observers.
   @exclusivity(unchecked) private var dirtyModels = DirtyModels()
-  /// What has something to evaluate in the next tick, although no model that it follows has changed.
+  /// Evaluations that asked for the next tick, although no model that they follow has changed.
   @exclusivity(unchecked) private var evaluations: [any TickEvaluation] = []
   @exclusivity(unchecked) private var isTurnScheduled = false
-  /// When tasks that sleep will wake this ticker. None is started while an earlier one is to come,
-  /// so that short waits beside a long one leave nothing behind.
+  /// The times at which sleeping tasks will wake this ticker. A new task starts only if it would
+  /// wake earlier than all of them, so repeated short waits beside a long one do not accumulate
+  /// tasks.
   private(set) var alarms: [Duration] = []
 
   private init(mode: Mode) { self.mode = mode }
 
   deinit { dirtyModels.forget() }
 
-  /// A ticker that is moved by ``tick()`` and ``advance(by:)`` alone.
+  /// Returns a ticker that ticks only when ``tick()`` or ``advance(by:)`` is called.
   public static func manual() -> Ticker { Ticker(mode: .manual) }
 
-  /// The ticker of `actor`, the same one for every scope and observer on it.
+  /// Returns the ticker of `actor`, which all scopes and observers on that actor share.
   public static func on(_ actor: any Actor) -> Ticker { TickerRegistry.ticker(for: actor) }
 
   static func make(for actor: WeakActor) -> Ticker { Ticker(mode: .actor(actor)) }
 
-  /// Time since the ticker was made: the clock's, or what ``advance(by:)`` added up to.
+  /// The time since the ticker was made: by the clock or, on a manual ticker, the sum of all
+  /// ``advance(by:)`` calls.
   public var now: Duration {
     switch mode {
     case .manual: manualTime
@@ -53,17 +56,20 @@ public final class Ticker {
     }
   }
 
-  /// Whether nothing waits for a tick or for its time.
+  /// True while nothing is scheduled, neither for the next tick nor for a later time.
   package var isIdle: Bool {
     !hasTurn && nextDue == nil
   }
 
-  /// Delivers, in this order: coalesced property and collection observers, live queries, tree
-  /// observers, and what the scopes have that is due. What callbacks change belongs to the next tick: a tick never loops.
+  /// Runs one tick now. It delivers, in this order, to coalesced property and collection observers,
+  /// live queries, tree observers, and the scopes that are due. Changes made by callbacks belong to
+  /// the next tick, so a tick never loops.
   ///
-  /// Must be called in the ticker's isolation domain; on an actor's ticker it happens by itself.
+  /// Call it in the ticker's isolation domain. On an actor's ticker, ticks also run automatically.
   public func tick() {
     let now = now
+    // Due clients and jobs are taken first. Those that callbacks add during the delivery wait for
+    // the next tick.
     let clients = appointments.take(dueBy: now)
     let dueJobs = jobs.isEmpty ? [] : takeJobs(dueBy: now)
     let turn = nextTurn
@@ -82,7 +88,8 @@ public final class Ticker {
     return due
   }
 
-  /// Moves a manual ticker's time forward, ticking at each moment at which something is due.
+  /// Moves the time of a manual ticker forward and ticks at each moment at which work is due. Traps
+  /// on the ticker of an actor.
   public func advance(by duration: Duration) {
     guard case .manual = mode else {
       preconditionFailure(
@@ -98,19 +105,19 @@ public final class Ticker {
     if hasTurn { tick() }
   }
 
-  /// Calls the coalesced observers of everything that has changed so far.
+  /// Delivers all changes made so far to coalesced observers.
   func deliverToObservers() {
     if dirtyModels.isEmpty, evaluations.isEmpty { return }
     let waiting = evaluations
     if !waiting.isEmpty { evaluations = [] }
     var work = dirtyModels.take()
     DirtyModels.deliver(work, waiting)
-    // What goes with the models may call back, so they go before the room is given back.
+    // Releasing the models may call back, so they are released before the buffer is returned.
     work.clear()
     dirtyModels.giveBack(&work)
   }
 
-  /// Has `evaluation` run in the next tick. Nobody asks twice for one tick.
+  /// Schedules `evaluation` for the next tick. Callers enqueue an evaluation at most once per tick.
   func enqueue(_ evaluation: any TickEvaluation) {
     evaluations.append(evaluation)
     if !isTurnScheduled { scheduleIfNeeded() }
@@ -132,8 +139,8 @@ public final class Ticker {
     scheduleIfNeeded()
   }
 
-  /// Lets the first tick that is at least `delay` from now serve `client`, instead of what it asked for
-  /// before.
+  /// Serves `client` at the first tick that is at least `delay` from now. Replaces its earlier
+  /// request.
   func request(_ client: any TickClient, after delay: Duration) {
     appointments.make(for: client.seat, due: now + delay)
     scheduleIfNeeded()
@@ -143,7 +150,7 @@ public final class Ticker {
     !nextTurn.isEmpty || !dirtyModels.isEmpty || !evaluations.isEmpty
   }
 
-  /// When the first of the timed jobs and appointments is due.
+  /// The earliest due time of the timed jobs and client requests; nil if there are none.
   private var nextDue: Duration? {
     let job = jobs.isEmpty ? nil : jobs.min { $0.due < $1.due }?.due
     guard let job, let appointment = appointments.next else { return job ?? appointments.next }

@@ -11,16 +11,16 @@ package final class WeakActor: Sendable {
   package var value: (any Actor)? { reference.withLock { $0.actor } }
 }
 
-/// One ticker an actor, for as long as somebody uses it.
+/// Holds one ticker per actor, for as long as the ticker is used.
 enum TickerRegistry {
-  /// Sound although a ticker is not Sendable: the reference is only handed to a caller that names
-  /// the ticker's actor, which is the domain that the ticker belongs to.
+  /// Safe although a ticker is not Sendable: the reference is only handed to a caller that names
+  /// the ticker's actor, which is the isolation domain of the ticker.
   private struct Entry: @unchecked Sendable {
     weak var ticker: Ticker?
     let actor: WeakActor
   }
 
-  /// Carries a ticker out of the lock; sound for the same reason.
+  /// Carries a ticker out of the lock. Safe for the same reason as ``Entry``.
   private struct Handover: @unchecked Sendable { let ticker: Ticker }
 
   private struct Entries {

@@ -1,4 +1,4 @@
-/// Scopes that are not synced any more.
+/// Ending the syncing of a scope.
 extension Client {
   /// Ends the syncing of `scope`. Its content stays, and ``fetch(_:params:mode:keepingContent:isolation:)`` may follow again.
   ///

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Scopes that outlive the app.
+/// Syncing scopes with a log, so that their state and their pending changes outlive the app.
 extension Client {
   /// Syncs `scope` as ``fetch(_:params:mode:keepingContent:isolation:)`` does, and keeps its confirmed and its pending changes on disk.
   ///
@@ -23,7 +23,7 @@ extension Client {
   /// ```
   ///
   /// `initial` is called if the log has nothing of the scope yet. What it writes to the root is visible at once, and
-  /// counts on the server property by property, where nobody has written the property before: what two clients bring at
+  /// counts on the server property by property, where no client has written the property before: what two clients bring at
   /// the same time does not add up. A server of version 1 is sent what its first state has no content for.
   ///
   /// What an app has built before it asks for the first time can be kept, too:
@@ -75,7 +75,7 @@ extension Client {
     try scope.modify(procedure: InitialContent.procedure, initial)
   }
 
-  /// The replica that a log is of, as long as its scope is synced.
+  /// A weak reference to the replica that the log belongs to.
   private final class Kept {
     weak var replica: Replica?
   }

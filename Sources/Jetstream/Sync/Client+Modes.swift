@@ -1,6 +1,6 @@
-/// When scopes are synced.
+/// Sync modes, syncs on demand and the permission to use the network.
 extension Client {
-  /// When what happens to a scope is sent and taken in; nil if it is not synced.
+  /// Returns the sync mode of a scope; nil if it is not synced.
   public func mode(of scope: Scope) -> SyncMode? { engine.mode(of: scope) }
 
   /// Changes when what happens to a scope is sent and taken in.
@@ -10,7 +10,9 @@ extension Client {
   ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced.
   public func setMode(_ mode: SyncMode, of scope: Scope) throws(SyncError) {
-    guard engine.setMode(mode, of: scope, now: ticker.now) else { throw .notFetched(scope: scope.name) }
+    guard engine.setMode(mode, of: scope, now: ticker.now) else {
+      throw .notFetched(scope: scope.name)
+    }
     scheduleTimer()
   }
 
@@ -31,9 +33,9 @@ extension Client {
     try await exchange([scope])
   }
 
-  /// Does the same for all scopes, at the same time; nothing if there are none.
+  /// Syncs all scopes at the same time, as ``sync(_:isolation:)`` does for one. Returns at once if there are none.
   ///
-  /// - Throws: the first error, when all are over; see ``sync(_:isolation:)``.
+  /// - Throws: the first error, once all syncs have ended; see ``sync(_:isolation:)``.
   public func sync(isolation: isolated (any Actor)? = #isolation) async throws(SyncError) {
     try await exchange(scopes)
   }
@@ -46,7 +48,7 @@ extension Client {
     let outcome = SyncOutcome()
     begin(scopes, waiters) { outcome.put($0) }
     let home = HomeReference(self, on: actor)
-    // What is awaited may run anywhere: it has nothing of the client's.
+    // The awaited operation may run outside the actor, so it must not capture the client.
     let result = await withTaskCancellationHandler {
       await outcome.value
     } onCancel: { [waiters = HomeReference(waiters, on: actor)] in
@@ -60,7 +62,7 @@ extension Client {
     try result.get()
   }
 
-  /// Syncs scopes; `completion` gets the first error, when all are over.
+  /// Starts to sync scopes. Calls `completion` with the first error once all syncs have ended.
   private func begin(
     _ scopes: [Scope], _ waiters: Waiters,
     completion: @escaping (Result<Void, SyncError>) -> Void
@@ -83,15 +85,15 @@ extension Client {
     for number in waiters.numbers { engine.cancelSync(number, now: ticker.now) }
   }
 
-  /// Asked before the client uses the network on its own: before it connects, sends and polls. Without it,
-  /// it does so at once.
+  /// Decides whether the client may use the network now. The client asks before it connects, sends or polls on its
+  /// own; if this is nil, it may always do so.
   ///
   /// ```swift
   /// client.permission = { _ in battery.isLow ? .later(.seconds(600)) : .granted }
   /// ```
   ///
-  /// Nothing is lost by a refusal: what was changed stays pending. ``SyncState/Stall/deferred`` tells of it.
-  /// Called on the client's actor, often; it should not take long.
+  /// Nothing is lost by a refusal: changes stay pending, and ``SyncState/stall`` is ``SyncState/Stall/deferred``.
+  /// Called on the client's actor, often; it should return quickly.
   public var permission: ((SyncActivity) -> SyncPermission)? {
     get { engine.configuration.permission }
     set {
@@ -100,8 +102,7 @@ extension Client {
     }
   }
 
-  /// Lets the client ask ``permission`` again, after a refusal; when the app knows that the answer is another
-  /// one now.
+  /// Makes the client ask ``permission`` again after a refusal. Call this when the app's answer may have changed.
   public func reconsider() {
     engine.reconsider(now: ticker.now)
     scheduleTimer()

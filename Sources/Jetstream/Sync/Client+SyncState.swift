@@ -1,12 +1,12 @@
-/// How scopes stand to the server.
+/// The sync state of scopes.
 extension Client {
-  /// How a scope stands to the server; nil if it is not synced.
+  /// Returns the sync state of a scope; nil if it is not synced.
   public func syncState(of scope: Scope) -> SyncState? { engine.state(of: scope) }
 
-  /// Whether something that was changed of the model is not confirmed; see ``pendingCount``. Cost: O(properties).
+  /// Returns true if the model has local changes that are not confirmed; see ``pendingCount``. Cost: O(properties).
   public func isPending(_ model: ModelObject) -> Bool { engine.isPending(model) }
 
-  /// The states of a scope as a sequence: the present one, then each new one.
+  /// Returns the sync states of a scope as a sequence: the current state, then each new one.
   ///
   /// ```swift
   /// for await state in client.syncStates(of: scope) {
@@ -14,8 +14,8 @@ extension Client {
   /// }
   /// ```
   ///
-  /// A slow loop gets the latest. The loop ends when the scope is not synced any more, when the client is
-  /// gone or when its task is cancelled. It has to run in the client's isolation domain.
+  /// A slow loop skips all states but the latest. The loop ends when the scope is no longer synced, when the client
+  /// is released or when its task is cancelled. It has to run in the client's isolation domain.
   public func syncStates(of scope: Scope) -> SyncStates { SyncStates(client: self, scope: scope) }
 
   /// Returns when the server has decided everything that was changed of a scope until now. What it has
@@ -51,7 +51,7 @@ extension Client {
     throw Self.end
   }
 
-  /// The states of one scope; see ``Client/syncStates(of:)``.
+  /// The sync states of one scope; see ``Client/syncStates(of:)``.
   public struct SyncStates: AsyncSequence {
     private weak var client: Client?
     private weak var scope: Scope?
@@ -61,7 +61,7 @@ extension Client {
       self.scope = scope
     }
 
-    /// Begins with the present state.
+    /// Creates an iterator that begins with the current state.
     public func makeAsyncIterator() -> Iterator {
       let feed = LatestFeed<SyncState>()
       guard let client, let scope, let state = client.syncState(of: scope) else {
@@ -83,12 +83,12 @@ extension Client {
     public struct Iterator: AsyncIteratorProtocol {
       fileprivate let feed: LatestFeed<SyncState>
 
-      /// The next state. Nil when the scope is not synced any more or the task is cancelled.
+      /// Returns the next state; nil when the scope is no longer synced or the task is cancelled.
       public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> SyncState? {
         await feed.next()
       }
 
-      /// The same in the caller's isolation domain.
+      /// Returns the next state, in the caller's isolation domain.
       public mutating func next() async -> SyncState? { await next(isolation: #isolation) }
     }
   }

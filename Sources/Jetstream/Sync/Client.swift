@@ -1,6 +1,6 @@
 import Foundation
 
-/// Keeps scopes in step with a server.
+/// Syncs scopes with a server.
 ///
 /// ```swift
 /// let client = Client(url: "ws://localhost:8080")
@@ -8,38 +8,36 @@ import Foundation
 /// try await client.fetch(scope)
 /// ```
 ///
-/// From then on local changes are sent, and others' changes appear in the scope and fire its
-/// observers. A lost connection is opened again, with growing pauses, and nothing is lost meanwhile:
-/// change sets that the server has not decided stay visible and are sent until it has.
+/// From then on the client sends local changes, and remote changes appear in the scope and fire its observers. The
+/// client reopens a lost connection, with growing delays. Nothing is lost meanwhile: change sets that the server has
+/// not decided stay visible, and the client sends them again until it has.
 ///
-/// A client lives on the actor on which it is made, with its scopes. It is not Sendable. Frames are
-/// read and decoded elsewhere; only applying them happens on the actor. Releasing the client ends its
-/// connection.
+/// A client and its scopes belong to the actor on which the client is made. A client is not Sendable. It reads and
+/// decodes frames outside its actor; only applying them happens on it. Releasing the client closes its connection.
 public final class Client {
   /// Fires when ``status`` has changed.
   public let onStatusChange = Signal<ClientStatus>()
-  /// Fires when the server has granted a session, the first one and each that replaces a lost one.
+  /// Fires when the server has granted a session: the first one, and each one that replaces a lost session.
   package let onSession = Signal<Session>()
   /// Fires when the server has denied a session, or has ended it for good.
   public let onSessionDenied = Signal<SyncError>()
-  /// Fires for each fragment that the server rejected, after it was taken back; once for those that it
-  /// rejected for the same reason, because they depend on each other.
+  /// Fires for each fragment that the server has rejected, after the scope no longer shows its changes. Fragments
+  /// that were rejected only because of another one do not fire: they are that one's ``Rejection/consequences``.
   package let onRejection = Signal<Rejection>()
   /// Fires when ``pendingCount`` changes.
   package let onPendingCountChange = Signal<Int>()
-  /// Fires when ``syncState(of:)`` has changed, but for the passing of time.
+  /// Fires when ``syncState(of:)`` has changed, except for the passing of time.
   public let onSyncStateChange = Signal<SyncStateChange>()
-  /// Fires with a scope whose server turns out to have another history than the one that was known: it
-  /// was restored from an old copy, or began anew. ``historyLoss`` says what becomes of what it has not
-  /// decided.
+  /// Fires with a scope when its server reports another history than the one that the client knows: the server was
+  /// restored from an old copy, or has begun anew. ``historyLoss`` decides what happens to the pending change sets.
   public let onHistoryLoss = Signal<Scope>()
-  /// Fires when a scope was found not to be what the server has, and was put right: client and server
-  /// compare digests with each ping. That means a defect, in the app or in this framework, so tell somebody.
+  /// Fires when a scope differed from the server's state and was repaired: client and server compare digests with
+  /// each ping. A repair means that there is a defect in the app or in this framework, so please report it.
   package let onRepair = Signal<Repair>()
-  /// Fires with a sentence for each message that was skipped and each connection that failed.
+  /// Fires with a description of each message that the client skipped and each connection that failed.
   public let onDiagnostic = Signal<String>()
 
-  /// The session, while there is one.
+  /// The current session; nil before the first one and after the last one has ended.
   package private(set) var session: Session?
 
   private let transport: any Transport
@@ -50,7 +48,7 @@ public final class Client {
   private var reader: Task<Void, Never>?
   private var timer: Duration?
   private var connecting: [SyncOutcome] = []
-  /// Gives what the client asks for a session with; see ``Credentials``.
+  /// Provides the credentials with which the client asks for a session; see ``Credentials``.
   ///
   /// ```swift
   /// client.credentials = { reason in
@@ -59,39 +57,39 @@ public final class Client {
   /// }
   /// ```
   ///
-  /// It is asked for each new session, and once more when the server has refused what it gave: with the status 401 or
-  /// 403, or with ``WireError/notYou(_:)`` for a reason. If that is refused, too, the client stops connecting, as
-  /// ``connect(params:isolation:)`` says. The same goes for a scope that the server refuses with
-  /// ``WireError/notYou(_:)``: the client shows other credentials in another session, once until it has the scope. When
-  /// the source throws, another attempt follows. Called away from the client's actor.
+  /// The client calls it for each new session, and once more when the server has refused the credentials: with the
+  /// status 401 or 403, or with ``WireError/notYou(_:)``. If the server refuses the second ones, too, the client
+  /// stops connecting, as ``connect(params:isolation:)`` describes. When a server refuses a scope with
+  /// ``WireError/notYou(_:)``, the client presents other credentials in another session, once until the server
+  /// grants the scope. If the function throws, the client tries again later. The client calls it outside its actor.
   public var credentials: Credentials.Source? {
     didSet {
       engine.configuration.hasCredentials = credentials != nil
       if credentials == nil { forgetCredentials() }
     }
   }
-  /// The headers of the last credentials, for connections that go on with a session.
+  /// The headers of the last credentials, for connections that resume the session.
   private var credentialHeaders: [(String, String)] = []
 
-  /// A fragment that the server rejected, with what depends on it.
+  /// A fragment that the server rejected, together with the fragments that depend on it.
   package struct Rejection {
-    /// The scope that it was a change of.
+    /// The scope that the fragment was meant to change.
     package let scope: Scope
-    /// What was rejected. It is not visible any more.
+    /// The rejected fragment. The scope no longer shows its changes.
     package let fragment: SyncFragment
-    /// Why.
+    /// The reason why the server rejected the fragment.
     package let error: WireError
-    /// The fragments of the same change set that were rejected only because this one was. They are not visible
-    /// any more either.
+    /// The fragments of the same change set that were rejected only because this one was. The scope no longer shows
+    /// their changes either.
     package let consequences: [SyncFragment]
   }
 
-  /// What has had to be put right in a scope.
+  /// A repair of a scope that differed from the server's state.
   package struct Repair {
-    /// The scope.
+    /// The repaired scope.
     package let scope: Scope
-    /// The models that were not what the server has, or that were missing. Not those that the server does not
-    /// have: they are gone.
+    /// The models that differed from the server's, or were missing. Does not include models that the server does not
+    /// have, which were removed.
     package let models: [UUID]
   }
 
@@ -145,21 +143,22 @@ public final class Client {
     connection?.close(code: 1000, reason: "")
   }
 
-  /// How the client stands to its server.
+  /// The state of the client's connection.
   public var status: ClientStatus { engine.status }
 
-  /// How many change sets of all scopes are not confirmed: those that the server has not decided, and those whose
-  /// place in the order has not come, because the mode of the scope keeps out what others have done before.
+  /// The number of change sets of all scopes that are not confirmed: those that the server has not decided, and
+  /// those that it has decided but whose sequence the client has not reached, because the scope's mode holds back
+  /// earlier change sets of other clients.
   package var pendingCount: Int { engine.pendingCount }
 
-  /// What becomes of changes that the server has not decided when it turns out to have another history than
-  /// the one that was known; they are sent again, unless set. See ``onHistoryLoss``.
+  /// The treatment of pending change sets when the server reports another history than the one that the client
+  /// knows. By default the client sends them again. See ``onHistoryLoss``.
   public var historyLoss: HistoryLoss {
     get { engine.configuration.onHistoryLoss }
     set { engine.configuration.onHistoryLoss = newValue }
   }
 
-  /// The scopes that are being synced.
+  /// The scopes that the client syncs.
   public var scopes: [Scope] { engine.scopes }
 
   /// Connects and creates a session. Returns at once if there is one.
@@ -184,7 +183,7 @@ public final class Client {
     try result.get()
   }
 
-  /// Begins what ``connect(params:isolation:)`` waits for.
+  /// Starts to connect, without waiting; see ``connect(params:isolation:)``.
   func beginConnecting(_ params: JSONValue = .object([:])) {
     engine.connect(params: params, now: ticker.now)
     scheduleTimer()
@@ -223,8 +222,8 @@ public final class Client {
     try result.get()
   }
 
-  /// Ends the session. Scopes keep their content, and changes that the server has not decided stay
-  /// visible in them but are not sent any more. ``connect(params:isolation:)`` begins anew.
+  /// Ends the session and the syncing of all scopes. Scopes keep their content: pending changes stay visible in
+  /// them, but are not sent any more. ``connect(params:isolation:)`` starts a new session.
   public func close() {
     engine.close()
     forgetCredentials()
@@ -308,7 +307,7 @@ public final class Client {
     connecting = []
   }
 
-  /// Lets the engine's next deadline wake it up.
+  /// Schedules a call of the engine at its next deadline.
   func scheduleTimer() {
     guard let due = engine.nextDeadline, timer.map({ due < $0 }) ?? true else { return }
     timer = due
@@ -320,7 +319,7 @@ public final class Client {
     }
   }
 
-  /// There are credentials for a connection.
+  /// Takes the credentials for a connection, unless it has been given up.
   func took(_ credentials: Credentials, number: Int) {
     guard number == engine.currentConnection else { return }
     credentialHeaders = credentials.headers

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How a connection begins and ends.
+/// The beginning and the end of a connection.
 extension ClientEngine {
   func enter(_ new: State) {
     let before = status
@@ -33,7 +33,9 @@ extension ClientEngine {
 
   func heard() { silenceDue = now + configuration.silenceLimit }
 
-  /// - Parameter pause: how long the server wants not to be asked.
+  /// Gives up the connection and schedules another attempt.
+  ///
+  /// - Parameter pause: the time that the server wants the client to wait; zero if it has named none.
   func retry(reason: String, after pause: Duration = .zero) {
     drop()
     problem = reason
@@ -43,7 +45,7 @@ extension ClientEngine {
       report(.skipped("connection \(connection): \(reason)"))
       return enter(.resting)
     }
-    // Those that were all sent away at one time do not all come back at one time.
+    // Clients that were all turned away at the same time must not all come back at the same time.
     let asked = pause * (1 + 0.1 * random())
     let delay = max(configuration.backoff.delay(failure: failures, random: random()), asked)
     failures += 1
@@ -52,7 +54,7 @@ extension ClientEngine {
     report(.skipped("connection \(connection): \(reason); trying again in \(delay)"))
   }
 
-  /// Leaves the connection; what comes from it later is not ours any more.
+  /// Gives up the connection. Events of it that arrive later carry an old number and are ignored.
   func drop() {
     let wasOpen = ![.idle, .waiting, .resting, .closed].contains(state)
     connection += 1
@@ -69,19 +71,20 @@ extension ClientEngine {
     for replica in replicas { replica.sessionEnded() }
   }
 
-  /// The server wants no session: ends all syncing, and says so.
+  /// Ends all syncing because the server denies a session, and reports it.
   func deny(_ error: SyncError) {
     end(error)
-    report(.sessionDenied(error))
+    report(.sessionDenied(reason: error))
   }
 
-  /// Why credentials are asked for.
+  /// The reason for which credentials are asked for.
   package var credentialsReason: Credentials.Reason {
     if let refusedCredentials { return .refused(refusedCredentials) }
     return hasHadSession ? .reconnect : .first
   }
 
-  /// The server does not accept who we say we are. Tries once more, with other credentials.
+  /// Tries again once with other credentials, after the server has refused those of the client. Gives up the second
+  /// time.
   func refuseCredentials(_ reason: String) {
     guard refusedCredentials == nil else {
       refusedCredentials = nil
@@ -92,8 +95,8 @@ extension ClientEngine {
     retry(reason: reason)
   }
 
-  /// Stops connecting, since no attempt can succeed: fails what the app waits for. Keeps the scopes that have a log, and
-  /// goes on with them when the app connects again.
+  /// Stops connecting, because no attempt can succeed, and fails everything that the app waits for. Keeps the scopes
+  /// that have a log, and continues with them when the app connects again.
   func giveUp(_ error: SyncError) {
     let reason = "\(error)"
     if token != nil { loseSession() }
@@ -109,7 +112,11 @@ extension ClientEngine {
     }
     for round in failed { round.finish(.failure(error)) }
     report(.skipped("connection \(connection): \(reason); it is not tried again"))
-    if case .sessionDenied = error { report(.sessionDenied(error)) } else { report(.ended(error)) }
+    if case .sessionDenied = error {
+      report(.sessionDenied(reason: error))
+    } else {
+      report(.ended(error))
+    }
   }
 
   func end(_ error: SyncError) {
@@ -127,7 +134,7 @@ extension ClientEngine {
     for round in failed { round.finish(.failure(error)) }
   }
 
-  /// The scope is not synced any more.
+  /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
     lastNumbers[replica.scope.name] = replica.nextNumber - 1
     let round = replica.round
@@ -137,7 +144,8 @@ extension ClientEngine {
     report(.left(replica.scope))
   }
 
-  /// The server takes us for somebody else: from now on we are.
+  /// Takes a new client identity, because the server knows other change sets under the numbers of this one. Begins
+  /// another session with it.
   func takeNewName(of replica: Replica) {
     let (old, new) = (replica.clientID, configuration.makeClientID())
     if configuration.clientID == old { configuration.clientID = new }

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What goes into the engine and what comes out of it.
+/// The inputs and outputs of the engine.
 extension ClientEngine {
-  /// What the owner has to do.
+  /// An action that the owner has to perform.
   package enum Action {
-    /// Open a connection, resuming the session with `token` if there is one. Everything that comes
-    /// from it is given back with the same number, so that a late event of an old one is told apart.
+    /// Open a connection, resuming the session with `token` if there is one. The owner passes the same number with
+    /// every event of this connection, so that the engine can ignore late events of an earlier one.
     case connect(number: Int, token: String?)
     /// Send one frame.
     case send([UInt8])
@@ -13,7 +13,7 @@ extension ClientEngine {
     case disconnect
   }
 
-  /// What the owner may want to tell the app.
+  /// An event that the owner may pass on to the app.
   package enum Event {
     case statusChanged(ClientStatus)
     case sessionCreated(token: String)
@@ -21,22 +21,22 @@ extension ClientEngine {
     /// The app has ended the session, or connecting is given up.
     case ended(SyncError)
     case rejected(Scope, SyncFragment, WireError, consequences: [SyncFragment])
-    /// A message that was skipped, in words.
+    /// A message was skipped; the text describes it.
     case skipped(String)
     case waitingRepliesChanged(Int)
-    /// The server has another history of the scope than the one that was known.
+    /// The server has another history of the scope than the one that the client knew.
     case historyLost(Scope)
-    /// The scope is not what the server has at this place of the order.
+    /// The scope differs from the server's at this sequence.
     case differs(Scope, Int)
-    /// Models of the scope were not what the server has, and are now.
+    /// Models of the scope differed from the server's and were repaired.
     case repaired(Scope, [UUID])
-    /// A scope stands to the server in another way than before.
+    /// The sync state of a scope has changed.
     case stateChanged(Scope)
-    /// A scope is not synced any more.
+    /// A scope is no longer synced.
     case left(Scope)
   }
 
-  /// Times, and what is told to the server.
+  /// The times, limits and callbacks of an engine.
   package struct Configuration {
     package var version = "0.2.0+\(SemanticVersion.rebase)"
     package var pingInterval: Duration = .seconds(10)
@@ -44,41 +44,40 @@ extension ClientEngine {
     /// A connection on which nothing arrives for this long is taken for dead.
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
-    /// How much of what waits is sent ahead: change sets of one scope that are not decided, and bytes that
-    /// a server of version 2 has not acknowledged. What is beyond that is sent when there is room again, so
-    /// that neither side has to keep all of it at once.
+    /// The limit for what is sent ahead: undecided change sets of one scope, and bytes that a server of version 2
+    /// has not acknowledged. The rest is sent when there is room again, so that neither side has to keep all of it
+    /// at once.
     package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
-    /// How many bytes a message may have: what servers take unless they are told otherwise. A change set that
-    /// takes more is rejected here.
+    /// The most bytes that a message may have: the default limit of servers. The client itself rejects a change set
+    /// that takes more.
     package var maximumMessageBytes = 16 << 20
-    /// The most fragments in one message to a server of version 1: the old Node server ends on some
-    /// hundreds of additions. Larger sets are divided, except atomic ones and those for procedures.
+    /// The most fragments in one message to a server of version 1: the old Node server crashes on some hundreds of
+    /// additions. Larger change sets are split, except atomic ones and those for procedures.
     package var maximumFragments = 100
-    /// How much may come in before it is acknowledged, although the next ping is not due: the server keeps
-    /// what it has sent until then.
+    /// The amount of incoming data after which the client acknowledges without waiting for the next ping, because
+    /// the server keeps what it has sent until then.
     package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
-    /// How much of what comes for a paused scope is kept until it goes on. What is beyond that is asked for
-    /// again then, from a server of version 2.
+    /// The most that is held for a paused scope until it resumes. A server of version 2 is asked again for the rest.
     package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
-    /// The form in which dates are sent; nil for the one that the version of the session asks for.
+    /// The form in which dates are sent; nil for the form that fits the session's version of the protocol.
     package var dateForm: DateForm?
-    /// How many of its own change sets each scope remembers, to notice that others have overwritten them.
+    /// The number of its own change sets that each scope remembers, to notice that other clients overwrite them.
     package var ownWrites = 256
-    /// The highest version of the protocol that is spoken.
+    /// The highest version of the protocol that the client speaks.
     package var highestVersion = 2
-    /// True if a server of version 1 answers the sets of a scope in the order in which it has got them, as all known
-    /// ones do. Then a set that it has passed over is rejected.
+    /// True if a server of version 1 answers the change sets of a scope in the order in which it received them, as
+    /// all known ones do. The client then rejects a change set that the server has passed over.
     package var answersAreOrdered = true
-    /// Who the client is. Its change sets are numbered under this name, in all sessions.
+    /// The client's identity, under which its change sets are numbered in all sessions.
     package var clientID = UUID()
-    /// True if there are other credentials when the server refuses those of the last attempt.
+    /// True if the app can provide other credentials when the server refuses the last ones.
     package var hasCredentials = false
-    /// Gives another name, for when the server takes the client for somebody else.
+    /// Makes another client identity, for when the server knows other change sets under this one.
     package var makeClientID: () -> UUID = { UUID() }
     package var onHistoryLoss = HistoryLoss.recover
-    /// Tells what time it is, for change sets that have no date. Nil for none.
+    /// Returns the current time, for change sets that have no date; nil for no date.
     package var date: () -> Date? = { nil }
-    /// Says whether the network may be used now; without it, it may.
+    /// Decides whether the network may be used now; if nil, it always may.
     package var permission: ((SyncActivity) -> SyncPermission)?
 
     package init() {}

@@ -1,8 +1,8 @@
-/// Scopes that are not synced any more: because the app leaves them, or because the server has ended them for good.
+/// Ending the syncing of scopes: because the app leaves them, or because the server has ended them for good.
 extension ClientEngine {
-  /// The app wants no more of a scope.
+  /// Ends the syncing of a scope that the app leaves.
   ///
-  /// - Returns: the sets that the server has not decided; nil if the scope is not synced.
+  /// - Returns: the change sets that the server has not decided; nil if the scope is not synced.
   package func leave(_ scope: Scope, now: Duration) -> [ChangeSet]? {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
@@ -14,7 +14,8 @@ extension ClientEngine {
     return undecided
   }
 
-  /// The server has answered a request for a scope that was left meanwhile; false if it was not.
+  /// Handles the answer to a request for a scope that the app has left meanwhile. Returns false if the request is
+  /// another one.
   func takeLeft(_ reply: ScopeFetchReply) -> Bool {
     guard leftFetches.remove(reply.replyTo) != nil else { return false }
     if let scopeIndex = reply.scopeIndex { leftGrants.insert(scopeIndex) }
@@ -22,8 +23,8 @@ extension ClientEngine {
     return true
   }
 
-  /// Tells the server of what it has granted and nobody wants. A scope that was fetched again since has the same number,
-  /// so all answers have to be there first.
+  /// Tells the server to end the subscriptions that it has granted to scopes which the app has left. A scope that
+  /// was fetched again since may have got the same scope index, so this waits until all requests are answered.
   func giveUpGrants() {
     guard fetches.isEmpty else { return }
     let unwanted = leftGrants.subtracting(replicas.compactMap(\.scopeIndex))
@@ -34,19 +35,19 @@ extension ClientEngine {
   private func tellLeft(_ scopeIndex: Int) {
     guard version > 1, token != nil else { return }
     let message = channel.stamp(.scopeLeave(ScopeLeave(scopeIndex: scopeIndex)))
-    // Without a connection, it is sent with what the server has missed.
+    // Without a connection, the message is sent when the session resumes.
     if state == .online { transmit([message]) }
   }
 
-  /// The server has ended a scope.
+  /// Handles the server's message that it has ended a scope.
   func handle(_ leave: ScopeLeave) {
     guard let replica = replica(leave.scopeIndex) else { return }
     let error = leave.error ?? WireError(message: "The server does not serve it any more")
     handle(error, refusing: replica)
   }
 
-  /// The server says that a scope is not there or gone for good. What is pending stays visible, is in the ledger, and
-  /// stays in the log.
+  /// Stops syncing a scope that the server says does not exist, or no longer exists. Its pending change sets stay
+  /// visible, go to the ledger of conflicts, and stay in the log.
   func lose(_ replica: Replica, _ error: WireError) {
     let name = replica.scope.name
     let count = replica.pending.count { $0.decision == nil }
@@ -60,7 +61,7 @@ extension ClientEngine {
     updateWaitingReplies()
   }
 
-  /// Stops syncing a scope. A request that is not answered is given up when it is granted.
+  /// Stops syncing a scope. If a request for it is still unanswered, the grant is given back when it arrives.
   func end(_ replica: Replica, _ error: SyncError, _ reason: String) {
     for (index, fetch) in fetches where fetch.replica === replica {
       fetches[index] = nil

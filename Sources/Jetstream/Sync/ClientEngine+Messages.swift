@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the server says in a session, and what is said to it.
+/// The messages that the server sends in a session, and those that are sent to it.
 extension ClientEngine {
   func handle(_ message: Message) {
     if state == .creating {
@@ -33,8 +33,8 @@ extension ClientEngine {
       sync.fragments, sequence: sync.sequence, number: sync.number, origin: sync.origin)
   }
 
-  /// Whether a message of this index is to be processed. If some are missing before it, they are got by
-  /// reconnecting.
+  /// Returns true if the message with this index is to be processed. If messages before it are missing, reconnects
+  /// to get them.
   func isNext(_ index: Int) -> Bool {
     switch channel.receive(index: index) {
     case .process: return true
@@ -59,15 +59,15 @@ extension ClientEngine {
     updateWaitingReplies()
   }
 
-  /// The server has answered, with its message `index`, the change set that message `messageIndex` has
-  /// carried.
+  /// Handles the server's message `index` as the reply to the change set that message `messageIndex` has carried.
   private func decide(_ messageIndex: Int, _ replies: [FragmentReply], by index: Int) {
     replicas.first { $0.hasSent(messageIndex) }?
       .receive(.reply(messageIndex: messageIndex, replies), index: index)
     updateWaitingReplies()
   }
 
-  /// The server has answered a change set with something that is no answer to it.
+  /// Rejects the change set that a message has carried, because the server has answered it with something that is
+  /// not a valid reply.
   func decide(_ messageIndex: Int, failing reason: String, by index: Int) {
     decide(messageIndex, [FragmentReply(error: WireError(message: reason))], by: index)
   }
@@ -90,7 +90,7 @@ extension ClientEngine {
     }
   }
 
-  /// The form in which dates are sent in the session.
+  /// The form in which dates are sent in this session.
   var dateForm: DateForm { configuration.dateForm ?? DateForm(version: version) }
 
   func becomeOnline() {
@@ -108,18 +108,19 @@ extension ClientEngine {
       return retry(reason: "messages up to \(sent) are missing")
     }
     checks += ping.checks
-    // Changes that came to nothing were in no set, so that no message has come since.
+    // Local changes that cancelled each other out were in no change set, so that nothing else has cleared the
+    // graveyard.
     for replica in replicas { replica.clearGraveyard() }
     var frame: [Message] = []
     for message in channel.receive(ping) {
-      // Each set is repeated with what we had seen when it was made.
+      // Each change set is repeated with what the client had seen when it was first sent.
       if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
         seen > lastAckSent
       {
         frame.append(acknowledgement(of: seen))
       }
       frame.append(message)
-      // The set of a procedure stays with its marker.
+      // The change set of a procedure stays in one frame with its marker.
       if replicas.contains(where: { $0.procedures.isMarker(message.index) }) { continue }
       transmit(frame)
       frame = []
@@ -174,10 +175,12 @@ extension ClientEngine {
 
   // MARK: Sending
 
-  /// - Parameter isWhole: whether all of it has to come, whatever we have.
+  /// Asks the server for a scope.
+  ///
+  /// - Parameter isWhole: true to ask for the full state, even if a delta would do.
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
-    // A server that has gone back may have come to where we are, along another way.
+    // A server that was restored may have come to the same sequence in another way.
     let isWhole = isWhole || replica.needsState || replica.isElsewhere
     let message = channel.stamp(
       .scopeFetch(
@@ -193,7 +196,7 @@ extension ClientEngine {
     transmit([message])
   }
 
-  /// Up to which of the server's messages everything has been taken in.
+  /// The index up to which all messages of the server have been applied.
   var knowledge: Int {
     let held = replicas.compactMap(\.firstHeldIndex).min()
     return min(channel.highestReceived, held.map { $0 - 1 } ?? .max)
@@ -207,7 +210,7 @@ extension ClientEngine {
     return Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
   }
 
-  /// A server that tells much is not left waiting for the next ping.
+  /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
   func acknowledgeIfDue() {
     let (seen, limit) = (knowledge, configuration.acknowledgeAfter)
     let count = seen - lastAckSent
@@ -215,14 +218,14 @@ extension ClientEngine {
     transmit([acknowledgement(of: seen)])
   }
 
-  /// Sends the change sets that wait. A ping in front tells the server what we had seen when we made
-  /// them: so it knows which elements of a collection we left out on purpose.
+  /// Sends the change sets that wait. A ping in front tells the server what the client had seen when it made them,
+  /// so that the server knows which elements of a collection the client left out on purpose.
   func sendWaiting() {
     guard state == .online, !isReceiving else { return updateWaitingReplies() }
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
-      // What its owner makes of a set that is rejected is left for the next time.
+      // Change sets that observers make in response to a rejection are left for the next time.
       let last = replica.nextNumber - 1
       while let oversize = send(replica, scopeIndex, seen: seen),
         replica.rejectNext(oversize, upTo: last)
@@ -231,18 +234,18 @@ extension ClientEngine {
     updateWaitingReplies()
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
-    // A scope that its app has resumed may be what the server waits for.
+    // The server may be waiting for the acknowledgement of messages that a resumed scope has just applied.
     if state == .online { acknowledgeIfDue() }
   }
 
-  /// Sends the sets of one scope that wait; see ``Replica/sendWaiting(seen:limit:while:_:)``.
+  /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
   private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> Replica.Oversize? {
     let limit = configuration.maximumMessageBytes
     return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in
       let set = entry.set
       let fragments = fragments.map { replica.dateForm.applied(to: $0, in: replica.scope) }
-      // Whole collections have to be read in the light of what we had seen.
+      // The server needs to know what the client had seen in order to interpret whole collections.
       var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
       var sync = ScopeSync(
         scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
@@ -265,7 +268,7 @@ extension ClientEngine {
     }
   }
 
-  /// Whether one more set may be sent behind `count` others of its scope that are not decided.
+  /// Returns true if one more change set may be sent behind `count` undecided ones of its scope.
   private func hasRoom(behind count: Int) -> Bool {
     let limit = configuration.sendWindow
     if count == 0 { return true }

@@ -1,20 +1,22 @@
-/// When scopes are synced: modes, exchanges on demand, and an app that says "not now".
+/// The timing of syncs: modes, syncs on demand, and an app that says "not now".
 extension ClientEngine {
-  /// That the network must not be used; until a time, or until the app says otherwise.
+  /// The app's refusal to let the client use the network: until a time, or until the app calls ``reconsider(now:)``.
   struct Deferral {
     var until: Duration?
   }
 
   package func mode(of scope: Scope) -> SyncMode? { replica(of: scope)?.mode }
 
-  /// - Returns: whether the scope is synced.
+  /// Changes the sync mode of a scope.
+  ///
+  /// - Returns: false if the scope is not synced.
   @discardableResult
   package func setMode(_ mode: SyncMode, of scope: Scope, now: Duration) -> Bool {
     self.now = now
     guard let replica = replica(of: scope) else { return false }
     guard mode != replica.mode else { return true }
     replica.change(to: mode)
-    // One that was due belongs to the mode of before.
+    // A poll that was due belongs to the previous mode.
     if replica.round?.isForced == false { replica.round = nil }
     schedulePoll(of: replica)
     if !replica.held.isEmpty { replica.resume() }
@@ -23,9 +25,9 @@ extension ClientEngine {
     return true
   }
 
-  /// Sends what is pending in a scope and takes in what was missed, in any mode.
+  /// Starts a sync of a scope in any mode: sends its pending change sets and applies what it has missed.
   ///
-  /// - Returns: a number to cancel it with; nil if it is over already.
+  /// - Returns: a number to cancel it with; nil if it has ended already.
   @discardableResult
   package func sync(
     _ scope: Scope, now: Duration, completion: @escaping (Result<Void, SyncError>) -> Void
@@ -44,7 +46,7 @@ extension ClientEngine {
     return lastWaiter
   }
 
-  /// Nobody waits for an exchange any more: what it has not sent stays pending.
+  /// Stops waiting for a sync. What it has not sent stays pending.
   package func cancelSync(_ waiter: Int, now: Duration) {
     self.now = now
     for replica in replicas {
@@ -76,7 +78,8 @@ extension ClientEngine {
     sendWaiting()
   }
 
-  /// Asks the server for what the mode wants, or for what an exchange has to bring; ends it if it is over.
+  /// Continues a scope: asks the server for what the mode or a running sync needs, and ends the sync if it is
+  /// complete.
   func goOn(with replica: Replica) {
     guard state == .online, replica.scopeIndex != nil, !isFetching(replica) else { return }
     if version > 1, let tell = replica.nextTell {
@@ -86,12 +89,12 @@ extension ClientEngine {
     guard replica.hasFinishedRound, let round = replica.round else { return }
     replica.round = nil
     schedulePoll(of: replica)
-    // Nothing of this scope waits for the app any more.
+    // No change of this scope waits for the app's permission any more.
     if deferral != nil { reportStates() }
     round.finish(.success(()))
   }
 
-  /// Takes the exchanges that fail, because there is no connection.
+  /// Removes and returns all running syncs, which fail because there is no connection.
   func takeRounds() -> [SyncRound] {
     replicas.compactMap { replica in
       guard let round = replica.round else { return nil }
@@ -103,7 +106,7 @@ extension ClientEngine {
 
   // MARK: Resting
 
-  /// Whether no scope needs a connection.
+  /// True if no scope needs a connection.
   var mayRest: Bool {
     guard token != nil, version > 1, !replicas.isEmpty, completions.isEmpty else { return false }
     return replicas.allSatisfy { replica in
@@ -116,7 +119,7 @@ extension ClientEngine {
     }
   }
 
-  /// Leaves the connection if nothing is going to use it for a while. The session goes on.
+  /// Gives up the connection if nothing is going to use it for a while. The session continues.
   func restIfPossible() {
     guard state == .online, mayRest, fetches.isEmpty,
       replicas.allSatisfy({
@@ -129,7 +132,7 @@ extension ClientEngine {
     enter(.resting)
   }
 
-  /// Connects if that is wanted now and was not before.
+  /// Connects if a scope needs a connection again.
   func wakeUp() {
     switch state {
     case .resting where !mayRest: open()
@@ -147,7 +150,7 @@ extension ClientEngine {
     if case .polling(let every) = replica.mode { replica.pollDue = now + every }
   }
 
-  /// Begins the exchanges that are due.
+  /// Starts the polls that are due.
   func poll() {
     for replica in replicas {
       guard let due = replica.pollDue, due <= now else { continue }
@@ -156,9 +159,9 @@ extension ClientEngine {
         continue
       }
       guard isPermitted(.polling) else {
-        // Until then, or until somebody says so.
+        // Until then, or until the app calls `reconsider`.
         replica.pollDue = deferral?.until
-        // What is pending may wait for the app now, too.
+        // Pending changes may wait for the app's permission now, too.
         reportStates()
         continue
       }
@@ -169,7 +172,7 @@ extension ClientEngine {
 
   // MARK: Permission
 
-  /// Whether the app lets something be done now.
+  /// Returns true if the app permits the activity now.
   func isPermitted(_ activity: SyncActivity) -> Bool {
     guard let ask = configuration.permission else { return true }
     if let deferral, deferral.until.map({ $0 > now }) ?? true { return false }
@@ -181,7 +184,7 @@ extension ClientEngine {
     return deferral == nil
   }
 
-  /// The app may say something else now.
+  /// Asks the app for permission again, because its answer may have changed.
   package func reconsider(now: Duration) {
     self.now = now
     deferral = nil
@@ -194,14 +197,14 @@ extension ClientEngine {
     sendWaiting()
   }
 
-  /// Whether what is pending in a scope may be sent.
+  /// Returns true if the pending change sets of a scope may be sent.
   func maySend(of replica: Replica) -> Bool {
     guard replica.pushes else { return false }
     if !replica.hasUnsent || replica.round?.isForced == true { return true }
     return isPermitted(.sending(replica.pending.count - replica.sentCount))
   }
 
-  /// Whether what is pending waits for the app's permission.
+  /// Returns true if the pending change sets of a scope wait for the app's permission.
   func isDeferred(_ replica: Replica) -> Bool {
     deferral != nil && replica.pushes && replica.hasUnsent
   }

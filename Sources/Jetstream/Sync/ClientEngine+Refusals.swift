@@ -1,24 +1,26 @@
-/// Scopes that a server refuses.
+/// Scopes that the server refuses.
 ///
-/// A refusal that names the credentials (``Denial/notYou``) makes the client ask its app for others, and show them in
-/// another session, once until the scope is granted. Otherwise, and when that is refused, too, this is done:
+/// When a refusal is about the credentials (``Denial/notYou``), the client asks its app for others and presents them
+/// in another session, once until the server grants the scope. Otherwise, and if the server refuses these, too, the
+/// following holds.
 ///
-/// A refusal with a retry time is "not now": the client waits and asks again, and keeps the scope with everything that
-/// is pending. So is any refusal of a scope that has a log, or of which this replica has had a state, unless the server
-/// says with its type that the scope is not there or gone: a server that has just been started may not know the scope
-/// yet, and ending the subscription would lose what is changed from then on. Any other refusal ends it, and
+/// A refusal with a retry time means "not now": the client waits and asks again, and keeps the scope with all
+/// pending change sets. Any other refusal is treated in the same way if the scope has a log, or if this replica has
+/// had a state, unless the server's error says that the scope does not exist or no longer exists: a server that has
+/// just been started may not know the scope yet, and ending the subscription would lose the changes made from then
+/// on. In all other cases the refusal ends the subscription, and
 /// ``Client/fetch(_:params:mode:keepingContent:isolation:)`` throws it.
 extension ClientEngine {
-  /// A server's "not now".
+  /// A refusal for now, after which the client asks again.
   struct Refusal {
     let error: WireError
-    /// The number of refusals in a row before this one.
+    /// The number of consecutive refusals before this one.
     var repetitions = 0
-    /// When the client asks again.
+    /// The time at which the client asks again.
     var retryDue: Duration
   }
 
-  /// The server has refused a scope.
+  /// Handles the server's refusal of a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
     if error.denial == .notYou, configuration.hasCredentials, !replica.hasAskedForCredentials {
@@ -30,11 +32,11 @@ extension ClientEngine {
       return lose(replica, error)
     }
     let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
-    // Clients that were all refused at one time do not all come back at one time.
+    // Clients that were all refused at the same time must not all come back at the same time.
     let asked = (error.retryAfter ?? .zero) * (1 + 0.1 * random())
     let delay = max(configuration.backoff.delay(failure: repetitions, random: random()), asked)
     replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
-    // What was sent under an earlier grant of this session is sent again under the next one.
+    // Change sets that were sent under an earlier grant of this session are sent again under the next one.
     if replica.scopeIndex != nil { replica.sessionEnded() }
     let round = replica.round
     replica.round = nil
@@ -44,15 +46,15 @@ extension ClientEngine {
     round?.finish(.failure(.scopeDenied(scope: name, error: error)))
   }
 
-  /// Ends the session, whose credentials are not good for a scope, and begins one with others.
+  /// Ends the session, whose credentials do not give access to a scope, and begins one with others.
   private func changeCredentials(_ reason: String, refused: String) {
     refusedCredentials = refused
     loseSession()
     retry(reason: reason)
   }
 
-  /// Asks again for the scopes whose retry time has come. In a session that does not have them yet, those that were
-  /// never refused are asked for at once.
+  /// Asks again for the scopes whose retry time has come. In a session that does not have its scopes yet, asks at
+  /// once for those that were not refused.
   func fetchMissing() {
     guard state == .online else { return }
     for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
@@ -61,7 +63,7 @@ extension ClientEngine {
     }
   }
 
-  /// When ``fetchMissing()`` has something to do next; nil if there is nothing to wait for.
+  /// The time at which ``fetchMissing()`` has something to do next; nil if nothing waits.
   var refetchDue: Duration? {
     guard state == .online else { return nil }
     var earliest: Duration?

@@ -1,5 +1,5 @@
 extension ClientEngine {
-  /// The sizes of the tables that are empty when nothing is pending and everything is taken in, by name; for
+  /// The sizes, by name, of the tables that are empty when nothing is pending and everything has been applied; for
   /// tests.
   package var restingTables: [String: Int] {
     var sizes: [String: Int] = [:]
@@ -9,7 +9,7 @@ extension ClientEngine {
     return sizes
   }
 
-  /// How many of its own change sets each scope remembers; for tests.
+  /// The number of its own change sets that each scope remembers; for tests.
   package var rememberedWrites: [Int] { replicas.map(\.ownWrites.count) }
 }
 

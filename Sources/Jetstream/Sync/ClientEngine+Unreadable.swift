@@ -1,7 +1,7 @@
-/// Messages of the server that cannot be read.
+/// Messages of the server that the client cannot read.
 ///
-/// The client counts them as received, since they do not become readable by being sent again. It fails what the app
-/// waits for, and fetches anew what a scope has missed.
+/// The client counts them as received, because sending them again would not make them readable. It fails what the
+/// app waits for, and fetches again what a scope has missed.
 extension ClientEngine {
   func handle(_ error: MessageError) {
     report(.skipped("\(error)"))
@@ -17,18 +17,18 @@ extension ClientEngine {
     case .inScope(let scopeIndex, _):
       if let replica = replica(scopeIndex) { missed(error, by: replica) }
     case .notAnObject, .missing, .invalid, .invalidElement:
-      // It may have been about any of them.
+      // The message may have concerned any scope.
       for replica in replicas where replica.scopeIndex != nil { missed(error, by: replica) }
     }
   }
 
-  /// A scope was not told what the server has sent of it.
+  /// Recovers from a message about a scope that could not be read.
   private func missed(_ error: MessageError, by replica: Replica) {
-    // A state that cannot be read is not asked for again at once: it would come as it was.
+    // A state that cannot be read is not asked for again at once, because it would arrive unchanged.
     if !replica.hasBase || isFetching(replica) || replica.isTakingState {
       refuse(replica, because: error)
     } else if version == 1 {
-      // A session of version 1 is told of a scope from its beginning only.
+      // Within a session of version 1 there is no way to get missed changes again.
       loseSession()
       retry(reason: "what the server has sent of \(replica.scope.name) cannot be read")
     } else {
@@ -36,8 +36,8 @@ extension ClientEngine {
     }
   }
 
-  /// Ends the fetch of a scope whose grant or first state cannot be read. Asks again later for a scope that has a
-  /// state, as for one that the server refuses for now.
+  /// Ends the fetch of a scope whose grant or first state cannot be read. If the scope has a state, asks again
+  /// later, as for a scope that the server refuses for now.
   private func refuse(_ replica: Replica, because error: MessageError) {
     guard replica.mayReturn else {
       return end(replica, .invalidReply(problem: "\(error)"), "\(error)")

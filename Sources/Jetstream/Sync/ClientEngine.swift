@@ -1,14 +1,24 @@
 import Foundation
 
-/// The client's side of the protocol as a state machine: messages, times and calls go in, actions
-/// come out. It does no I/O, reads no clock and draws no random numbers of its own.
+/// The client's side of the protocol as a state machine: messages, times and calls go in, actions come out. It does
+/// no I/O, reads no clock and draws no random numbers of its own.
+///
+/// Connections and sessions end independently. Each connection has a number, which both opening and dropping one
+/// increase. The engine ignores events that carry another number, so that a late frame or close event of an old
+/// connection cannot affect the new one. A session (`token` and `channel`) outlives its connections: after a
+/// reconnect the channel sends again what the server has not received. When the session itself is lost
+/// (`loseSession()`), each replica treats all its pending change sets as unsent, and fetches its scope in the next
+/// session.
+///
+/// The messages of one frame are applied together at its end. Until then (`isReceiving`) nothing is sent: an
+/// acknowledgement would cover messages that the scopes do not show yet.
 package final class ClientEngine {
   enum State {
     case idle
     case connecting
     /// SessionCreate was sent.
     case creating
-    /// The session's token was presented; the server has not told yet what it has received.
+    /// The client has presented the session's token; the server has not answered what it has received.
     case resuming
     case online
     case waiting
@@ -20,48 +30,49 @@ package final class ClientEngine {
   package var configuration: Configuration
   let perform: (Action) -> Void
   let report: (Event) -> Void
-  /// Gives a number from 0 up to 1 for jitter.
+  /// Returns a number from 0 up to 1 for jitter.
   let random: () -> Double
 
   var state = State.idle
   var connection = 0
   var failures = 0
-  /// Why there is no connection.
+  /// The reason why there is no connection.
   var problem: String?
   /// True once the server has granted a session.
   var hasHadSession = false
   var channel = ReliableChannel(side: .client)
   var lastAckSent = 0
-  /// How many bytes have come since.
+  /// The number of bytes that have arrived since the last acknowledgement.
   var unacknowledgedBytes = 0
   package internal(set) var token: String?
-  /// The version of the protocol that the session speaks.
+  /// The version of the protocol that the session uses.
   package internal(set) var version = 1
-  /// The last number given to a change set of a scope that is not synced any more, by the scope's name.
+  /// The last number given to a change set of a scope that is no longer synced, by the scope's name.
   var lastNumbers: [String: Int] = [:]
   var params: JSONValue = .object([:])
-  /// What the last credentials say instead.
+  /// The session parameters of the last credentials, which take precedence over `params`.
   package var sessionParams: JSONValue?
-  /// With which words the server has refused the credentials that were shown last.
+  /// The message with which the server has refused the last credentials.
   var refusedCredentials: String?
   var replicas: [Replica] = []
-  /// What was asked for and not answered yet, by the number of the message.
+  /// The requests for scopes that the server has not answered, by message index.
   var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
-  /// Requests of this session for scopes that were left before the answer has come.
+  /// The indexes of requests of this session for scopes that the app left before the server answered.
   var leftFetches: Set<Int> = []
-  /// What the server has granted of these.
+  /// The scope indexes that the server has granted to such requests.
   var leftGrants: Set<Int> = []
-  /// The scopes that were left in this session of version 1, whose server goes on telling of them.
+  /// The names of scopes that the app left in this session of version 1, whose server goes on sending their changes.
   var leftNames: Set<String> = []
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
   var waitingReplies = 0
-  /// While a frame is being taken in, what was counted of it is not shown yet: nothing is sent.
+  /// True while a frame is being handled. Its messages count as received but are not visible yet, so nothing is
+  /// sent.
   var isReceiving = false
-  /// What the server has said in the frame that is being taken in of what scopes come to.
+  /// The digests that the server has sent in the current frame.
   var checks: [Ping.Check] = []
-  /// When to ask again whether the network may be used, after a refusal.
+  /// The app's refusal to let the client use the network, while it lasts.
   var deferral: Deferral?
-  /// The number of the last who wanted to wait for an exchange.
+  /// The number of the last caller that waits, or has waited, for a sync.
   var lastWaiter = 0
 
   var pingDue: Duration?
@@ -90,7 +101,7 @@ package final class ClientEngine {
     open()
   }
 
-  /// Ends the session and all syncing; what is pending stays with its scopes.
+  /// Ends the session and all syncing. Pending changes stay visible in their scopes.
   package func close() {
     guard state != .closed else { return }
     let error = SyncError.sessionClosed(reason: "it was closed here")
@@ -98,9 +109,9 @@ package final class ClientEngine {
     report(.ended(error))
   }
 
-  /// Syncs `scope` from now on. `completion` is called once the server's state is applied.
+  /// Starts syncing `scope`. Calls `completion` once the server's state is applied.
   ///
-  /// - Returns: the replica; nil if there is one of the scope already, or no connection was asked for.
+  /// - Returns: the replica; nil if the scope is already synced, or `connect` was not called.
   @discardableResult
   package func fetch(
     _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, now: Duration,
@@ -121,13 +132,12 @@ package final class ClientEngine {
     return replica
   }
 
-  /// The same for a scope of which everything that happens is kept: it becomes what `history` says, and
-  /// nothing is sent before `store` was given it and ``Replica/stored(_:)`` has said that it is safe. A
-  /// client need not be connected for that. Without a state in the history, `completion` is called when the server
-  /// has sent one.
+  /// Starts syncing a scope that has a log: restores `history`, and passes each new record to `store`. No change set
+  /// is sent before ``Replica/stored(_:)`` reports its record as durable. The client need not be connected. If the
+  /// history has no state, `completion` is called when the server has sent one.
   ///
-  /// - Returns: the replica; nil if there is one of the scope already.
-  /// - Throws: ``ScopeError`` if the history is not one of the scope.
+  /// - Returns: the replica; nil if the scope is already synced.
+  /// - Throws: ``ScopeError`` if the history does not belong to the scope.
   @discardableResult
   package func fetch(
     _ scope: Scope, params: JSONValue, mode: SyncMode = .realtime, history: ReplicaHistory?,
@@ -183,7 +193,7 @@ package final class ClientEngine {
     completions[ObjectIdentifier(replica)] = completion
     schedulePoll(of: replica)
     if leftNames.contains(replica.scope.name) {
-      // A session of version 1 would be told of it twice.
+      // A session of version 1 would send every change of the scope twice.
       loseSession()
       retry(reason: "scope \(replica.scope.name) was left in this session")
     } else if state == .online {
@@ -193,10 +203,10 @@ package final class ClientEngine {
     reportStates()
   }
 
-  /// How many change sets of all scopes the server has not decided yet.
+  /// The number of change sets of all scopes that are not confirmed.
   package var pendingCount: Int { replicas.reduce(0) { $0 + $1.pending.count } }
 
-  /// The connection whose events count.
+  /// The number of the current connection. Events of other connections are ignored.
   package var currentConnection: Int { connection }
 
   package var scopes: [Scope] { replicas.map(\.scope) }
@@ -221,14 +231,14 @@ package final class ClientEngine {
       ])
       enter(.creating)
     } else {
-      // What this acknowledges says nothing about the sets that are repeated after it.
+      // This acknowledgement does not cover the change sets that are repeated after it.
       transmit([channel.ping(resendMissing: true)])
       lastAckSent = 0
       enter(.resuming)
     }
   }
 
-  /// A frame has come, of `size` bytes.
+  /// Handles a frame of `size` bytes.
   package func received(
     _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int = 0,
     now: Duration
@@ -260,8 +270,9 @@ package final class ClientEngine {
     }
   }
 
-  /// The connection is gone, or could not be made. `code` is 0 without a close frame. The client waits
-  /// `retryAfter` before it tries again, at least, and does not try again if `isPermanent` before the first session.
+  /// Handles the end of a connection, or a failed attempt to open one. `code` is 0 without a close frame. The client
+  /// waits at least `retryAfter` before it tries again, and gives up if `isPermanent` is true before the first
+  /// session.
   package func closed(
     _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
     isPermanent: Bool = false, refusesCredentials: Bool = false, now: Duration
@@ -276,7 +287,7 @@ package final class ClientEngine {
       loseSession()
       retry(reason: "the session expired", after: pause)
     case 4096 where isTokenUnknown:
-      // What was asked for meanwhile goes on in another session, which nobody has refused yet.
+      // Pending requests continue in another session, which the server has not refused.
       loseSession()
       let reason = "the server does not know the session any more"
       report(.skipped("connection \(connection): \(reason)"))
@@ -285,7 +296,7 @@ package final class ClientEngine {
       open()
       reportStates()
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
-      // What we have said came too late, or not at all.
+      // The client's handshake arrived too late, or not at all.
       retry(reason: "the server has waited too long for the handshake")
     case _ where configuration.hasCredentials && (refusesCredentials || error?.denial == .notYou):
       refuseCredentials(error?.message ?? reason)
@@ -301,7 +312,7 @@ package final class ClientEngine {
     }
   }
 
-  /// When ``advance(to:)`` has something to do next.
+  /// The time at which ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
     var earliest: Duration?
     func consider(_ due: Duration?) {

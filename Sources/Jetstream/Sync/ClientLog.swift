@@ -11,28 +11,28 @@ import Foundation
 /// which the server has not seen. With a ``LogConfiguration/durability`` other than each change set, the server may
 /// have seen them.
 package struct ClientLog: Sendable {
-  /// In a snapshot, whose it is and which place in the server's order it has.
+  /// In a snapshot: the client's identity and the position in the server's order.
   private static let place = LogKind("place")
-  /// The same in a snapshot that has pending change sets. Versions that do not know those would lose them, and
-  /// refuse a snapshot without a place instead.
+  /// In a snapshot with pending change sets: the same. An older version of this framework does not know pending
+  /// change sets in a snapshot and would lose them; it refuses the snapshot instead, because there is no `place`.
   private static let placeAmongPending = LogKind("place-among-pending")
-  /// In a snapshot, a change set that is pending.
+  /// In a snapshot: a pending change set.
   private static let pending = LogKind("pending")
-  /// In a snapshot, a model that pending change sets name and that the confirmed state does not have any more.
+  /// In a snapshot: a model that pending change sets name but that the confirmed state no longer has.
   private static let departed = LogKind("departed")
-  /// In a snapshot, what was changed here and does not count.
+  /// In a snapshot: a conflict of the ledger.
   private static let conflict = LogKind("conflict")
-  /// In a snapshot, a set that was made here and counts.
+  /// In a snapshot: an accepted change set that was made here.
   private static let write = LogKind("write")
 
-  /// The records.
+  /// The underlying log of records.
   package let records: RecordLog
 
-  /// Uses a log that is open.
+  /// Uses a log that is already open.
   package init(_ records: RecordLog) { self.records = records }
 
-  /// Appends a record, which is encoded and written here, and synced elsewhere: it outlives the process at once, as
-  /// ``RecordLog/writeNow()`` says.
+  /// Encodes and writes a record; it is synced to stable storage elsewhere. The record outlives the process at once,
+  /// within the limits of ``RecordLog/writeNow()``.
   package func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
     let (kind, payload) = record.line
     let receipt = try records.append(kind, payload)
@@ -40,14 +40,14 @@ package struct ClientLog: Sendable {
     return receipt
   }
 
-  /// Writes what the records up to `sequence` have come to, and removes what need not be kept.
+  /// Writes a snapshot that replaces the records up to `sequence`, and removes what need not be kept.
   func snapshot(_ history: ReplicaHistory, at sequence: Int) async throws(LogError) {
     try await records.snapshot(
       at: sequence, standingFor: ReplicaRecord.Kind.all, keeping: .nothing,
       state: { Self.state(of: history) })
   }
 
-  /// The same without waiting: `done` is called on a queue of the log.
+  /// Writes a snapshot without waiting. Calls `done` on a queue of the log.
   package func snapshot(
     _ history: ReplicaHistory, at sequence: Int,
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
@@ -86,7 +86,7 @@ package struct ClientLog: Sendable {
     return result
   }
 
-  /// Who has changed the confirmed value of a property.
+  /// Encodes the author of a property's confirmed value.
   private static func author(of name: PropertyKey, _ author: String) -> JSONValue {
     [
       "model": .string(name.uuid.wireText), "name": .string(name.name), "author": .string(author),
@@ -101,7 +101,7 @@ package struct ClientLog: Sendable {
     try Self.history(in: LogReader(records.directory))?.history
   }
 
-  /// Whether a log is one of a client.
+  /// Returns true if a log belongs to a client.
   static func isKept(in reader: LogReader) throws(LogError) -> Bool {
     if let snapshot = try reader.snapshot() {
       return snapshot.state.contains { $0.kind == place || $0.kind == placeAmongPending }
@@ -110,7 +110,7 @@ package struct ClientLog: Sendable {
     return try cursor.next()?.kind == ReplicaRecord.Kind.named
   }
 
-  /// Reads the log as far as a record, and gives the number of the last one that was there.
+  /// Reads the log up to the record `end`. Also returns the sequence of the last record read.
   static func history(
     in reader: LogReader, upTo end: Int = .max
   ) throws(LogError) -> (history: ReplicaHistory, last: Int)? {
@@ -130,14 +130,14 @@ package struct ClientLog: Sendable {
         history = ReplicaHistory(client: client, root: root)
       }
       guard history != nil else {
-        throw .unreadable(sequence: line.sequence, problem: "nobody has said whose it is")
+        throw .unreadable(sequence: line.sequence, problem: "no earlier record names the client")
       }
       history?.records.append(record)
     }
     return history.map { ($0, last) }
   }
 
-  /// The record that a line of the log is; nil for one of another kind.
+  /// Decodes a line of the log; nil if it is not a replica's record.
   static func record(_ line: LogRecord) throws(LogError) -> ReplicaRecord? {
     do {
       return try ReplicaRecord(line.kind, json: try JSONValue(parsing: line.payload))
@@ -183,12 +183,14 @@ package struct ClientLog: Sendable {
     do { json = try JSONValue(parsing: line.payload) } catch {
       throw .unreadable(sequence: line.sequence, problem: "\(error)")
     }
-    do { return try read(json) } catch { throw .unreadable(sequence: line.sequence, problem: "\(error)") }
+    do { return try read(json) } catch {
+      throw .unreadable(sequence: line.sequence, problem: "\(error)")
+    }
   }
 }
 
 extension ReplicaHistory {
-  /// Reads what a snapshot says besides its state.
+  /// Reads the `place` of a snapshot.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   fileprivate init(place json: JSONValue) throws(FragmentError) {

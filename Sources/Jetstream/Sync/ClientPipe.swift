@@ -1,4 +1,5 @@
-/// Reads one connection away from the client's actor and brings what it decoded there.
+/// A pipe that reads and decodes one connection outside the client's actor, and delivers the messages to the client
+/// on it.
 struct ClientPipe: Sendable {
   let client: HomeReference<Client>
   let number: Int
@@ -37,7 +38,7 @@ struct ClientPipe: Sendable {
       }
       return
     }
-    // What nobody waits for any more is closed.
+    // If the client or its actor is gone, closes the connection.
     let opened: Void? = await client.perform { [number] in $0.opened(connection, number: number) }
     guard opened != nil else { return connection.close(code: 1000, reason: "") }
     var reason = ""

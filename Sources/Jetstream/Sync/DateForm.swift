@@ -2,19 +2,21 @@ import Foundation
 
 /// The form in which a client writes dates in the changes that it sends. Clients read either form.
 ///
-/// A client chooses by itself: nothing that a server of version 1 says tells the old Node server from others before
-/// a date has been sent. It writes dates as seconds in a state, as the other servers do, but takes a number for
-/// milliseconds. Text is read by all of them, so this is what version 1 is sent; later versions get seconds.
+/// A client chooses the form by itself. The old Node server writes dates as seconds in a state, as other servers do,
+/// but takes a number that it receives for milliseconds, and nothing that a server of version 1 says tells it from
+/// others before a date has been sent. All servers read text, so this is what servers of version 1 are sent; later
+/// versions get seconds.
 package enum DateForm: Sendable, Hashable {
   /// Seconds since 1970, as a number.
   case seconds
-  /// ISO 8601 text with milliseconds. What is smaller than that is lost, also at the client that has sent it.
+  /// ISO 8601 text with milliseconds. Fractions of a millisecond are lost, also at the client that has sent the
+  /// date.
   case iso8601
 
-  /// The form that every server of a version of the protocol reads.
+  /// Chooses the form that every server of a version of the protocol reads.
   init(version: Int) { self = version == 1 ? .iso8601 : .seconds }
 
-  /// The fragment with its dates in this form.
+  /// Returns the fragment with its dates in this form.
   func applied(to fragment: SyncFragment, in scope: Scope) -> SyncFragment {
     var result = fragment
     for (key, value) in dates(of: fragment, in: scope) {
@@ -23,7 +25,7 @@ package enum DateForm: Sendable, Hashable {
     return result
   }
 
-  /// The dates of a fragment that are others after they were sent in this form, as they are then.
+  /// Returns the dates of a fragment that lose precision in this form, as they are after sending.
   func rounded(_ fragment: SyncFragment, in scope: Scope) -> JSONObject {
     var result = JSONObject()
     for (key, value) in dates(of: fragment, in: scope) {
@@ -33,7 +35,7 @@ package enum DateForm: Sendable, Hashable {
     return result
   }
 
-  /// The properties of a fragment that hold dates, unless they are sent as they are.
+  /// Returns the properties of a fragment that hold dates; none if this form keeps dates as they are.
   private func dates(of fragment: SyncFragment, in scope: Scope) -> [(String, JSONValue)] {
     guard self == .iso8601, let schema = scope.schema(of: fragment) else { return [] }
     return fragment.properties.compactMap { key, value in
@@ -57,7 +59,7 @@ package enum DateForm: Sendable, Hashable {
     }
   }
 
-  /// The same dates as numbers.
+  /// Returns the same dates as numbers.
   private static func seconds(_ value: JSONValue) -> JSONValue {
     switch value {
     case .array(let elements): .array(elements.map(seconds))

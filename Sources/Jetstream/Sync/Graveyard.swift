@@ -1,11 +1,11 @@
 import Foundation
 
-/// Models that are not part of the visible tree while change sets are pending: they have left it, or
-/// came with a value that a pending assignment hides. Kept so that they return as the same objects
-/// when a set is rejected or the confirmed value shows again.
+/// The models that are not part of the visible tree while change sets are pending: they have left it, or arrived
+/// with a value that a pending assignment hides. They are kept so that the same objects return when a change set is
+/// rejected or the confirmed value becomes visible again.
 ///
-/// What the app changed of a model shortly before it left, or changes after, is in no change set. So
-/// the values that count are kept beside the model, for the case that others bring it back.
+/// Changes that the app makes to a model shortly before it leaves, or afterwards, are in no change set. So the
+/// shared values are kept beside the model, in case remote changes bring it back.
 struct Graveyard {
   private struct Entry {
     let model: ModelObject
@@ -19,7 +19,7 @@ struct Graveyard {
 
   func find(_ uuid: UUID) -> ModelObject? { entries[uuid]?.model }
 
-  /// Returns the model as an addition, with what pending change sets have done to it.
+  /// Returns the model as an addition, including the changes of pending change sets.
   func fragment(_ uuid: UUID) -> SyncFragment? {
     entries[uuid].map { entry in
       SyncFragment(
@@ -30,20 +30,20 @@ struct Graveyard {
   /// Returns the values that other replicas have of a model that has left.
   func values(of uuid: UUID) -> JSONObject? { entries[uuid]?.values }
 
-  /// Keeps a model that has left, with the values that other replicas have of it: those that the last change set
-  /// has left, unless others are given.
+  /// Keeps a model that has left, with the values that other replicas have of it: those after the last change set,
+  /// unless others are given.
   mutating func insert(_ model: ModelObject, values: JSONObject? = nil) {
     let record = model.ensureRecord()
     entries[record.uuid] = Entry(model: model, values: values ?? record.confirmedProperties())
   }
 
-  /// Others have changed the model.
+  /// Replaces values of a model that has left.
   mutating func update(_ uuid: UUID, _ values: JSONObject) {
     guard entries[uuid] != nil else { return }
     for (key, value) in values { entries[uuid]!.values[key] = value }
   }
 
-  /// Others have done something to the model.
+  /// Applies a fragment to the values of a model that has left.
   mutating func update(_ fragment: SyncFragment) {
     update(fragment.uuid, fragment.properties)
     guard let schema = entries[fragment.uuid]?.model.schema else { return }
@@ -54,13 +54,13 @@ struct Graveyard {
     }
   }
 
-  /// Gives the values of a model that returns.
+  /// Removes a model that returns, and returns its shared values.
   @discardableResult
   mutating func remove(_ uuid: UUID) -> JSONObject? {
     entries.removeValue(forKey: uuid)?.values
   }
 
-  /// The root has got another UUID.
+  /// Replaces the root's UUID.
   mutating func rename(_ renaming: RootRenaming) {
     entries = entries.mapValues { entry in
       Entry(model: entry.model, values: renaming(entry.values, of: entry.model.schema))
@@ -72,8 +72,8 @@ struct Graveyard {
     pruneAt = 1024
   }
 
-  /// Forgets, now and then, what nothing refers to any more: keeps the models that `references`
-  /// names, and what they hold.
+  /// Drops models that nothing refers to any more, once there are many: keeps the models that `references` names,
+  /// and what they hold.
   mutating func prune(references: () -> Set<UUID>) {
     guard entries.count > pruneAt else { return }
     var kept: [UUID: Entry] = [:]

@@ -1,22 +1,25 @@
 import Foundation
 
-/// The part of a change set with initial content that counts: of each property of the root, what is said counts only
-/// where the scope has no content yet; and of the models that are added, those that this part refers to.
+/// The part of a change set of initial content that has an effect: assignments and operations on those properties of
+/// the root that have no content yet, and the added models that these refer to.
 ///
-/// A client marks such a set with ``procedure``. The server decides where it stands in the order, so of two clients
-/// that bring initial content at the same time, the second one finds the content of the first.
+/// A client marks such a change set with ``procedure``. The server decides when it comes to the change set in its
+/// order. So of two clients that bring initial content at the same time, the second one finds the content of the
+/// first.
 package struct InitialContent {
-  /// The name under which change sets ask a server for this.
+  /// The name of the procedure that marks change sets of initial content.
   package static let procedure = "Jetstream.initialize"
 
-  /// What is left of the fragments.
+  /// The remaining fragments.
   package private(set) var fragments: [SyncFragment] = []
-  /// The place that each of these had among all.
+  /// The positions of the remaining fragments in the whole change set.
   package private(set) var places: [Int] = []
 
+  /// Filters the fragments of a change set.
+  ///
   /// - Parameters:
-  ///   - root: the UUID under which the fragments name the root.
-  ///   - hasContent: whether the scope has content at a property of the root, by its name on the wire.
+  ///   - root: the UUID by which the fragments name the root.
+  ///   - hasContent: returns true if a property of the root, given by its wire name, has content already.
   package init(
     of all: [SyncFragment], root: UUID, in scope: Scope, hasContent: (String) -> Bool
   ) {
@@ -57,22 +60,23 @@ package struct InitialContent {
 }
 
 extension ChangeSet {
-  /// Whether the set counts only where a scope has no content yet.
+  /// True if the change set is initial content, which has an effect only where the scope has no content yet.
   package var isInitialContent: Bool { procedure == InitialContent.procedure }
 
-  /// The procedure that a server of version 1 is asked for. It knows none for initial content, and takes that as it is.
+  /// The procedure that is sent to a server of version 1. Such a server has no procedure for initial content, which
+  /// it applies like any other change set.
   var oldProcedure: String? { isInitialContent ? nil : procedure }
 }
 
 extension Replica {
-  /// All that the scope contains becomes a change set that is pending.
+  /// Turns the whole content of the scope into one pending change set.
   func takeContent() {
     scope.collectContent()
     scope.sealChanges()
   }
 
-  /// The server's first state has come: of initial content that the server has not decided, only what that state has
-  /// no content for stays visible and is sent.
+  /// Reduces undecided initial content when the server's first state has arrived: only the properties for which that
+  /// state has no content stay visible and are sent.
   func dropInitialContent(where state: SyncFragment) {
     guard let at = pending.firstIndex(where: { $0.set.isInitialContent && $0.decision == nil })
     else { return }

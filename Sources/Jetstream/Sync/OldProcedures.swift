@@ -1,30 +1,32 @@
-/// The sets that a replica has sent to procedures of a server of version 1, and what the procedures change.
+/// The change sets that a replica has sent to procedures of a server of version 1, and the changes that the
+/// procedures make.
 ///
-/// Such a server applies the set, then what the procedure changes, tells all clients of that, the caller too, and
-/// replies in the end. The caller therefore sees changes that are later than its set before the reply, which is where
-/// the set counts otherwise; and they come as what others have changed before the set does. To tell these apart, the
-/// client sends an empty set in front of that of a procedure: the *marker*. Both go in one frame, so that nothing gets
-/// in between in the server's queue for the scope. The server holds the queue until it has replied. So everything that
-/// comes between the replies to the marker and to the set was changed by the procedure.
+/// Such a server applies the change set, then the changes of its procedure. It sends these to all clients, including
+/// the caller, and replies last. So the caller receives changes that come after its change set in the server's order
+/// before the reply, and they look like remote changes that come before it. To tell these apart, the client sends an
+/// empty change set in front of one with a procedure: the *marker*. Both go in one frame, so that nothing gets
+/// between them in the server's queue for the scope, and the server holds the queue until it has replied. So all
+/// changes that arrive between the replies to the marker and to the change set were made by the procedure.
 ///
-/// If the server cannot read the set, it drops the whole frame. So a marker that is answered has a set that will be.
+/// If the server cannot read the change set, it drops the whole frame. So once a marker has been answered, its
+/// change set will be answered, too.
 struct OldProcedures {
-  /// The index of each marker, with that of the message that carries its set.
+  /// The index of each marker, with the index of the message that carries its change set.
   private var markers: [Int: Int] = [:]
-  /// The message with the set whose procedure runs.
+  /// The index of the message whose procedure is running.
   private var running: Int?
-  /// What the procedure has changed.
+  /// The changes that the procedure has made so far.
   private var changes: [Replica.Incoming] = []
 
-  /// A marker and a set were sent.
+  /// Remembers that a marker and a change set were sent.
   mutating func note(marker: Int, of messageIndex: Int) { markers[marker] = messageIndex }
 
-  /// Whether a message was a marker that is not answered.
+  /// Returns true if the message is a marker that the server has not answered.
   func isMarker(_ messageIndex: Int) -> Bool { markers[messageIndex] != nil }
 
-  /// Begins with the procedure behind a marker, which the server has answered.
+  /// Starts holding back changes, because the server has answered a marker and runs the procedure behind it.
   ///
-  /// - Returns: false, having done nothing, if the message was no marker.
+  /// - Returns: false, having done nothing, if the message is not a marker.
   mutating func begin(at messageIndex: Int) -> Bool {
     guard !markers.isEmpty, let set = markers.removeValue(forKey: messageIndex) else {
       return false
@@ -33,16 +35,16 @@ struct OldProcedures {
     return true
   }
 
-  /// Keeps a change back that a procedure has made.
+  /// Holds back a change that a procedure has made.
   ///
-  /// - Returns: false, having done nothing, if no procedure runs.
+  /// - Returns: false, having done nothing, if no procedure is running.
   mutating func hold(_ message: Replica.Incoming) -> Bool {
     guard running != nil else { return false }
     changes.append(message)
     return true
   }
 
-  /// The server has answered a set: gives what a procedure has changed behind it, or behind one before it.
+  /// Returns the changes that a procedure has made, once the server has answered its change set or a later one.
   mutating func end(at messageIndex: Int) -> [Replica.Incoming] {
     guard let running, running <= messageIndex else { return [] }
     defer { changes = [] }

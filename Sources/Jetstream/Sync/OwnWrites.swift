@@ -1,17 +1,16 @@
 import Foundation
 
-/// What counts of the sets that a replica has made, the last ones: others may overwrite it without having
-/// seen it.
+/// The most recent accepted writes of a replica, which other clients may overwrite without having seen them.
 ///
-/// Costs next to nothing as long as nobody else changes the scope; after that, a step for each property that
-/// one or the other writes.
+/// Costs next to nothing as long as no other client changes the scope; after that, one step for each property that
+/// either side writes.
 package struct OwnWrites {
-  /// A set that counts.
+  /// An accepted change set.
   package struct Entry: Sendable, Hashable {
     package let set: ChangeSet
-    /// Its place in the order; 0 if that is not known.
+    /// The change set's sequence; 0 if it is not known.
     package let sequence: Int
-    /// What counts of it; nil for all.
+    /// The properties whose writes were accepted; nil for all.
     package let properties: Set<PropertyKey>?
 
     package init(_ set: ChangeSet, at sequence: Int, properties: Set<PropertyKey>? = nil) {
@@ -19,38 +18,38 @@ package struct OwnWrites {
     }
   }
 
-  /// A set that writes a property.
+  /// The write of a property by a change set.
   struct Write {
     let set: ChangeSet
     let fragment: SyncFragment
     let sequence: Int
   }
 
-  /// How many sets are kept at least, unless they take more bytes than this on the wire. What is overwritten
-  /// later, without its maker having seen so much, is not noticed.
+  /// The minimum number of change sets that are kept, unless they take more than this number of bytes on the wire.
+  /// If a client that has not seen an older one overwrites it, that goes unnoticed.
   private let limit: (sets: Int, bytes: Int)
 
-  /// The sets in their order.
+  /// The change sets, in order.
   private var entries: [Entry] = []
-  /// About how many bytes they take on the wire.
+  /// The approximate number of bytes that the entries take on the wire.
   private var bytes = 0
-  /// How many of them are in ``writes``, as far as they count.
+  /// The number of entries that are indexed in ``writes``.
   private var indexedCount = 0
-  /// The last write of each property, as far as nobody else has written it since.
+  /// The last write of each property, unless another client has written the property since.
   private var writes: [PropertyKey: Write] = [:]
-  /// Sets that are known to count, but not where, since something of others was taken in last: the last ones,
-  /// within the same limit.
+  /// Change sets that were accepted at an unknown sequence since remote changes were last applied: the most recent
+  /// ones, within the same limit.
   private var unplaced: [Entry] = []
   private var unplacedBytes = 0
 
-  /// - Parameter limit: how many sets are kept at least.
+  /// - Parameter limit: the minimum number of change sets that are kept.
   init(limit: Int = 256) { self.limit = (sets: limit, bytes: 4 << 20) }
 
-  /// A set counts.
+  /// Adds an accepted change set.
   ///
   /// - Parameters:
-  ///   - exceptions: the fragments that do not, or not as they are.
-  ///   - sequence: its place, if what it has done is done there and nowhere before.
+  ///   - exceptions: the positions of fragments that were rejected or modified.
+  ///   - sequence: the change set's sequence; nil if it is not known, or if its changes were applied earlier.
   mutating func accept(_ set: ChangeSet, except exceptions: [Int], at sequence: Int?) {
     guard set.fragments.contains(where: Self.assigns) else { return }
     let properties: Set<PropertyKey>? =
@@ -72,11 +71,11 @@ package struct OwnWrites {
     }
     entries.append(Entry(set, at: sequence, properties: properties))
     bytes += Self.size(of: set)
-    // By halves, so that it costs nothing worth mentioning for each.
+    // Drops half of them at once, so that the cost for each is negligible.
     if entries.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
   }
 
-  /// How many entries, the oldest ones, are beyond the limit; never the last one.
+  /// Returns the number of the oldest entries that are beyond the limit; never counts the last one.
   private static func excess(
     of entries: [Entry], _ bytes: inout Int, over limit: (sets: Int, bytes: Int)
   ) -> Int {
@@ -88,7 +87,7 @@ package struct OwnWrites {
     return excess
   }
 
-  /// Forgets the oldest, but not the last one.
+  /// Drops the oldest entries that are beyond the limit, but never the last one.
   private mutating func trim() {
     let excess = Self.excess(of: entries, &bytes, over: limit)
     entries.removeFirst(excess)
@@ -97,7 +96,7 @@ package struct OwnWrites {
     writes = writes.filter { $0.value.sequence >= first }
   }
 
-  /// Whether a fragment writes values. Nothing else can be overwritten, so other sets are not kept.
+  /// Returns true if a fragment assigns values. Nothing else can be overwritten, so other change sets are not kept.
   private static func assigns(_ fragment: SyncFragment) -> Bool {
     fragment.kind == .change && !fragment.properties.isEmpty
   }
@@ -106,10 +105,10 @@ package struct OwnWrites {
     set.fragments.reduce(0) { $0 + $1.roughSize }
   }
 
-  /// How many sets are kept; for tests.
+  /// The number of change sets that are kept; for tests.
   package var count: Int { entries.count + unplaced.count }
 
-  /// What another process has to know.
+  /// The entries that another process needs in order to continue.
   var remaining: [Entry] {
     var copy = self
     copy.indexAll()
@@ -119,7 +118,7 @@ package struct OwnWrites {
       .sorted { $0.sequence < $1.sequence }
   }
 
-  /// Begins with what another process has left; those without a place have sequence 0.
+  /// Starts with the entries that another process has left; those with an unknown sequence have sequence 0.
   mutating func restore(_ entries: [Entry]) {
     self = OwnWrites(limit: limit.sets)
     self.entries = entries.filter { $0.sequence > 0 }
@@ -128,7 +127,7 @@ package struct OwnWrites {
     unplacedBytes = unplaced.reduce(0) { $0 + Self.size(of: $1.set) }
   }
 
-  /// The root has got another UUID.
+  /// Replaces the root's UUID.
   mutating func rename(_ renaming: RootRenaming) {
     func renamed(_ entry: Entry) -> Entry {
       Entry(
@@ -142,8 +141,8 @@ package struct OwnWrites {
     (writes, indexedCount) = ([:], 0)
   }
 
-  /// Somebody else has written properties, having seen everything up to a place of the order; all of it if
-  /// that is nil. Gives what they had not seen of it, with what they have written.
+  /// Handles another client's writes. That client had seen everything up to the sequence `seen`; everything, if it
+  /// is nil. Returns the writes that it overwrites unseen, with the values that it writes.
   mutating func overwrite(
     by fragments: [SyncFragment], seen: Int?
   ) -> [(name: PropertyKey, mine: Write, theirs: JSONValue)] {
@@ -167,8 +166,8 @@ package struct OwnWrites {
     return lost
   }
 
-  /// Everything is as the server says from here on. Gives our own last writes of properties that were known
-  /// to count, but not where.
+  /// Drops all entries, because a full state replaces everything. Returns the replica's last writes of properties
+  /// that were accepted at an unknown sequence.
   mutating func takeUnplaced() -> [(key: String, Write)] {
     defer { self = OwnWrites(limit: limit.sets) }
     var last: [PropertyKey: Write] = [:]
@@ -192,7 +191,8 @@ package struct OwnWrites {
     indexedCount = entries.count
   }
 
-  /// Values only: what is done to a collection or a counter is not overwritten, nor is what a rule merges.
+  /// Indexes assigned values only: operations on collections and counters are not overwritten, nor are values that a
+  /// rule merges.
   private static func index(_ entry: Entry, into writes: inout [PropertyKey: Write]) {
     for fragment in entry.set.fragments where fragment.kind == .change {
       let write = Write(set: entry.set, fragment: fragment, sequence: entry.sequence)
@@ -205,7 +205,7 @@ package struct OwnWrites {
 }
 
 extension ChangeSet {
-  /// A part of the set: what it assigns to these properties, and what that led away from.
+  /// Returns the part of the change set that assigns these properties, with its inverse.
   fileprivate func assigning(_ names: Set<PropertyKey>) -> ChangeSet {
     func part(_ all: [SyncFragment]) -> [SyncFragment] {
       all.compactMap { fragment in

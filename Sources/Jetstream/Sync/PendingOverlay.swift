@@ -1,14 +1,14 @@
 import Foundation
 
-/// What the pending change sets do to the properties they touch, over the confirmed values.
+/// The changes that pending change sets make to properties, over the confirmed values.
 ///
-/// A value: the confirmed base of each touched property, and the pending changes in the order of their
-/// sets. What is visible is the base with the pending changes applied: a pending assignment hides the
-/// base, pending operations are done again on it. Nothing is kept for a property that no pending set
+/// For each touched property the overlay holds the confirmed base and the pending changes, in the order of their
+/// change sets. The visible value is the base with the pending changes applied: a pending assignment hides the base,
+/// and pending operations are applied to it again. Nothing is kept for a property that no pending change set
 /// touches.
 struct PendingOverlay {
-  /// A confirmed value. What a collection was before the first pending set is worked out only when
-  /// somebody else changes it.
+  /// A confirmed value. The content of a collection before the first pending change set is computed only when a
+  /// remote change needs it.
   enum Base {
     case known(PropertyContent)
     case before(SealedChanges.Outcome)
@@ -24,12 +24,12 @@ struct PendingOverlay {
 
   private struct Column {
     private var base: Base
-    /// What was accepted since, and is not done to the base yet, with what a counter can be meanwhile.
+    /// Operations that were accepted since but are not applied to the base yet, with the range of a counter.
     private var late: (operations: [PropertyOperation], range: CounterRange) = ([], .unknown)
     private(set) var entries: [Entry] = []
-    /// What is visible, once it was asked for: merging takes a step for each pending change.
+    /// The visible value, once it has been computed: merging takes a step for each pending change.
     private var shown: PropertyContent?
-    /// Who has changed the base last while something is pending, if they have said so.
+    /// The author of the last change to the base while something is pending, if known.
     var author: String?
 
     init(base: Base) { self.base = base }
@@ -105,7 +105,7 @@ struct PendingOverlay {
       shown = nil
     }
 
-    /// The first pending change is accepted as it is, which changes nothing that is visible.
+    /// Accepts the first pending change unchanged, which makes no visible difference.
     mutating func acceptFirst() {
       author = nil
       switch entries.removeFirst().change {
@@ -119,7 +119,7 @@ struct PendingOverlay {
 
     mutating func forgetShown() { shown = nil }
 
-    /// The root has got another UUID.
+    /// Replaces the root's UUID.
     mutating func rename(_ renaming: RootRenaming) {
       base = .known(renaming(confirmed()))
       for at in entries.indices {
@@ -133,14 +133,14 @@ struct PendingOverlay {
   private struct Entry {
     let set: Int
     var change: PendingChange
-    /// The value that was sent, which is what counts if the set is accepted.
+    /// The value that was sent, which becomes the base if the change set is accepted.
     var submitted: PropertyContent?
   }
 
   private var columns: [PropertyKey: Column] = [:]
 
-  /// Whether the server knows no operations: then a pending change of a counter hides what others set it
-  /// to, as an assignment does.
+  /// True if the server does not support operations: then a pending change of a counter hides remote changes of it,
+  /// as an assignment does.
   var isOfValues = true {
     didSet {
       guard isOfValues != oldValue else { return }
@@ -150,29 +150,30 @@ struct PendingOverlay {
 
   var keys: some Collection<PropertyKey> { columns.keys }
 
-  /// Whether a pending set touches the property.
+  /// Returns true if a pending change set touches the property.
   func covers(_ key: PropertyKey) -> Bool { columns[key] != nil }
 
-  /// Whether set number `set` touches the property.
+  /// Returns true if the change set with number `set` touches the property.
   func covers(_ key: PropertyKey, by set: Int) -> Bool {
     columns[key]?.entries.contains { $0.set == set } ?? false
   }
 
-  /// What is visible of a property that a pending set touches.
+  /// Returns the visible value of a property that a pending change set touches.
   mutating func visible(_ key: PropertyKey) -> PropertyContent? {
     columns[key]?.visible(asValues: isOfValues)
   }
 
-  /// Returns what is visible of a property, and keeps nothing of what it takes to find out; for tests.
+  /// Returns the visible value of a property without keeping the result of the computation; for tests.
   func shown(_ key: PropertyKey) -> PropertyContent? {
     var column = columns[key]
     return column?.visible(asValues: isOfValues)
   }
 
-  /// What counts of a property that a pending set touches.
+  /// Returns the confirmed value of a property that a pending change set touches.
   mutating func confirmed(_ key: PropertyKey) -> PropertyContent? { columns[key]?.confirmed() }
 
-  /// Set number `set` changes the property, which was `base` before if nothing else is known of it.
+  /// Adds the change that the change set with number `set` makes to a property. `base` is the property's confirmed
+  /// value, used if the property is not covered yet.
   mutating func add(
     set: Int, key: PropertyKey, _ change: PendingChange, base: @autoclosure () -> Base
   ) {
@@ -180,34 +181,35 @@ struct PendingOverlay {
       .add(Entry(set: set, change: change), asValues: isOfValues)
   }
 
-  /// Others have changed the confirmed value. Does nothing for a property that is not covered.
+  /// Applies a remote change to the confirmed value. Does nothing for a property that is not covered.
   mutating func confirm(_ key: PropertyKey, _ change: PendingChange, by author: String? = nil) {
     columns[key]?.confirm(change, by: author)
   }
 
-  /// Others have set the confirmed value. Does nothing for a property that is not covered.
+  /// Replaces the confirmed value by a remote one. Does nothing for a property that is not covered.
   mutating func confirm(
     _ key: PropertyKey, value: @autoclosure () -> JSONValue, by author: String? = nil
   ) {
     columns[key]?.confirm(.assign(PropertyContent(value())), by: author)
   }
 
-  /// Who has changed the confirmed value last while a pending set touches the property.
+  /// Returns the author of the last change to the confirmed value while a pending change set touches the property.
   func author(of key: PropertyKey) -> String? { columns[key]?.author }
 
-  /// Who has changed the confirmed values, as far as they have said so.
+  /// The authors of the confirmed values, if known.
   var authors: [PropertyKey: String] {
     get { columns.compactMapValues(\.author) }
     set { for (key, author) in newValue { columns[key]?.author = author } }
   }
 
-  /// Set number `set` is decided: what it does counts at this place of the order, or is dropped.
+  /// Removes the change of the change set with number `set`, which is decided. If it was accepted, its result
+  /// becomes the confirmed value.
   mutating func decide(set: Int, key: PropertyKey, isAccepted: Bool) {
     columns[key]?.decide(set: set, isAccepted: isAccepted)
   }
 
-  /// Whether accepting set number `set` now makes no visible difference: nothing stands between the
-  /// confirmed value and what it does.
+  /// Returns true if accepting the change set with number `set` now makes no visible difference, because nothing is
+  /// between the confirmed value and its change.
   func isFirst(_ set: Int, of key: PropertyKey) -> Bool {
     guard let first = columns[key]?.entries.first else { return false }
     switch first.change {
@@ -216,42 +218,45 @@ struct PendingOverlay {
     }
   }
 
-  /// Set number `set`, which is the first, is accepted as it is. Forgets the property if no other set
-  /// touches it, and `keeps` does not say otherwise.
+  /// Accepts the change of the change set with number `set`, which is the first one, unchanged. Drops the property
+  /// if no other change set touches it and `keeps` is false.
   mutating func acceptFirst(of key: PropertyKey, keeping keeps: Bool) {
     columns[key]?.acceptFirst()
     if !keeps, columns[key]?.entries.isEmpty == true { columns[key] = nil }
   }
 
-  /// The value to send for set number `set` to a server that knows no operations: an assignment as it is,
-  /// a collection as it looks now with the set's change and those before it. So a collection that is sent
-  /// contains whatever is known at this moment, however long the set has waited.
+  /// Returns the value to send for the change set with number `set` to a server that does not support operations: an
+  /// assignment as it is, a collection as it looks now with the change set's change and those before it. So a
+  /// collection that is sent contains everything that is known at this moment, however long the change set has
+  /// waited.
   mutating func submit(set: Int, key: PropertyKey) -> JSONValue? {
     columns[key]?.submit(set: set)?.json
   }
 
-  /// Returns the value that was sent last for set number `set` to a server that knows no operations.
+  /// Returns the value that was last sent for the change set with number `set` to a server that does not support
+  /// operations.
   func submitted(set: Int, key: PropertyKey) -> JSONValue? {
     columns[key]?.submitted(set: set)?.json
   }
 
-  /// Returns what a counter was after set number `set`: what a server is sent that knows no operations.
+  /// Returns the value of a counter after the change set with number `set`, which a server that does not support
+  /// operations is sent.
   func counted(by set: Int, key: PropertyKey) -> JSONValue? { columns[key]?.counted(by: set) }
 
-  /// What is visible of a property that a pending set touches without set number `set` and those after it.
+  /// Returns the value of a covered property without the change set with number `set` and later ones.
   mutating func value(before set: Int, of key: PropertyKey) -> PropertyContent? {
     columns[key]?.value(before: set)
   }
 
-  /// Whether the property is still here although no pending set touches it any more.
+  /// Returns true if the property is still covered although no pending change set touches it any more.
   func isSettled(_ key: PropertyKey) -> Bool { columns[key]?.entries.isEmpty == true }
 
-  /// Forgets a property that no pending set touches any more.
+  /// Drops a property that no pending change set touches any more.
   mutating func dropIfSettled(_ key: PropertyKey) {
     if isSettled(key) { columns[key] = nil }
   }
 
-  /// The root has got another UUID. `isPlain` tells properties whose values name no models.
+  /// Replaces the root's UUID. `isPlain` returns true for properties whose values name no models.
   mutating func rename(_ renaming: RootRenaming, isPlain: (PropertyKey) -> Bool) {
     for (key, var column) in columns {
       if !isPlain(key) { column.rename(renaming) }

@@ -1,7 +1,6 @@
-/// The change sets of a replica that the server has not decided, in the order of their numbers.
+/// The pending change sets of a replica, in the order of their numbers.
 ///
-/// Mostly the first one is decided first. Taking it away costs O(1) on average, however many wait behind
-/// it.
+/// Mostly the first one is decided first. Removing it costs O(1) on average, however many wait behind it.
 struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Places in front of `head` are empty, all others are not.
   private var entries: ContiguousArray<Replica.Pending?> = []
@@ -15,9 +14,9 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     _modify { yield &entries[head + place]! }
   }
 
-  /// Where the set is that a message has carried; nil if none of the first `sent` sets has this message's index.
-  /// Messages are numbered in the order of the sets, and only sets in front of all those were decided before.
-  /// Cost: O(log n).
+  /// Returns the place of the change set that a message has carried; nil if none of the first `sent` sets has this
+  /// message's index. Messages are numbered in the order of the sets, and only sets in front of all those were
+  /// decided before. Cost: O(log n).
   func place(sentIn messageIndex: Int, among sent: Int) -> Int? {
     var (low, high) = (0, Swift.min(sent, count))
     while low < high {
@@ -34,7 +33,7 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     entries.insert(entry, at: head + place)
   }
 
-  /// Takes a set away. Cost: O(n) in the sets behind it, but O(1) for the first one.
+  /// Removes a change set. Cost: O(n) in the sets behind it, but O(1) for the first one.
   mutating func remove(at place: Int) -> Replica.Pending {
     let entry = self[place]
     guard place == 0 else {

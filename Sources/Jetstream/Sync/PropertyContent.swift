@@ -1,11 +1,11 @@
 import Foundation
 
-/// A property's value as replicas compare it and work on it: a collection as the UUIDs in it.
+/// A property's value in the form in which replicas compare and change it: a collection is a list of UUIDs.
 package enum PropertyContent: Sendable, Hashable {
   case json(JSONValue)
   case list([UUID])
 
-  /// Takes an array of UUIDs for a collection; if it is none, that makes no difference to anybody.
+  /// Treats an array of UUIDs as a collection, even if it is not one: that makes no difference to the result.
   init(_ json: JSONValue) {
     guard case .array(let elements) = json else {
       self = .json(json)
@@ -27,7 +27,7 @@ package enum PropertyContent: Sendable, Hashable {
     }
   }
 
-  /// The value after some operations: those of a counter stay within `range`.
+  /// Returns the value after some operations. A counter stays within `range`.
   func applying(_ operations: [PropertyOperation], within range: CounterRange) -> PropertyContent {
     guard case .list(var list) = self else {
       return .json(PropertyOperation.apply(operations, to: json, within: range))
@@ -36,7 +36,7 @@ package enum PropertyContent: Sendable, Hashable {
     return .list(list)
   }
 
-  /// The UUIDs in it.
+  /// Adds the UUIDs in the value to `result`.
   func collect(into result: inout Set<UUID>) {
     switch self {
     case .list(let list): result.formUnion(list)
@@ -53,16 +53,19 @@ package enum PropertyContent: Sendable, Hashable {
   }
 }
 
-/// What a change set does to one property.
+/// The change that a change set makes to one property.
 enum PendingChange {
   case assign(PropertyContent)
+  /// Operations on a collection or a counter.
+  ///
   /// - Parameters:
-  ///   - value: what a counter was then, which is what counts towards peers that know no operations.
-  ///   - range: what a counter can be.
+  ///   - value: the counter's value after the operations, for servers that do not support operations.
+  ///   - range: the range of the counter.
   case operations([PropertyOperation], value: JSONValue?, range: CounterRange)
-  /// A value for a property that a rule merges, if it is not what it was when the value was set.
+  /// A new value for a property that a rule merges, if the property no longer has the value `base` that it had when
+  /// it was set.
   case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
-  /// A value of a model that is put back, which had the value `base` when it was; see
+  /// A value of a model that is put back; `base` is the value that it had then. See
   /// ``ModelSchema/Property/putBack(_:onto:base:)``.
   case putBack(PropertyContent, base: PropertyContent, ModelSchema.Property)
 
@@ -86,11 +89,11 @@ enum PendingChange {
   ) -> PropertyContent {
     if theirs == before { return mine }
     let value = property.merged(mine.json, onto: theirs.json, base: before.json)
-    // The server will reject anything else.
+    // The server would reject any other value.
     return property.accepts(value) ? PropertyContent(value) : mine
   }
 
-  /// What a server makes of it that says that it has done what it was sent.
+  /// Returns the value after a server has accepted the change as it was sent.
   func accepted(on base: PropertyContent) -> PropertyContent {
     switch self {
     case .merge(let value, _, _), .putBack(let value, _, _): value
@@ -118,7 +121,7 @@ extension RootRenaming {
 }
 
 extension PendingChange {
-  /// The change with the root's new name.
+  /// Returns the change with the root's new UUID.
   func renaming(_ renaming: RootRenaming) -> PendingChange {
     switch self {
     case .assign(let value): .assign(renaming(value))

@@ -1,46 +1,46 @@
-/// Numbers the messages of one session, keeps copies until they are acknowledged, and tells new
-/// arrivals from repeated ones.
+/// Numbers the messages of one session, keeps copies until they are acknowledged, and distinguishes new messages
+/// from repeated ones.
 ///
-/// One value on each side of a session, outliving its connections. It does no I/O and knows no
-/// time: the owner sends what it returns. Both directions count 1, 2, 3, ... on their own; index 0
-/// marks ephemeral messages, which are neither kept nor acknowledged: pings and the handshake.
+/// Each side of a session has one value, which outlives its connections. It does no I/O and does not depend on time:
+/// the owner sends what it returns. Each direction counts 1, 2, 3, ... on its own; index 0 marks ephemeral messages,
+/// which are neither kept nor acknowledged: pings and the handshake.
 package struct ReliableChannel: Sendable {
-  /// Which side of a session the channel serves. The old peers differ, and the difference shows on
-  /// the wire.
+  /// The side of a session that a channel serves. The old peers behave differently on the two sides, and the
+  /// difference shows on the wire.
   package enum Side: Sendable {
-    /// Counts a gap as lost messages, and answers a request to resend with the messages alone.
+    /// Treats a gap as lost messages, and answers a request to resend with the messages alone.
     case client
-    /// Takes a gap as it comes, since old clients never fill one, and answers a request to resend
-    /// with a ping of its own in front, which asks the client to resend too.
+    /// Accepts gaps, since old clients never fill one, and answers a request to resend with a ping of its own in
+    /// front, which asks the client to resend too.
     case server
   }
 
-  /// An amount of messages: how much may wait for an acknowledgement, or is left without one.
+  /// A limit for the messages that may wait for an acknowledgement, or that are left unacknowledged.
   package struct Limit: Sendable, Hashable {
     /// The largest number of messages.
     package var messages: Int
-    /// The largest size of all messages, in bytes, roughly.
+    /// The largest size of all messages, in bytes, approximately.
     package var bytes: Int
 
-    /// Makes a limit: by default 10,000 messages and 64 MiB.
+    /// Creates a limit: by default 10,000 messages and 64 MiB.
     package init(messages: Int = 10_000, bytes: Int = 64 << 20) {
       self.messages = messages
       self.bytes = bytes
     }
 
-    /// How much is left without an acknowledgement where nothing else is said: a small part of what a peer
-    /// keeps, so that its session does not end although everything arrives.
+    /// The default limit for what is left unacknowledged: a small part of what a peer keeps, so that its session
+    /// does not end although everything arrives.
     package static let acknowledgement = Limit(messages: 256, bytes: 1 << 20)
   }
 
-  /// What to do with a message that arrived.
+  /// The treatment of a message that has arrived.
   package enum Arrival: Sendable, Hashable {
-    /// It is new: process it.
+    /// The message is new: process it.
     case process
-    /// It was here before: drop it, without a reply.
+    /// The message has arrived before: drop it, without a reply.
     case duplicate
-    /// Messages from `expected` on are missing. The message was not counted; drop it, and get the
-    /// missing ones by reconnecting.
+    /// Messages from `expected` on are missing. The message was not counted; drop it, and reconnect to get the
+    /// missing ones.
     case gap(expected: Int)
   }
 
@@ -49,20 +49,20 @@ package struct ReliableChannel: Sendable {
   private let limit: Limit
   private var unacknowledged: [(message: Message, size: Int)] = []
 
-  /// The highest number given to an outgoing message, 0 for none.
+  /// The highest index given to an outgoing message, 0 for none.
   package private(set) var highestSent = 0
 
-  /// The highest number that the peer has acknowledged.
+  /// The highest index that the peer has acknowledged.
   package private(set) var highestAcknowledged = 0
 
-  /// The highest number received from the peer, 0 for none.
+  /// The highest index received from the peer, 0 for none.
   package private(set) var highestReceived = 0
 
-  /// Roughly how many bytes the kept messages take on the wire.
+  /// The approximate number of bytes that the kept messages take on the wire.
   package private(set) var keptBytes = 0
 
-  /// Makes the channel of a new session. A server accepts gaps and a client does not, unless
-  /// `acceptsGaps` says otherwise.
+  /// Creates the channel of a new session. A server accepts gaps and a client does not, unless `acceptsGaps` says
+  /// otherwise.
   package init(side: Side, acceptsGaps: Bool? = nil, limit: Limit = Limit()) {
     self.side = side
     self.acceptsGaps = acceptsGaps ?? (side == .server)
@@ -71,28 +71,27 @@ package struct ReliableChannel: Sendable {
 
   // MARK: Outgoing
 
-  /// The messages that the peer has not acknowledged, in the order of their numbers.
+  /// The messages that the peer has not acknowledged, in the order of their indexes.
   package var kept: [Message] { unacknowledged.map(\.message) }
 
-  /// Whether more is kept than the limit allows; one message always may. The session of a peer that lets this happen should
-  /// be ended: it never acknowledges, or has been away for too long.
+  /// True if more is kept than the limit allows; one message always may be. The session of such a peer should be
+  /// ended: it never acknowledges, or has been away for too long.
   package var isOverflowing: Bool {
     exceeds(limit)
   }
 
-  /// Whether more is kept than `limit` allows; one message always may.
+  /// Returns true if more is kept than `limit` allows; one message always may be.
   package func exceeds(_ limit: Limit) -> Bool {
     unacknowledged.count > 1 && (unacknowledged.count > limit.messages || keptBytes > limit.bytes)
   }
 
-  /// Whether less than half of what the limit allows is kept. Who can wait with what it has to say should
-  /// do so otherwise.
+  /// True if less than half of what the limit allows is kept. If not, a sender that can wait should wait.
   package var hasRoom: Bool {
     unacknowledged.count < max(1, limit.messages / 2) && keptBytes < max(1, limit.bytes / 2)
   }
 
-  /// Numbers a message that is about to be sent and keeps a copy. Pings and messages of the
-  /// handshake get index 0 and are not kept.
+  /// Gives a message that is about to be sent its index, and keeps a copy. Pings and messages of the handshake get
+  /// index 0 and are not kept.
   package mutating func stamp(_ message: Message) -> Message {
     var message = message
     switch message {
@@ -108,10 +107,10 @@ package struct ReliableChannel: Sendable {
     return message
   }
 
-  /// Forgets the kept messages up to a number that the peer has acknowledged, in time linear in
-  /// what was kept.
+  /// Drops the kept messages up to an index that the peer has acknowledged, in time linear in the number of kept
+  /// messages.
   ///
-  /// - Returns: False, having done nothing, if no message with that number was ever sent.
+  /// - Returns: false, having done nothing, if no message with that index was ever sent.
   @discardableResult
   package mutating func acknowledge(upTo index: Int) -> Bool {
     guard index <= highestSent, index >= 0 else { return false }
@@ -125,7 +124,7 @@ package struct ReliableChannel: Sendable {
 
   // MARK: Incoming
 
-  /// Judges the number of an arriving message, and counts the message if it is to be processed.
+  /// Decides what to do with an arriving message, and counts the message if it is to be processed.
   package mutating func receive(index: Int) -> Arrival {
     if index == 0 { return .process }
     if index <= highestReceived { return .duplicate }
@@ -134,14 +133,14 @@ package struct ReliableChannel: Sendable {
     return .process
   }
 
-  /// Handles a ping: forgets what it acknowledges and returns what to send, in this order and,
+  /// Handles a ping: drops the messages that it acknowledges, and returns the messages to send, in this order and,
   /// from a server, in one frame. Empty unless the ping asks to resend.
   package mutating func receive(_ ping: Ping) -> [Message] {
     acknowledge(upTo: ping.ack)
     return ping.resendMissing ? resent() : []
   }
 
-  /// What answers a request to resend, in time linear in what is kept.
+  /// Returns the answer to a request to resend, in time linear in the number of kept messages.
   package func resent() -> [Message] {
     switch side {
     case .client: kept
@@ -149,7 +148,7 @@ package struct ReliableChannel: Sendable {
     }
   }
 
-  /// A ping that acknowledges everything received so far.
+  /// Returns a ping that acknowledges everything received so far.
   package func ping(resendMissing: Bool) -> Message {
     .ping(Ping(ack: highestReceived, resendMissing: resendMissing))
   }

@@ -1,21 +1,22 @@
 import Foundation
 
-/// Models that pending change sets add. Other replicas do not know a new model; but one that was removed here and
-/// put back in a later set is added again while other replicas, who do not know of either, go on changing it.
+/// Models that pending change sets add. Other replicas do not know a new model; but a model that was removed here
+/// and put back in a later change set is added again, while other replicas, which know of neither, go on changing
+/// it.
 ///
-/// Putting a model back says no more than what was changed here: the addition carries, as its bases, the values that
-/// this replica knew (``SyncFragment/bases``), and both the server and the overlay merge what it says with what
-/// other replicas have written (``ModelSchema/Property/putBack(_:onto:base:)``).
+/// Putting a model back only expresses what was changed here: the addition carries, as its bases, the values that
+/// this replica knew (``SyncFragment/bases``). Both the server and the overlay merge the addition with what other
+/// replicas have written (``ModelSchema/Property/putBack(_:onto:base:)``).
 extension Replica {
-  /// An addition by a change set that the server has not decided.
+  /// An addition by a pending change set.
   struct Addition {
-    /// The set's number.
+    /// The change set's number.
     let set: Int
     let properties: JSONObject
-    /// The values that this replica knew of a model that it puts back; empty for a new one.
+    /// The values that this replica knew of a model that it puts back; empty for a new model.
     let bases: JSONObject
 
-    /// The addition with the root's new name in the values of its class.
+    /// Returns the addition with the root's new UUID in its values.
     func renaming(_ renaming: RootRenaming, of schema: ModelSchema?) -> Addition {
       Addition(
         set: set, properties: renaming(properties, of: schema), bases: renaming(bases, of: schema))
@@ -34,7 +35,7 @@ extension Replica {
     }
   }
 
-  /// Returns the change set with the values that were known of the models that it puts back.
+  /// Returns the change set with the last known values of the models that it puts back.
   func notingKnownValues(in set: ChangeSet) -> ChangeSet {
     if putBack.isEmpty { return set }
     let fragments = set.fragments.map { fragment in
@@ -46,15 +47,15 @@ extension Replica {
         known.filter { fragment.properties[$0.key] != nil }.map { ($0.key, $0.value) })
       return fragment
     }
-    // A model that only local properties hold is added by a later set, one that has left again by none.
+    // A model that only local properties hold is added by a later change set, and one that has left again by none.
     putBack = putBack.filter { scope.record(of: $0.key)?.isNew == true }
     return set.with(fragments, undo: set.undo)
   }
 
-  /// Covers a property that other replicas are about to change with what a pending set says of it by adding the
-  /// model.
+  /// Puts a pending addition's value in front of a property that remote changes are about to change.
   ///
-  /// - Parameter confirmed: the value that counts, if the client that added the model knew another one.
+  /// - Parameter confirmed: the confirmed value, if it differs from the one that the client knew when it added the
+  ///   model.
   func coverIfAdded(_ name: PropertyKey, confirmed: JSONValue? = nil) {
     guard !additions.isEmpty, let addition = additions[name.uuid],
       let value = addition.properties[name.name], !overlay.covers(name, by: addition.set)
@@ -67,7 +68,7 @@ extension Replica {
         .putBack(PropertyContent(value), base: PropertyContent(base), property),
         base: .known(PropertyContent(confirmed ?? base)))
     } else if property?.isCollection == true, case .list(let list) = PropertyContent(value) {
-      // An addition of a model that the server has takes nothing out of a collection.
+      // An addition of a model that the server already has removes nothing from a collection.
       let insertions = list.map { PropertyOperation.insert($0, .end) }
       overlay.add(
         set: addition.set, key: name, .operations(insertions, value: nil, range: .unknown),
@@ -78,9 +79,9 @@ extension Replica {
     }
   }
 
-  /// The server has decided about an addition. If it has accepted the addition as it is, the model has just the
-  /// values that were sent: what the server merges with them, it says. If not, a model that was put back may still
-  /// be there, because others hold it: then it has the values that were known of it.
+  /// Applies the server's decision about an addition. If the server has accepted the addition unchanged, the model
+  /// has exactly the values that were sent; what the server merges with them follows. If not, a model that was put
+  /// back may still exist, because other models hold it: then it has the values that were known of it.
   func decide(addition fragment: SyncFragment, of number: Int, isAccepted: Bool) {
     if additions[fragment.uuid]?.set == number {
       if !isAccepted {

@@ -1,38 +1,38 @@
 import Foundation
 
-/// What the messages of one frame do to the scope, as one change.
+/// Batches, which apply the messages of one frame as one change.
 extension Replica {
-  /// What one frame of messages has brought so far.
+  /// The combined effect of the messages of one frame so far.
   struct Batch {
     var additions: [SyncFragment] = []
     var additionIndex: [UUID: Int] = [:]
     var direct: [UUID: Noted] = [:]
     var classNames: [UUID: String] = [:]
     var order: [UUID] = []
-    /// What was visible of the touched covered properties before the batch.
+    /// The visible values before the batch, of the covered properties that it changes.
     var seen: [PropertyKey: PropertyContent] = [:]
     var rejected: [Rejected] = []
-    /// What does not count of sets that are decided.
+    /// The parts of decided change sets that were not accepted or were overwritten.
     var lost: [Lost] = []
-    /// Who has written properties since some of it was known, if they have said so.
+    /// The authors who have written a property after one of its values was lost; nil if the author is not known.
     var authors: [PropertyKey: String?] = [:]
-    /// Sets that the server has decided, with what it said of their fragments.
+    /// The change sets that the server has decided, with the outcomes of their fragments.
     var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome], causes: [Int?])] = []
-    /// Models that were not what the server has.
+    /// The models that differed from the server's.
     var repaired: [UUID]?
-    /// What others have changed, for those who listen.
+    /// The remote changes to report to listeners.
     var remote: [RemoteChanges] = []
     var isEmpty = true
   }
 
-  /// A fragment that the server has rejected for itself, with those that it has rejected because of it.
+  /// A fragment that the server has rejected for its own sake, with those that it has rejected because of it.
   struct Rejected {
     let fragment: SyncFragment
     let error: WireError
     var consequences: [SyncFragment] = []
   }
 
-  /// What others have done to the properties of a model, which nothing of ours stands in front of.
+  /// The remote changes of a model's properties that no pending change set covers.
   struct Noted {
     var properties = JSONObject()
     var operations = PropertyOperations()
@@ -52,7 +52,7 @@ extension Replica {
       }
     }
 
-    /// What was done to one property; forgets it.
+    /// Removes and returns the changes of one property.
     mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
       let (value, done) = (properties[key], operations[key])
       properties[key] = nil
@@ -62,19 +62,19 @@ extension Replica {
     }
   }
 
-  /// Before the first message of a batch, local changes become a set of their own: what is not in a
-  /// set is not covered by the overlay. What observers change during the batch is handled by the
-  /// scope, which keeps it in front of what is written under it.
+  /// Begins a batch, if none is open. Seals local changes first, because the overlay covers only what is in a change
+  /// set. Changes that observers make during the batch stay in front of what it writes; the scope takes care of
+  /// that.
   func beginBatch() {
     guard batch.isEmpty else { return }
     scope.sealChanges()
     batch.isEmpty = false
   }
 
-  /// Ends a batch: writes what is visibly different into the scope.
+  /// Ends a batch: writes the visible differences into the scope.
   ///
-  /// All messages of one frame make one batch, so that a reply and the correction that follows it are
-  /// seen as one change.
+  /// All messages of one frame form one batch, so that a reply and the correction that follows it appear as one
+  /// change.
   func finishBatch() {
     guard !batch.isEmpty else { return }
     var done = batch
@@ -127,13 +127,13 @@ extension Replica {
     for changes in done.remote { scope.onRemoteChanges.fire(changes) }
   }
 
-  /// Notes what others have changed, to be told of when it is visible.
+  /// Notes remote changes, to be reported once they are visible.
   func noteRemote(_ changes: @autoclosure () -> RemoteChanges) {
     if scope.onRemoteChanges.hasListeners, !isRestoring { batch.remote.append(changes()) }
   }
 
-  /// Forgets models that left, unless a set may be rejected that has taken them out. Observers may have taken
-  /// out some that are in no set yet.
+  /// Drops models that have left, unless the rejection of a change set may bring them back. Models that observers
+  /// have removed may not be in a change set yet.
   func clearGraveyard() {
     if pending.isEmpty, !scope.hasCollectedChanges {
       graveyard.removeAll()
@@ -142,7 +142,7 @@ extension Replica {
     }
   }
 
-  /// An observer may have taken models out while they were written.
+  /// Updates models in the graveyard, because an observer may have removed models while they were being written.
   func updateBuried(_ fragments: [SyncFragment]) {
     for fragment in fragments where graveyard.find(fragment.uuid) != nil {
       var values = JSONObject()
@@ -154,13 +154,13 @@ extension Replica {
     }
   }
 
-  /// Gives models that others have brought back the values that the others see.
+  /// Gives models that remote changes have brought back the values that other replicas have.
   func restoreRevived() {
     while !revived.isEmpty {
       let fragments = revived.compactMap { uuid, values -> SyncFragment? in
         guard let model = scope.model(uuid) else { return nil }
         var values = values
-        // A listener may have made a set since.
+        // A listener may have made a change set since.
         for (key, _) in values {
           let visible = overlay.visible(PropertyKey(uuid: uuid, name: key))
           if let visible { values[key] = visible.json }
@@ -177,12 +177,12 @@ extension Replica {
     scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
   }
 
-  /// Sorts one remote fragment into the batch; `author` has made it, if anybody has said so.
+  /// Adds one remote fragment to the batch; `author` is its author, if known.
   func note(_ fragment: SyncFragment, by author: String? = nil) {
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.additionIndex[fragment.uuid] = batch.additions.count
-      // What was done to it before it left and came back is in what it comes with.
+      // The values include what was done to the model before it left and came back.
       let before = batch.direct.removeValue(forKey: fragment.uuid)?.properties
       batch.additions.append(
         SyncFragment(
@@ -192,7 +192,7 @@ extension Replica {
     if let at = batch.additionIndex[fragment.uuid] {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
-        // The app put the model back when it was as before.
+        // If the app has put the model back, it did so on the basis of the model's earlier state.
         coverIfAdded(name, confirmed: value)
         overlay.confirm(name, value: value)
         batch.additions[at].properties[key] = value
@@ -233,7 +233,7 @@ extension Replica {
     }
   }
 
-  /// Remembers what was visible of a covered property before the batch changed it.
+  /// Remembers the visible value of a covered property before the batch changes it.
   func touch(_ name: PropertyKey, className: String) {
     appear(name.uuid, className)
     if batch.seen[name] == nil, let visible = overlay.visible(name) { batch.seen[name] = visible }

@@ -1,20 +1,20 @@
 import Foundation
 
-/// The state of the scope without the change sets that the server has not decided.
+/// The confirmed state: the state of the scope without the pending change sets.
 extension Replica {
-  /// The confirmed state, and what pending change sets need besides.
+  /// The confirmed state, and the models that pending change sets need besides.
   struct Confirmed {
-    /// The state, the root first.
+    /// The state, with the root first.
     var state: [SyncFragment] = []
-    /// Models that pending change sets name although the confirmed state does not have them any more.
+    /// The models that pending change sets name although the confirmed state no longer has them.
     var departed: [SyncFragment] = []
   }
 
-  /// The confirmed state: what the models show, with the confirmed value of each property that a pending change
-  /// set touches, as far as those values lead. Cost: O(models).
+  /// Returns the confirmed state: the models that can be reached by confirmed values, with the confirmed value of
+  /// each property that a pending change set touches. Cost: O(models).
   ///
-  /// The scope has to be settled. Nil while a model is put back, in a pending change set or before there is one: what
-  /// the confirmed state has of the model is not known any more.
+  /// The scope has to be settled. Returns nil while a pending change set, or a local change that is in none yet,
+  /// puts a model back, because the model's confirmed values are not known any more.
   func confirmed() -> Confirmed? {
     if pending.isEmpty { return Confirmed(state: scope.sharedState()) }
     guard let root = scope.root, putBack.isEmpty,
@@ -49,8 +49,8 @@ extension Replica {
     return result
   }
 
-  /// Returns a model as an addition with its confirmed values; nil if neither the scope nor the graveyard has it. What
-  /// the scope shows of a model that only local properties hold is not shared.
+  /// Returns a model as an addition with its confirmed values; nil if neither the scope nor the graveyard has it.
+  /// The scope's values of a model that only local properties hold are not used, because they are not shared.
   private func confirmedFragment(of uuid: UUID, _ covered: [PropertyKey]) -> SyncFragment? {
     let shown =
       scope.sharedModel(uuid)?.ensureRecord().addFragment(withHeldBack: false)
@@ -59,7 +59,7 @@ extension Replica {
     let schema = scope.schema(of: fragment)
     for name in covered where fragment.properties[name.name] != nil {
       guard let value = overlay.confirmed(name)?.json else { continue }
-      // What no class knows is not there before it has a value.
+      // A property that the class does not declare is missing until it has a value.
       let isMissing = value == .null && schema?[wireName: name.name] == nil
       fragment.properties[name.name] = isMissing ? nil : value
     }

@@ -1,18 +1,19 @@
 import Foundation
 
-/// What the app is told of changes of ours that do not count.
+/// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// A part of a decided set that does not count.
+  /// A part of a decided change set that was lost.
   struct Lost {
     let set: ChangeSet
     let fragment: SyncFragment
     /// Nil for an addition as a whole.
     let property: String?
     let reason: Conflict.Reason
-    /// Which fragment of the set it is of, and which one's rejection has led to its own, if it was rejected.
+    /// The position of the fragment in the change set, and the position of the fragment whose rejection caused its
+    /// own, if there is one.
     var position: Int?
     var cause: Int?
-    /// Who has written what counts instead, as far as anybody has said so.
+    /// The author of the value that counts instead, if known.
     var theirAuthor: String?
 
     var name: PropertyKey? {
@@ -20,12 +21,12 @@ extension Replica {
     }
   }
 
-  /// The server has decided about the fragment at a position of a set.
+  /// Notes what the server's decision rejects or modifies of the fragment at a position of a change set.
   func noteLost(at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?) {
     batch.lost += lost(at: position, of: set, by: reply, cause: cause)
   }
 
-  /// What the ledger says of what the server has not decided, when it has rejected all of it with `error`.
+  /// Returns the conflicts of all undecided change sets, as if the server had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
       pending.filter { $0.decision == nil }.flatMap { entry in
@@ -69,16 +70,17 @@ extension Replica {
     return result
   }
 
-  /// A fragment of a decided set.
+  /// A fragment of a decided change set.
   private struct Place: Hashable {
     let set: UUID
     let position: Int
   }
 
-  /// The conflicts, with what counts after the batch. What was rejected because of another fragment is a
-  /// consequence of that one's first conflict, unless something has settled that one since.
+  /// Returns the conflicts for lost parts, with the values that count after the batch. A part that was rejected
+  /// because of another fragment becomes a consequence of that fragment's first conflict, unless that conflict has
+  /// been settled since.
   func conflicts(_ lost: [Lost]) -> [Conflict] {
-    // What leads back of the set that was looked at last.
+    // The inverse of the change set that was looked at last.
     var undo: (set: UUID, changes: [UUID: SyncFragment])?
     func conflict(_ lost: Lost) -> Conflict {
       if undo?.set != lost.set.id {
@@ -123,7 +125,7 @@ extension Replica {
       changeSet: lost.set.id, author: lost.set.author, message: lost.set.message)
   }
 
-  /// What a property is without anything that is pending, or about to be. Nil if its model is gone.
+  /// Returns the value of a property without pending or unsealed changes; nil if its model is gone.
   private func confirmedValue(of name: PropertyKey) -> JSONValue? {
     guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
     else { return scope.unknownValue(name) }

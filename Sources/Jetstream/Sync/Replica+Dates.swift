@@ -1,9 +1,9 @@
 import Foundation
 
-/// Dates that were sent as text. The server has them to the millisecond, as all other clients do, so the replica
-/// takes that over once they are accepted.
+/// Dates that were sent as text. The server and all other clients have them with a precision of milliseconds, so the
+/// replica takes over these values once they are accepted.
 extension Replica {
-  /// Takes in the dates of a decided set as the server has read them, as a change that follows the set.
+  /// Applies the dates of a decided change set as the server has read them, as a change that follows the change set.
   func noteSentDates(of fragments: [SyncFragment], _ outcomes: [ChangeSetHandle.Outcome]) {
     guard dateForm == .iso8601, !isRestoring else { return }
     for (fragment, outcome) in zip(fragments, outcomes) where outcome == .accepted {

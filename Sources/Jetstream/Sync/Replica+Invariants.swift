@@ -1,8 +1,8 @@
 import Foundation
 
 extension Replica {
-  /// Gives every covered property that does not show what its base and its pending sets make of it.
-  /// For tests; cost: O(covered properties).
+  /// Returns a description of every broken invariant, such as a covered property that does not show its base with
+  /// its pending changes. For tests; cost: O(covered properties).
   package func brokenInvariants() -> [String] {
     var broken: [String] = []
     let sent = pending.map { $0.messageIndex != nil || $0.decision != nil }
@@ -24,8 +24,8 @@ extension Replica {
       guard let model = scope.model(key.uuid), let property = model.schema[wireName: key.name]
       else { continue }
       let record = model.ensureRecord()
-      // A local change that is in no change set yet stands in front. All values of a model that is new are one:
-      // the app has put it back, or only local properties hold it since its removal.
+      // A local change that is in no change set yet comes in front. All values of a new model are such changes: the
+      // app has put it back, or only local properties hold it since its removal.
       if record.isNew || record.bases.contains(where: { $0.index == property.index }) { continue }
       guard let visible = overlay.shown(key)?.json else { continue }
       let current = model.json(of: property)
@@ -38,7 +38,8 @@ extension Replica {
 }
 
 extension Replica {
-  /// False if ``isPending(_:)`` is false of all models but some, for sure. Cost: O(models + covered properties).
+  /// Returns false if ``isPending(_:)`` is certainly false for all models except the given ones. Cost: O(models +
+  /// covered properties).
   fileprivate func mayHavePending(besides models: Set<UUID>) -> Bool {
     for uuid in additions.keys where !models.contains(uuid) { return true }
     for key in overlay.keys where !models.contains(key.uuid) { return true }
@@ -51,19 +52,20 @@ extension Replica {
 }
 
 extension ClientEngine {
-  /// What is wrong with the replicas; for tests.
+  /// The broken invariants of all replicas; for tests.
   package func brokenInvariants() -> [String] { replicas.flatMap { $0.brokenInvariants() } }
 
-  /// False if ``isPending(_:)`` is false of all models of a scope but some, for sure; for tests.
+  /// Returns false if ``isPending(_:)`` is certainly false for all models of a scope except the given ones; for
+  /// tests.
   package func mayHavePending(in scope: Scope, besides models: Set<UUID>) -> Bool {
     replica(of: scope)?.mayHavePending(besides: models) ?? false
   }
 }
 
 extension ClientEngine {
-  /// How many messages wait until paused scopes go on; for tests.
+  /// The number of messages that wait until paused scopes resume; for tests.
   package var heldCount: Int { replicas.reduce(0) { $0 + $1.held.count } }
 
-  /// How far the replicas are; for tests.
+  /// The positions of all replicas; for tests.
   package var positions: [ScopePosition] { replicas.compactMap(\.position) }
 }

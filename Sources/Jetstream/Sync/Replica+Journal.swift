@@ -1,15 +1,17 @@
 import Foundation
 
-/// Keeping what happens to a replica, so that another process can go on from there.
+/// Recording the steps of a replica, so that another process can continue from there.
 extension Replica {
-  /// Hands a record to whoever keeps them. What is done again while restoring stands there already.
+  /// Hands a record to the log, if there is one. While restoring, only new records are handed over; the others are
+  /// in the log already.
   func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
     guard let store, isNew || !isRestoring else { return }
     madeRecords += 1
     store(record())
   }
 
-  /// As many records as this will not get lost: what they are of may be sent, or be forgotten elsewhere.
+  /// Notes that the first `count` records are durable: their change sets may be sent, and their decisions may be
+  /// forgotten by the server.
   package func stored(_ count: Int) {
     storedRecords = max(storedRecords, count)
     storageProblem = nil
@@ -19,7 +21,7 @@ extension Replica {
     onPending?()
   }
 
-  /// A set is decided, and its record is on its way.
+  /// Notes that a change set is decided and that its record has been handed over.
   func noteDecided() {
     let known = (pending.first?.number ?? nextNumber) - 1
     if store == nil || isRestoring {
@@ -29,18 +31,17 @@ extension Replica {
     }
   }
 
-  /// The history that another process could go on from, if it began now. Seals the changes that were collected
-  /// so far. Nil before the first full state, and in the middle of a step: as long as the state is not what the
-  /// records until now amount to.
+  /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
+  /// the first full state, and in the middle of a step, when the state is not what the records until now amount to.
   ///
-  /// A record is handed over before its step is complete, and observers run within steps. So the moments at
-  /// which nothing is half-done are found here, wherever the caller comes from:
-  /// - a full state is being taken in, or a local change set becomes pending (`openSteps`);
-  /// - messages of a frame were noted, but not written into the scope (`batch`), or written while the conflicts
+  /// A record is handed over before its step is complete, and observers run within steps. So the moments at which
+  /// nothing is half-done are found here, wherever the caller comes from:
+  /// - a full state is being applied, or a local change set becomes pending (`openSteps`);
+  /// - messages of a frame are in the batch but not written into the scope (`batch`), or written while the conflicts
   ///   that follow from them are not in the ledger (`unnoted`);
   /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
   /// - a server of version 1 has answered a part of a change set that was sent in several messages: that part counts
-  ///   already, and no record says so.
+  ///   already, but there is no record of it.
   package var history: ReplicaHistory? {
     guard !isInStep, hasBase, scope.settle(), !isInStep, let root = scope.root,
       let confirmed = confirmed()
@@ -57,8 +58,9 @@ extension Replica {
     return history
   }
 
-  /// Returns what the counters were that a pending change set steps, as far as that does not follow from the confirmed
-  /// state: a server of version 1 is sent values, so others do not move such a counter while the set is pending.
+  /// Returns the values of the counters that a pending change set changes, if they do not follow from the confirmed
+  /// state: a server of version 1 is sent values, so remote changes do not affect such a counter while the change
+  /// set is pending.
   private func counters(in entry: Pending) -> [PropertyKey: JSONValue] {
     guard position == nil else { return [:] }
     var result: [PropertyKey: JSONValue] = [:]
@@ -71,18 +73,19 @@ extension Replica {
     return result
   }
 
-  /// True while records were handed over whose effect is not complete, and once the scope is not followed any more.
+  /// True while the effect of a record that was handed over is not complete, and once the replica no longer follows
+  /// the scope.
   private var isInStep: Bool {
     openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty || token == nil
       || splits.values.contains { !$0.decided.isEmpty }
   }
 
-  /// Becomes what another process has left: does again what had happened to it, in the same order.
+  /// Restores what another process has left, by applying its state and then its records in the same order.
   ///
-  /// - Throws: ``ScopeError`` if a state is not one of the scope.
+  /// - Throws: ``ScopeError`` if a state does not belong to the scope.
   func restore(_ history: ReplicaHistory) throws(ScopeError) {
     isRestoring = true
-    // Observers may make sets meanwhile.
+    // Observers may make change sets meanwhile.
     nextNumber = history.records.reduce(history.nextNumber) { next, record in
       if case .made(let number, _) = record { max(next, number + 1) } else { next }
     }
@@ -112,7 +115,7 @@ extension Replica {
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
-    // What observers have written while the log was read stands behind all of it.
+    // Changes that observers made while the log was read come after all of it.
     for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
     let next = pending.lazy.compactMap(\.handle).first
     for at in pending.indices where pending[at].handle == nil {
@@ -123,13 +126,14 @@ extension Replica {
     }
   }
 
-  /// Sets are numbered under this name from now on.
+  /// Takes over the client identity under which change sets are numbered from now on, and the root's UUID, if there
+  /// is no state yet.
   func take(_ client: UUID, root: UUID) {
     clientID = client
     if !hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
-  /// Sets are numbered under another name from now on, which is kept.
+  /// Takes another client identity under which change sets are numbered from now on, and records it.
   func takeNewName(_ client: UUID) {
     clientID = client
     guard let root = scope.root else { return }
@@ -161,16 +165,17 @@ extension Replica {
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {
     position = base.position
-    // Only a server of version 1 tells no position.
+    // Only a server of version 1 reports no position.
     overlay.isOfValues = position == nil
     try receiveState(base.fragments, rootUUID: base.root)
   }
 
-  /// A set that was made here: what it touches is covered, and what it does is visible.
+  /// Makes a restored change set pending again: covers the properties that it touches, and shows its changes.
   private func redo(
     _ set: ChangeSet, number: Int, basis: ScopePosition?, counters: [PropertyKey: JSONValue] = [:]
   ) {
-    // Observers may write while the log is read. That becomes a set of its own: it is visible, but not confirmed.
+    // Observers may write while the log is read. Their changes become a change set of their own: visible, but not
+    // confirmed.
     scope.sealChanges()
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {
@@ -204,8 +209,9 @@ extension Replica {
     restoreRevived()
   }
 
-  /// Shows what the pending change sets make of some properties. That is not always what they say: those of a
-  /// snapshot were made on an earlier state, and observers may have made later ones while the log was read.
+  /// Shows the result of the pending change sets for some properties. This can differ from what the change sets say:
+  /// those of a snapshot were made on an earlier state, and observers may have made later ones while the log was
+  /// read.
   private func showPending(_ names: Set<PropertyKey>) {
     beginBatch()
     for name in names.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) })
@@ -217,7 +223,7 @@ extension Replica {
     finishBatch()
   }
 
-  /// Returns the value that a property has now.
+  /// Returns the current value of a property.
   private func content(of name: PropertyKey) -> PropertyContent {
     if let model = scope.model(name.uuid) ?? graveyard.find(name.uuid),
       let property = model.schema[wireName: name.name]

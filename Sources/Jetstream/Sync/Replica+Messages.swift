@@ -1,12 +1,12 @@
 import Foundation
 
-/// Taking in what the server says about a scope.
+/// Handling the server's messages about a scope.
 extension Replica {
-  /// Takes message number `index` into the batch; while the scope is paused, it waits.
+  /// Adds the message with this index to the batch; holds it while the scope is paused.
   func receive(_ message: Incoming, index: Int) {
     guard !scope.isIncomingPaused, !isHolding, held.isEmpty, !dropsHeld else {
       hold(message, index: index)
-      // What the server says of our own is known, although its place is not taken in.
+      // The server's decision about the replica's own change set is known, although its sequence is not reached.
       if case .reply(let messageIndex, let replies, _, _) = message {
         noteUnanswered(before: messageIndex)
         noteDecision(of: messageIndex, replies)
@@ -16,14 +16,14 @@ extension Replica {
     handle(message)
   }
 
-  /// Keeps a message until the scope goes on.
+  /// Holds a message until the scope resumes.
   ///
-  /// Until then a server of version 2 is not told that it was received, so that it does not forget what the
-  /// client may have to be told again; but the other scopes of the session depend on that, too. So beyond a
-  /// limit others' changes are dropped, here and when they come, and the server is asked not to send any more
-  /// (``nextTell``). When the scope goes on it is asked for everything since ``position``, and nothing that comes
-  /// before its answer is taken in. Answers to own change sets are kept: the client knows of these decisions.
-  /// A server of version 1 cannot be asked for less: it keeps what is not acknowledged.
+  /// Until then the client does not acknowledge the message, so that a server of version 2 keeps what it may have to
+  /// send again; but this also affects the other scopes of the session. So beyond a limit, remote changes are
+  /// dropped, those that are held and those that arrive later, and the server is asked not to send any more
+  /// (``nextTell``). When the scope resumes, the client asks for everything since ``position``, and applies nothing
+  /// that arrives before the answer. Replies to its own change sets are kept, because the client counts them as
+  /// decided. A server of version 1 cannot be asked to send less: it keeps what is not acknowledged.
   private func hold(_ message: Incoming, index: Int) {
     if dropsHeld, message.comesAgain { return }
     held.append((index, message))
@@ -37,10 +37,10 @@ extension Replica {
     hasMissed = true
   }
 
-  /// The session is gone, or what was held is taken in.
+  /// Empties what is held, because the session is lost or it is about to be applied.
   func forgetHeld() { (held, heldBytes, dropsHeld) = ([], 0, false) }
 
-  /// Whether a message of this index carried a set that is not decided.
+  /// Returns true if the message with this index carried a change set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
     pending.place(sentIn: messageIndex, among: sentCount) != nil
       || procedures.isMarker(messageIndex) || partMessages[messageIndex] != nil
@@ -48,12 +48,12 @@ extension Replica {
 
   func resume() {
     if scope.isIncomingPaused { return }
-    // The mode goes on holding back what comes, but not because the app has paused it.
+    // The mode still holds back messages, but the app no longer pauses them.
     if isHolding {
       onPending?()
       return
     }
-    // What was changed until now was changed without knowing what is taken in next.
+    // The changes made until now were made without knowing the messages that are applied next.
     scope.sealChanges()
     let (messages, hasDropped) = (held, dropsHeld)
     forgetHeld()
@@ -74,7 +74,7 @@ extension Replica {
       if let sequence {
         guard isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
       }
-      // What was changed until now was changed without having seen this.
+      // The changes made until now were made without having seen this message.
       beginBatch()
       if let sequence { position?.sequence = sequence }
       if let number, let at = pending.firstIndex(where: { $0.number == number }) {
@@ -112,7 +112,8 @@ extension Replica {
     }
   }
 
-  /// The whole state: what is covered by pending sets takes it as base, everything else as it is.
+  /// Applies a full state: it becomes the base of properties that pending change sets cover, and the value of all
+  /// others.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
     openSteps += 1
@@ -120,7 +121,7 @@ extension Replica {
     procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()
-    // What was decided of the root is decided of the one with this name.
+    // Pending changes of the old root apply to the root with its new UUID.
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
     if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
@@ -149,7 +150,7 @@ extension Replica {
     let report = try scope.applyFullState(
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
-    // Models of the state have its values by now. Models that only pending change sets add below them have not.
+    // Models of the state have its values by now. Models that only pending change sets add below them do not.
     for fragment in visible { revived[fragment.uuid] = nil }
     noteSeen(visible)
     updateBuried(visible)
@@ -157,7 +158,8 @@ extension Replica {
     restoreRevived()
   }
 
-  /// Notes that a state is visible now: the messages that follow it in the batch are compared with what it shows.
+  /// Updates the batch's visible values after a state was applied, because the messages that follow it in the batch
+  /// are compared with what it shows.
   private func noteSeen(_ state: [SyncFragment]) {
     if batch.seen.isEmpty { return }
     let models = Set(state.map(\.uuid))
@@ -166,7 +168,7 @@ extension Replica {
     }
   }
 
-  /// A state leaves properties out that have their default; what is pending stands in front of that, too.
+  /// Keeps pending changes in front of properties that a state leaves out because they have their default value.
   private func keepInFront(_ state: inout [SyncFragment]) {
     guard !overlay.keys.isEmpty else { return }
     let places = Dictionary(
@@ -180,8 +182,8 @@ extension Replica {
     }
   }
 
-  /// A set is made between two messages of a batch: what was noted of a property that it touches stands
-  /// behind it.
+  /// Moves what the batch holds of a property beneath a change set that was sealed between two messages of the
+  /// batch.
   func cover(_ name: PropertyKey, showing value: @autoclosure () -> PropertyContent) {
     let range = scope.model(name.uuid)?.schema.counterRange(of: name.name) ?? .unknown
     guard let noted = batch.direct[name.uuid]?.take(name.name, within: range) else { return }
@@ -189,8 +191,8 @@ extension Replica {
     overlay.confirm(name, noted)
   }
 
-  /// The root takes the server's UUID; what was changed of it before the first state came, and whatever refers to it,
-  /// is meant for the root with this name.
+  /// Gives the root the server's UUID, also in what was changed before the first state arrived and in everything
+  /// that refers to the root.
   func renameRoot(from old: UUID, to new: UUID) {
     let renaming = RootRenaming(from: old, to: new, in: scope)
     for at in pending.indices {
@@ -209,7 +211,7 @@ extension Replica {
     ownWrites.rename(renaming)
   }
 
-  /// The server's decision about one of our sets.
+  /// Applies the server's decision about one of the replica's change sets.
   func receiveReply(
     to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
     sequence: Int?
@@ -218,9 +220,9 @@ extension Replica {
     conclude(at, replies, effective: effective, sequence: sequence)
   }
 
-  /// A pending set is decided, and this is its place in the order.
+  /// Removes a pending change set that is decided and whose sequence is reached, and applies the decision.
   ///
-  /// - Parameter effective: what the server has done instead of what was submitted; nil if that is the
+  /// - Parameter effective: the changes that the server made instead of the submitted ones; nil if they are the
   ///   same.
   func conclude(
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
@@ -267,8 +269,8 @@ extension Replica {
     }
     for fragment in effective ?? [] { note(fragment) }
     if split == nil { noteSentDates(of: fragments, outcomes) }
-    // A server that tells no order, and so no position with its state, says of no set what its maker had seen.
-    // Of initial content, the set does not say what of it counts.
+    // A server that reports no sequence, and so no position with its state, does not say what the maker of a change
+    // set had seen. A change set of initial content does not say which part of it has an effect.
     let isKnown = position != nil || !hasBase
     if isKnown, !entry.set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
@@ -282,9 +284,8 @@ extension Replica {
     }
   }
 
-  /// Returns what a server of version 1 has done where a set says operations, or values that a rule merges: the values
-  /// that it was sent instead, which follow from what was pending and confirmed then. Nil if the record of the set
-  /// says it as well.
+  /// Returns the values that a server of version 1 was sent in place of operations and of values that a rule merges.
+  /// They follow from what was pending and confirmed then. Nil if the record of the change set says the same.
   private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
     let fragments = entry.set.fragments
     guard version == 1, !isRestoring, store != nil, replies.count == fragments.count,
@@ -307,7 +308,7 @@ extension Replica {
     }
   }
 
-  /// Notes what the server has rejected, each mistake once.
+  /// Notes the fragments that the server has rejected for their own sake, each with its consequences.
   private func noteRejected(_ set: ChangeSet, _ replies: [FragmentReply]) {
     var places: [Int: Int] = [:]
     for (at, reply) in replies.enumerated() where reply.error != nil {
@@ -321,11 +322,11 @@ extension Replica {
     }
   }
 
-  /// The server has decided what a set does to one property.
+  /// Applies the server's decision about the change that a set makes to one property.
   func decide(
     _ name: PropertyKey, className: String, by number: Int, _ isAccepted: Bool
   ) {
-    // What a model is added with in this batch comes out of the overlay at its end.
+    // The values of a model that is added in this batch are taken from the overlay at the end of the batch.
     let isAdded = batch.additionIndex[name.uuid] != nil
     if isAccepted, !isAdded, overlay.isFirst(number, of: name) {
       overlay.acceptFirst(of: name, keeping: batch.seen[name] != nil)
@@ -337,7 +338,7 @@ extension Replica {
 }
 
 extension Replica.Incoming {
-  /// Whether the server tells it again when it is asked for what was missed.
+  /// True if the server sends the message again when it is asked for missed changes.
   fileprivate var comesAgain: Bool {
     switch self {
     case .sync, .repair: true
@@ -345,7 +346,7 @@ extension Replica.Incoming {
     }
   }
 
-  /// About how many bytes it takes.
+  /// The approximate size of the message in bytes.
   fileprivate var roughSize: Int {
     switch self {
     case .sync(let fragments, _, _, _), .repair(let fragments, _), .state(let fragments, _, _, _):

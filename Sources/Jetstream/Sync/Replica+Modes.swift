@@ -1,22 +1,22 @@
-/// When a replica sends and takes in.
+/// The timing of a replica: when it sends, and when it applies remote changes.
 extension Replica {
-  /// Whether what is pending may go out.
+  /// True if pending change sets may be sent.
   var pushes: Bool { mode == .realtime || mode == .pushOnly || round != nil }
 
-  /// Whether some sets were not sent in this session.
+  /// True if some change sets were not sent in this session.
   var hasUnsent: Bool { sentCount < pending.count }
 
-  /// Whether what comes waits here, because the server cannot be told to keep it.
+  /// True if incoming messages are held here because the server cannot be told to keep them.
   var isHolding: Bool { version == 1 && hasState && mode != .realtime && round == nil }
 
-  /// What the server is asked for at the beginning of a session.
+  /// The request with which the replica begins a session.
   var firstTell: ScopeFetch.Tell {
     mode == .realtime ? .everything : hasBase && position != nil ? .nothing : .missed
   }
 
-  /// What the server has to be asked for now; nil if it does what the mode wants.
+  /// The request that the server has to be sent now; nil if it already does what the mode needs.
   ///
-  /// The exchange asks behind the sets that it has sent, so that they are in what it is told.
+  /// A running sync sends its request after its change sets, so that the answer includes them.
   var nextTell: ScopeFetch.Tell? {
     let isLive = mode == .realtime && !dropsHeld
     if needsState { return isLive ? .everything : .missed }
@@ -28,27 +28,27 @@ extension Replica {
     return asked == .everything ? .nothing : nil
   }
 
-  /// Whether all sets are sent that the exchange is about.
+  /// True if all change sets of the running sync are sent.
   var hasSentRound: Bool {
     guard let round else { return false }
     return sentCount == pending.count || pending[sentCount].number > round.upTo
   }
 
-  /// Whether all is sent and taken in that the exchange is about.
+  /// True if the running sync is complete: everything is sent and applied.
   var hasFinishedRound: Bool {
     guard let round, hasState, !needsState, stateStanding == nil, held.isEmpty else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }
     return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
   }
 
-  /// False in real time until the server begins to tell what the replica has missed. Version 1 always tells.
+  /// False in real-time mode until the server begins to send what the replica has missed. Version 1 always sends it.
   var isTold: Bool { version == 1 || mode != .realtime || isTaking }
 
-  /// Something else is wanted from now on.
+  /// Changes the sync mode.
   func change(to new: SyncMode) {
     mode = new
     guard new != .realtime else { return }
-    // What is on its way comes again when it is wanted.
+    // Changes that are on their way arrive again when they are asked for.
     isTaking = false
     hasMissed = true
     round?.isAsked = false

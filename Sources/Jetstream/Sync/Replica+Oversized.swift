@@ -1,20 +1,21 @@
-/// Change sets that fit into no message. A server would close the connection again and again, and whatever
-/// is behind them would wait for ever.
+/// Change sets that do not fit into a message. A server would close the connection again and again, and all later
+/// change sets would wait forever.
 extension Replica {
-  /// How large a set is that no message has room for.
+  /// The size of a change set that is too large for a message.
   struct Oversize {
-    /// How many bytes it takes as JSON.
+    /// The size of the change set as JSON, in bytes.
     let size: Int
-    /// How many bytes a message may have.
+    /// The most bytes that a message may have.
     let limit: Int
 
-    /// How much a message takes besides the fragments of a set.
+    /// The bytes that a message takes in addition to the fragments of a change set.
     private static let overhead = 4 << 10
 
-    /// Nil if there is room. Cost: as ``SyncFragment/roughSize``, unless it comes to an eighth of the limit.
+    /// Measures a change set; nil if it fits. Costs as much as ``SyncFragment/roughSize``, unless that exceeds an
+    /// eighth of the limit.
     init?(of set: ChangeSet, limit: Int) {
       let room = limit - Self.overhead
-      // No value takes more than eight times as much as is guessed.
+      // No value takes more than eight times its estimated size.
       guard set.fragments.reduce(0, { $0 + $1.roughSize }) > room / 8 else { return nil }
       var bytes = Array((set.procedure ?? "").utf8)
       for fragment in set.fragments { fragment.write(to: &bytes) }
@@ -23,15 +24,16 @@ extension Replica {
     }
   }
 
-  /// Takes back the set that would be sent next, which no message has room for.
+  /// Rejects the change set that would be sent next but does not fit into a message.
   ///
-  /// - Parameter last: the number of the last set that may be taken back.
-  /// - Returns: whether it was.
+  /// - Parameter last: the number of the last change set that may be rejected.
+  /// - Returns: false if no change set was rejected.
   func rejectNext(_ oversize: Oversize, upTo last: Int) -> Bool {
     guard !isRejecting, !scope.isIncomingPaused, sentCount < pending.count,
       pending[sentCount].number <= last
     else { return false }
-    // While a set is delivered, what was changed since is in no set yet. It is when this is tried again.
+    // While a change set is being delivered, later changes are in no change set yet. They are when this is tried
+    // again.
     if scope.isDelivering {
       scope.incomingResumes = true
       return false
@@ -44,8 +46,8 @@ extension Replica {
     beginBatch()
     let replies = pending[sentCount].set.fragments.map { _ in FragmentReply(error: error) }
     conclude(sentCount, replies, effective: nil)
-    // The server must not decide what is behind it as long as this could be forgotten: it would be taken for
-    // accepted.
+    // The server must not decide later change sets as long as this rejection could be forgotten: the rejected one
+    // would then be taken for accepted.
     if sentCount < pending.count { pending[sentCount].record = madeRecords }
     finishBatch()
     return true

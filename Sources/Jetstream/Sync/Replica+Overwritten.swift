@@ -1,18 +1,18 @@
 import Foundation
 
-/// What others have overwritten without having seen it: it was taken, and yet it is lost.
+/// Accepted changes that other clients have overwritten without having seen them.
 extension Replica {
-  /// Which part of the server's order a set is made on; the beginning, as long as nothing is known of it.
+  /// The position that a change set made now is based on; the beginning if nothing is known of the server's order.
   var basis: ScopePosition? {
     hasBase ? position : ScopePosition(epoch: "", sequence: 0)
   }
 
-  /// What is said of a set when it is sent.
+  /// Returns the origin that is sent with a change set.
   func origin(of entry: Pending) -> ChangeOrigin {
     var origin = ChangeOrigin(of: entry.set)
-    // A server goes by the session's user.
+    // The server uses the session's user as the author.
     origin.author = nil
-    // Nobody asks unless it overwrites something.
+    // The position matters only if the change set overwrites something.
     let assigns = entry.set.fragments.contains {
       $0.kind == .change ? !$0.properties.isEmpty : !$0.bases.isEmpty
     }
@@ -21,7 +21,7 @@ extension Replica {
     return origin
   }
 
-  /// Somebody else's set has come, and has not been taken in yet.
+  /// Notes which of the replica's writes another client's change set overwrites, before that is applied.
   func noteOverwritten(by fragments: [SyncFragment], _ origin: ChangeOrigin) {
     if !batch.lost.isEmpty {
       for fragment in fragments {
@@ -31,7 +31,7 @@ extension Replica {
       }
     }
     for (name, mine, theirs) in ownWrites.overwrite(by: fragments, seen: origin.seen) {
-      // What is written anew settles it.
+      // A value that a pending change set writes again is not a conflict.
       if isPending(name) || isSame(theirs, in: mine.fragment, name.name) { continue }
       batch.lost.append(
         Lost(
@@ -40,8 +40,8 @@ extension Replica {
     }
   }
 
-  /// The whole state has come, and has not been taken in yet. Sets that are in it, as the server says, may not
-  /// be what it shows.
+  /// Notes which of the replica's writes a full state overwrites, before that is applied. The state contains these
+  /// change sets, as the server says, but may show other values.
   func noteOverwritten(inState fragments: [SyncFragment]) {
     let written = ownWrites.takeUnplaced()
     if written.isEmpty { return }
@@ -49,7 +49,7 @@ extension Replica {
     for (key, write) in written {
       let name = PropertyKey(uuid: write.fragment.uuid, name: key)
       guard let fragment = state[name.uuid], !isPending(name) else { continue }
-      // What has its default is left out.
+      // A property that has its default value is left out of the state.
       let value =
         fragment.properties[key] ?? scope.schema(of: fragment)?[wireName: key]?.defaultValue
       guard let value, !isSame(value, in: write.fragment, key) else { continue }
@@ -58,20 +58,21 @@ extension Replica {
     }
   }
 
-  /// Whether a set that is not decided writes a property.
+  /// Returns true if a pending change set writes the property.
   private func isPending(_ name: PropertyKey) -> Bool {
     overlay.covers(name) && !overlay.isSettled(name)
       || additions[name.uuid]?.properties[name.name] != nil
   }
 
-  /// Whether a value is the one that a fragment writes.
+  /// Returns true if a value equals the one that a fragment writes.
   private func isSame(_ theirs: JSONValue, in fragment: SyncFragment, _ key: String) -> Bool {
     guard let mine = fragment.properties[key] else { return false }
     return theirs == mine
       || scope.schema(of: fragment)?[wireName: key]?.areSame(theirs, mine) == true
   }
 
-  /// A set was made: what it writes is no conflict, also where the ledger does not know of it yet.
+  /// Removes the conflicts that a new change set settles by writing the same properties, also those that are not in
+  /// the ledger yet.
   func settleLost(by set: ChangeSet) {
     guard !batch.lost.isEmpty || unnoted.contains(where: { !$0.isEmpty }) else { return }
     let content = WrittenContent(of: set)

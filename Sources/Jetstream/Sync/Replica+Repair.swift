@@ -1,21 +1,20 @@
 import Foundation
 
-/// Noticing that a replica is not what it should be, and putting it right.
+/// Detecting and repairing a replica that differs from the server's state.
 extension Replica {
-  /// How a comparison has ended.
+  /// The result of a comparison with the server's digest.
   enum Comparison {
     case equal
-    /// The parts come to this, and the server should be told.
+    /// The digests of the parts, to be sent to the server.
     case different([UInt64])
-    /// What the server has sent twice has not helped: the scope has to be fetched again.
+    /// Two repairs by the server have not helped: the scope has to be fetched again.
     case beyondRepair
-    /// That has not helped either: this is no accident, and more of the same is no use.
+    /// Fetching the scope again has not helped either. This is not an accident, and another attempt would not help.
     case hopeless
   }
 
-  /// Compares the scope with what the server has said of it; nil if that is not possible now: while something
-  /// is pending here or waits to be taken in, when the server speaks of another place of the order, or when it
-  /// means something else by the classes.
+  /// Compares the scope with the server's digest. Returns nil if that is not possible now: while change sets are
+  /// pending or messages are held, when the digest is for another sequence, or when the server has other classes.
   func compare(with check: Ping.Check) -> Comparison? {
     guard vainRepairs <= 3, hasState, isTaking, stateStanding == nil,
       held.isEmpty, pending.isEmpty, position?.sequence == check.sequence,
@@ -33,13 +32,13 @@ extension Replica {
     return vainRepairs == 3 ? .beyondRepair : .hopeless
   }
 
-  /// Takes in models as the server has them at a place of the order.
+  /// Applies models as the server has them at a sequence.
   func repair(with fragments: [SyncFragment], at sequence: Int) {
-    // A scope that has gone another way since will be compared again.
+    // If the scope has another sequence by now, it will be compared again.
     guard hasState, isTaking, sequence == position?.sequence else { return }
     beginBatch()
     vainRepairs += 1
-    // A server that cannot help in this way says so with nothing.
+    // A server that cannot repair the scope in this way sends nothing.
     if fragments.isEmpty { return }
     batch.repaired = digest?.differing(from: fragments) ?? fragments.map(\.uuid)
     keep(.confirmed(fragments, sequence: nil))
@@ -50,7 +49,7 @@ extension Replica {
 }
 
 extension ClientEngine {
-  /// Compares the replicas with what the server has said in this frame, and asks for what differs.
+  /// Compares the replicas with the digests in this frame, and asks the server to repair those that differ.
   func compareReplicas() {
     let due = checks
     checks = []

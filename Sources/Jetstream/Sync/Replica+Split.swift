@@ -1,10 +1,11 @@
 import Foundation
 
-/// Change sets that are sent in several messages. What the server says of one counts at the place of its reply, as
-/// for a set of its own: others may change the same before the next one. The app is told when the last one is
-/// answered.
+/// Change sets that are sent in several messages. The server's decision about each part counts at the place of its
+/// reply, as for a change set of its own: other clients may change the same properties before the next part. The app
+/// learns the outcome when the last part is answered.
 extension Replica {
-  /// Sends the next set through `send`, in as many messages as it takes; its last index is that of the set.
+  /// Sends a change set through `send`, in as many messages as it takes. The index of the last one becomes that of
+  /// the change set.
   func sendParts(_ at: Int, _ fragments: [SyncFragment], _ send: (Pending, [SyncFragment]) -> Int) {
     let entry = pending[at]
     let isWhole = entry.set.isAtomic || entry.set.oldProcedure != nil
@@ -29,9 +30,9 @@ extension Replica {
     return property.isCollection || property.isReference
   }
 
-  /// Takes the reply to a message that has carried a part of a set.
+  /// Handles the reply to a message that has carried a part of a change set.
   ///
-  /// - Returns: false, having done nothing, if it has carried no part.
+  /// - Returns: false, having done nothing, if the message has carried no part.
   func receivePart(_ messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
     guard !partMessages.isEmpty,
       let (number, part) = partMessages.removeValue(forKey: messageIndex),
@@ -56,7 +57,7 @@ extension Replica {
       decide(addition: fragment, of: entry.number, isAccepted: reply.error == nil)
       values = split.correction(of: piece.origin)
     } else if fragment.kind == .add {
-      // What was pending of the addition counts already. Others may have changed it since.
+      // The pending values of the addition count already. Other clients may have changed them since.
       guard let have = split.values(of: piece.origin) else { return }
       var complete = JSONObject()
       for (key, value) in piece.fragment.properties

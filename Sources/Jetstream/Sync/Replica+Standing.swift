@@ -1,19 +1,19 @@
 import Foundation
 
-/// What happens to changes that the server has not decided when it turns out to have another history than
-/// the one that the client knows: it was restored from an old copy, or began anew.
+/// The treatment of pending change sets when the server reports another history than the one that the client knows:
+/// the server was restored from an old copy, or has begun anew.
 public enum HistoryLoss: Sendable, Hashable {
-  /// They are sent again: what the app shows stays.
+  /// The client sends the change sets again: what the app shows stays.
   case recover
-  /// They are taken back, each as rejected.
+  /// The client rejects the change sets and undoes their changes.
   case discard
 }
 
-/// How the server's order and ours fit together at the beginning of a session.
+/// Matching the server's order and the replica's at the beginning of a session.
 extension Replica {
-  /// What the server says of the scope before it sends it, or what was missed of it.
+  /// Handles the resume point that the server sends before the state or the missed changes of the scope.
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
-    // With a state, what is in it already is not shown as taken back in between.
+    // If a state follows, changes that it contains must not disappear until it arrives.
     target = standing.position.sequence
     stateStanding = nil
     stateParts = []
@@ -23,7 +23,7 @@ extension Replica {
         return
       }
     } else {
-      // The mode may have changed, and the exchange may have been given up, since that was asked for.
+      // The mode may have changed, or the sync may have been cancelled, since this was asked for.
       isTaking = mode == .realtime || round != nil || needsState || !hasState
       if !isTaking { hasMissed = true }
       needsState = false
@@ -32,8 +32,8 @@ extension Replica {
     beginBatch()
     for decision in decided(by: standing) {
       guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
-      // A frame of a process that is gone may have brought the set when this one had its session: then it was
-      // told as if it was another one's, and its place is taken in.
+      // A frame of a process that is gone may have delivered the change set when this process had its session: the
+      // server then sent it like another client's change set, and its sequence is applied already.
       if decision.sequence ?? 0 <= position?.sequence ?? 0 {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
@@ -45,8 +45,8 @@ extension Replica {
     hasState = true
   }
 
-  /// The server has decided what a message has carried, and does not tell yet what is in front of it in the
-  /// order.
+  /// Notes the server's decision about the change set of a message, while earlier changes in the server's order have
+  /// not been applied.
   func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
     guard let at = pending.place(sentIn: messageIndex, among: sentCount) else { return }
     noteDecision(at, replies)
@@ -57,12 +57,12 @@ extension Replica {
     pending[at].decision = replies
   }
 
-  /// The state that the standing speaks of is about to be taken in.
+  /// Applies the decisions of a resume point whose state is about to be applied.
   func finishStanding() {
     guard let standing = stateStanding else { return }
     stateStanding = nil
     beginBatch()
-    // Whatever was accepted is part of the state.
+    // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {
       guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
       conclude(at, decision.fragmentReplies, effective: [])
@@ -71,8 +71,8 @@ extension Replica {
     position = standing.position
   }
 
-  /// Returns the decisions about the pending sets that the server has decided, in the order of the sets' numbers: of
-  /// two sets that write the same property, the later one is the last write.
+  /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:
+  /// of two change sets that write the same property, the later one is the last write.
   private func decided(by standing: ScopeStanding) -> [ScopeStanding.Decision] {
     let decisions = Dictionary(
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
@@ -82,7 +82,7 @@ extension Replica {
       var decision =
         decisions[entry.number]
         ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
-      // All that the server knows is that it was accepted.
+      // The server knows only that it was accepted.
       if decision.fragmentReplies.isEmpty, decision.sequence != nil {
         decision.fragmentReplies = accepted
       }
@@ -100,12 +100,12 @@ extension Replica {
     onHistoryLost?()
   }
 
-  /// Whether the server is not the one, or not as far, as we know it to be.
+  /// Returns true if the server has another epoch than the known position, or an earlier sequence.
   private func isOther(_ position: ScopePosition, than known: ScopePosition) -> Bool {
     position.epoch != known.epoch || position.sequence < known.sequence
   }
 
-  /// Takes back what is not decided.
+  /// Rejects the change sets that are not decided.
   private func discardPending() {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")

@@ -1,12 +1,12 @@
 /// Change sets that a server of version 1 has dropped. It drops a message that it cannot read without a reply.
 ///
-/// It handles the sets of one scope one after the other, in the order of their messages' indexes, drops a message
-/// whose index is not above all those before it, and sends its replies in the same order. The client repeats what was
-/// lost with a connection in that order, before it sends anything else on the next one. So once a later message of the
-/// same session is answered, no earlier one can still be applied or answered. What was sent in another session is
-/// not concerned: ``sessionEnded()`` makes it unsent.
+/// Such a server handles the change sets of one scope one after the other, in the order of their messages' indexes,
+/// drops a message whose index is not above all those before it, and sends its replies in the same order. After a
+/// lost connection the client first repeats the lost messages in that order on the next one, before it sends
+/// anything else. So once a later message of the same session is answered, no earlier one can still be applied or
+/// answered. Change sets that were sent in another session are not affected: ``sessionEnded()`` makes them unsent.
 extension Replica {
-  /// Rejects the sets in front of the one that a message has carried, which the server answers now.
+  /// Rejects the unanswered change sets in front of the one whose message the server has answered.
   func concludeUnanswered(before messageIndex: Int) {
     guard version == 1, answersAreOrdered,
       let count = pending.place(sentIn: messageIndex, among: sentCount)
@@ -14,7 +14,7 @@ extension Replica {
     rejectUnanswered(count)
   }
 
-  /// Rejects so many sets, the first ones.
+  /// Rejects the first `count` pending change sets.
   func rejectUnanswered(_ count: Int) {
     for _ in 0..<count {
       let entry = pending[0]
@@ -23,13 +23,13 @@ extension Replica {
     }
   }
 
-  /// The same while incoming changes wait: the sets count as decided, and are taken back later.
+  /// Counts unanswered change sets as decided, while incoming changes are held; they are rejected later.
   func noteUnanswered(before messageIndex: Int) {
     guard version == 1, answersAreOrdered,
       let count = pending.place(sentIn: messageIndex, among: sentCount)
     else { return }
     for at in (0..<count).reversed() {
-      // What is in front of a decided set was decided with it.
+      // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }
       noteDecision(at, unansweredReplies(to: pending[at]))
     }

@@ -1,35 +1,46 @@
 import Foundation
 
-/// Keeps one scope in step with the server's: the change sets that are not confirmed yet, the
-/// confirmed values underneath, and the rule by which both become what the app sees.
+/// Keeps one scope in step with the server's: holds the change sets that are not confirmed yet and the confirmed
+/// values beneath them, and combines both into what the app sees.
 ///
-/// The order of the server's messages is the order of the world. Others' changes and the replies to
-/// our own come in it; an accepted set counts at the place of its reply. So every replica that has
-/// seen the same messages and has nothing pending is equal, whatever it showed meanwhile.
+/// The order of the server's messages is the order in which changes count. Remote changes and the replies to the
+/// replica's own change sets arrive in this order; an accepted change set counts at the place of its reply. So all
+/// replicas that have received the same messages and have nothing pending are equal, whatever they showed meanwhile.
 ///
-/// Does no I/O: ``ClientEngine`` feeds it and takes what it has to send.
+/// A pending change set first waits, and is then sent: the first `sentCount` sets of `pending` are sent or decided.
+/// The server may decide it before the replica has reached its sequence, because earlier change sets of other
+/// clients are held back or have not arrived; then `decision` is set, and `decidedCount` counts it. It is removed
+/// when the replica reaches its sequence or learns of its rejection (`conclude`). When the session is lost,
+/// `sessionEnded()` returns all sets to waiting.
+///
+/// The messages of one frame are collected in a batch, and written into the scope at its end. `beginBatch()` first
+/// seals all local changes, so that the overlay covers them. If a local change set is sealed while messages are in
+/// the batch already, it comes after them: `cover(_:showing:)` moves what the batch holds for its properties beneath
+/// it.
+///
+/// Does no I/O: ``ClientEngine`` passes messages to it and sends what it returns.
 package final class Replica {
-  /// A change set that the server has not decided.
+  /// A change set that is not confirmed.
   struct Pending {
     let number: Int
     var set: ChangeSet
-    /// What the app sees of it.
+    /// The handle through which the app follows the change set.
     var handle: ChangeSetHandle?
-    /// The index of the message that carried it in this session; nil while it waits to be sent.
+    /// The index of the message that carried the change set in this session; nil while it waits to be sent.
     var messageIndex: Int?
-    /// Up to which of the server's messages we knew everything when it was sent.
+    /// The index up to which the replica had applied the server's messages when the change set was sent.
     var seen = 0
-    /// Which part of the server's order was taken in when it was made.
+    /// The position up to which the server's order was applied when the change set was made.
     var basis: ScopePosition?
-    /// It may be sent when as many records are stored as this.
+    /// The number of records that must be durable before the change set may be sent.
     var record = 0
-    /// When it was made, or restored.
+    /// The time at which the change set was made, or restored.
     var madeAt: Duration
-    /// What the server has said of it, while the place of the set in the order has not come yet.
+    /// The server's decision, while the replica has not reached the change set's sequence.
     var decision: [FragmentReply]?
 
-    /// What the server has said when the set comes in the order. One that has forgotten it says nothing, but
-    /// that it comes means that it was accepted.
+    /// The replies to apply when the replica reaches the change set's sequence. If the server has forgotten its
+    /// decision, it sends none; then the arrival of the change set shows that it was accepted.
     var repliesAtPlace: [FragmentReply] {
       guard let decision, !decision.isEmpty else {
         return set.fragments.map { _ in FragmentReply() }
@@ -40,128 +51,130 @@ package final class Replica {
 
   let scope: Scope
   let params: JSONValue
-  /// The name under which the sets are numbered.
+  /// The client identity under which the change sets are numbered.
   package internal(set) var clientID: UUID
-  /// The scope's number in the session, once the server has given one.
+  /// The scope's index in the session, once the server has granted it.
   var scopeIndex: Int?
-  /// Whether a state has arrived in this session. What arrives before it is contained in it.
+  /// True if a state has been applied in this session. The state contains all changes that arrive before it.
   var hasState = false
-  /// Which part of the server's order is taken in; nil for one that does not tell.
+  /// The position up to which the server's order is applied; nil if the server does not tell it.
   var position: ScopePosition?
-  /// When what happens is sent and taken in.
+  /// The sync mode.
   var mode = SyncMode.realtime
-  /// The server's refusal of the scope, while it has said "not now" to the last fetch.
+  /// The server's last refusal of the scope, while it refuses the scope for now.
   var refusal: ClientEngine.Refusal?
-  /// True from when other credentials were asked for because the server has refused the scope, until it grants it.
+  /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
   var hasAskedForCredentials = false
-  /// What the server was asked for last in this session.
+  /// The last request to the server for remote changes in this session.
   var asked: ScopeFetch.Tell?
-  /// Whether the server tells everything behind ``position``. What it tells otherwise is left out: it is asked
-  /// for again.
+  /// True if the server sends everything after ``position``. Otherwise the replica ignores remote changes, and asks
+  /// for them again later.
   var isTaking = false
-  /// Whether something may have been left out, and was not asked for again.
+  /// True if the replica may have ignored changes and has not asked for them again.
   var hasMissed = false
-  /// Whether the server has turned out not to be where it was, so that nothing is safe before its state has come.
+  /// True if the server has turned out to have another history, so that nothing can be relied on before its full
+  /// state arrives.
   var needsState = false
-  /// Whether it was found to be of another past, and its state has not been taken in since.
+  /// True after the server reported a different history, until its full state is applied.
   var isElsewhere = false
-  /// The exchange that was asked for and is not over.
+  /// The running sync, if there is one.
   var round: SyncRound?
-  /// When the next one is due.
+  /// The time at which the next poll is due.
   var pollDue: Duration?
-  /// Which place the server had when it was asked for what we missed.
+  /// The server's sequence when it granted the last request.
   var target = 0
-  /// What was told of the state last.
+  /// The last sync state that was reported.
   var reportedState: SyncState?
-  /// Why the records cannot be kept.
+  /// The reason why the records cannot be written.
   package var storageProblem: String?
-  /// What the server has said of the state that it is about to send.
+  /// The resume point that the server sent with the state that it is about to send.
   var stateStanding: ScopeStanding?
-  /// The parts of a state that have come, while there are more.
+  /// The parts of a state that have arrived, while more are to come.
   var stateParts: [SyncFragment] = []
-  /// Whether a state is on its way, or was taken in in part.
+  /// True while a state is on its way, or has arrived in part.
   var isTakingState: Bool { stateStanding != nil || !stateParts.isEmpty }
-  /// The version of the protocol that the session speaks. In the second one, sets are sent as they were
-  /// made.
+  /// The version of the protocol that the session uses. From version 2 on, change sets are sent as they were made.
   var version = 1 {
     didSet { overlay.isOfValues = version == 1 }
   }
   /// The form in which dates are sent in the session.
   var dateForm = DateForm.seconds
-  /// What becomes of pending sets when the server has lost the history that they belong to.
+  /// Returns the treatment of pending change sets when the server has lost their history.
   var historyLoss: () -> HistoryLoss = { .recover }
   var pending = PendingQueue()
-  /// How many of them, the first ones, were sent in this session or are decided.
+  /// The number of pending change sets, from the first one on, that were sent in this session or are decided.
   var sentCount = 0
-  /// How many of these the server has decided, whose place in the order has not come.
+  /// The number of pending change sets that the server has decided but whose sequence the replica has not reached.
   var decidedCount = 0
-  /// Whether a server of version 1 answers the sets in their order.
+  /// True if a server of version 1 answers change sets in their order.
   var answersAreOrdered = true
-  /// The procedures that a server of version 1 was sent sets for.
+  /// The procedures that a server of version 1 was asked to run.
   var procedures = OldProcedures()
-  /// The sets that such a server is sent in several messages, by number, and those messages that it has not answered.
+  /// The change sets that a server of version 1 is sent in several messages, by number; and the messages with parts
+  /// of them that it has not answered.
   var splits: [Int: SplitSet] = [:]
   var partMessages: [Int: (number: Int, part: Int)] = [:]
-  /// How many fragments such a server is sent in one message, unless they have to stay together.
+  /// The most fragments that a server of version 1 is sent in one message, unless they have to stay together.
   var fragmentLimit = 100
   var overlay = PendingOverlay()
-  /// What pending sets add, by UUID.
+  /// The models that pending change sets add, by UUID.
   var additions: [UUID: Addition] = [:]
   var nextNumber = 1
   var graveyard = Graveyard()
-  /// The values that other replicas have of models that the app has put back, until a change set adds them.
+  /// The values that other replicas have of models that the app has put back, until a change set adds these models.
   var putBack: [UUID: JSONObject] = [:]
-  /// Models that left the graveyard because of what others did, with the values that count.
+  /// The models that remote changes have brought back from the graveyard, with their confirmed values.
   var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
-  /// Changes that do not count, of which the ledger will know when what counts is visible.
+  /// Rejected or overwritten changes that go to the ledger once the values that replace them are visible.
   var unnoted: [[Lost]] = []
-  /// What counts of our own sets, as long as others may not have seen it.
+  /// The accepted writes of this replica, as long as other clients may not have seen them.
   var ownWrites: OwnWrites
   var token: ObservationToken?
   private var discardToken: ObservationToken?
-  /// Keeps what it is given, and says so through ``stored(_:)``; without it nothing is kept.
+  /// Writes a record to the log, which reports it as durable by ``stored(_:)``; nil for a replica without a log.
   var store: ((ReplicaRecord) -> Void)?
   var isRestoring = false
-  /// How many steps are under way whose record was handed over before the state has become what it says.
+  /// The number of steps whose record has been handed over but which are not complete.
   var openSteps = 0
-  /// Whether a set is taken back here that could not be sent.
+  /// True while a change set is undone here that could not be sent.
   var isRejecting = false
-  /// Whether a state was ever taken in.
+  /// True once a full state has been applied.
   var hasBase = false
-  /// Whether the app goes on with the scope when the server refuses it for now: it has shown the server's state, or
-  /// what is changed is in a log.
+  /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
+  /// state, or because changes are in a log.
   var mayReturn: Bool { hasBase || store != nil }
-  /// Whether there was never anything of the scope: no state, and no change set.
+  /// True if the scope has never had a state or a change set.
   var isUntouched: Bool { !hasBase && nextNumber == 1 }
-  /// How many records were made, and how many of them are kept.
+  /// The number of records that were made, and the number of these that are durable.
   var madeRecords = 0
   var storedRecords = 0
-  /// Up to which number what became of our sets is kept; and what is not kept yet, with its record.
+  /// The number up to which the outcomes of the replica's change sets are durable; and the outcomes that are not,
+  /// with their records.
   var safelyDecided = 0
   var unsafeDecisions: [(record: Int, decided: Int)] = []
-  /// What has come while the scope is paused.
+  /// The messages that have arrived while the scope is paused.
   var held: [(index: Int, message: Incoming)] = []
-  /// About how many bytes it takes, and how much of it is kept.
+  /// The approximate size of the held messages in bytes, and the limit for what is held.
   var heldBytes = 0
   var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
-  /// True from when too much has come while the scope is paused until it goes on: others' changes are dropped,
-  /// and asked for again then.
+  /// True if too much has arrived while the scope is paused: remote changes are then dropped, and asked for again
+  /// when the scope resumes.
   var dropsHeld = false
-  /// What the scope comes to, once the server has said what it should.
+  /// The digest of the scope, once the server has sent its own.
   var digest: ScopeDigest?
-  /// How often the server has sent what was wrong without that all was right then.
+  /// The number of attempts to repair the scope since it last equalled the server's state.
   var vainRepairs = 0
-  /// Tells what time it is, for change sets that have no date.
+  /// Returns the current time, for change sets that have no date.
   var date: () -> Date? = { nil }
-  /// Called when a local change set waits to be sent, when held decisions were taken in, and when the
-  /// state of the replica may be another one.
+  /// Called when a local change set waits to be sent, when held decisions were applied, and when the replica's sync
+  /// state may have changed.
   var onPending: (() -> Void)?
-  /// Called with each fragment that the server has rejected for itself.
+  /// Called with each fragment that the server has rejected for its own sake.
   var onRejected: ((Rejected) -> Void)?
-  /// Called when the server turns out to have another history than the one that we know.
+  /// Called when the server reports another history than the one that the replica knows.
   var onHistoryLost: (() -> Void)?
-  /// Called with the models that were not what the server has, once they are.
+  /// Called with the models that differed from the server's state, once they are repaired.
   var onRepaired: (([UUID]) -> Void)?
 
   /// A message of the server for this scope.
@@ -191,10 +204,9 @@ package final class Replica {
     scope.onIncomingPaused = { [weak self] in self?.onPending?() }
   }
 
-  /// Stops following the scope, for the given reason. What is pending stays visible and is not sent any
-  /// more.
+  /// Stops following the scope, for the given reason. Pending change sets stay visible and are not sent any more.
   func end(_ reason: String) {
-    // What the server has decided already counts.
+    // Applies what the server has decided already.
     finishBatch()
     token?.cancel()
     token = nil
@@ -255,7 +267,8 @@ package final class Replica {
     settleLost(by: set)
     let handle = scope.claimDelivered()
     handle?.set = set
-    // Pending before it is handed over: whoever takes a snapshot then must not take the set for confirmed.
+    // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
+    // it in the confirmed state.
     pending.append(
       Pending(
         number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
@@ -266,11 +279,11 @@ package final class Replica {
     onPending?()
   }
 
-  /// What a change of ours makes of a property.
+  /// Returns the change that an assignment makes to a property: a merge, if the property has a merge rule.
   func assignment(
     of value: JSONValue, to key: String, by fragment: SyncFragment
   ) -> PendingChange {
-    // Mostly there is no rule, and nothing is looked for.
+    // Mostly there is no merge rule, and nothing is looked up.
     if !fragment.bases.isEmpty, let base = fragment.bases[key],
       let property = scope.schema(of: fragment)?[wireName: key], property.options.mergeRule != nil
     {
@@ -279,19 +292,19 @@ package final class Replica {
     return .assign(PropertyContent(value))
   }
 
-  /// Sends the sets that wait through `send`, which gives the message's index, while `hasRoom` says of the
-  /// number of those that are on their way that there may be more. `seen` is the number up to which the
-  /// server's messages have been taken in.
+  /// Sends the waiting change sets through `send`, which returns the message's index. Stops when `hasRoom` returns
+  /// false for the number of those that are on their way. `seen` is the index up to which the server's messages have
+  /// been applied.
   ///
-  /// - Returns: how large the set is in front of which it has stopped, because it takes more than `limit` bytes.
+  /// - Returns: the size of the next change set, if it takes more than `limit` bytes and therefore was not sent.
   func sendWaiting(
     seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
   ) -> Oversize? {
     guard hasState else { return nil }
     for at in sentCount..<pending.count {
-      // What waits to be taken in is not acknowledged.
+      // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
       guard hasRoom(held.isEmpty ? sentCount - decidedCount : sentCount) else { return nil }
-      // What might be forgotten here must not be known elsewhere.
+      // Never send a change set before its record is durable.
       guard pending[at].record <= storedRecords else { return nil }
       if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
       sentCount = at + 1
@@ -316,15 +329,16 @@ package final class Replica {
     return nil
   }
 
-  /// What we had seen when we sent a set that is not decided; nil for any other message.
+  /// Returns the index up to which the server's messages had been applied when the message with a pending change set
+  /// was sent; nil for any other message.
   func seen(whenSending messageIndex: Int) -> Int? {
     pending.place(sentIn: messageIndex, among: sentCount).map { pending[$0].seen }
   }
 
-  /// The first of the server's messages that has come, but waits for the scope to be resumed.
+  /// The index of the first message that is held until the scope resumes.
   var firstHeldIndex: Int? { held.first?.index }
 
-  /// The session is gone: what it carried has to be sent again in the next one.
+  /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
   func sessionEnded() {
     scopeIndex = nil
     hasState = false
@@ -349,19 +363,19 @@ package final class Replica {
     }
   }
 
-  /// Up to which number we know what became of our sets, and will not forget it.
+  /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
     store == nil ? (pending.first?.number ?? nextNumber) - 1 : safelyDecided
   }
 }
 
 extension Replica: MembershipObserver {
-  /// A model has come back. If other replicas have brought it back, it takes their values; if the app has, their
-  /// values are what it departs from. No change set adds a model that was away for less
-  /// than an interval.
+  /// Handles a model that has come back. If remote changes have brought it back, it gets their values; if the app
+  /// has, their values are the ones that the app's change departs from. A model that was away for less than an
+  /// interval is not added by a change set.
   package func modelEntered(_ model: ModelObject) {
     let values = graveyard.remove(model.uuid)
-    // One that is back because a call of `modify` has thrown is as it was.
+    // A model that comes back because a call of `modify` has thrown keeps its values.
     guard let values, !scope.isRollingBack else { return }
     if scope.isWritingRemotely {
       revived[model.uuid] = values
@@ -370,9 +384,10 @@ extension Replica: MembershipObserver {
     }
   }
 
-  /// A set that is pending, or about to be made, may put the model back when it is rejected. A model that has come
-  /// back only for a moment leaves with the values that it had when it came: those are what other replicas have. The
-  /// same goes for a model that only local properties have held until now, and that was changed meanwhile.
+  /// Keeps a model that has left, because the rejection of a change set that is pending, or about to be made, may
+  /// bring it back. A model that had come back only for a moment is kept with the values that it had when it came:
+  /// those are the ones that other replicas have. The same goes for a model that only local properties held until
+  /// now, and that was changed meanwhile.
   package func modelLeft(_ model: ModelObject) {
     let known =
       putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
@@ -380,7 +395,7 @@ extension Replica: MembershipObserver {
     graveyard.insert(model, values: known)
   }
 
-  /// What a local property still holds counts as gone, and as back, like what is in no tree.
+  /// Treats a model that only a local property still holds like one that has left.
   package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }

@@ -1,68 +1,68 @@
 import Foundation
 
-/// One thing that has happened to a replica. All of them, done again in their order, make it what it was.
+/// One step in the life of a replica. Applying all records in their order restores the replica.
 package enum ReplicaRecord: Sendable, Hashable {
-  /// The replica numbers its sets under this name from now on. Its root is called `root` until the server
-  /// gives it another name.
+  /// The replica numbers its change sets under this client identity from now on. Its root has the UUID `root` until
+  /// the server gives it another one.
   case named(client: UUID, root: UUID)
   /// A change set was made here.
   case made(number: Int, ChangeSet)
-  /// Others have changed something; the place in the order is nil for a server that does not tell.
+  /// Remote changes were applied. The sequence is nil if the server does not report it.
   case confirmed([SyncFragment], sequence: Int?, origin: ChangeOrigin = .init())
-  /// The server has decided a set, and this is its place.
+  /// The server has decided a change set, and the replica has reached its sequence.
   case decided(Decided)
-  /// The server has sent the whole state.
+  /// The server has sent the full state.
   case base(ReplicaBase)
-  /// The app has let go of conflicts.
+  /// The app has discarded conflicts.
   case discarded([ConflictName])
 
-  /// What became of a set.
+  /// The server's decision about a change set.
   package struct Decided: Sendable, Hashable {
     package var number: Int
     package var replies: [FragmentReply]
-    /// What the server has done instead of what was submitted; nil if that is the same.
+    /// The changes that the server made instead of the submitted ones; nil if they are the same.
     package var effective: [SyncFragment]?
     package var sequence: Int?
   }
 }
 
-/// A confirmed state, with its place in the server's order if the server tells.
+/// A confirmed state, with its position in the server's order if the server reports it.
 package struct ReplicaBase: Sendable, Hashable {
   package var position: ScopePosition?
   package var root: UUID
   package var fragments: [SyncFragment]
 }
 
-/// What all the records of a replica up to one of them amount to.
+/// The sum of a replica's records up to one of them.
 package struct ReplicaHistory: Sendable, Hashable {
-  /// Under which name the sets are numbered.
+  /// The client identity under which the change sets are numbered.
   package var client: UUID
-  /// What the root is called as long as there is no base.
+  /// The UUID of the root, as long as there is no base.
   package var root: UUID
-  /// The number that the next set gets.
+  /// The number of the next change set.
   package var nextNumber = 1
-  /// Nil if the server has never sent a state.
+  /// The confirmed state before ``records``; nil if the server had not sent one yet.
   package var base: ReplicaBase?
-  /// What was changed here and does not count.
+  /// The conflicts in the ledger.
   package var conflicts: [Conflict] = []
-  /// What counts of the sets that were made here, the last ones.
+  /// The most recent accepted writes of this replica.
   package var writes: [OwnWrites.Entry] = []
   /// The change sets that were pending when the base was the confirmed state, in the order of their numbers.
   package var pending: [Undecided] = []
-  /// Models that these name although the base does not have them any more, as additions.
+  /// The models that pending change sets name although the base no longer has them, as additions.
   package var departed: [SyncFragment] = []
-  /// Who has changed the confirmed value of properties that pending change sets touch.
+  /// The authors of the confirmed values of properties that pending change sets touch.
   package var authors: [PropertyKey: String] = [:]
-  /// What came after that, in order.
+  /// The records after the base, in order.
   package var records: [ReplicaRecord] = []
 
   /// A change set that the server has not decided.
   package struct Undecided: Sendable, Hashable {
     package var number: Int
     package var set: ChangeSet
-    /// The part of the server's order that was taken in when the change set was made.
+    /// The position up to which the server's order was applied when the change set was made.
     package var basis: ScopePosition?
-    /// The values of counters right after the change set; only towards a server of version 1.
+    /// The values of counters right after the change set; only for a server of version 1.
     package var counters: [PropertyKey: JSONValue] = [:]
   }
 
@@ -81,7 +81,7 @@ package struct ReplicaHistory: Sendable, Hashable {
 }
 
 extension ReplicaRecord {
-  /// What a log calls each kind of record; those of a ``made(number:_:)`` are change sets.
+  /// The kinds of records in a log; the kind of ``made(number:_:)`` is that of change sets.
   enum Kind {
     static let named = LogKind("replica")
     static let confirmed = LogKind("confirmed")
@@ -89,7 +89,7 @@ extension ReplicaRecord {
     static let base = LogKind("base")
     static let discarded = LogKind("discarded")
 
-    /// What a snapshot stands for.
+    /// The kinds of records that a snapshot replaces.
     static let all: Set<LogKind> = [.set, named, confirmed, decided, base, discarded]
   }
 
@@ -134,7 +134,7 @@ extension ReplicaRecord {
     }
   }
 
-  /// Reads a record as ``line`` gives it; nil for one of another kind.
+  /// Reads a record as ``line`` writes it; nil if the kind is not a replica record's.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init?(_ kind: LogKind, json: JSONValue) throws(FragmentError) {

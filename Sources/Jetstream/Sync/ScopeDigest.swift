@@ -1,20 +1,20 @@
 import Foundation
 
-/// Sums up what the others know of a scope, so that two replicas can be compared without sending them.
+/// Digests of a scope's shared state, by which two replicas can be compared without sending them.
 ///
-/// Every model counts with a hash of its canonical JSON. By their UUIDs the models are spread over 256
-/// parts; the digest of a part is the sum of its hashes, and that of the scope the sum of its parts. So
-/// the order in which models came does not count, and a change costs no more than what it changes.
+/// Every model contributes a hash of its canonical JSON. By their UUIDs, the models are spread over 256 parts; the
+/// digest of a part is the sum of its hashes, and that of the scope the sum of its parts. So the order in which
+/// models were added does not matter, and a change costs no more than rehashing the models that it changes.
 ///
-/// What was changed here and is in no change set yet should not be there when the digest is asked for,
-/// but for what a minimal sync interval holds back.
+/// There should be no unsealed local changes when the digest is computed, except for those that a minimal sync
+/// interval holds back.
 package final class ScopeDigest {
-  /// What a scope comes to.
+  /// The digest of a whole scope.
   package struct Total: Hashable {
-    /// The sum over all models.
+    /// The sum of the hashes of all models.
     package let digest: UInt64
-    /// The same for two scopes whose models are of the same classes, with properties of the same types;
-    /// the digests of others cannot be compared.
+    /// A fingerprint of the models' classes and their property types. Digests of scopes with different fingerprints
+    /// cannot be compared.
     package let schema: UInt64
   }
 
@@ -27,13 +27,13 @@ package final class ScopeDigest {
 
   private unowned let scope: Scope
   private var entries: [UUID: Entry] = [:]
-  /// Models of which the entry, if there is one, may not be right.
+  /// The models whose entries may be outdated or missing.
   private var stale: Set<UUID>
   private var sums = [UInt64](repeating: 0, count: partCount)
   private var classes: [ObjectIdentifier: (count: Int, fingerprint: UInt64)] = [:]
   private var tokens: [ObservationToken] = []
 
-  /// Begins to follow a scope, which has to outlive the digest.
+  /// Starts to follow a scope, which has to outlive the digest.
   package init(_ scope: Scope) {
     self.scope = scope
     stale = Set(scope.models.lazy.map(\.uuid))
@@ -46,10 +46,10 @@ package final class ScopeDigest {
 
   deinit { for token in tokens { token.cancel() } }
 
-  /// What the scope comes to; nil if it has something unknown in it, which cannot be compared, and while
-  /// more models than `budget` have yet to be looked at: the next call goes on.
+  /// Returns the digest of the scope. Returns nil if the scope contains unknown models or properties, which cannot
+  /// be compared, and while more than `budget` models have yet to be hashed: the next call continues.
   ///
-  /// Cost: O(values) of the models that have changed since the last call, and of all for the first time.
+  /// Cost: O(values) of the models that have changed since the last call; the first call hashes all.
   package func total(budget: Int = 2_000) -> Total? {
     guard scope.unknown == nil else { return nil }
     var left = budget
@@ -66,8 +66,8 @@ package final class ScopeDigest {
   /// The digests of the parts, as of the last ``total(budget:)``.
   package var parts: [UInt64] { sums }
 
-  /// The models in the parts whose digests are not these, as they are now: the root as a change, others as
-  /// additions. Cost: O(n) for n models in the scope.
+  /// Returns the models in the parts whose digests differ from the given ones, with their current values: the root
+  /// as a change, others as additions. Cost: O(n) for n models in the scope.
   package func fragments(whereNot others: [UInt64]) -> [SyncFragment] {
     let models = entries.keys.filter { sums[Self.part(of: $0)] != others[Self.part(of: $0)] }
     return models.sorted { $0.wireText < $1.wireText }.compactMap { uuid in
@@ -77,7 +77,8 @@ package final class ScopeDigest {
     }
   }
 
-  /// Those of some models, given with all their values, that were not so as of the last ``total(budget:)``.
+  /// Returns the models, out of those given with all their values, that had other values at the last
+  /// ``total(budget:)``.
   package func differing(from fragments: [SyncFragment]) -> [UUID] {
     fragments.filter { entries[$0.uuid]?.hash != Self.hash(of: $0) }.map(\.uuid)
   }
@@ -94,7 +95,7 @@ package final class ScopeDigest {
       classes[key]?.count -= 1
       if classes[key]?.count == 0 { classes[key] = nil }
     }
-    // What only local properties hold is new to the others for as long as that lasts.
+    // A model that only local properties hold is not shared, as long as that lasts.
     guard let record = scope.record(of: uuid), !record.isNew else { return }
     let hash = Self.hash(of: record.addFragment(withHeldBack: false))
     entries[uuid] = Entry(hash: hash, schema: record.schema)
@@ -105,12 +106,13 @@ package final class ScopeDigest {
 
   private static func part(of uuid: UUID) -> Int {
     withUnsafeBytes(of: uuid.uuid) { bytes in
-      // Folded, so that UUIDs that count up are spread as well.
+      // Folded, so that consecutive UUIDs are spread as well.
       Int(bytes.reduce(UInt8(0)) { $0 &* 31 &+ $1 })
     }
   }
 
-  /// FNV-1a over UUID, class name and canonical JSON, then mixed, since sums show what FNV leaves alike.
+  /// Hashes UUID, class name and canonical JSON by FNV-1a, then mixes the result, because a sum would show the
+  /// regularities that FNV leaves.
   private static func hash(of fragment: SyncFragment) -> UInt64 {
     var bytes: [UInt8] = []
     withUnsafeBytes(of: fragment.uuid.uuid) { bytes += $0 }
@@ -121,7 +123,7 @@ package final class ScopeDigest {
     return mixed(hash)
   }
 
-  /// Lets every bit depend on every other: the last steps of SplitMix64.
+  /// Makes every bit depend on every other: the last steps of SplitMix64.
   private static func mixed(_ value: UInt64) -> UInt64 {
     var value = value
     value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -139,7 +141,7 @@ extension ScopeDigest: MembershipObserver {
 
   package func modelShared(_ model: ModelObject) { stale.insert(model.uuid) }
 
-  /// Whatever refers to it says another name, too.
+  /// Marks all models as outdated, because any of them may refer to the renamed one.
   package func modelRenamed(_ model: ModelObject, from old: UUID) {
     stale.formUnion(entries.keys)
     stale.insert(model.uuid)

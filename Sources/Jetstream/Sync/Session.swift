@@ -1,7 +1,7 @@
-/// What the server has granted a client.
+/// A session that the server has granted to a client.
 package final class Session {
-  /// With this the client resumes the session after a lost connection. Whoever knows it can take the
-  /// session over.
+  /// The secret with which the client resumes the session after a lost connection. Anyone who has it can take over
+  /// the session.
   package let token: String
   private weak var client: Client?
 
@@ -10,10 +10,11 @@ package final class Session {
     self.client = client
   }
 
-  /// The scopes that are being synced.
+  /// The scopes that the client syncs.
   package var scopes: [Scope] { client?.scopes ?? [] }
 
-  /// Syncs `scope` from now on; see ``Client/fetch(_:params:mode:keepingContent:isolation:)``.
+  /// Starts syncing `scope`; see ``Client/fetch(_:params:mode:keepingContent:isolation:)``. Throws
+  /// ``SyncError/sessionClosed(reason:)`` if another session has replaced this one, or the client is gone.
   package func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
   ) async throws(SyncError) {

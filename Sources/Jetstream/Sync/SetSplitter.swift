@@ -1,35 +1,35 @@
 import Foundation
 
-/// Divides the fragments of a large change set into messages for a server of version 1, which a message with some
-/// hundreds of additions kills.
+/// Divides the fragments of a large change set into messages for a server of version 1, which crashes on a message
+/// with some hundreds of additions.
 ///
 /// Such a server refuses an addition that nothing in its message or in the scope refers to, a reference to a model
-/// that it does not have, and a change of a model that the same message adds; and it drops a model that nothing refers
-/// to any more behind each message. So additions come first, parents before children, each in the same message as the
-/// change that puts it into its collection, as far as that collection has come. Nothing is taken out of a
+/// that it does not have, and a change of a model that the same message adds; and after each message it drops models
+/// that nothing refers to any more. So additions come first, parents before children, each in the same message as
+/// the change that puts it into its collection, as far as that collection has been sent. Nothing is removed from a
 /// collection before the last message, which has the changes of references and collections as they were made, so
-/// that models which the set moves are held by something all the time.
+/// that the models that the change set moves are held by something all the time.
 ///
-/// Only what a single reference of a shared model adds, and the changes of collections and references themselves, can
-/// make a message larger than the limit.
+/// Only the additions below a single reference of a shared model, and the changes of collections and references
+/// themselves, can make a message larger than the limit.
 struct SetSplitter {
   /// A part of a fragment.
   struct Piece {
-    /// The fragment's place in the set.
+    /// The fragment's position in the change set.
     let origin: Int
     let fragment: SyncFragment
     /// True if no later message has a part of the same fragment.
     var isLast = true
   }
 
-  /// A fragment, with its place in the set.
+  /// A fragment, with its position in the change set.
   typealias Source = (origin: Int, fragment: SyncFragment)
 
   private let sources: [Source]
   private let limit: Int
-  /// The value of a property before the set.
+  /// Returns the value of a property before the change set.
   private let before: (SyncFragment, String) -> JSONValue?
-  /// The additions by their UUIDs as text.
+  /// The positions of the additions, by their UUIDs as text.
   private var added: [String: Int] = [:]
   /// The fragment through which each addition was found.
   private var holders: [Int: Int] = [:]
@@ -37,7 +37,7 @@ struct SetSplitter {
   private var sent: Set<String> = []
   /// The values of additions and of changed collections that are in a message.
   private var told: [Int: JSONObject] = [:]
-  /// The message that is being filled: its additions, what holds them, and other pieces.
+  /// The message that is being filled: its additions, the fragments that hold them, and other pieces.
   private var open: (additions: [Int], members: Set<Int>, holders: Set<Int>, rest: [Piece]) =
     ([], [], [], [])
   private var messages: [[Piece]] = []
@@ -45,8 +45,8 @@ struct SetSplitter {
   /// Divides fragments with values into messages of at most `limit` fragments.
   ///
   /// - Parameters:
-  ///   - isStructural: tells whether a property may hold models.
-  ///   - before: gives the value of a property before the set.
+  ///   - isStructural: returns true if a property may hold models.
+  ///   - before: returns the value of a property before the change set.
   static func split(
     _ sources: [Source], limit: Int, isStructural: (SyncFragment, String) -> Bool,
     before: @escaping (SyncFragment, String) -> JSONValue?
@@ -98,7 +98,7 @@ struct SetSplitter {
     }
   }
 
-  /// The additions in the collections of a change and everything below them, parents first.
+  /// Returns the additions in the collections of a change and everything below them, parents first.
   private mutating func additions(below change: Int) -> [Int] {
     var (order, stack): ([Int], [Int]) = ([], [change])
     while let at = stack.popLast() {
@@ -144,7 +144,9 @@ struct SetSplitter {
     messages.append(takeOpen())
   }
 
-  /// - Parameter whole: changes that the message has as a whole.
+  /// Removes and returns the pieces of the open message.
+  ///
+  /// - Parameter whole: the changes that the message contains as a whole.
   private mutating func takeOpen(without whole: Set<Int> = []) -> [Piece] {
     var pieces: [Piece] = []
     for at in open.additions {
@@ -161,7 +163,7 @@ struct SetSplitter {
     return pieces
   }
 
-  /// What the messages so far can say of a fragment that they have not said yet; nil if that is nothing.
+  /// Returns the part of a fragment that can be sent by now and has not been sent yet; nil if there is none.
   private mutating func change(of at: Int) -> Piece? {
     let fragment = sources[at].fragment
     let isAddition = fragment.kind == .add
@@ -178,7 +180,7 @@ struct SetSplitter {
         .change, uuid: fragment.uuid, className: fragment.className, properties: values))
   }
 
-  /// The values of a fragment as far as the additions that they name are in a message.
+  /// Returns the values of a fragment, without the additions that are in no message yet.
   private func values(of at: Int) -> JSONObject {
     let fragment = sources[at].fragment
     var result = fragment.properties
@@ -201,7 +203,7 @@ struct SetSplitter {
     return sent.contains(text)
   }
 
-  /// A collection as it was before, with those additions that are in a message.
+  /// Returns a collection as it was before, plus those additions that are in a message.
   private func growing(_ elements: [JSONValue], from before: JSONValue?) -> [JSONValue] {
     guard case .array(let old)? = before else { return elements.filter(isSent) }
     let known = Set(old)
@@ -217,7 +219,7 @@ struct SetSplitter {
 
   // MARK: The end
 
-  /// Says of additions what could not be said when they were placed.
+  /// Adds the values of additions that could not be sent when they were placed.
   private mutating func complete(_ order: [Int]) {
     let isComplete = order.allSatisfy {
       open.members.contains($0) || values(of: $0) == told[$0] ?? [:]

@@ -1,20 +1,20 @@
 import Foundation
 
-/// A change set that a server of version 1 is sent in several messages, and what the server has said of them.
+/// A change set that a server of version 1 is sent in several messages, and the server's decisions about them.
 struct SplitSet {
-  /// The fragments of the set, as they are sent.
+  /// The fragments of the change set, as they are sent.
   private var fragments: [SyncFragment] = []
-  /// The values before the set of what is sent step by step.
+  /// The values before the change set, of the properties that are sent step by step.
   private var before: [Int: JSONObject] = [:]
   private var parts: [[SetSplitter.Piece]] = []
-  /// The values that the server has taken of each fragment.
+  /// The values that the server has accepted of each fragment.
   private var accepted: [Int: JSONObject] = [:]
   private var corrections: [Int: JSONObject] = [:]
   private var errors: [Int: WireError] = [:]
   /// The fragments of which the server has decided everything that their place in the order depends on.
   private(set) var decided: Set<Int> = []
 
-  /// Divides what is not decided into messages.
+  /// Divides the undecided fragments into messages.
   mutating func begin(
     _ fragments: [SyncFragment], limit: Int, isStructural: (SyncFragment, String) -> Bool,
     before: (SyncFragment, String) -> JSONValue?
@@ -47,7 +47,7 @@ struct SplitSet {
     return parts.isEmpty ? [[]] : parts.map { $0.map(\.fragment) }
   }
 
-  /// Takes the replies to one message; gives its pieces.
+  /// Notes the replies to one message. Returns the pieces that the message carried.
   mutating func take(_ part: Int, _ replies: [FragmentReply]) -> [SetSplitter.Piece] {
     guard part < parts.count else { return [] }
     let pieces = parts[part]
@@ -72,15 +72,16 @@ struct SplitSet {
     return pieces
   }
 
-  /// The values that the server has taken of a fragment; nil if it has taken none.
+  /// Returns the values that the server has accepted of a fragment; nil if it has accepted nothing.
   func values(of origin: Int) -> JSONObject? { accepted[origin] }
 
-  /// What the server has corrected of a fragment.
+  /// Returns the server's corrections of a fragment.
   func correction(of origin: Int) -> JSONObject? { corrections[origin] }
 
-  /// What the server has said of a fragment, all in all. What it has taken only in part counts as corrected.
+  /// Returns the server's decision about a fragment as a whole. A fragment that was accepted only in part counts as
+  /// corrected.
   ///
-  /// - Parameter missing: why it has not said anything.
+  /// - Parameter missing: the error for a fragment that the server has not answered.
   func reply(to origin: Int, missing: WireError? = nil) -> FragmentReply {
     guard let have = accepted[origin] else {
       return FragmentReply(
@@ -97,7 +98,7 @@ struct SplitSet {
     fragments.indices.map { reply(to: $0, missing: missing) }
   }
 
-  /// The session is gone: what is not decided will be sent again in the next one.
+  /// Handles the loss of the session: the undecided fragments will be sent again in the next one.
   mutating func sessionEnded() {
     parts = []
     for origin in fragments.indices where !decided.contains(origin) {

@@ -1,4 +1,4 @@
-/// Why syncing failed.
+/// An error of a sync operation.
 public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The server could not be reached, for this reason.
   case connectionFailed(reason: String)
@@ -6,7 +6,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   case sessionDenied(reason: String)
   /// The session was closed, by us or by the server, before the operation was done.
   case sessionClosed(reason: String)
-  /// An operation needs a session, and there is none; call `connect` first.
+  /// The operation needs a session, and there is none; call `connect` first.
   case notConnected
   /// The server refused the scope: its name and the reason.
   case scopeDenied(scope: String, error: WireError)
@@ -19,7 +19,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The server sent something that cannot be used.
   case invalidReply(problem: String)
 
-  /// What happened, in words.
+  /// A description of the error, in words.
   public var description: String {
     switch self {
     case .connectionFailed(let reason): "The server cannot be reached: \(reason)"
@@ -35,7 +35,7 @@ public enum SyncError: Error, Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// What has become of something that the app waits for.
+/// The outcome that the app waits for: success or an error, delivered once.
 typealias SyncOutcome = Awaited<Result<Void, SyncError>>
 
 extension SyncOutcome {

@@ -1,59 +1,58 @@
-/// When a scope is synced.
+/// The mode in which a scope is synced: when local changes are sent, and when remote changes are applied.
 ///
 /// ```swift
-/// try client.setMode(.manual, of: canvas)     // Nothing moves.
+/// try client.setMode(.manual, of: canvas)     // Nothing is sent or applied.
 /// try await client.sync(canvas)               // Both sides are equal.
 /// ```
 ///
-/// In every mode local changes are visible at once, and pending until they are confirmed. A server of version
-/// 1 of the protocol cannot be told to wait: what it sends is kept here until the mode lets it in. If its
-/// session ends before that, change sets that it has taken are sent once more.
+/// In every mode local changes are visible at once, and pending until they are confirmed. A server of version 1 of
+/// the protocol cannot be told to wait: the client holds back what it sends until the mode lets it in. If the
+/// session ends before that, change sets that such a server has already accepted are sent again.
 public enum SyncMode: Sendable, Hashable {
-  /// What is changed here is sent with each tick, and what others change appears when the server tells.
+  /// Sends local changes with each tick, and applies remote changes as they arrive.
   case realtime
-  /// What is changed here is sent; what others change stays on the server, until the mode is another one or
-  /// ``Client/sync(_:isolation:)`` is called. Once others have changed something, change sets that the server has taken
-  /// are kept here, and in the log, until then: who pushes for long should sync every now and then.
+  /// Sends local changes, but leaves remote changes on the server until the mode changes or the app calls
+  /// ``Client/sync(_:isolation:)``. From the first remote change on, the client keeps its accepted change sets, in
+  /// memory and in the log, until then. An app that stays in this mode for long should sync now and then.
   case pushOnly
-  /// The connection stays, but nothing is sent or taken in, except by ``Client/sync(_:isolation:)``.
+  /// Keeps the connection, but sends and applies nothing, except by ``Client/sync(_:isolation:)``.
   case paused
-  /// As ``paused``; and if no other scope needs the connection, it is closed between one
-  /// ``Client/sync(_:isolation:)`` and the next. The session goes on.
+  /// Like ``paused``, and closes the connection between syncs if no other scope needs it. The session continues.
   case manual
-  /// As ``manual``, with a sync so long after the one before. The connection is kept if that is less than the
-  /// time between two pings.
+  /// Like ``manual``, plus an automatic sync whenever this time has passed since the last one. The client keeps the
+  /// connection if the time is less than the interval between two pings (10 seconds).
   case polling(every: Duration)
 }
 
-/// What a client would use the network for.
+/// A use of the network for which the client asks ``Client/permission``.
 public enum SyncActivity: Sendable, Hashable {
   /// Opening a connection.
   case connecting
-  /// Sending so many change sets of one scope.
+  /// Sending this number of change sets of one scope.
   case sending(Int)
-  /// A sync that is due because of ``SyncMode/polling(every:)``.
+  /// Running a sync that is due because of ``SyncMode/polling(every:)``.
   case polling
 }
 
-/// What an app says to that; see ``Client/permission``.
+/// An app's answer to a request for permission; see ``Client/permission``.
 public enum SyncPermission: Sendable, Hashable {
-  /// Go on.
+  /// The client may use the network now.
   case granted
-  /// Not now; ask again after this time.
+  /// Not now; the client asks again after this time.
   case later(Duration)
-  /// Not before ``Client/reconsider()`` is called.
+  /// Not until the app calls ``Client/reconsider()``.
   case denied
 }
 
-/// An exchange that was asked for: what is pending goes out, and what was missed comes in.
+/// A running sync of one scope: the pending change sets go out, and the missed changes come in.
 struct SyncRound {
-  /// The number of the last set that it has to send.
+  /// The number of the last change set that the sync has to send.
   var upTo: Int
-  /// Whether the server was asked for what was missed, after all of them were sent.
+  /// True once the client has asked the server for the missed changes, which it does after sending all of these.
   var isAsked = false
-  /// Whether somebody waits for it, so that nobody is asked whether it may be.
+  /// True if the app waits for the sync, which therefore needs no permission.
   var isForced: Bool
-  /// Who waits, by number.
+  /// The completions of the callers that wait, by waiter number.
   var waiting: [Int: (Result<Void, SyncError>) -> Void] = [:]
 
   func finish(_ result: Result<Void, SyncError>) {

@@ -1,59 +1,61 @@
-/// How a scope stands to its server: what an app can show its users, and nothing that is not so.
+/// The sync state of a scope, for display in an app: its connection, its pending change sets and the reason for a
+/// standstill.
 public struct SyncState: Sendable, Hashable {
-  /// Why nothing moves.
+  /// A reason why a scope is not syncing.
   public enum Stall: Sendable, Hashable {
-    /// Nobody has asked for a connection, or the client was closed.
+    /// The app has not called `connect`, or the client was closed.
     case notConnected
-    /// There is no connection, for this reason; another attempt is under way or follows.
+    /// There is no connection, for this reason; the client is trying again or will try again later.
     case connectionLost(String)
-    /// The app has paused what comes in; see ``Scope/pauseIncoming()``.
+    /// The app has paused incoming changes; see ``Scope/pauseIncoming()``.
     case incomingPaused
-    /// The app has said that the network is not to be used now; see ``Client/permission``.
+    /// The app does not permit the client to use the network now; see ``Client/permission``.
     case deferred
     /// The server has refused the scope for now, for this reason. The client asks again by itself; until the server
     /// grants the scope, changes stay pending.
     case refused(String)
-    /// What was changed cannot be written to the log, for this reason; another attempt follows, and nothing
-    /// is sent before.
+    /// Local changes cannot be written to the log, for this reason. The client tries again every second, and sends
+    /// nothing that is not in the log.
     case storage(String)
   }
 
-  /// When what happens is sent and taken in.
+  /// The scope's sync mode.
   public var mode: SyncMode
-  /// Whether there is a connection.
+  /// The state of the client's connection.
   public var connection: ClientStatus
-  /// How many change sets are not confirmed.
+  /// The number of change sets that are not confirmed.
   public var pendingCount: Int
-  /// How many of these the server has decided and keeps, but are not confirmed here: what others have done in
-  /// front of them is not taken in yet.
+  /// The number of pending change sets that the server has decided but that are not confirmed here, because the mode
+  /// holds back other clients' change sets that come before them.
   public var decidedCount: Int
-  /// How many of these have not been sent in this session.
+  /// The number of pending change sets that have not been sent in this session.
   public var unsentCount: Int
-  /// How long ago the oldest of them was made, or restored from a log, at the time when the state was asked
-  /// for. Nil if nothing is pending.
+  /// The time since the oldest pending change set was made, or restored from a log, measured when the state was
+  /// read. Nil if nothing is pending.
   public var oldestPendingAge: Duration?
-  /// Up to where the server's order is taken in; nil before a state has come, and with a server of version 1
-  /// of the protocol.
+  /// The position up to which the replica has applied the server's order. Nil before the first full state, and with
+  /// a server of version 1 of the protocol.
   public var position: ScopePosition?
-  /// Whether there is a connection, and all that the server had when it was made, or asked last, is taken in.
+  /// True while there is a connection and the replica has applied everything that the server had when the connection
+  /// was made, or when the client last asked for changes.
   public var isUpToDate: Bool
-  /// Why nothing moves; nil if there is no reason for it.
+  /// The reason why the scope is not syncing; nil if there is none.
   public var stall: Stall?
 
-  /// Whether the scope is what the server has, as far as anybody can know.
+  /// True if the scope is up to date and nothing is pending: as far as the client knows, it equals the server's.
   public var isSynced: Bool { isUpToDate && pendingCount == 0 }
 }
 
-/// The state of one scope has changed.
+/// A change of the sync state of one scope.
 public struct SyncStateChange {
   /// The scope.
   public let scope: Scope
-  /// The new state; nil if the scope is not synced any more.
+  /// The new state; nil if the scope is no longer synced.
   public let state: SyncState?
 }
 
 extension Replica {
-  /// The state, as far as the replica knows it.
+  /// Returns the state as far as the replica knows it; the engine completes it.
   func state(_ connection: ClientStatus) -> SyncState {
     let now = scope.ticker.now
     let reached = position?.sequence ?? 0
@@ -67,7 +69,7 @@ extension Replica {
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
 
-  /// Whether the server has not decided something that was changed of the model.
+  /// Returns true if the model has local changes that are not confirmed.
   func isPending(_ model: ModelObject) -> Bool {
     guard let record = model.record, record.scope === scope else { return false }
     if record.isNew || !record.bases.isEmpty || additions[record.uuid] != nil { return true }
@@ -78,23 +80,23 @@ extension Replica {
 }
 
 extension ClientEngine {
-  /// How a scope stands to the server; nil if it is not synced.
+  /// Returns the sync state of a scope; nil if it is not synced.
   package func state(of scope: Scope) -> SyncState? {
     replica(of: scope).map(state)
   }
 
-  /// Whether the server has not decided something that was changed of the model.
+  /// Returns true if the model has local changes that are not confirmed.
   package func isPending(_ model: ModelObject) -> Bool {
     guard let scope = model.scope else { return false }
     return replica(of: scope)?.isPending(model) ?? false
   }
 
-  /// The number of the last change set that was made of a scope.
+  /// Returns the number of the last change set that was made of a scope.
   func lastNumber(of scope: Scope) -> Int {
     (replica(of: scope)?.nextNumber ?? 1) - 1
   }
 
-  /// Whether the server has decided all change sets of a scope up to a number.
+  /// Returns true if the server has decided all change sets of a scope up to a number.
   func isDecided(_ scope: Scope, upTo number: Int) -> Bool {
     guard let replica = replicas.first(where: { $0.scope === scope }) else { return false }
     return replica.pending.prefix { $0.number <= number }.allSatisfy { $0.decision != nil }
@@ -119,11 +121,11 @@ extension ClientEngine {
     return result
   }
 
-  /// Tells of the states that are not what they were.
+  /// Reports the scopes whose state has changed since the last report.
   func reportStates() {
     for replica in replicas {
       var state = state(of: replica)
-      // That time passes is no news.
+      // The passing of time alone is not reported.
       state.oldestPendingAge = replica.pending.first?.madeAt
       guard state != replica.reportedState else { continue }
       replica.reportedState = state

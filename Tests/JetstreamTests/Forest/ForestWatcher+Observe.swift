@@ -57,7 +57,9 @@ extension ForestWatcher {
       ]
     case .change(let keys):
       if keys.isEmpty { return [plant.observeChange(ear) { _ in log.tell("change") }] }
-      return [plant.observeChange(ear, of: keys.map { plant.schema[$0]! }) { _ in log.tell("change") }]
+      return [
+        plant.observeChange(ear, of: keys.map { plant.schema[$0]! }) { _ in log.tell("change") }
+      ]
     case .numberValue:
       return [
         plant.observeChange(ear, \.number) { _, old, new in

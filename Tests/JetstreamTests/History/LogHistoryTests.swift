@@ -214,7 +214,8 @@ import Testing
     try await log.sync()
     #expect(
       throws: LogError.unreadable(
-        sequence: 4, problem: "\(FragmentError.invalid(field: "label", problem: "should be a string"))")
+        sequence: 4,
+        problem: "\(FragmentError.invalid(field: "label", problem: "should be a string"))")
     ) { try log.reader.revisions() }
   }
 }

@@ -50,7 +50,9 @@ struct LogSnapshotTests {
     }
     #expect(numbers(try reader.all()) == Array(first...105))
     if first > 1 {
-      #expect(throws: LogError.notKept(sequence: 1, kept: first...first)) { try reader.all(from: 1) }
+      #expect(throws: LogError.notKept(sequence: 1, kept: first...first)) {
+        try reader.all(from: 1)
+      }
     }
     try log.close()
     #expect(try SimulatedLog(disk).log.lastSequence == 105)

@@ -229,6 +229,8 @@ struct RecordLogTests {
       sequence: 0, kind: .segment, synced: 0,
       payload: Array(#"{"format":2,"log":"x"}"#.utf8), to: &line)
     disk.files = [LogNames.segment(1): line]
-    #expect(throws: LogError.newerVersion(file: "log-000000000001.jsonl", version: 2)) { try SimulatedLog(disk) }
+    #expect(throws: LogError.newerVersion(file: "log-000000000001.jsonl", version: 2)) {
+      try SimulatedLog(disk)
+    }
   }
 }

@@ -34,7 +34,8 @@ private final class Account: ModelObject {
     return listener.log
   }
 
-  @Test("The signal of all properties calls once for each change, for those that a filter lets through")
+  @Test(
+    "The signal of all properties calls once for each change, for those that a filter lets through")
   func severalKeyPaths() {
     account.signals.onPropertyChange.listen(
       listener, filter: { ["balance", "partner"].contains($0.key) }

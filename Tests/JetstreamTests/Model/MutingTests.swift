@@ -51,8 +51,12 @@ import Testing
   @Test("Nested, and ended by an error")
   func nested() {
     struct Failure: Error {}
-    let first = world.model.signals.onPropertyChange.listen(listener) { me, _ in me.log.append("first") }
-    let second = world.model.signals.onPropertyChange.listen(listener) { me, _ in me.log.append("second") }
+    let first = world.model.signals.onPropertyChange.listen(listener) { me, _ in
+      me.log.append("first")
+    }
+    let second = world.model.signals.onPropertyChange.listen(listener) { me, _ in
+      me.log.append("second")
+    }
     #expect(throws: Failure.self) {
       try world.scope.withoutNotifying([first]) {
         world.scope.withoutNotifying([first, second]) { world.model.number = 1 }

@@ -158,7 +158,8 @@ private func text(_ result: ExitTest.Result?) -> String {
       ])
     #expect(
       scope.apply([state(["colour": "red"])]).errors.map(\.error) == [
-        .invalidValue(className: "Renamed", model: model.uuid, property: "colour", expected: "Number")
+        .invalidValue(
+          className: "Renamed", model: model.uuid, property: "colour", expected: "Number")
       ])
     #expect(model.color.rgba == 5)
     #expect(scope.apply([state(["plain": 1])], resettingMissing: true).isComplete)

@@ -151,7 +151,9 @@ import Testing
     root.items.append(foreign)
     #expect(root.items.isEmpty)
     #expect(errors.count == 2)
-    #expect(errors[0] == .modelInTwoScopes(className: "Node", model: foreign.uuid, scope: "Test", other: "Test"))
+    #expect(
+      errors[0]
+        == .modelInTwoScopes(className: "Node", model: foreign.uuid, scope: "Test", other: "Test"))
 
     // Deep below, in the middle of siblings that would come along.
     let top = Node("top")
@@ -207,7 +209,11 @@ import Testing
     twins.items = [Node(uuid: twins.uuid)]
     root.items.append(twins)
     #expect(root.items.isEmpty)
-    #expect(errors == [.duplicateUUID(className: "Node", model: child.uuid), .duplicateUUID(className: "Node", model: twins.uuid)])
+    #expect(
+      errors == [
+        .duplicateUUID(className: "Node", model: child.uuid),
+        .duplicateUUID(className: "Node", model: twins.uuid),
+      ])
     #expect(scope.count == 2)
     #expect(scope.model(child.uuid) === child)
   }

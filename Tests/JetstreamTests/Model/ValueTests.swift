@@ -189,7 +189,10 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(model.maybe == nil)
     #expect(model.double == 2.5)
     #expect(report.errors.map(\.fragment) == [0, 0, 0, 0])
-    #expect(report.errors.first?.error == .invalidValue(className: "Scalars", model: model.uuid, property: "int", expected: "Number"))
+    #expect(
+      report.errors.first?.error
+        == .invalidValue(
+          className: "Scalars", model: model.uuid, property: "int", expected: "Number"))
   }
 
   @Test("An enumeration goes by its raw value, and one it does not have is refused")

@@ -231,7 +231,10 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
     let report = scope.apply([
       SyncFragment(.change, uuid: arrow.uuid, className: "Arrow", properties: ["to": 5])
     ])
-    #expect(report.errors.map(\.error) == [.invalidValue(className: "Arrow", model: arrow.uuid, property: "to", expected: "UUID")])
+    #expect(
+      report.errors.map(\.error) == [
+        .invalidValue(className: "Arrow", model: arrow.uuid, property: "to", expected: "UUID")
+      ])
     #expect(words(arrow.$target) == "none")
   }
 

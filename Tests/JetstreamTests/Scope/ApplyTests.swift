@@ -101,14 +101,18 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
       Set(report.errors.map(\.error)) == [
         .invalidValue(className: "Node", model: known, property: "label", expected: "String"),
         .noParent(className: "Node", model: orphan),
-        .unknownReference(className: "Node", model: root.uuid, property: "right", missing: ghost.uuidString.lowercased()),
-        .invalidValue(className: "Node", model: root.uuid, property: "items", expected: "array of UUIDs"),
+        .unknownReference(
+          className: "Node", model: root.uuid, property: "right",
+          missing: ghost.uuidString.lowercased()),
+        .invalidValue(
+          className: "Node", model: root.uuid, property: "items", expected: "array of UUIDs"),
         .unknownModel(className: "Node", model: ghost),
         .classMismatch(model: root.uuid, className: "Node", other: "Shape"),
       ])
     #expect(
       Set(report.kept.map(\.reason)) == [
-        .unknownClass(className: "Unicorn", model: strange), .unknownProperty(className: "Node", model: root.uuid, property: "horns"),
+        .unknownClass(className: "Unicorn", model: strange),
+        .unknownProperty(className: "Node", model: root.uuid, property: "horns"),
       ])
   }
 

@@ -52,8 +52,10 @@ import Testing
     let unknown = UUID()
     #expect(
       apply(.insert(unknown, .end), .remove(unknown), .add(1), .remove(nodes[0].uuid)) == [
-        .unknownReference(className: "Node", model: root.uuid, property: "items", missing: unknown.wireText),
-        .invalidValue(className: "Node", model: root.uuid, property: "items", expected: "array of UUIDs"),
+        .unknownReference(
+          className: "Node", model: root.uuid, property: "items", missing: unknown.wireText),
+        .invalidValue(
+          className: "Node", model: root.uuid, property: "items", expected: "array of UUIDs"),
       ])
     #expect(labels == ["1", "2", "3"])
     let errors = scope.apply([change(["label": [.add(1)], "number": [.remove(unknown)]])]).errors

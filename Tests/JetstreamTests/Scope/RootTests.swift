@@ -76,7 +76,10 @@ import Testing
     other.onError.listen { errors.append($0) }
     other.root = top
     #expect(other.root !== top)
-    #expect(errors == [.modelInTwoScopes(className: "Node", model: child.uuid, scope: "Test", other: "Other")])
+    #expect(
+      errors == [
+        .modelInTwoScopes(className: "Node", model: child.uuid, scope: "Test", other: "Other")
+      ])
     #expect("\(errors[0])".contains("belongs to scope Test and cannot be part of scope Other"))
     #expect(root.left === top && root.items.count == 1)
     #expect(listener.count == 0 && listener.log.isEmpty)
@@ -87,7 +90,9 @@ import Testing
     root.right = nil
     other.root = top
     #expect(other.root !== top)
-    #expect(errors.last == .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other"))
+    #expect(
+      errors.last
+        == .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other"))
     child.items = []
     other.root = top
     #expect(other.root === top)
@@ -102,7 +107,11 @@ import Testing
     #expect(scope.root !== child)
     other.root = root
     #expect(other.root !== root)
-    #expect(errors == [.rootIsSet(scope: "Test"), .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other")])
+    #expect(
+      errors == [
+        .rootIsSet(scope: "Test"),
+        .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other"),
+      ])
     #expect(top.right === child && scope.count == 3)
 
     let twins = Node("twins")
@@ -208,7 +217,10 @@ import Testing
     let model = Node("model")
     let own = Scope(name: "Own", root: model, ticker: .manual())
     root.items.append(model)
-    #expect(errors == [.modelInTwoScopes(className: "Node", model: model.uuid, scope: "Own", other: "Test")])
+    #expect(
+      errors == [
+        .modelInTwoScopes(className: "Node", model: model.uuid, scope: "Own", other: "Test")
+      ])
     #expect(root.items.count == 1 && model.parents.isEmpty)
     own.root = nil
     root.items.append(model)

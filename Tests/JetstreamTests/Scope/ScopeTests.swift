@@ -51,7 +51,10 @@ import Testing
     other.root = root
     #expect(other.root == nil && other.count == 0)
     #expect(root.scope === scope)
-    #expect(errors == [.modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other")])
+    #expect(
+      errors == [
+        .modelInTwoScopes(className: "Node", model: root.uuid, scope: "Test", other: "Other")
+      ])
   }
 
   @Test("Models are found by UUID while they are attached, in either case of text")

@@ -95,7 +95,8 @@ private final class Badge: ModelObject {
     let report = old.apply(new.takeFragments())
     #expect(report.isComplete)
     #expect(
-      report.kept.map(\.reason).contains(.unknownProperty(className: "Item", model: item.uuid, property: "note")))
+      report.kept.map(\.reason).contains(
+        .unknownProperty(className: "Item", model: item.uuid, property: "note")))
     try expectEqual()
     let mine = oldRoot.items[0]
     #expect(mine.draft == "")
@@ -211,7 +212,10 @@ private final class Badge: ModelObject {
     let badge = Badge()
     newRoot.badge = badge
     let fragments = new.takeFragments()
-    #expect(old.apply([fragments[0]]).kept.map(\.reason) == [.unknownClass(className: "Badge", model: badge.uuid)])
+    #expect(
+      old.apply([fragments[0]]).kept.map(\.reason) == [
+        .unknownClass(className: "Badge", model: badge.uuid)
+      ])
     #expect(old.unknownModels.isEmpty)
     #expect(old.apply([fragments[1]]).isComplete)
     #expect(old.unknownModels.map(\.uuid) == [badge.uuid])

@@ -1,10 +1,11 @@
-/// Follows the value of a getter: runs it again after each write to something that it has read, and
-/// learns anew what it reads.
+/// Observes the value of a computed property: runs its getter again after each write to a property
+/// that it has read, and tracks the reads anew.
 ///
-/// The observers of the model own it. The signals that it listens to do not, nor the models that
-/// they belong to.
+/// The model's observers own it. The signals that it listens to, and the models that they belong
+/// to, do not.
 final class ImmediateComposite: ObservationToken {
-  /// Runs the getter of a model; gives what it read and, if the value differs, what is to be called.
+  /// Runs the getter of a model. Returns its reads and, if the value differs, the handler call to
+  /// make.
   typealias Evaluation = (_ model: ModelObject, _ isMuted: Bool) -> (
     reads: [ReadTracker.Read], call: (() -> Void)?
   )
@@ -34,7 +35,7 @@ final class ImmediateComposite: ObservationToken {
 
   override func leaveHolder() { holder?.dropDead() }
 
-  /// Runs the getter, and the handler if the value differs.
+  /// Runs the getter, and calls the handler if the value differs.
   func update() {
     guard isLive, let model = record.model else { return cancel() }
     guard let (reads, call) = evaluate?(model, isMuted) else { return }
@@ -68,7 +69,7 @@ final class ImmediateComposite: ObservationToken {
     }
   }
 
-  /// Listens to nothing any more.
+  /// Stops listening to all signals.
   private func stop() {
     let old = dependencies
     dependencies = []

@@ -1,6 +1,6 @@
-/// Observers of the steps of a collection, which are called at once when the change has ended.
+/// Observers of the steps of a collection. They are called immediately after a change has ended.
 extension ObservableModel {
-  /// Calls `handler` at once with each model inserted into the collection, and its index.
+  /// Calls `handler` immediately with each model inserted into the collection, and its index.
   @discardableResult
   public func observeCollectionAdd<Observer: AnyObject, Element>(
     _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
@@ -11,8 +11,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model inserted into the collection, and its index, until the
-  /// token is cancelled.
+  /// Calls `handler` immediately with each model inserted into the collection, and its index, until
+  /// the token is cancelled.
   @discardableResult
   public func observeCollectionAdd<Element>(
     _ keyPath: KeyPath<Self, ModelArray<Element>>, _ handler: @escaping (Element, Int) -> Void
@@ -22,7 +22,7 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model removed from the collection, and the index it had.
+  /// Calls `handler` immediately with each model removed from the collection, and its former index.
   @discardableResult
   public func observeCollectionRemove<Observer: AnyObject, Element>(
     _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
@@ -33,8 +33,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model removed from the collection, and the index it had, until
-  /// the token is cancelled.
+  /// Calls `handler` immediately with each model removed from the collection, and its former index,
+  /// until the token is cancelled.
   @discardableResult
   public func observeCollectionRemove<Element>(
     _ keyPath: KeyPath<Self, ModelArray<Element>>, _ handler: @escaping (Element, Int) -> Void
@@ -44,8 +44,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model moved within the collection, the index it had and the
-  /// index it has.
+  /// Calls `handler` immediately with each model moved within the collection, its old index and its
+  /// new one.
   @discardableResult
   public func observeCollectionMove<Observer: AnyObject, Element>(
     _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
@@ -56,8 +56,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once with each model moved within the collection, the index it had and the
-  /// index it has, until the token is cancelled.
+  /// Calls `handler` immediately with each model moved within the collection, its old index and its
+  /// new one, until the token is cancelled.
   @discardableResult
   public func observeCollectionMove<Element>(
     _ keyPath: KeyPath<Self, ModelArray<Element>>, _ handler: @escaping (Element, Int, Int) -> Void

@@ -1,7 +1,8 @@
-/// Observers of what a collection has become, once a tick.
+/// Observers that get the difference of a collection once per tick.
 extension ObservableModel {
-  /// Calls `handler` once in each tick in which the collection has become another, with the
-  /// difference between its content when the observer was last told and its content now.
+  /// Calls `handler` once in each tick in which the collection has changed, with the difference
+  /// between its content at the previous call and its content now. The first difference counts from
+  /// the registration.
   ///
   /// ```swift
   /// canvas.observeDifference(self, \.shapes) { me, difference in
@@ -9,13 +10,14 @@ extension ObservableModel {
   /// }
   /// ```
   ///
-  /// Removals carry offsets of the old content, insertions offsets of the new one. A model that was
-  /// moved is removed and inserted, each change associated with the other; as few as possible are.
-  /// What came and went, or went and came back, is not mentioned. What other observers have done to
-  /// the collection in the same tick before this one was called is part of the difference.
+  /// Removals have offsets in the old content, insertions have offsets in the new content. A moved
+  /// model is removed and inserted, with the two changes associated; as few models as possible are
+  /// moved. A model that came and went, or went and came back to its place, is not part of the
+  /// difference. If other observers change the collection in the same tick before this one is
+  /// called, their changes are included.
   ///
-  /// Cost: O(k log k) for the k steps since then, whatever the size of the collection; O(n log n)
-  /// once the whole array was replaced.
+  /// Cost: O(k log k) for k steps since the previous call, whatever the size of the collection; O(n
+  /// log n) if the whole array was replaced.
   @discardableResult
   public func observeDifference<Observer: AnyObject, Element>(
     _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
@@ -28,8 +30,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` once in each tick in which the collection has become another, with the
-  /// difference, until the token is cancelled.
+  /// Calls `handler` once in each tick in which the collection has changed, with the difference to
+  /// its content at the previous call, until the token is cancelled.
   @discardableResult
   public func observeDifference<Element>(
     _ keyPath: KeyPath<Self, ModelArray<Element>>, isolation: (any Actor)? = #isolation,

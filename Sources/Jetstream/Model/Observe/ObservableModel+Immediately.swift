@@ -1,11 +1,12 @@
-/// Observers that are called at once, before the statement after the change.
+/// Observers that are called immediately, before the statement after the change runs.
 extension ObservableModel {
-  /// Calls `handler` at once, after each change of the value, with the old and the new one.
+  /// Calls `handler` immediately after each change of a stored or computed property, with the old
+  /// and the new value.
   ///
-  /// A key path that leads to a computed property observes what its getter reads, also through other
-  /// models: after each write to one of these the getter runs again, and the handler is called if
-  /// the value is different, or cannot be compared. The old value of a getter is kept without keeping
-  /// its models alive, as in `observeChange`.
+  /// A key path to a computed property observes the properties that its getter reads, also those of
+  /// other models: after each write to one of them the getter runs again, and the handler is called
+  /// if the value is different or cannot be compared. The old value of a computed property does not
+  /// keep its models alive, as in `observeChange`.
   ///
   /// ```swift
   /// shape.observeChangeImmediately(self, \.area) { me, old, new in me.check(new) }
@@ -20,8 +21,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` at once, after each change of the value, with the old and the new one, until the
-  /// token is cancelled.
+  /// Calls `handler` immediately after each change of a stored or computed property, with the old
+  /// and the new value, until the token is cancelled.
   @discardableResult
   public func observeChangeImmediately<Value>(
     _ keyPath: KeyPath<Self, Value>, _ handler: @escaping (Value, Value) -> Void

@@ -1,6 +1,6 @@
-/// Observers of a model's place in the tree, which are called at once.
+/// Observers of a model's place in the tree. They are called immediately.
 extension ObservableModel {
-  /// Calls `handler` at once when the model comes into a scope.
+  /// Calls `handler` immediately when the model enters a scope.
   @discardableResult
   public func observeAttach<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
@@ -8,14 +8,14 @@ extension ObservableModel {
     signals.onAttach.listen(observer, handler)
   }
 
-  /// Calls `handler` at once when the model comes into a scope, until the token is cancelled.
+  /// Calls `handler` immediately when the model enters a scope, until the token is cancelled.
   @discardableResult
   public func observeAttach(_ handler: @escaping (Scope) -> Void) -> ObservationToken {
     signals.onAttach.listen(handler)
   }
 
-  /// Calls `handler` at once when the model leaves its scope: when nothing that the root reaches
-  /// holds it any more.
+  /// Calls `handler` immediately when the model leaves its scope, because the root no longer
+  /// reaches it.
   @discardableResult
   public func observeDetach<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, Scope) -> Void
@@ -23,13 +23,14 @@ extension ObservableModel {
     signals.onDetach.listen(observer, handler)
   }
 
-  /// Calls `handler` at once when the model leaves its scope, until the token is cancelled.
+  /// Calls `handler` immediately when the model leaves its scope, until the token is cancelled.
   @discardableResult
   public func observeDetach(_ handler: @escaping (Scope) -> Void) -> ObservationToken {
     signals.onDetach.listen(handler)
   }
 
-  /// Calls `handler` at once when a property comes to hold the model, with its owner and its name.
+  /// Calls `handler` immediately when a property begins to hold the model, with the parent and the
+  /// property's name.
   @discardableResult
   public func observeAddedToParent<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
@@ -37,8 +38,8 @@ extension ObservableModel {
     signals.onAddedToParent.listen(observer) { handler($0, $1.parent, $1.key) }
   }
 
-  /// Calls `handler` at once when a property comes to hold the model, with its owner and its name,
-  /// until the token is cancelled.
+  /// Calls `handler` immediately when a property begins to hold the model, with the parent and the
+  /// property's name, until the token is cancelled.
   @discardableResult
   public func observeAddedToParent(
     _ handler: @escaping (ModelObject, String) -> Void
@@ -46,7 +47,8 @@ extension ObservableModel {
     signals.onAddedToParent.listen { handler($0.parent, $0.key) }
   }
 
-  /// Calls `handler` at once when a property holds the model no more, with its owner and its name.
+  /// Calls `handler` immediately when a property ceases to hold the model, with the parent and the
+  /// property's name.
   @discardableResult
   public func observeRemovedFromParent<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, ModelObject, String) -> Void
@@ -54,8 +56,8 @@ extension ObservableModel {
     signals.onRemovedFromParent.listen(observer) { handler($0, $1.parent, $1.key) }
   }
 
-  /// Calls `handler` at once when a property holds the model no more, with its owner and its name,
-  /// until the token is cancelled.
+  /// Calls `handler` immediately when a property ceases to hold the model, with the parent and the
+  /// property's name, until the token is cancelled.
   @discardableResult
   public func observeRemovedFromParent(
     _ handler: @escaping (ModelObject, String) -> Void

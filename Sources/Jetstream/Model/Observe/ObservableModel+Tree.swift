@@ -1,15 +1,15 @@
-/// Observers of a model together with everything below it.
+/// Observers of a model together with all models below it.
 extension ObservableModel {
-  /// Calls `handler` once in each tick in which this model or one that it holds, at any depth, has
-  /// changed; with key paths, once in each tick in which one of these properties, or something at any
-  /// depth below what they hold, has.
+  /// Calls `handler` once in each tick in which this model, or a model at any depth below it, has
+  /// changed. With key paths, only changes of these properties, and of models at any depth below
+  /// them, count.
   ///
   /// ```swift
   /// canvas.observeTreeChange(self, \.shapes, \.selected) { me in me.redraw() }
   /// ```
   ///
-  /// A key path that leads to a computed property is a programming error here. Cost: a tick climbs
-  /// from each changed model to all that hold it.
+  /// Traps for a key path to a computed property. Cost: a tick visits all ancestors of each changed
+  /// model.
   @discardableResult
   public func observeTreeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
@@ -20,8 +20,9 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` once in each tick in which this model or one that it holds, at any depth, has
-  /// changed, or one of the named properties or something below them, until the token is cancelled.
+  /// Calls `handler` once in each tick in which this model, or a model at any depth below it, has
+  /// changed, until the token is cancelled. With key paths, only changes of these properties, and
+  /// of models at any depth below them, count.
   @discardableResult
   public func observeTreeChange(
     _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
@@ -30,20 +31,21 @@ extension ObservableModel {
     observeTree(nil, pattern(keyPaths), isolation: isolation, handler)
   }
 
-  /// Calls `handler` once in each tick in which what a path leads to has changed.
+  /// Calls `handler` once in each tick in which the property at the end of a path, or a model below
+  /// it, has changed.
   ///
   /// ```swift
   /// canvas.observeTreeChange(self, path: "shapes.parts.color") { me in me.redraw() }
   /// ```
   ///
-  /// A path is made of names of properties, separated by dots. A collection leads to each of its
-  /// models. The last name says which property counts, with everything at any depth below what it
-  /// holds; other properties of the same model do not. That a model comes to the path or leaves it
-  /// counts as well.
+  /// A path consists of property names separated by dots. A collection leads to each of its models.
+  /// The last name is the property that counts, together with all models at any depth below it;
+  /// other properties of the same model do not count. It also counts when a model enters or leaves
+  /// the path.
   ///
-  /// Each name must belong to the class with which the property before it is declared: what only a
-  /// subclass has cannot be named. Anything else is a programming error. Cost: a tick climbs from
-  /// each changed model to all that hold it, whatever the size of the collections on the path.
+  /// Each name must belong to the class that the property before it is declared with, so that a
+  /// path cannot name properties of a subclass only. Traps for any other path. Cost: a tick visits
+  /// all ancestors of each changed model, whatever the size of the collections on the path.
   @discardableResult
   public func observeTreeChange<Observer: AnyObject>(
     _ observer: Observer, path: String, isolation: (any Actor)? = #isolation,
@@ -55,8 +57,9 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` once in each tick in which what a path leads to has changed, until the token is
-  /// cancelled.
+  /// Calls `handler` once in each tick in which the property at the end of a path, or a model below
+  /// it, has changed, until the token is cancelled. Traps if the path names a property that does
+  /// not exist.
   @discardableResult
   public func observeTreeChange(
     path: String, isolation: (any Actor)? = #isolation, _ handler: @escaping () -> Void
@@ -80,7 +83,7 @@ extension ObservableModel {
 }
 
 extension ModelRecord {
-  /// Adds a tree observation. While its token is muted, the handler is not called.
+  /// Adds a tree observation. Its handler is not called while its token is muted.
   @discardableResult
   func observeTree(
     _ observation: TreeObservation, _ pattern: TreePattern? = nil, _ handler: @escaping () -> Void

@@ -1,14 +1,14 @@
-/// Observers that are told once a tick what a value has become.
+/// Observers that get the old and the new value once per tick.
 extension ObservableModel {
-  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
-  /// last time and as it is now. A value that is back where it was is not told.
+  /// Calls `handler` once in each tick in which a stored or computed property has changed, with the
+  /// value at the previous call and the value now. It is not called if the value is the same again.
   ///
   /// ```swift
   /// shape.observeChange(self, \.x) { me, old, new in me.animate(from: old, to: new) }
   /// ```
   ///
-  /// Of a computed property the last value is kept without keeping its models alive: one that is
-  /// gone by then is reported as nil, or left out of an array. For large collections
+  /// The old value of a computed property does not keep its models alive: a model that has been
+  /// released is reported as nil, or left out of an array. For large collections,
   /// ``observeDifference(_:_:isolation:_:)`` costs less.
   @discardableResult
   public func observeChange<Observer: AnyObject, Value>(
@@ -20,8 +20,8 @@ extension ObservableModel {
     }
   }
 
-  /// Calls `handler` once in each tick in which the value has changed, with the value as it was the
-  /// last time and as it is now, until the token is cancelled.
+  /// Calls `handler` once in each tick in which a stored or computed property has changed, with the
+  /// value at the previous call and the value now, until the token is cancelled.
   @discardableResult
   public func observeChange<Value>(
     _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
@@ -50,8 +50,8 @@ extension ObservableModel {
   }
 }
 
-/// An observation that keeps something from one call to the next, and so is called also while its
-/// token is muted, to forget that.
+/// An observation with state from one call to the next. It is also called while its token is muted,
+/// to update that state.
 final class MindfulObservation: ChangeObservation {
   private var handler: ((_ isMuted: Bool) -> Void)?
 

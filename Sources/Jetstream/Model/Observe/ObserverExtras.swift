@@ -1,10 +1,11 @@
-/// What only some ways of observing a model need. Made when the first of these is used.
+/// The parts of a model's observers that are rarely used. Made on first use.
 final class ObserverExtras {
-  /// What newer peers say of the model. Not observed: it stands here since it is as rare.
+  /// The class and properties that newer peers sent for the model and that this program does not
+  /// know. They are not observed; they are stored here because they are as rare.
   var unknown: UnknownValues?
   private struct WeakJournal { weak var journal: StepJournal? }
 
-  /// The journals live as long as their observations.
+  /// The journals of difference observers. Each lives as long as its observation.
   private var journals: ContiguousArray<WeakJournal> = []
   private(set) var composites: ContiguousArray<ImmediateComposite> = []
   private var schedule = PruneSchedule()
@@ -18,7 +19,8 @@ final class ObserverExtras {
     journals.append(WeakJournal(journal: journal))
   }
 
-  /// A collection has changed; called before any observer is, so that the steps stay in order.
+  /// Adds the steps of a changed collection to its journals. Called before any observer, so that
+  /// the steps stay in order.
   func note(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
     var isSomeGone = false
     for entry in journals {
@@ -42,7 +44,8 @@ final class ObserverExtras {
     composites.append(composite)
   }
 
-  /// What the callbacks captured is released after the access has ended.
+  /// Removes the observations that are cancelled or whose observer has been released. Objects that
+  /// their callbacks captured are released after the access has ended.
   func dropDead() {
     let all = composites
     if all.contains(where: { !$0.isLive }) { composites = all.filter(\.isLive) }
@@ -51,8 +54,8 @@ final class ObserverExtras {
 
   // MARK: Tree changes
 
-  /// The signal that fires once in each tick in which the tree below `record` has changed. While
-  /// nobody listens to it, it costs nothing.
+  /// Returns the signal that fires once in each tick in which the tree below `record` has changed.
+  /// It costs nothing while it has no listeners.
   func treeChange(of record: ModelRecord) -> Signal<Void> {
     if let treeChange { return treeChange }
     let signal = Signal<Void>()
@@ -76,7 +79,7 @@ final class ObserverExtras {
     }
   }
 
-  /// Cancels everything that `observer` has here.
+  /// Cancels all observations here that were registered with `observer`.
   func remove(_ observer: AnyObject) {
     for token in composites where token.observer === observer { token.cancel() }
     treeChange?.removeListeners(of: observer)

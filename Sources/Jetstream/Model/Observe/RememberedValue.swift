@@ -1,8 +1,8 @@
-/// A value as an observer was last told it, to be compared with a later one and handed over as the
-/// old one.
+/// A value as last reported to an observer, kept to be compared with a later one and passed as the
+/// old value.
 ///
-/// Unless asked to, it does not keep models alive: the value of a getter may lead up the tree, to
-/// what holds the observation.
+/// Unless `keepsModels` is set, it holds models weakly: the value of a getter may be an ancestor,
+/// which holds the observation.
 struct RememberedValue<Value> {
   private struct WeakModel { weak var model: ModelObject? }
 
@@ -26,8 +26,8 @@ struct RememberedValue<Value> {
     }
   }
 
-  /// The value. Models that are gone are left out of an array, or become nil; nil altogether where
-  /// the value cannot do without.
+  /// The value. A model that has been released is nil, or left out of an array. Nil altogether if
+  /// the type cannot express that.
   var value: Value? {
     switch content {
     case .value(let value): value
@@ -44,8 +44,8 @@ struct RememberedValue<Value> {
     }
   }
 
-  /// Whether `new` is the same value. Models are compared by identity; values that cannot be compared
-  /// differ.
+  /// Returns true if `new` is the same value. Models are compared by identity; values that cannot
+  /// be compared count as different.
   func isSame(as new: Value) -> Bool {
     switch content {
     case .value(let old):
@@ -72,7 +72,7 @@ struct RememberedValue<Value> {
   private static func isEqual<Known: Equatable>(_ a: Known, _ b: Any) -> Bool { a == b as? Known }
 }
 
-/// A collection of models of a type that is not known.
+/// A collection of models whose type is not known statically.
 private protocol ModelSequence {
   static func models(in value: Any) -> [ModelObject]
   static func make(of models: [ModelObject]) -> Self

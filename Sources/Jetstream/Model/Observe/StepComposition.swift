@@ -1,23 +1,23 @@
-/// The steps of a collection, one after the other, as one net change: where each model stood before
-/// the first step and where it stands after the last.
+/// Combines successive steps of a collection into one net change: the position of each model before
+/// the first step and after the last.
 ///
-/// The content is a sequence of runs: stretches of the old content, single models that were touched,
-/// and new ones. Only what steps touch is split, so k steps cost O(k log k), whatever the size of the
-/// collection.
+/// The content is a sequence of runs: ranges of the old content, single models that a step has
+/// touched, and new models. Steps split only the runs that they touch, so k steps cost O(k log k),
+/// whatever the size of the collection.
 struct StepComposition {
-  /// Models that stand side by side.
+  /// Adjacent models.
   private struct Run {
-    /// The old offset of the first one; negative for a model that is new.
+    /// The old offset of the first model; negative for a new model.
     var start: Int
     var length: Int
-    /// Whether a step has moved it, or has taken it out before another put it in again.
+    /// True if a step has moved the model, or has removed it and another has inserted it again.
     var isTouched = false
 
     var isNew: Bool { start < 0 }
     static let new = Run(start: -1, length: 1)
   }
 
-  /// A node of a treap: runs in order, with as many models below as `total` says.
+  /// A node of a treap of runs, in order. `total` is the number of models in the node and below it.
   private struct Node {
     var run: Run
     var priority: UInt64
@@ -30,16 +30,16 @@ struct StepComposition {
   private var nodes: ContiguousArray<Node> = []
   private var root = -1
   private var chance: UInt64 = 0
-  /// Old models that are not there, with the offsets they had.
+  /// Old models that are currently removed, with their old offsets.
   private var removed: [ObjectIdentifier: (offset: Int, model: ModelObject)] = [:]
 
-  /// Begins with a collection of `oldCount` models.
+  /// Starts with a collection of `oldCount` models.
   init(oldCount: Int) {
     self.oldCount = oldCount
     if oldCount > 0 { root = makeNode(Run(start: 0, length: oldCount)) }
   }
 
-  /// The steps that have led to a collection of `newCount` models.
+  /// Combines the steps that have led to a collection of `newCount` models.
   init(_ steps: some Collection<ListOperation>, newCount: Int) {
     var oldCount = newCount
     for step in steps {
@@ -72,10 +72,10 @@ struct StepComposition {
     }
   }
 
-  /// The net change; `model` gives what stands at an offset of the new content.
+  /// Returns the net change; `model` returns the model at an offset of the new content.
   ///
-  /// As many models as possible keep their order and are not mentioned; a model that does not is
-  /// removed and inserted, with each pointing at the other.
+  /// As many models as possible keep their order and are not part of the difference. Any other old
+  /// model is removed and inserted, with the two changes associated.
   func difference<Element>(
     of type: Element.Type = Element.self, model: (Int) -> ModelObject
   ) -> CollectionDifference<Element> {
@@ -108,19 +108,20 @@ struct StepComposition {
     return CollectionDifference(changes)!
   }
 
-  /// Models that stand side by side in the new content.
+  /// Adjacent models in the new content.
   struct Stretch {
     let newOffset: Int
-    /// Where they stood in the old content, side by side as well; negative if they are new.
+    /// Their offset in the old content, where they are adjacent as well; negative if they are new.
     let oldOffset: Int
     let count: Int
-    /// Whether they are old and keep their order among all others that do.
+    /// True if they are old and keep their order relative to all others that stay.
     let stays: Bool
 
     var isNew: Bool { oldOffset < 0 }
   }
 
-  /// The net change: the new content in order, and what is gone with the offsets that it had.
+  /// Returns the net change: the new content in order, and the removed models with their old
+  /// offsets.
   func stretches() -> (new: [Stretch], removed: [(offset: Int, model: ModelObject)]) {
     let runs = inOrder()
     let stays = Self.heaviestIncreasing(runs)
@@ -154,8 +155,8 @@ struct StepComposition {
     return result
   }
 
-  /// Which runs stay: of those that are old, the ones of ascending offsets that hold the most models,
-  /// and of these the most that no step has touched. Cost: O(k log k).
+  /// Determines the runs that stay: of the old runs, a series with ascending offsets that holds the
+  /// most models and, among equals, the most that no step has touched. Cost: O(k log k).
   private static func heaviestIncreasing(_ runs: ContiguousArray<Run>) -> [Bool] {
     var stays = runs.map { !$0.isNew }
     let old = runs.indices.filter { stays[$0] }
@@ -224,8 +225,8 @@ struct StepComposition {
     return nodes[node].run
   }
 
-  /// What stands in front of `position` and what stands from there on. A run that reaches over the
-  /// position is cut in two.
+  /// Splits a subtree into the models before `position` and those from there on. Cuts a run that
+  /// contains the position in two.
   private mutating func split(_ node: Int, at position: Int) -> (Int, Int) {
     if node < 0 { return (-1, -1) }
     let start = total(nodes[node].left)

@@ -1,9 +1,9 @@
-/// What has happened to a collection since an observer of its differences was last told.
+/// Records the changes of a collection since an observer of its differences was last notified.
 final class StepJournal {
-  /// The property.
+  /// The index of the collection property.
   let index: Int
   private var steps: ContiguousArray<ListOperation> = []
-  /// The content as it was then, once the steps are more than is worth keeping.
+  /// The content at that time; replaces the steps once there are too many of them.
   private var old: ModelList?
 
   init(index: Int) { self.index = index }
@@ -18,7 +18,8 @@ final class StepJournal {
     steps = []
   }
 
-  /// The difference from the content at the last call to `now`, from which the next one is counted.
+  /// Returns the difference from the content at the previous call to `now`, and starts anew from
+  /// `now`.
   func take<Element>(now: ModelList, as type: Element.Type) -> CollectionDifference<Element> {
     let composition =
       if let old {
@@ -30,13 +31,13 @@ final class StepJournal {
     return composition.difference { now[$0] }
   }
 
-  /// The steps from the content at the last call to `now`, from which the next ones are counted.
+  /// Returns the steps from the content at the previous call to `now`, and starts anew from `now`.
   func takeSteps(now: ModelList) -> [ListOperation] {
     defer { forget() }
     return old.map { ListDifference.operations(from: $0, to: now) } ?? Array(steps)
   }
 
-  /// Counts from the present content on.
+  /// Starts anew from the current content.
   func forget() {
     steps = []
     old = nil

@@ -1,15 +1,15 @@
-/// Which changes below a model a tree observer is told about: those that happen at or below one of
-/// some properties, which are reached over a path of properties.
+/// Describes the changes that a tree observer is notified of: those at or below certain properties,
+/// which are reached over a path of properties.
 struct TreePattern {
-  /// The properties at each step. An object of a subclass has its inherited properties in the same
-  /// places, so these fit whatever the path meets.
+  /// The properties at each step of the path. A subclass has its inherited properties at the same
+  /// indices, so these fit every object on the path.
   let steps: [PropertySet]
 
-  /// Own properties of the model.
+  /// Makes a pattern for properties of the observed model itself.
   init(_ properties: [Int]) { steps = [PropertySet(properties)] }
 
-  /// Names of properties, separated by dots. Each must exist in the class that the property before
-  /// is declared with; anything else is a programming error.
+  /// Makes a pattern from property names separated by dots. Traps unless each name exists in the
+  /// class that the property before it is declared with.
   init(path: String, in schema: ModelSchema) {
     var schema = schema
     var steps: [PropertySet] = []
@@ -33,19 +33,19 @@ struct TreePattern {
   }
 }
 
-/// What has changed in a tick, with everything above it: the part of the tree in which the patterns
-/// of tree observers are looked for. Made only if there are some.
+/// The changed models of a tick with all their ancestors: the part of the tree in which the
+/// patterns of tree observers are matched. Made only if there are patterns.
 ///
-/// Cost: O(ancestors of what has changed), and as much again for each step of a pattern.
+/// Cost: O(n) for n ancestors of the changed models, and the same again for each step of a pattern.
 struct PatternSearch {
   private struct Place {
     let record: ModelRecord
-    /// When the latest change at or below the model was.
+    /// The moment of the latest change of the model or of any model below it.
     let changedAt: Int
-    /// Own properties that have changed, and when.
+    /// Changed properties of the model itself; `dirtyAt` is the moment of the last such change.
     var dirty = PropertySet()
     var dirtyAt = 0
-    /// The models below that are places themselves, with the properties that hold them.
+    /// The models below that are places as well, with the properties that hold them.
     var below: ContiguousArray<(index: Int, place: Int)> = []
   }
 
@@ -53,7 +53,7 @@ struct PatternSearch {
   private var numbers: [ObjectIdentifier: Int] = [:]
 
   init(_ work: DirtyModels.Work) {
-    // The latest change comes first, so that it is the one that each ancestor gets.
+    // The latest change comes first, so that each ancestor gets its latest change.
     var stack = work.map { (record: $0.0, changedAt: $0.0.changedAt) }
     stack.sort { $0.changedAt < $1.changedAt }
     while let (record, changedAt) = stack.popLast() {
@@ -76,7 +76,7 @@ struct PatternSearch {
     }
   }
 
-  /// Whether something that the pattern describes has changed below `record`, at `moment` or later.
+  /// Returns true if a change below `record` at `moment` or later matches the pattern.
   func finds(_ pattern: TreePattern, below record: ModelRecord, since moment: Int) -> Bool {
     struct State: Hashable {
       let place: Int

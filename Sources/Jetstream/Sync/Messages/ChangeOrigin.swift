@@ -1,30 +1,32 @@
 import Foundation
 
-/// How a change set came about, as far as those are told who receive it.
+/// The origin of a change set, as the server passes it on to the clients that receive the change set: its author,
+/// message, date and client.
 package struct ChangeOrigin: Sendable, Hashable {
-  /// How many bytes of UTF-8 an author may have, to be told to others.
+  /// The most bytes of UTF-8 that an author may have to be passed on.
   package static let longestAuthor = 1 << 10
-  /// How many bytes of UTF-8 a message may have, to be told to others.
+  /// The most bytes of UTF-8 that a message may have to be passed on.
   package static let longestMessage = 4 << 10
 
-  /// Who has made it: the user of the session, as the server's app says, or for the changes of that app itself
-  /// ``ChangeSet/author``. Only servers say it. One of more than 1 KiB is not told to others.
+  /// The author of the change set: the user of the session as the server's app names it, or ``ChangeSet/author`` for
+  /// changes made by that app itself. Set by servers only. An author of more than 1 KiB is not passed on.
   package var author: String?
 
-  /// What it was made for: ``ChangeSet/message``. One of more than 4 KiB is not told to others.
+  /// The purpose of the change set: ``ChangeSet/message``. A message of more than 4 KiB is not passed on.
   package var message: String?
 
-  /// When it was made, as its maker says; otherwise when the server took it.
+  /// The time at which the change set was made, by the clock of its maker; if the maker gave none, the time at which
+  /// the server accepted it.
   package var date: Date?
 
-  /// Tells the client that has made it from others; see ``RemoteChanges/client``. Only servers say it.
+  /// The identity of the client that made the change set; see ``RemoteChanges/client``. Set by servers only.
   package var client: UUID?
 
-  /// Which place of the server's order its maker had taken in. What came between that and the set's own place,
-  /// its maker did not know. Nil if nobody has said so: then it is taken to have known everything.
+  /// The sequence up to which the maker had applied the server's order. The maker had not seen the change sets
+  /// between this sequence and the change set's own. If nil, the maker is assumed to have seen everything.
   package var seen: Int?
 
-  /// Makes an origin.
+  /// Creates an origin.
   package init(author: String? = nil, seen: Int? = nil) {
     self.author = author
     self.seen = seen
@@ -32,16 +34,17 @@ package struct ChangeOrigin: Sendable, Hashable {
 }
 
 extension ChangeOrigin {
-  /// What a set says of itself, as far as that can be told.
+  /// Creates the origin that a change set declares. Leaves out an author or a message that is too long to be passed
+  /// on.
   package init(of set: ChangeSet) {
     if let name = set.author, name.utf8.count <= Self.longestAuthor { author = name }
     if let text = set.message, text.utf8.count <= Self.longestMessage { message = text }
     date = set.date
   }
 
-  /// Reads what ``write(to:)`` writes, of which all may be missing.
+  /// Reads an origin as ``write(to:)`` writes it. Every field may be missing.
   ///
-  /// - Throws: ``FragmentError`` naming the one that is something else.
+  /// - Throws: ``FragmentError`` naming the first field that is not valid.
   package init(in object: JSONObject) throws(FragmentError) {
     author = try object.optionalString("author")
     message = try object.optionalString("message")
@@ -59,7 +62,7 @@ extension ChangeOrigin {
     seen = place
   }
 
-  /// Writes what is known of it.
+  /// Writes the fields that are not nil.
   package func write(to object: inout JSONObject) {
     if let author { object["author"] = .string(author) }
     if let message { object["message"] = .string(message) }
@@ -68,7 +71,7 @@ extension ChangeOrigin {
     if let seen { object["seen"] = .integer(Int64(seen)) }
   }
 
-  /// About how many bytes it takes on the wire.
+  /// The approximate number of bytes that the origin takes on the wire.
   var roughSize: Int {
     (author?.utf8.count ?? 0) + (message?.utf8.count ?? 0) + (date == nil ? 0 : 24)
       + (client == nil ? 0 : 48)

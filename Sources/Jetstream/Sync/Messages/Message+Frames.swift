@@ -1,9 +1,8 @@
 extension Message {
   /// Reads the messages of one frame: an object, or an array of objects.
   ///
-  /// Each member is read on its own, so that one bad message does not take the others with it. The
-  /// order is that of the frame; what to do about errors and about the order of indexes is left to
-  /// the caller. An empty array gives no messages.
+  /// Reads each element on its own, so that one invalid message does not discard the others. Keeps the order of the
+  /// frame; the caller handles errors and checks the order of indexes. An empty array yields no messages.
   ///
   /// - Throws: ``FrameError`` if the frame is not JSON, or is neither an object nor an array.
   package static func decodeFrame(
@@ -19,7 +18,8 @@ extension Message {
     }
   }
 
-  /// Reads the messages of one frame; the error is part of the result, to be carried elsewhere.
+  /// Reads the messages of one frame. Returns the error as part of the result, so that it can be sent to another
+  /// isolation domain.
   package static func frame(
     _ bytes: [UInt8]
   ) -> Result<[Result<Message, MessageError>], FrameError> {
@@ -30,19 +30,19 @@ extension Message {
     }
   }
 
-  /// Whether a frame is an array rather than a bare object, by its first byte that is not white
+  /// Returns true if a frame holds an array rather than a bare object, judging by the first byte that is not white
   /// space. The first message of a connection has to be bare.
   package static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
     let first = bytes.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
     return first == UInt8(ascii: "[")
   }
 
-  /// Writes one frame. Servers always send arrays; old servers want a client's messages bare.
+  /// Encodes one frame. Servers always send arrays; old servers expect a client's messages to be bare.
   ///
   /// - Parameters:
-  ///   - messages: What to send, in order.
-  ///   - asArray: Whether a single message goes into an array too. Any other number of messages
-  ///     makes an array in any case.
+  ///   - messages: the messages to send, in order.
+  ///   - asArray: true to wrap a single message in an array, too. Any other number of messages always makes an
+  ///     array.
   package static func encodeFrame(_ messages: [Message], asArray: Bool) -> [UInt8] {
     var output = JSONOutput()
     if messages.count == 1, !asArray {
@@ -60,7 +60,7 @@ extension Message {
 }
 
 extension JSONParser {
-  /// Reads a frame, or any other value, which gives nil.
+  /// Reads a frame. Returns nil for JSON that is neither an object nor an array.
   fileprivate mutating func messages() throws(JSONError) -> [Result<Message, MessageError>]? {
     skipWhiteSpace()
     switch next {
@@ -77,7 +77,7 @@ extension JSONParser {
     }
   }
 
-  /// Reads any value as a message, its fragments without making JSON values of them first.
+  /// Reads any value as a message. Decodes its fragments directly, without making JSON values of them first.
   private mutating func message(depth: Int) throws(JSONError) -> Result<Message, MessageError> {
     skipWhiteSpace()
     guard next == UInt8(ascii: "{") else {

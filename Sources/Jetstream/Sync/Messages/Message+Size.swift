@@ -1,6 +1,6 @@
 extension Message {
-  /// About how many bytes the message takes on the wire. Cheaper than writing it: strings count by
-  /// their UTF-8 without escapes, numbers by a flat rate.
+  /// The approximate number of bytes that the message takes on the wire. Cheaper than encoding it: counts strings by
+  /// their UTF-8 without escapes, and numbers by a flat rate.
   package var roughSize: Int {
     switch self {
     case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
@@ -23,7 +23,7 @@ extension Message {
 }
 
 extension SyncFragment {
-  /// About how many bytes the fragment takes on the wire.
+  /// The approximate number of bytes that the fragment takes on the wire.
   package var roughSize: Int {
     96 + className.utf8.count + properties.roughSize + operations.roughSize
       + (bases.isEmpty ? 0 : 10 + bases.roughSize)
@@ -39,7 +39,7 @@ extension PropertyOperations {
 }
 
 extension PropertyOperation {
-  /// A model takes 39 bytes, with quotes and comma.
+  /// The approximate size of the operation. A model's UUID takes 39 bytes, including quotes and comma.
   fileprivate var roughSize: Int {
     switch self {
     case .insert(_, .after(let others)), .move(_, .after(let others)): 16 + 39 * (1 + others.count)

@@ -1,37 +1,37 @@
-/// A message of the sync protocol, version 1.
+/// A message of the sync protocol, version 1 or 2.
 ///
-/// A message with ``index`` 0 is ephemeral: it is always processed and never sent again. All others
-/// are numbered per session and direction from 1, and kept until the peer has acknowledged them.
+/// A message with ``index`` 0 is ephemeral: the receiver always processes it, and the sender never sends it again.
+/// All other messages are numbered from 1, per session and direction, and kept until the peer has acknowledged them.
 package enum Message: Sendable, Hashable {
   /// A client asks for a new session.
   case sessionCreate(SessionCreate)
-  /// The server grants or denies it.
+  /// The server grants or denies the session.
   case sessionCreateReply(SessionCreateReply)
   /// A client asks for a scope.
   case scopeFetch(ScopeFetch)
-  /// The server grants or denies it.
+  /// The server grants or denies the scope.
   case scopeFetchReply(ScopeFetchReply)
-  /// The server sends everything that a scope holds.
+  /// The server sends the full state of a scope, or a part of it.
   case scopeState(ScopeState)
   /// Either side sends changes of a scope.
   case scopeSync(ScopeSync)
-  /// The server answers a client's changes.
+  /// The server answers a client's change set.
   case scopeSyncReply(ScopeSyncReply)
   /// Either side ends the syncing of a scope. Since version 2.
   case scopeLeave(ScopeLeave)
   /// Either side acknowledges, keeps the connection alive, or asks for lost messages.
   case ping(Ping)
 
-  /// The words for the types, as they stand in the field `type`.
+  /// The values of the field `type`, one for each kind of message.
   static let types: Set<String> = [
     SessionCreate.type, SessionCreateReply.type, ScopeFetch.type, ScopeFetchReply.type,
     ScopeState.type, ScopeSync.type, ScopeSyncReply.type, ScopeLeave.type, Ping.type,
   ]
 
-  /// Reads one message. Unknown keys are ignored.
+  /// Reads one message. Ignores unknown keys.
   ///
-  /// - Throws: ``MessageError``: `unknownType` for a message of some other version, other cases for
-  ///   a field that is missing or wrong. One bad fragment makes the whole message invalid.
+  /// - Throws: ``MessageError``: `unknownType` for a message of another version, other cases for a field that is
+  ///   missing or invalid. One invalid fragment makes the whole message invalid.
   package init(json: JSONValue) throws(MessageError) {
     try self.init(try MessageFields(json: json))
   }
@@ -74,7 +74,7 @@ package enum Message: Sendable, Hashable {
     }
   }
 
-  /// The message's number, or 0 if it is ephemeral.
+  /// The message's index in its session and direction; 0 if it is ephemeral.
   package var index: Int {
     get { body.index }
     set {
@@ -110,13 +110,13 @@ package enum Message: Sendable, Hashable {
     }
   }
 
-  /// The word in the field `type`, such as `ScopeSync`.
+  /// The value of the field `type`, such as `ScopeSync`.
   package var type: String { Swift.type(of: body).type }
 
-  /// The message as JSON, keys in the order of the original server: `type`, `index`, then the rest.
+  /// The message as JSON, with keys in the order of the original server: `type`, `index`, then the rest.
   package var json: JSONValue { .object(body.json) }
 
-  /// Appends the UTF-8 of ``json`` to `bytes`. Fragments are written without a value in between.
+  /// Appends the UTF-8 of ``json`` to `bytes`. Encodes fragments directly, without making JSON values of them first.
   package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { write(to: &$0) })
   }
@@ -127,7 +127,7 @@ package enum Message: Sendable, Hashable {
   }
 }
 
-/// What the structs behind the cases of ``Message`` have in common.
+/// The requirements that the structs behind the cases of ``Message`` share.
 protocol MessageBody: Sendable, Hashable {
   static var type: String { get }
   var index: Int { get set }
@@ -135,21 +135,21 @@ protocol MessageBody: Sendable, Hashable {
   /// Reads the fields after `type` and `index`.
   init(_ fields: MessageFields) throws(MessageError)
 
-  /// Everything, in the server's key order.
+  /// All fields as JSON, with keys in the order of the original server.
   var json: JSONObject { get }
 
   func write(to output: inout JSONOutput)
 }
 
 extension MessageBody {
-  /// The first two fields.
+  /// The first two fields: `type` and `index`.
   var head: JSONObject { ["type": .string(Self.type), "index": .integer(Int64(index))] }
 
   func write(to output: inout JSONOutput) {
     JSONWriter.write(json, sorted: false, to: &output)
   }
 
-  /// Writes `json` except for a last member that is an array of fragments, then that member.
+  /// Writes `fields`, then the member `fragments`, then `rest`, as one object. Encodes fragments directly.
   func write(
     _ fields: JSONObject, fragments: [SyncFragment], then rest: JSONObject = [:],
     to output: inout JSONOutput

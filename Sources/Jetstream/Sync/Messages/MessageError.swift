@@ -1,28 +1,27 @@
-/// Why a member of a frame is not a message.
+/// The reason why an element of a frame is not a valid message.
 ///
-/// `index` is the index that the message carries, if it has a valid one: so a log can tell which of
-/// the peer's messages was dropped.
+/// `index` is the index that the message carries, if it has a valid one, so that a log can tell which of the peer's
+/// messages was dropped.
 package enum MessageError: Error, Sendable, Hashable {
-  /// It is not a JSON object; arrays do not nest.
+  /// The element is not a JSON object; arrays do not nest.
   case notAnObject
-  /// It is a message of a type that this version does not know. Log it and go on.
+  /// The message has a type that this version does not know. Log it and continue.
   case unknownType(String, index: Int?)
-  /// A field that the message has to have is absent. `message` is its type, empty if it is the type
-  /// that is missing.
+  /// A required field is missing. `message` is the type of the message, empty if the type itself is missing.
   case missing(message: String, index: Int?, field: String)
-  /// A field has a value that it cannot have; `problem` says what would be right.
+  /// A field has an invalid value; `problem` says which values are valid.
   case invalid(message: String, index: Int?, field: String, problem: String)
   /// An element of the field `fragments` or `fragmentReplies` is invalid.
   case invalidElement(
     message: String, index: Int?, field: String, position: Int, error: FragmentError)
-  /// It answers the message of this index, which is as much as could be read of it.
+  /// The message answers the message with this index, but the rest of it is invalid.
   indirect case inReply(to: Int, MessageError)
-  /// It is about the scope of this number, which is as much as could be read of it.
+  /// The message concerns the scope with this scope index, but the rest of it is invalid.
   indirect case inScope(Int, MessageError)
 }
 
 extension MessageError {
-  /// The index of the message, if that much could be read.
+  /// The index of the message, if it could be read.
   package var index: Int? {
     switch self {
     case .notAnObject: nil
@@ -35,7 +34,7 @@ extension MessageError {
 }
 
 extension MessageError: CustomStringConvertible {
-  /// The message, the field and the problem in words.
+  /// The message, the field and the problem, in words.
   package var description: String {
     switch self {
     case .notAnObject: "not an object"
@@ -56,11 +55,11 @@ extension MessageError: CustomStringConvertible {
   }
 }
 
-/// Why a whole frame holds no messages.
+/// The reason why a whole frame holds no messages.
 package enum FrameError: Error, Sendable, Hashable {
-  /// It is not JSON.
+  /// The frame is not JSON.
   case notJSON(JSONError)
-  /// It is JSON, but neither an object nor an array.
+  /// The frame is JSON, but neither an object nor an array.
   case notMessages
 }
 

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The fields of a message that is being read, with errors that name message and field.
+/// The fields of a message that is being read. Its errors name the message and the field.
 struct MessageFields {
   let type: String
   let index: Int
   private let object: JSONObject
 
-  /// The field `fragments`, where it was read straight from the text. Then an empty array stands for
-  /// it in `object`.
+  /// The field `fragments`, if it was decoded directly from the text. `object` then holds an empty array in its
+  /// place.
   private let readFragments: JSONParser.Fragments?
 
   /// Reads the two fields that every message has.
@@ -16,8 +16,8 @@ struct MessageFields {
     try self.init(object, fragments: nil)
   }
 
-  /// Reads the two fields that every message has; `fragments` is what an array in the field of that
-  /// name held.
+  /// Reads the two fields that every message has. `fragments` holds the content of the field `fragments`, if that is
+  /// an array.
   init(_ object: JSONObject, fragments: JSONParser.Fragments?) throws(MessageError) {
     let index = object["index"].flatMap(\.wholeNumber)
     guard let type = object["type"] else {
@@ -43,7 +43,7 @@ struct MessageFields {
   /// The value of a field that may be absent.
   subscript(field: String) -> JSONValue? { object[field] }
 
-  /// Whether a field is there and is not null.
+  /// Returns true if the field is present and not null.
   func has(_ field: String) -> Bool {
     guard let value = object[field] else { return false }
     return value != .null
@@ -67,7 +67,7 @@ struct MessageFields {
     return number
   }
 
-  /// A number that may be absent.
+  /// Reads a number that may be absent.
   func optionalNumber(_ field: String) throws(MessageError) -> Int? {
     has(field) ? try wholeNumber(field) : nil
   }
@@ -93,7 +93,8 @@ struct MessageFields {
     return uuid
   }
 
-  /// Reads the message. An error says what the number in `field` stands for, if that much can be read.
+  /// Reads the message's body. If that fails and `field` holds a valid number, wraps the error by `name` with this
+  /// number.
   func read<Body>(
     _ body: (MessageFields) throws(MessageError) -> Body, naming field: String,
     _ name: (Int, MessageError) -> MessageError
@@ -115,7 +116,7 @@ struct MessageFields {
     }
   }
 
-  /// How the changes of the message came about.
+  /// Reads the origin of the message's changes.
   func origin() throws(MessageError) -> ChangeOrigin {
     let author = has("author") ? try string("author") : nil
     guard author?.utf8.count ?? 0 <= ChangeOrigin.longestAuthor else {
@@ -136,7 +137,7 @@ struct MessageFields {
     return origin
   }
 
-  /// The fragments of the message; one bad fragment makes it invalid.
+  /// Reads the fragments of the message. One invalid fragment makes the message invalid.
   func fragments() throws(MessageError) -> [SyncFragment] {
     switch readFragments {
     case nil: return try elements("fragments", SyncFragment.init(json:))
@@ -147,7 +148,7 @@ struct MessageFields {
     }
   }
 
-  /// Reads every element of an array; one bad element makes the message invalid.
+  /// Reads every element of an array. One invalid element makes the message invalid.
   func elements<Element>(
     _ field: String, _ read: (JSONValue) throws(FragmentError) -> Element
   ) throws(MessageError) -> [Element] {
@@ -169,7 +170,7 @@ struct MessageFields {
 }
 
 extension JSONValue {
-  /// The number, if it is integral, not negative and below 2^53, beyond which no peer counts exactly;
+  /// The number, if it is integral, not negative and below 2^53, the largest range in which all peers count exactly;
   /// `1.0` is as good as `1`.
   var wholeNumber: Int? {
     switch self {

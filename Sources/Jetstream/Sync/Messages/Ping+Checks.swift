@@ -1,34 +1,33 @@
 extension Ping {
-  /// What a scope comes to at one place of its order.
+  /// The digest of a scope at one sequence, which the receiver compares with its own.
   package struct Check: Sendable, Hashable {
-    /// The scope's number in the session.
+    /// The scope's index in the session.
     package var scopeIndex: Int
-    /// The place.
+    /// The sequence at which the digest was computed.
     package var sequence: Int
     /// The sum of the hashes of all models.
     package var digest: UInt64
-    /// Tells whether both sides mean the same by the classes of the models: otherwise nothing can be
-    /// compared.
+    /// The fingerprint of the models' classes. Digests can be compared only if both sides have the same fingerprint.
     package var schema: UInt64
 
-    /// Makes a check.
+    /// Creates a check.
     package init(scopeIndex: Int, sequence: Int, digest: UInt64, schema: UInt64) {
       (self.scopeIndex, self.sequence) = (scopeIndex, sequence)
       (self.digest, self.schema) = (digest, schema)
     }
   }
 
-  /// What the parts of a scope come to, where the whole is not what the server has said.
+  /// The digests of the parts of a scope, for a scope whose whole digest differs from the server's.
   package struct Difference: Sendable, Hashable {
-    /// How many parts a scope has.
+    /// The number of parts that a scope is divided into.
     package static let partCount = 256
 
-    /// The scope's number in the session.
+    /// The scope's index in the session.
     package var scopeIndex: Int
-    /// The sums of the hashes of the models in each part.
+    /// The sum of the models' hashes, for each part.
     package let parts: [UInt64]
 
-    /// Makes a difference; there have to be ``partCount`` parts.
+    /// Creates a difference. Traps unless there are ``partCount`` parts.
     package init(scopeIndex: Int, parts: [UInt64]) {
       precondition(
         parts.count == Self.partCount, "A scope has \(Self.partCount) parts, not \(parts.count).")
@@ -40,7 +39,7 @@ extension Ping {
 extension Ping.Check {
   /// Reads a check.
   ///
-  /// - Throws: ``FragmentError`` naming the field that is not what it should be.
+  /// - Throws: ``FragmentError`` naming the first field that is missing or invalid.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     self.init(
@@ -61,7 +60,7 @@ extension Ping.Check {
 extension Ping.Difference {
   /// Reads a difference.
   ///
-  /// - Throws: ``FragmentError`` naming the field that is not what it should be.
+  /// - Throws: ``FragmentError`` naming the first field that is missing or invalid.
   package init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
     let scopeIndex = try object.wholeNumber("scopeIndex")

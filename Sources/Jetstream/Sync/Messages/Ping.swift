@@ -1,25 +1,25 @@
 /// Acknowledges messages and shows that the sender is alive.
 package struct Ping: Sendable, Hashable {
-  /// Always 0 from our side.
+  /// Always 0 in pings that this implementation sends.
   package var index: Int
 
-  /// The highest number that the sender has received, 0 for none.
+  /// The highest index that the sender has received, 0 for none.
   package var ack: Int
 
-  /// Whether the receiver should send again everything above ``ack``.
+  /// True to ask the receiver to resend all messages above ``ack``.
   package var resendMissing: Bool
 
-  /// The highest number that the sender has sent, so that the receiver notices if the last ones are
-  /// missing. Since version 2.
+  /// The highest index that the sender has sent, so that the receiver notices if the last messages are missing.
+  /// Since version 2.
   package var sent: Int?
 
-  /// What the scopes come to of which the server tells everything; from servers only. Since version 2.
+  /// The digests of the scopes that the server tells everything about; from servers only. Since version 2.
   package var checks: [Check] = []
 
-  /// The scopes that come to something else with the client; from clients only. Since version 2.
+  /// The scopes whose digest differs at the client; from clients only. Since version 2.
   package var differences: [Difference] = []
 
-  /// Makes a ping.
+  /// Creates a ping.
   package init(index: Int = 0, ack: Int, resendMissing: Bool = false, sent: Int? = nil) {
     self.index = index
     self.ack = ack

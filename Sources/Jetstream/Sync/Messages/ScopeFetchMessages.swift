@@ -1,41 +1,41 @@
 import Foundation
 
-/// A client's request for a scope. A scope that it has already is asked for again to be told of it in
-/// another way.
+/// A client's request for a scope. A client that has the scope already sends another request to change its ``Tell``,
+/// or to get what it has missed.
 package struct ScopeFetch: Sendable, Hashable {
-  /// What a client wants to be told of what others do. Since version 2.
+  /// The part of other clients' changes that a client asks for. Since version 2.
   package enum Tell: String, Sendable, Hashable, CaseIterable {
-    /// What it has missed, and everything as it happens.
+    /// Everything that the client has missed, and every later change as it happens.
     case everything
-    /// What it has missed until now, and then nothing but what becomes of its own change sets.
+    /// Everything that the client has missed until now, and after that only the decisions about its own change sets.
     case missed
-    /// Nothing but what becomes of its own change sets.
+    /// Only the decisions about the client's own change sets.
     case nothing
   }
 
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
   /// The scope's name.
   package var name: String
 
-  /// What the application wants to tell the server, such as which document it means.
+  /// The parameters that the client's app passes to the server's app, such as which document it means.
   package var params: JSONValue
 
-  /// Up to where the client has the scope already, if it has. Since version 2.
+  /// The position up to which the client has applied the scope; nil if it has no state. Since version 2.
   package var since: ScopePosition?
 
-  /// Up to which number the client knows what became of its change sets. Since version 2.
+  /// The number up to which the client knows the outcome of its own change sets. Since version 2.
   package var decided: Int?
 
-  /// The name under which the client numbers its change sets of this scope, if that is not the one of the
-  /// session: one that it keeps with what it has not sent. Since version 2.
+  /// The identity under which the client numbers its change sets of this scope, if it differs from the session's:
+  /// the one that it keeps in a log together with its pending change sets. Since version 2.
   package var client: UUID?
 
-  /// What the client wants to be told. Since version 2.
+  /// The part of other clients' changes that the client asks for. Since version 2.
   package var tell = Tell.everything
 
-  /// Makes a request.
+  /// Creates a request.
   package init(
     index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
     decided: Int? = nil, client: UUID? = nil, tell: Tell = .everything
@@ -50,22 +50,22 @@ package struct ScopeFetch: Sendable, Hashable {
   }
 }
 
-/// The server's answer to ``ScopeFetch``. If it grants the scope, a ``ScopeState`` follows, unless the
-/// standing says otherwise.
+/// The server's answer to ``ScopeFetch``. If the server grants the scope, a ``ScopeState`` follows, unless the
+/// ``standing`` says otherwise.
 package struct ScopeFetchReply: Sendable, Hashable {
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
-  /// The number of the request.
+  /// The index of the request.
   package var replyTo: Int
 
-  /// The number by which this session's messages name the scope, or why there is none.
+  /// The scope's index in this session, or the reason why the server denies the scope.
   package var result: Result<Int, WireError>
 
-  /// Where the scope is, and how the client stands to it. Since version 2.
+  /// The scope's current sequence and what the server has decided about the client's change sets. Since version 2.
   package var standing: ScopeStanding?
 
-  /// Makes a reply.
+  /// Creates a reply.
   package init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
     self.index = index
     self.replyTo = replyTo
@@ -83,35 +83,35 @@ package struct ScopeFetchReply: Sendable, Hashable {
     self.init(index: index, replyTo: replyTo, result: .failure(error))
   }
 
-  /// The scope's number, or nil if the scope was denied.
+  /// The scope's index, or nil if the server denied the scope.
   package var scopeIndex: Int? { try? result.get() }
 
-  /// The reason, or nil if the scope was granted.
+  /// The reason for the denial, or nil if the server granted the scope.
   package var error: WireError? {
     guard case .failure(let error) = result else { return nil }
     return error
   }
 }
 
-/// Everything that a scope holds, or a part of it.
+/// The full state of a scope, or a part of it.
 package struct ScopeState: Sendable, Hashable {
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
-  /// The scope's number in this session.
+  /// The scope's index in this session.
   package var scopeIndex: Int
 
-  /// The identity of the scope's root model.
+  /// The UUID of the scope's root model.
   package var rootUUID: UUID
 
   /// The models, parents before children: first the root as a `change`, then the others as `add`.
   package var fragments: [SyncFragment]
 
-  /// Whether the next message of the scope goes on where this one ends; the state is complete with the first
-  /// that does not say so. Since version 2.
+  /// True if the next message of the scope continues this state. The state is complete with the first message in
+  /// which this is false. Since version 2.
   package var more = false
 
-  /// Makes a state.
+  /// Creates a state.
   package init(index: Int = 0, scopeIndex: Int, rootUUID: UUID, fragments: [SyncFragment]) {
     self.index = index
     self.scopeIndex = scopeIndex

@@ -1,16 +1,16 @@
-/// One side ends the syncing of a scope: a client that wants no more of it, or a server that does not serve it any more
-/// and says why. Since version 2.
+/// Ends the syncing of a scope, from either side: a client no longer wants the scope, or a server no longer serves
+/// it and says why. Since version 2.
 package struct ScopeLeave: Sendable, Hashable {
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
-  /// The scope's number in this session. It is not used again.
+  /// The scope's index in this session. It is not used again.
   package var scopeIndex: Int
 
-  /// Why the server ends it; nil from a client.
+  /// The reason why the server ends the syncing; nil from a client.
   package var error: WireError?
 
-  /// Makes a message.
+  /// Creates a message.
   package init(index: Int = 0, scopeIndex: Int, error: WireError? = nil) {
     self.index = index
     self.scopeIndex = scopeIndex

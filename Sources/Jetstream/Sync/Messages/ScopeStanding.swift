@@ -1,29 +1,31 @@
-/// A place in the order of a scope's change sets.
+/// A position in the order of a scope's change sets: a sequence in one epoch.
 public struct ScopePosition: Sendable, Hashable {
-  /// Tells the histories of a scope apart: a server that has lost its history begins another one.
+  /// The identity of the history that the sequence belongs to. A server that has lost its history begins another
+  /// epoch.
   public var epoch: String
-  /// How many change sets the server had accepted.
+  /// The sequence of the last change set that is included; 0 for none.
   public var sequence: Int
 
-  /// Makes a position.
+  /// Creates a position.
   package init(epoch: String, sequence: Int) {
     self.epoch = epoch
     self.sequence = sequence
   }
 }
 
-/// What a server tells a client of a scope before it sends the scope; since version 2.
+/// The resume point that a server sends with the grant of a scope, before its state: the scope's position, and the
+/// decisions about the client's change sets. Since version 2.
 package struct ScopeStanding: Sendable, Hashable {
-  /// What became of one of the client's change sets.
+  /// The server's decision about one of the client's change sets.
   package struct Decision: Sendable, Hashable {
-    /// The set's number.
+    /// The change set's number.
     package var number: Int
-    /// One answer for each fragment, in the same order.
+    /// One reply for each fragment, in the same order.
     package var fragmentReplies: [FragmentReply]
-    /// The place of the set in the scope's order; nil if nothing of it has had an effect.
+    /// The change set's sequence; nil if no part of it had an effect.
     package var sequence: Int?
 
-    /// Makes a decision.
+    /// Creates a decision.
     package init(number: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil) {
       self.number = number
       self.fragmentReplies = fragmentReplies
@@ -31,18 +33,18 @@ package struct ScopeStanding: Sendable, Hashable {
     }
   }
 
-  /// Where the scope is: the state that follows is the one of this place.
+  /// The scope's current position. A state that follows is the one at this position.
   package var position: ScopePosition
-  /// Whether no state follows, but the change sets behind the place that the client has named.
+  /// True if no state follows, only the change sets after the position that the client named.
   package var resumes: Bool
-  /// The highest number of a set of this client that the server has decided, 0 for none.
+  /// The highest number of a change set of this client that the server has decided, 0 for none.
   package var decided: Int
-  /// The decisions that the client has not said to know, in the order of their numbers.
+  /// The decisions that the client has not yet reported as known, in the order of their numbers.
   package var decisions: [Decision]
-  /// Whether the server may have decided sets of this client and has forgotten how.
+  /// True if the server may have decided change sets of this client whose outcomes it no longer knows.
   package var isForgotten = false
 
-  /// Makes a standing.
+  /// Creates a standing.
   package init(
     position: ScopePosition, resumes: Bool = false, decided: Int = 0, decisions: [Decision] = []
   ) {

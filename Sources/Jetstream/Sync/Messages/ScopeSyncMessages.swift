@@ -1,39 +1,40 @@
-/// Changes of a scope: a client's change set, or what the server relays of another's.
+/// Changes of a scope: a client's own change set, or the change set of another client that the server passes on.
 package struct ScopeSync: Sendable, Hashable {
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
-  /// The scope's number in this session.
+  /// The scope's index in this session.
   package var scopeIndex: Int
 
-  /// The changes, in order. May be empty: old servers send that if they rejected everything.
+  /// The changes, in order. May be empty: old servers send an empty message if they rejected everything.
   package var fragments: [SyncFragment]
 
-  /// Whether all of it has to be applied or nothing; from clients only, nil if not said.
+  /// True to have the server apply either all of the change set or nothing; from clients only. Nil if not specified.
   package var atomic: Bool?
 
-  /// The procedure that judges the changes, as `Model.name`; from clients only.
+  /// The procedure that decides about the changes, in the form `Model.name`; from clients only.
   package var procedure: String?
 
-  /// The number that the client has given the set, from 1; with it the server applies it once, however
-  /// often it comes. From a server: this is the receiver's own set of that number. Since version 2.
+  /// The change set's number, counted by its client from 1. It lets the server apply the change set exactly once,
+  /// however often it arrives. From a server, it marks the receiver's own change set of that number. Since version
+  /// 2.
   package var number: Int?
 
-  /// The place of the changes in the scope's order; from servers only. Since version 2.
+  /// The change set's sequence; from servers only. Since version 2.
   package var sequence: Int?
 
-  /// Up to which number the client knows what became of its sets; from clients only. Since version 2.
+  /// The number up to which the client knows the outcome of its own change sets; from clients only. Since version 2.
   package var decided: Int?
 
-  /// Whether these are no changes, but models as they are at that place of the order, for a client that
-  /// has something else; from servers only. Since version 2.
+  /// True if the fragments are not changes but whole models as of that sequence, for a client whose copy differs;
+  /// from servers only. Since version 2.
   package var repairs = false
 
-  /// Who has made the changes, and what they knew. A server passes it on. Since version 2.
+  /// The author of the changes and what the author had seen. A server passes it on. Since version 2.
   package var origin = ChangeOrigin()
 
-  /// Makes a message. Old servers drop one that has a procedure but not `atomic`: with a procedure,
-  /// `atomic` is false unless given.
+  /// Creates a message. If there is a procedure, `atomic` is false unless given, because old servers drop a message
+  /// that has a procedure but no `atomic`.
   package init(
     index: Int = 0, scopeIndex: Int, fragments: [SyncFragment], atomic: Bool? = nil,
     procedure: String? = nil
@@ -48,22 +49,22 @@ package struct ScopeSync: Sendable, Hashable {
 
 /// The server's answer to a client's ``ScopeSync``.
 package struct ScopeSyncReply: Sendable, Hashable {
-  /// The message's number.
+  /// The message's index.
   package var index: Int
 
-  /// The number of the client's message.
+  /// The index of the client's message.
   package var replyTo: Int
 
-  /// One answer for each fragment, in the same order.
+  /// One reply for each fragment, in the same order.
   package var fragmentReplies: [FragmentReply]
 
-  /// The place of the set in the scope's order, or nil if nothing of it was accepted. Since version 2.
+  /// The change set's sequence, or nil if no part of it was accepted. Since version 2.
   package var sequence: Int?
 
-  /// What the server has done instead of what was submitted, if that is something else. Since version 2.
+  /// The changes that the server made instead of the submitted ones; nil if they are the same. Since version 2.
   package var effective: [SyncFragment]?
 
-  /// Makes a reply.
+  /// Creates a reply.
   package init(
     index: Int = 0, replyTo: Int, fragmentReplies: [FragmentReply], sequence: Int? = nil,
     effective: [SyncFragment]? = nil

@@ -1,8 +1,8 @@
-/// What counts as a semantic version in the handshake.
+/// The rules for version strings in the handshake.
 package enum SemanticVersion {
-  /// Whether text is a version as semver.org defines it: three whole numbers with dots, then
-  /// perhaps a pre-release after `-` and a build after `+`. As old servers allow it, a `v` may
-  /// stand in front. `v1.2.3` and `1.0.0-beta.2` are, `1.0` and `01.0.0` are not.
+  /// Returns true if the text is a version as semver.org defines it: three whole numbers with dots, then optionally
+  /// a pre-release after `-` and a build after `+`. Like old servers, allows a `v` in front. `v1.2.3` and
+  /// `1.0.0-beta.2` are valid, `1.0` and `01.0.0` are not.
   package static func isValid(_ text: String) -> Bool {
     guard text.utf8.count <= 256 else { return false }
     var rest = text.utf8[...]
@@ -23,11 +23,11 @@ package enum SemanticVersion {
     return numbers.count == 3 && numbers.allSatisfy { isDigits($0) && isNumber($0) }
   }
 
-  /// What a client writes behind its version if it keeps its pending changes in front of what the
-  /// server tells, and acknowledges what it has seen before it submits: `0.2.0+rebase`.
+  /// The build identifier of a client that rebases: it keeps its pending changes in front of what the server sends,
+  /// and acknowledges what it has seen before it submits. Such a client's version is `0.2.0+rebase`.
   package static let rebase = "rebase"
 
-  /// Whether one of the identifiers behind a version's `+` is this one.
+  /// Returns true if the identifiers after the version's `+` include the given one.
   package static func names(_ identifier: String, in version: String) -> Bool {
     guard let plus = version.firstIndex(of: "+") else { return false }
     return version[plus...].dropFirst().split(separator: ".").contains { $0 == identifier }
@@ -44,7 +44,7 @@ package enum SemanticVersion {
     !text.isEmpty && text.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
-  /// Whether digits have no needless zero in front and stay within 2^53, JavaScript's limit.
+  /// Returns true if the digits have no leading zero and stay below 2^53, JavaScript's limit.
   private static func isNumber(_ digits: Substring.UTF8View) -> Bool {
     guard digits.count == 1 || digits.first != UInt8(ascii: "0") else { return false }
     return UInt64(Substring(digits)).map { $0 < 1 << 53 } ?? false

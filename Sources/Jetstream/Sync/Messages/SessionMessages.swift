@@ -1,25 +1,24 @@
 import Foundation
 
-/// The first message of a client on a new session.
+/// The first message that a client sends to get a new session.
 package struct SessionCreate: Sendable, Hashable {
-  /// Always 0 from our clients; old ones may send any number, which does not count.
+  /// Always 0 from this implementation; old clients may send any number, which is ignored.
   package var index: Int
 
-  /// The protocol version that the client speaks, a semantic version.
+  /// The version that the client states: a semantic version, perhaps with build identifiers such as
+  /// ``SemanticVersion/rebase``.
   package var version: String
 
-  /// What the application wants to tell the server, such as credentials.
+  /// The parameters that the client's app passes to the server's app, such as credentials.
   package var params: JSONValue
 
-  /// The highest version of this protocol that the client speaks; without it, the first.
+  /// The highest version of this protocol that the client speaks; nil for version 1.
   package var `protocol`: Int?
 
-  /// Who the client is, in all its sessions: its change sets are numbered under this name. Since version
-  /// 2.
+  /// The client's identity in all its sessions, under which its change sets are numbered. Since version 2.
   package var client: UUID?
 
-  /// Makes a request. The version has to satisfy ``SemanticVersion/isValid(_:)``, or servers refuse
-  /// it.
+  /// Creates a request. Servers refuse it unless the version satisfies ``SemanticVersion/isValid(_:)``.
   package init(
     index: Int = 0, version: String, params: JSONValue = .object([:]), protocol: Int? = nil,
     client: UUID? = nil
@@ -37,13 +36,13 @@ package struct SessionCreateReply: Sendable, Hashable {
   /// Always 0: the reply comes before the numbering starts.
   package var index: Int
 
-  /// The token that resumes the session, or why there is none.
+  /// The token that resumes the session, or the reason for the denial.
   package var result: Result<String, WireError>
 
-  /// The version of this protocol that the session speaks; without it, the first.
+  /// The version of this protocol that the session uses; nil for version 1.
   package var `protocol`: Int?
 
-  /// Makes a reply.
+  /// Creates a reply.
   package init(index: Int = 0, result: Result<String, WireError>) {
     self.index = index
     self.result = result
@@ -60,10 +59,10 @@ package struct SessionCreateReply: Sendable, Hashable {
     self.init(index: index, result: .failure(error))
   }
 
-  /// The token, or nil if the session was denied.
+  /// The token, or nil if the server denied the session.
   package var sessionToken: String? { try? result.get() }
 
-  /// The reason, or nil if the session was granted.
+  /// The reason for the denial, or nil if the server granted the session.
   package var error: WireError? {
     guard case .failure(let error) = result else { return nil }
     return error

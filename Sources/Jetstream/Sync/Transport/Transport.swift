@@ -1,28 +1,28 @@
-/// Opens connections to a server.
+/// A way to open connections to a server.
 ///
-/// ``WebSocketTransport`` is the one that apps use. Another way to carry frames, such as a pair of
-/// queues in a test, is an implementation of this protocol and of ``TransportConnection``.
+/// Apps use ``WebSocketTransport``. To carry frames in another way, such as through a pair of queues in a test,
+/// implement this protocol and ``TransportConnection``.
 public protocol Transport: Sendable {
-  /// Opens a connection. `headers` tell the server what it has to know before the first frame: the
-  /// token of a session that is resumed.
+  /// Opens a connection. `headers` give the server what it needs before the first frame: the token of the session to
+  /// resume, and the headers of the client's ``Credentials``.
   ///
-  /// Throws any error; its description is what the app is told. One that knows whether and when to try again is a
-  /// ``TransportError``.
+  /// Throws any error; the app gets its description. An error that can tell whether and when to try again conforms
+  /// to ``TransportError``.
   func open(headers: [(String, String)]) async throws -> any TransportConnection
 }
 
-/// Why there is no connection, from somebody who knows whether and when there may be one.
+/// An error that says whether, and when, it makes sense to try to connect again.
 public protocol TransportError: Error {
-  /// How long not to try again; nil if that is not known. The client waits at least as long.
+  /// The shortest time to wait before the next attempt; nil if it is not known. The client waits at least as long.
   var retryAfter: Duration? { get }
 
-  /// Whether trying again can never succeed, as with an address that cannot be read. A client that has had no session
-  /// then ends ``Client/connect(params:isolation:)`` with the error; one that has goes on trying, since it worked
-  /// before. False unless implemented.
+  /// True if no later attempt can succeed, for instance because the address is not valid. If the client has had no
+  /// session yet, ``Client/connect(params:isolation:)`` then throws; otherwise the client keeps trying, since it
+  /// connected before. False unless implemented.
   var isPermanent: Bool { get }
 
-  /// Whether the server has refused who the client says it is. One that has ``Client/credentials`` asks for others
-  /// then, and tries again. False unless implemented.
+  /// True if the server has refused the client's credentials. A client that has ``Client/credentials`` then asks for
+  /// others and tries again. False unless implemented.
   var refusesCredentials: Bool { get }
 }
 
@@ -34,18 +34,18 @@ extension TransportError {
   public var refusesCredentials: Bool { false }
 }
 
-/// One connection that carries frames of text both ways, in order.
+/// One connection that carries text frames in both directions, in order.
 public protocol TransportConnection: AnyObject, Sendable {
-  /// The next frame, or nil when the peer has closed; ``closeStatus`` tells how. Throws when the
-  /// connection was lost. A frame is UTF-8 text.
+  /// Waits for the next frame, which is UTF-8 text. Returns nil when the peer has closed the connection;
+  /// ``closeStatus`` then holds the reason. Throws if the connection was lost.
   func receive() async throws -> [UInt8]?
 
-  /// Queues a frame without waiting. Throws when it cannot be queued, which ends the connection.
+  /// Queues a frame without waiting. Throws if it cannot be queued; the client then closes the connection.
   func send(_ frame: [UInt8]) throws
 
-  /// Closes the connection after what was queued. Does not wait.
+  /// Closes the connection after the queued frames have been sent. Does not wait.
   func close(code: Int, reason: String)
 
-  /// The code and reason with which the peer has closed; nil while it has not.
+  /// The code and the reason with which the peer has closed the connection; nil if it has not.
   var closeStatus: (code: Int, reason: String)? { get }
 }

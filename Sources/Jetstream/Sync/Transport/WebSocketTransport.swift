@@ -1,27 +1,29 @@
 import JetstreamWebSocket
 
-/// Connects to a server's `ws://` address, or to `wss://` where the platform has TLS.
+/// A transport that connects to a server's `ws://` address, or to `wss://` where the platform has TLS.
 public struct WebSocketTransport: Transport {
   private let url: String
   private let headers: [(String, String)]
   private let configuration: WebSocketClient.Configuration
 
-  /// Makes a transport.
+  /// Creates a transport.
   ///
   /// - Parameters:
   ///   - url: the server's address; the port is 80, or 443 for `wss`, unless given.
-  ///   - headers: request headers, for example to authenticate. Those whose names begin with
-  ///     `X-Jetstream-` reach the application on the server as connection parameters.
+  ///   - headers: request headers, for example to authenticate. Headers whose names begin with `X-Jetstream-` reach
+  ///     the app on the server as connection parameters.
   public init(url: String, headers: [(String, String)] = []) {
     self.url = url
     self.headers = headers
     configuration = WebSocketClient.Configuration()
   }
 
+  /// Checks that the address can be used.
+  ///
   /// - Throws: ``WebSocketError/invalidURL(_:)`` if no transport could use the address.
   static func check(_ url: String) throws(WebSocketError) { try WebSocketClient.check(url) }
 
-  /// Connects and does the opening handshake.
+  /// Connects and performs the opening handshake.
   public func open(headers more: [(String, String)]) async throws -> any TransportConnection {
     let channel = try await WebSocketClient.open(
       url, headers: headers + more, configuration: configuration)
@@ -30,12 +32,12 @@ public struct WebSocketTransport: Transport {
 }
 
 extension WebSocketError: TransportError {
-  /// What the server says in its refusal, with the header `Retry-After`.
+  /// The retry time of a refused handshake, from the header `Retry-After`.
   public var retryAfter: Duration? {
     if case .handshakeRefused(_, let pause) = self { pause } else { nil }
   }
 
-  /// Whether the server has answered the handshake with the status 401 or 403.
+  /// True if the server has answered the handshake with the status 401 or 403.
   public var refusesCredentials: Bool {
     switch self {
     case .handshakeRefused(401, _), .handshakeRefused(403, _): true
@@ -44,7 +46,7 @@ extension WebSocketError: TransportError {
   }
 }
 
-/// A WebSocket as the protocol uses it: with text frames.
+/// A WebSocket connection that carries the sync protocol, in text frames.
 package final class WebSocketTransportConnection: TransportConnection {
   private let channel: any WebSocketChannel
 
@@ -69,7 +71,7 @@ package final class WebSocketTransportConnection: TransportConnection {
     channel.beginClose(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
   }
 
-  /// Drops the connection without a word.
+  /// Drops the connection without a close frame.
   package func abort() { channel.abort() }
 
   package var closeStatus: (code: Int, reason: String)? {
