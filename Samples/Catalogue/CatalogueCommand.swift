@@ -25,7 +25,7 @@ enum CatalogueCommand {
     if let folder = options.log, !options.rooms.named.isEmpty { Console.makeFolder(folder) }
     let rooms = options.rooms.all.map { Room($0, options) }
     for room in rooms where !options.isOnDemand { await room.open(in: server) }
-    server.chooseScope = { [weak server] _, name, _ in
+    server.resolveScope = { [weak server] _, name, _ in
       guard let room = rooms.first(where: { $0.name == name }) else {
         return .failure(.notThere("There is no scope '\(name)'"))
       }

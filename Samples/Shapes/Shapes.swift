@@ -53,7 +53,7 @@ struct Shapes {
       exit(1)
     }
     let narrator = Narrator(canvas, say: Console.say)
-    server.onLog.listen { Console.say("note: \($0)") }
+    server.onDiagnostic.listen { Console.say("note: \($0)") }
     await signals.next()
     signals.exitAtNext()
     Console.say("Stopping; another signal ends it at once.")

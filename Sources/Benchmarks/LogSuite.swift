@@ -244,7 +244,7 @@ private final class MillionSets {
     let time = nanoseconds {
       let log = try! FragmentLog(folder.path + "/compact")
       let restoration = try! log.restoreWhatIsThere(into: scope)!
-      precondition(restoration.setCount == 2_000 && restoration.misfits.isEmpty)
+      precondition(restoration.changeSetCount == 2_000 && restoration.misfits.isEmpty)
     }
     precondition(scope.count == 10_001)
     return time / 1e6

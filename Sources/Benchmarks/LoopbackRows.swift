@@ -100,7 +100,8 @@ private actor LoopbackServer {
     let server = Server()
     self.server = server
     server.host(Scope(name: "Canvas", root: Shape.canvas(of: 10).0))
-    server.onLog.listen { [unowned self] text in
+    server.onDiagnostic.listen { [unowned self] diagnostic in
+      let text = "\(diagnostic)"
       assumeIsolated { $0.problem = $0.problem ?? text }
     }
     return try await server.listen()

@@ -14,7 +14,7 @@ extension Server {
   /// If the log has a history, the scope becomes what it says; otherwise the scope's content is what it
   /// begins with. The log is read here, in the time that takes.
   ///
-  /// When the disk fails, ``onLog`` tells and another attempt is made every second; until one succeeds
+  /// When the disk fails, ``onDiagnostic`` tells and another attempt is made every second; until one succeeds
   /// clients are told nothing new of the scope, and nothing is lost.
   ///
   /// - Parameters:
@@ -58,6 +58,8 @@ extension Server {
           guard let history = self?.engine.history(of: scope) else { return nil }
           let last = log.records.lastSequence
           return RecordSnapshot { log.snapshot(history, at: last, then: $0) }
-        }, note: { [weak self] in self?.onLog.fire("scope \(scope.name): \($0)") }))
+        }, note: { [weak self] text in
+          self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: scope.name, text))
+        }))
   }
 }

@@ -18,7 +18,7 @@ import JetstreamWebSocket
 /// written, and frames decoded, off that actor; only checking and applying happens on it.
 public final class Server {
   /// Fires with a sentence for each event that may interest an operator.
-  public let onLog = Signal<String>()
+  public let onDiagnostic = Signal<Diagnostic>()
   /// Fires when a session has ended: its client stayed away too long, or the server stopped.
   public let onSessionEnd = Signal<SessionInfo>()
 
@@ -44,7 +44,7 @@ public final class Server {
 
   /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
   /// on the server's actor. Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
-  public var chooseScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
+  public var resolveScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
   let actor: WeakActor
@@ -71,7 +71,7 @@ public final class Server {
     let hooks = ServerEngine.Hooks(
       authorize: { [unowned self] in authorize($0) },
       fetch: { [unowned self] in choose($0, $1, $2) },
-      log: { [unowned self] in onLog.fire($0) },
+      report: { [unowned self] in onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { [unowned self] in onSessionEnd.fire($0) })
     engine = ServerEngine(configuration: configuration.engine, hooks: hooks) { [unowned self] in
@@ -165,7 +165,7 @@ public final class Server {
   /// ```
   ///
   /// Clients of version 1, which know no such message, lose their session and are refused the scope in the next one.
-  /// The scope keeps its content. Does nothing if the scope is not hosted. If the app has set ``chooseScope``, it must
+  /// The scope keeps its content. Does nothing if the scope is not hosted. If the app has set ``resolveScope``, it must
   /// stop returning this scope before the call.
   ///
   /// - Parameters:
@@ -228,7 +228,10 @@ public final class Server {
           return .accept
         }
         let address = request.remoteAddress ?? "an unknown address"
-        await pipe.server.perform { $0.onLog.fire("refused \(address): \(objection)") }
+        await pipe.server.perform {
+          $0.onDiagnostic.fire(
+            Diagnostic(.warning, .connection, "refused \(address): \(objection)"))
+        }
         return .refuse(.text(objection + "\n", status: 403))
       },
       onConnection: { connection, request in
@@ -269,7 +272,7 @@ public final class Server {
   private func choose(
     _ session: SessionInfo, _ name: String, _ params: JSONValue
   ) -> Result<Scope, WireError> {
-    if let chooseScope { return chooseScope(session, name, params) }
+    if let resolveScope { return resolveScope(session, name, params) }
     if let scope = hosted[name] { return .success(scope) }
     return .failure(.rejected("There is no scope '\(name)'"))
   }
@@ -281,7 +284,8 @@ public final class Server {
       do {
         try connection.send(frame)
       } catch {
-        onLog.fire("connection \(id): dropped, \(error)")
+        onDiagnostic.fire(
+          Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
         connection.abort()
       }
     case .close(let id, let code, let reason):

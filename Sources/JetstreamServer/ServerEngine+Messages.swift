@@ -9,7 +9,10 @@ extension ServerEngine {
   ) {
     switch frame {
     case .failure(let error):
-      hooks.log("session \(session.number): a frame that holds no messages: \(error)")
+      hooks.report(
+        Diagnostic(
+          .warning, .session, session: session.number,
+          "skipped a frame without messages: \(error)"))
       detach(session)
       perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
     case .success(let messages):
@@ -136,7 +139,10 @@ extension ServerEngine {
     case .scopeLeave(let leave): handle(leave, from: session)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
       .scopeSyncReply:
-      hooks.log("session \(session.number): \(message.type) is not for a server; skipped")
+      hooks.report(
+        Diagnostic(
+          .warning, .session, session: session.number,
+          "skipped \(message.type), which is not for a server"))
     }
   }
 
@@ -166,7 +172,7 @@ extension ServerEngine {
 
   /// Answers a message that cannot be decoded, as far as its kind can be told.
   private func answer(_ error: MessageError, to session: ServerSession) {
-    hooks.log("session \(session.number): \(error)")
+    hooks.report(Diagnostic(.warning, .session, session: session.number, "\(error)"))
     if case .unknownType(_, let index) = error {
       // The message has to be counted, or the client would be asked for it again and again.
       if let index { _ = session.channel.receive(index: index) }

@@ -29,9 +29,11 @@ extension ServerEngine {
     // If that is too much, send nothing: a client that is still different fetches the scope again, which comes in
     // parts.
     if fragments.reduce(0, { $0 + $1.roughSize }) > configuration.frameBytes { fragments = [] }
-    hooks.log(
-      "session \(session.number): scope \(host.scope.name) is not what it is here; "
-        + "\(fragments.count) models are sent again")
+    let count = fragments.count
+    hooks.report(
+      Diagnostic(
+        .error, .scope, session: session.number, scope: host.scope.name,
+        "the client's state differs; \(count) models are sent again"))
     var repair = ScopeSync(scopeIndex: subscription.index, fragments: fragments)
     repair.sequence = host.sequence
     repair.repairs = true

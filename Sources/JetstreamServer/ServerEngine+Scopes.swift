@@ -109,7 +109,9 @@ extension ServerEngine {
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, of: subscription)
       } else {
-        hooks.log("session \(session.number): too far behind; the session ends")
+        hooks.report(
+          Diagnostic(
+            .warning, .session, session: session.number, "too far behind; the session ends"))
         end(session, code: 4097, reason: "too far behind")
       }
     }

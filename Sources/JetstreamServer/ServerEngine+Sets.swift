@@ -133,7 +133,9 @@ extension ServerEngine {
   func tellMissed(to session: ServerSession) {
     for subscription in session.inOrder {
       guard let items = subscription.takeMissed() else {
-        hooks.log("session \(session.number): too far behind; the session ends")
+        hooks.report(
+          Diagnostic(
+            .warning, .session, session: session.number, "too far behind; the session ends"))
         return end(session, code: 4097, reason: "too far behind")
       }
       for item in items { tell(item, of: subscription) }

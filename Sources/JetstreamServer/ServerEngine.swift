@@ -60,7 +60,7 @@ package final class ServerEngine {
   package struct Hooks {
     package var authorize: (SessionInfo) -> Server.Authorization
     package var fetch: (SessionInfo, String, JSONValue) -> Result<Scope, WireError>
-    package var log: (String) -> Void
+    package var report: (Diagnostic) -> Void
     /// Makes a session token, which must be impossible to guess.
     package var makeToken: () -> String
     /// Makes the name of a new epoch.
@@ -74,7 +74,7 @@ package final class ServerEngine {
     package init(
       authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
       fetch: @escaping (SessionInfo, String, JSONValue) -> Result<Scope, WireError>,
-      log: @escaping (String) -> Void = { _ in },
+      report: @escaping (Diagnostic) -> Void = { _ in },
       makeToken: @escaping () -> String,
       makeEpoch: @escaping () -> String = { UUID().wireText },
       random: @escaping () -> Double,
@@ -83,7 +83,7 @@ package final class ServerEngine {
     ) {
       self.authorize = authorize
       self.fetch = fetch
-      self.log = log
+      self.report = report
       self.makeToken = makeToken
       self.makeEpoch = makeEpoch
       self.random = random
@@ -370,7 +370,10 @@ package final class ServerEngine {
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
     guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
-    hooks.log("session \(session.number): too much is not acknowledged; the session ends")
+    hooks.report(
+      Diagnostic(
+        .warning, .session, session: session.number,
+        "too much is not acknowledged; the session ends"))
     end(session, code: 4097, reason: "too much is not acknowledged")
     return true
   }

@@ -21,8 +21,10 @@ struct ServerPipe: Sendable {
         guard await take(input, on: id, of: connection) else { return connection.abort() }
       }
     } catch {
-      let text = "connection \(id): \(error)"
-      await server.perform { $0.onLog.fire(text) }
+      let text = "\(error)"
+      await server.perform {
+        $0.onDiagnostic.fire(Diagnostic(.info, .connection, connection: id, text))
+      }
     }
     await server.perform { $0.closed(id) }
   }
@@ -37,8 +39,10 @@ struct ServerPipe: Sendable {
       connection.beginClose(
         code: Int(WebSocketCloseCode.unsupportedData.rawValue),
         reason: "the protocol has text frames only")
-      let text = "connection \(id): closed after a binary frame"
-      return await server.perform { $0.onLog.fire(text) } != nil
+      return await server.perform {
+        $0.onDiagnostic.fire(
+          Diagnostic(.warning, .connection, connection: id, "closed after a binary frame"))
+      } != nil
     case .frame(let bytes):
       let isLarge = bytes.count > LargeMessageGate.threshold
       if isLarge { await gate.enter() }

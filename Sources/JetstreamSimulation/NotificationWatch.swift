@@ -121,7 +121,7 @@ final class NotificationWatch: MembershipObserver {
   }
 
   private static func json(_ value: Any) -> JSONValue {
-    (value as? any PropertyValue)?.jsonValue ?? .null
+    (value as? any PropertyValue)?._jsonValue ?? .null
   }
 
   // MARK: Messages of the server

@@ -7,7 +7,7 @@ extension SimulatedClient {
   func wrongState() -> [String] {
     guard let state = engine.state(of: scope) else { return ["it does not sync its scope"] }
     var wrong: [String] = []
-    if scope.pendingChangeSets.handles.map(\.set.id) != sets.map(\.id) {
+    if scope.pendingChangeSets.handles.map(\.changeSet.id) != sets.map(\.id) {
       wrong.append("the pending sets are not those that were made, in their order")
     }
     if state.pendingCount != sets.count {

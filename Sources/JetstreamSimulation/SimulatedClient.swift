@@ -122,8 +122,8 @@ final class SimulatedClient {
       })
     tokens.append(
       self.scope.pendingChangeSets.onAdd.listen { [unowned self] handle in
-        let known = known(handle.set)
-        let set = known ?? made(handle.set)
+        let known = known(handle.changeSet)
+        let set = known ?? made(handle.changeSet)
         set.madeAt = ticker.now
         if known == nil {
           set.basis = position

@@ -34,7 +34,7 @@ final class LiveRoom {
     port = try await server.listen()
     first = try await Self.participant(port: port)
     second = try await Self.participant(port: port)
-    server.onLog.listen(self) { me, text in me.log.append(text) }
+    server.onDiagnostic.listen(self) { me, diagnostic in me.log.append("\(diagnostic)") }
   }
 
   /// A machine under load may be slower than a short handshake timeout; then it is tried again.

@@ -41,8 +41,8 @@ struct ChangeSetFateTests: ScriptedSuite {
   @Test(
     "Each reply leads to its state once, and takes back what it names",
     arguments: [
-      ([true, true], ChangeSetHandle.State.completed), ([true, false], .partiallyReverted),
-      ([false, true], .partiallyReverted), ([false, false], .reverted),
+      ([true, true], ChangeSetHandle.State.accepted), ([true, false], .partlyRejected),
+      ([false, true], .partlyRejected), ([false, false], .rejected),
     ])
   func replies(_ accepted: [Bool], _ state: ChangeSetHandle.State) {
     let (fate, message) = send {
@@ -50,7 +50,7 @@ struct ChangeSetFateTests: ScriptedSuite {
       shape.x = 5
     }
     #expect(message?.fragments.map(\.className) == ["Canvas", "Shape"])
-    #expect(fate.handle.state == .syncing && fate.isConsistent && pending.count == 1)
+    #expect(fate.handle.state == .pending && fate.isConsistent && pending.count == 1)
     reply(to: message, accepted.map { $0 ? ok : no })
     #expect(fate.handle.state == state && fate.isConsistent)
     #expect(canvas.name == (accepted[0] ? "new" : nil) && shape.x == (accepted[1] ? 5 : 0))
@@ -78,7 +78,7 @@ struct ChangeSetFateTests: ScriptedSuite {
       return
     }
     #expect(rejections.map(\.error) == [.rejected("no")])
-    #expect(rejections.map(\.fragment) == fate.handle.set.fragments)
+    #expect(rejections.map(\.fragment) == fate.handle.changeSet.fragments)
     await #expect(throws: ChangeSetError.rejected(rejections)) {
       try await fate.handle.finished()
     }
@@ -97,7 +97,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(shape.x == 20 && shape.label == "theirs" && canvas.name == "new")
     #expect(seen == [10, 20])
     #expect(fate.handle.outcomes == [.modified(["x": 20, "label": "theirs"]), .accepted])
-    #expect(fate.handle.state == .completed && fate.isConsistent)
+    #expect(fate.handle.state == .accepted && fate.isConsistent)
     scope.flush()
     #expect(server.takeSyncs().isEmpty && !scope.hasCollectedChanges)
   }
@@ -124,7 +124,7 @@ struct ChangeSetFateTests: ScriptedSuite {
       shape.x = 5
     }
     reply(to: message, replies)
-    #expect(fate.handle.state == .reverted && fate.isConsistent && pending.count == 0)
+    #expect(fate.handle.state == .rejected && fate.isConsistent && pending.count == 0)
     #expect(canvas.name == nil && shape.x == 0)
     #expect(fate.handle.outcomes.count == 2 && server.rejections.count == 2)
   }
@@ -146,18 +146,18 @@ struct ChangeSetFateTests: ScriptedSuite {
     }
     #expect(message?.index == 2)
     server.receive(text: text)
-    #expect(fate.handle.state == .reverted && fate.isConsistent && pending.count == 0)
+    #expect(fate.handle.state == .rejected && fate.isConsistent && pending.count == 0)
     #expect(canvas.name == nil && shape.x == 0)
     // The session goes on.
     let (next, other) = send { canvas.name = "next" }
     reply(to: other, [ok])
-    #expect(next.handle.state == .completed && server.disconnects == 0)
+    #expect(next.handle.state == .accepted && server.disconnects == 0)
   }
 
   @Test("Sets come, are decided and leave, and say so")
   func queueSignals() {
     var events: [String] = []
-    let handles = { (handle: ChangeSetHandle) in handle.set.message ?? "-" }
+    let handles = { (handle: ChangeSetHandle) in handle.changeSet.message ?? "-" }
     pending.onAdd.listen { events.append("add \(handles($0))") }
     pending.onStateChange.listen { events.append("state \(handles($0)) \($0.state)") }
     pending.onRemove.listen { [pending] in events.append("remove \(handles($0)) \(pending.count)") }
@@ -180,7 +180,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     #expect(pending.count == 1)
     let fate = Fate(pending.handles[0])
     reply(to: server.takeSyncs().first, [no])
-    #expect(fate.handle.state == .reverted && fate.isConsistent && pending.count == 0)
+    #expect(fate.handle.state == .rejected && fate.isConsistent && pending.count == 0)
     #expect(canvas.name == nil)
   }
 
@@ -216,7 +216,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     reply(to: message, message!.fragments.map { _ in no })
     #expect(Array(a.parts) == [child] && b.parts.isEmpty && canvas.selected === a)
     #expect(Array(canvas.shapes) == [shape, a, b])
-    #expect(moved.handle.state == .reverted && events.isEmpty && child.scope === scope)
+    #expect(moved.handle.state == .rejected && events.isEmpty && child.scope === scope)
   }
 
   @Test(
@@ -243,7 +243,7 @@ struct ChangeSetFateTests: ScriptedSuite {
       canvas.selected = made
     }
     reply(to: message, [no, no])
-    #expect(fate.handle.state == .reverted && made.scope == nil && canvas.selected == nil)
+    #expect(fate.handle.state == .rejected && made.scope == nil && canvas.selected == nil)
     #expect(Array(canvas.shapes) == [shape] && scope.count == 2)
   }
 

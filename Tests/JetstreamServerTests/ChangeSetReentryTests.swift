@@ -33,12 +33,12 @@ struct ChangeSetReentryTests: ScriptedSuite {
       messages.map { $0.fragments.first?.properties } == [
         ["name": "first"], ["name": "second"],
       ])
-    #expect(pending.count == 2 && made?.handle.state == .syncing)
+    #expect(pending.count == 2 && made?.handle.state == .pending)
     server.reply(to: messages[0].index, ok)
     #expect(canvas.name == "second")
     server.reply(to: messages[1].index, no)
-    #expect(canvas.name == "first" && first.handle.state == .completed)
-    #expect(made?.handle.state == .reverted && made?.isConsistent == true && first.isConsistent)
+    #expect(canvas.name == "first" && first.handle.state == .accepted)
+    #expect(made?.handle.state == .rejected && made?.isConsistent == true && first.isConsistent)
   }
 
   @Test("Where no client syncs the scope, such a set is completed when it has come out")
@@ -53,9 +53,9 @@ struct ChangeSetReentryTests: ScriptedSuite {
     scope.onChanges.listen { sets.append($0) }
     let first = Fate(scope.modify { canvas.name = "first" })
     #expect(names(sets) == ["first", "second"])
-    #expect(first.handle.state == .completed && first.isConsistent)
-    #expect(made?.handle.state == .completed && made?.isConsistent == true)
-    #expect(made?.handle.set == sets.last)
+    #expect(first.handle.state == .accepted && first.isConsistent)
+    #expect(made?.handle.state == .accepted && made?.isConsistent == true)
+    #expect(made?.handle.changeSet == sets.last)
   }
 
   @Test("A set that is made when another one is decided, or comes, is one of its own")
@@ -75,7 +75,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       .scopeSyncReply(ScopeSyncReply(replyTo: messages[0].index, fragmentReplies: [no])),
       .scopeSyncReply(ScopeSyncReply(replyTo: messages[1].index, fragmentReplies: [ok])),
     ])
-    #expect(made.map(\.handle.state) == [.completed, .syncing] && pending.count == 1)
+    #expect(made.map(\.handle.state) == [.accepted, .pending] && pending.count == 1)
     #expect(canvas.name == "on error" && server.engine.brokenInvariants() == [])
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
     #expect(canvas.name == "on add" && made.allSatisfy(\.isConsistent))
@@ -102,13 +102,13 @@ struct ChangeSetReentryTests: ScriptedSuite {
     #expect(shape.label == "mine" && shape.x == 5 && shape.y == 1 && canvas.name == "mine")
     #expect(server.engine.brokenInvariants() == [])
     // There is no set in the middle of what others did.
-    #expect(made?.handle.set.fragments == [] && pending.count == 0)
+    #expect(made?.handle.changeSet.fragments == [] && pending.count == 0)
     scope.flush()
     let message = server.takeSyncs().first
     let reply = isAccepted ? ok : no
     server.reply(to: message?.index ?? 0, reply, reply)
     #expect(
-      made?.isConsistent == true && made?.handle.state == (isAccepted ? .completed : .reverted))
+      made?.isConsistent == true && made?.handle.state == (isAccepted ? .accepted : .rejected))
     #expect(shape.label == (isAccepted ? "mine" : "theirs") && shape.y == (isAccepted ? 1 : 5))
     #expect(canvas.name == (isAccepted ? "mine" : "theirs") && pending.count == 0)
   }
@@ -163,7 +163,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
     #expect(server.engine.brokenInvariants() == [])
     scope.flush()
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
-    #expect(shape.x == 0 && shape.y == 0 && made?.handle.state == .reverted)
+    #expect(shape.x == 0 && shape.y == 0 && made?.handle.state == .rejected)
   }
 
   @Test("Pausing ends within a listener of onChanges: its set stays in front of what has waited")

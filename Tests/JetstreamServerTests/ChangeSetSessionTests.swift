@@ -45,13 +45,13 @@ struct ChangeSetSessionTests {
               .change, uuid: theirs.uuid, className: "Canvas", properties: ["name": "theirs"])
           ])))
     #expect(canvas.uuid == theirs.uuid && canvas.name == "early" && canvas.shapes.count == 1)
-    #expect(first.handle.set.fragments.map(\.uuid) == [theirs.uuid] && first.handle.set.isAtomic)
+    #expect(first.handle.changeSet.fragments.map(\.uuid) == [theirs.uuid] && first.handle.changeSet.isAtomic)
     let messages = server.takeSyncs()
     #expect(messages.map(\.atomic) == [true, nil])
     #expect(messages.first?.fragments.map(\.uuid) == [theirs.uuid])
     server.reply(to: messages[0].index, no)
     server.reply(to: messages[1].index, ok, ok)
-    #expect(first.handle.state == .reverted && second.handle.state == .completed)
+    #expect(first.handle.state == .rejected && second.handle.state == .accepted)
     #expect(first.isConsistent && second.isConsistent && pending.count == 0)
     #expect(canvas.name == "theirs" && canvas.shapes.count == 1)
   }
@@ -80,9 +80,9 @@ struct ChangeSetSessionTests {
     let again = server.takeSyncs().filter { !$0.fragments.isEmpty }
     #expect(again.map(\.atomic) == [nil, true, true])
     #expect(again.map(\.procedure) == [nil, nil, "Canvas.rename"])
-    #expect(sets.allSatisfy { $0.handle.state == .syncing } && pending.count == 3)
+    #expect(sets.allSatisfy { $0.handle.state == .pending } && pending.count == 3)
     for (message, reply) in zip(again, [ok, no, ok]) { server.reply(to: message.index, reply) }
-    #expect(sets.map(\.handle.state) == [.completed, .reverted, .completed])
+    #expect(sets.map(\.handle.state) == [.accepted, .rejected, .accepted])
     #expect(sets.allSatisfy(\.isConsistent) && pending.count == 0 && canvas.name == "c")
   }
 
@@ -95,14 +95,14 @@ struct ChangeSetSessionTests {
         canvas.name = "offline"
         canvas.shapes.append(Shape())
       })
-    #expect(server.takeSent().isEmpty && fate.handle.state == .syncing)
+    #expect(server.takeSent().isEmpty && fate.handle.state == .pending)
     server.advance(by: .seconds(1))
     server.open()
     server.receive(.ping(Ping(ack: 1, resendMissing: true)))
     let messages = server.takeSyncs()
     #expect(messages.map(\.atomic) == [true] && messages.first?.fragments.count == 2)
     server.reply(to: messages.first?.index ?? 0, no, no)
-    #expect(fate.handle.state == .reverted && canvas.name == nil && canvas.shapes.isEmpty)
+    #expect(fate.handle.state == .rejected && canvas.name == nil && canvas.shapes.isEmpty)
   }
 
   @Test("A decision that comes while the scope is paused waits with everything else")
@@ -112,9 +112,9 @@ struct ChangeSetSessionTests {
     let message = server.takeSyncs().first
     scope.pauseIncoming()
     server.reply(to: message?.index ?? 0, no)
-    #expect(fate.handle.state == .syncing && canvas.name == "a" && pending.count == 1)
+    #expect(fate.handle.state == .pending && canvas.name == "a" && pending.count == 1)
     scope.resumeIncoming()
-    #expect(fate.handle.state == .reverted && fate.isConsistent && canvas.name == nil)
+    #expect(fate.handle.state == .rejected && fate.isConsistent && canvas.name == nil)
   }
 
   @Test("Closing abandons what is not decided; it stays visible")
@@ -130,7 +130,7 @@ struct ChangeSetSessionTests {
         == .abandoned(reason: "\(SyncError.sessionClosed(reason: "it was closed here"))"))
     #expect(pending.count == 0 && left == 1 && canvas.name == "a")
     // Nobody syncs the scope any more.
-    #expect(scope.modify { canvas.name = "b" }.state == .completed && pending.count == 0)
+    #expect(scope.modify { canvas.name = "b" }.state == .accepted && pending.count == 0)
   }
 
   @Test("A scope that is denied abandons what was made meanwhile")
@@ -164,7 +164,7 @@ struct ChangeSetSessionTests {
     let fate = Fate(scope.modify { canvas.name = "a" })
     server.release()
     #expect(fate.handle.state == .abandoned && fate.isConsistent && pending.count == 0)
-    #expect(scope.modify { canvas.name = "b" }.state == .completed)
+    #expect(scope.modify { canvas.name = "b" }.state == .accepted)
   }
 
   @Test("Two clients of one scope: the first decision counts, and only the last to go abandons")
@@ -184,11 +184,11 @@ struct ChangeSetSessionTests {
     let messages = server.takeSyncs()
     #expect(messages.count == 3 && other.takeSyncs().count == 3 && pending.count == 3)
     server.reply(to: messages[0].index, ok)
-    #expect(first.handle.state == .completed && pending.count == 2)
+    #expect(first.handle.state == .accepted && pending.count == 2)
     other.engine.close()
-    #expect(second.handle.state == .syncing && pending.count == 2)
+    #expect(second.handle.state == .pending && pending.count == 2)
     server.reply(to: messages[1].index, no)
-    #expect(second.handle.state == .reverted)
+    #expect(second.handle.state == .rejected)
     server.engine.close()
     #expect(third.handle.state == .abandoned && pending.count == 0)
     #expect(first.isConsistent && second.isConsistent && third.isConsistent)
@@ -208,7 +208,7 @@ struct ChangeSetSessionTests {
         ScopeSyncReply(replyTo: message?.index ?? 0, fragmentReplies: [ok])),
       .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: .rejected("no"))),
     ])
-    #expect(fate.handle.state == .completed && fate.isConsistent && pending.count == 0)
+    #expect(fate.handle.state == .accepted && fate.isConsistent && pending.count == 0)
   }
 
   @Test("A state in the frame of a reply does not swallow the decision")
@@ -221,7 +221,7 @@ struct ChangeSetSessionTests {
       .scopeState(
         ScopeState(scopeIndex: 0, rootUUID: canvas.uuid, fragments: state(["name": "theirs"]))),
     ])
-    #expect(fate.handle.state == .reverted && fate.isConsistent && canvas.name == "theirs")
+    #expect(fate.handle.state == .rejected && fate.isConsistent && canvas.name == "theirs")
     #expect(server.rejections.count == 1)
   }
 }

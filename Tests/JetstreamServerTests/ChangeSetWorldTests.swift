@@ -47,8 +47,8 @@ struct ChangeSetWorldTests {
     #expect(first.canvas.shapes.map(\.x) == [5, 5, 0])
     removeOnServer()
     world.settle()
-    #expect(fate.handle.state == .reverted && fate.isConsistent)
-    #expect(fate.handle.rejections.count == fate.handle.set.fragments.count)
+    #expect(fate.handle.state == .rejected && fate.isConsistent)
+    #expect(fate.handle.rejections.count == fate.handle.changeSet.fragments.count)
     #expect(first.canvas.shapes.map(\.x) == [0] && world.canvas.shapes.map(\.x) == [0])
     #expect(seen.isEmpty && first.scope.pendingChangeSets.count == 0)
     expectEqual()
@@ -60,7 +60,7 @@ struct ChangeSetWorldTests {
     let fate = Fate(first.scope.modify { edit() })
     removeOnServer()
     world.settle()
-    #expect(fate.handle.state == .partiallyReverted && fate.isConsistent)
+    #expect(fate.handle.state == .partlyRejected && fate.isConsistent)
     #expect(fate.handle.rejections.map(\.fragment.uuid) == [gone.uuid])
     #expect(world.canvas.shapes.map(\.x) == [5, 0])
     #expect(first.scope.pendingChangeSets.count == 0)
@@ -73,7 +73,7 @@ struct ChangeSetWorldTests {
     second.scope.onRemoteSync.listen { _ in syncs += 1 }
     let fate = Fate(first.scope.modifyAtomically { edit() })
     world.settle()
-    #expect(fate.handle.state == .completed && fate.isConsistent && syncs == 1)
+    #expect(fate.handle.state == .accepted && fate.isConsistent && syncs == 1)
     #expect(second.canvas.shapes.map(\.x) == [5, 5, 0])
     expectEqual()
   }
@@ -82,7 +82,7 @@ struct ChangeSetWorldTests {
   func procedure() throws {
     let fate = Fate(try first.scope.modify(procedure: "Canvas.tidy") { edit() })
     world.settle()
-    #expect(fate.handle.state == .reverted && fate.isConsistent)
+    #expect(fate.handle.state == .rejected && fate.isConsistent)
     #expect(first.canvas.shapes.map(\.x) == [0, 0])
     expectEqual()
   }
@@ -124,8 +124,8 @@ struct ChangeSetWorldTests {
       }
       world.settle()
       #expect(fates.allSatisfy { $0.handle.state.isFinal && $0.isConsistent }, "seed \(seed)")
-      for fate in fates where fate.handle.set.isAtomic {
-        #expect(fate.handle.state != .partiallyReverted, "seed \(seed)")
+      for fate in fates where fate.handle.changeSet.isAtomic {
+        #expect(fate.handle.state != .partlyRejected, "seed \(seed)")
       }
       for client in clients {
         #expect(client.scope.pendingChangeSets.count == 0, "seed \(seed)")

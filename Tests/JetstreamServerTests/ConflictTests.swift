@@ -39,7 +39,7 @@ struct ConflictTests: ScriptedSuite {
     #expect(items.count == 1, "what was accepted is no conflict")
     #expect(item.model == canvas.uuid && item.className == "Canvas" && item.property == "name")
     #expect(item.base == "before" && item.mine == .value("mine") && item.theirs == "theirs")
-    #expect(item.reason == .rejected(.rejected("no")) && item.changeSet == handle.set.id)
+    #expect(item.reason == .rejected(.rejected("no")) && item.changeSet == handle.changeSet.id)
     #expect(item.author == "Ada" && item.message == "tidy up")
     #expect(scope.conflicts.items(of: canvas) == [item])
     #expect(scope.conflicts.items(of: shape).isEmpty)
@@ -53,7 +53,7 @@ struct ConflictTests: ScriptedSuite {
     canvas.name = "not in a set yet"
     let sent = server.takeSyncs()
     server.reply(to: sent[0].index, no)
-    #expect(first.state == .reverted && canvas.name == "not in a set yet")
+    #expect(first.state == .rejected && canvas.name == "not in a set yet")
     #expect(items.map(\.mine) == [.value("one")] && items.map(\.theirs) == [.null])
   }
 
@@ -170,9 +170,9 @@ struct ConflictTests: ScriptedSuite {
     #expect(items.isEmpty && canvas.name == "mine")
     let sent = server.takeSyncs()
     #expect(sent.flatMap(\.fragments) == [change(canvas, ["name": "mine"])])
-    #expect(handle.set.message == "again" && handle.set.author == "Bob")
+    #expect(handle.changeSet.message == "again" && handle.changeSet.author == "Bob")
     server.reply(to: sent[0].index, ok)
-    #expect(handle.state == .completed && items.isEmpty && canvas.name == "mine")
+    #expect(handle.state == .accepted && items.isEmpty && canvas.name == "mine")
   }
 
   @Test("Who retries a change that names models which were added in vain adds these again")
@@ -198,7 +198,7 @@ struct ConflictTests: ScriptedSuite {
   func hopelessRetry() {
     reject([no], others: [change(canvas, ["shapes": []])]) { shape.label = "lost" }
     let handle = scope.retry(items)
-    #expect(items.map(\.property) == ["label"] && handle.set.fragments.isEmpty)
+    #expect(items.map(\.property) == ["label"] && handle.changeSet.fragments.isEmpty)
     #expect(server.takeSyncs().isEmpty)
   }
 

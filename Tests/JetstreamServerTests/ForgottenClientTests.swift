@@ -81,7 +81,7 @@ struct ForgottenClientTests {
     visit(6)
     world.settle()
     #expect(world.canvas.likes == 1 && losses(one) == 0)
-    #expect(rejected.state == .reverted && accepted.state == .completed)
+    #expect(rejected.state == .rejected && accepted.state == .accepted)
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 

@@ -49,7 +49,7 @@ struct HostileFrameTests {
     }
     let client = Client(url: "ws://127.0.0.1:\(listener.port)")
     let attempt = Task { try await client.connect() }
-    let words = try await awaitCall { client.onDiagnostic.listenOnce($0) }
+    let words = try await awaitCall { reply in client.onDiagnostic.listenOnce { reply("\($0)") } }
     #expect(words.contains("binary frame"))
     client.close()
     await #expect(throws: SyncError.self) { try await attempt.value }

@@ -93,7 +93,7 @@ final class InMemoryWorld {
         if let other = moreScopes[name] { return .success(other) }
         return .failure(.rejected("There is no scope \(name)"))
       },
-      log: { [unowned self] in log.append($0) },
+      report: { [unowned self] in log.append("\($0)") },
       makeToken: {
         tokens += 1
         return "token\(tokens)"

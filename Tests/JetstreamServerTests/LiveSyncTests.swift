@@ -70,7 +70,7 @@ struct LiveSyncTests {
     let port = try await server.listen()
     let one = try await Participant(port: port)
     var words: [String] = []
-    one.client.onDiagnostic.listen { words.append($0) }
+    one.client.onDiagnostic.listen { words.append("\($0)") }
     one.canvas.name = String(repeating: "x", count: 17 << 20)
     one.scope.flush()
     one.canvas.likes = 3

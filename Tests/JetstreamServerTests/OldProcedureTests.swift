@@ -30,7 +30,7 @@ struct OldProcedureTests: ScriptedSuite {
     #expect(canvas.name == "mine")
     server.reply(to: sent.last!.index, ok)
     #expect(canvas.name == "MINE" && canvas.likes == 3)
-    #expect(fate.handle.state == .completed && server.engine.pendingCount == 0)
+    #expect(fate.handle.state == .accepted && server.engine.pendingCount == 0)
     #expect(server.engine.brokenInvariants() == [])
   }
 
@@ -40,7 +40,7 @@ struct OldProcedureTests: ScriptedSuite {
     server.tell(change(canvas, ["name": "theirs"]))
     answerMarker(sent)
     server.reply(to: sent.last!.index, ok)
-    #expect(canvas.name == "mine" && fate.handle.state == .completed)
+    #expect(canvas.name == "mine" && fate.handle.state == .accepted)
     server.tell(change(canvas, ["name": "later"]))
     #expect(canvas.name == "later")
   }
@@ -86,7 +86,7 @@ struct OldProcedureTests: ScriptedSuite {
     answerMarker(again)
     server.tell(change(canvas, ["name": "MINE"]))
     server.reply(to: again.last!.index, ok)
-    #expect(canvas.name == "MINE" && fate.handle.state == .completed)
+    #expect(canvas.name == "MINE" && fate.handle.state == .accepted)
     server.tell(change(canvas, ["name": "next"]))
     #expect(canvas.name == "next")
   }
@@ -97,7 +97,7 @@ struct OldProcedureTests: ScriptedSuite {
     answerMarker(sent)
     server.tell(change(canvas, ["likes": 2]))
     server.reply(to: sent.last!.index, no)
-    #expect(canvas.name == nil && canvas.likes == 2 && fate.handle.state == .reverted)
+    #expect(canvas.name == nil && canvas.likes == 2 && fate.handle.state == .rejected)
   }
 
   @Test("A server of version 2 is sent the set alone")

@@ -79,7 +79,7 @@ struct OriginTests {
   func live() async throws {
     let server = Server()
     var log: [String] = []
-    let token = server.onLog.listen { log.append($0) }
+    let token = server.onDiagnostic.listen { log.append("\($0)") }
     defer { token.cancel() }
     server.host(Scope(name: "Canvas", root: Canvas()))
     let port = try await server.listen { _ in .text("page") }

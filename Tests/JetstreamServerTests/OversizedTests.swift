@@ -35,7 +35,7 @@ struct OversizedTests {
     one.scope.modify { one.canvas.likes += 2 }
     expectEqual()
     #expect(one.canvas.name == nil && two.canvas.likes == 3)
-    #expect(handle.state == .reverted && one.link === link, "the connection is the same")
+    #expect(handle.state == .rejected && one.link === link, "the connection is the same")
     let item = try #require(one.scope.conflicts.items.first)
     #expect(one.scope.conflicts.items.count == 1 && item.property == "name")
     guard case .rejected(let error) = item.reason else {

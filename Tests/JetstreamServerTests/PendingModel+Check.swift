@@ -22,7 +22,7 @@ extension PendingModel {
       scope.pendingChangeSets.handles.map(ObjectIdentifier.init)
         == undecided.map { ObjectIdentifier($0.fate.handle) }, place)
     #expect(
-      undecided.allSatisfy { $0.fate.handle.state == .syncing && $0.fate.isConsistent }, place)
+      undecided.allSatisfy { $0.fate.handle.state == .pending && $0.fate.isConsistent }, place)
     #expect(decided.allSatisfy { $0.0.handle.state == $0.1 && $0.0.isConsistent }, place)
     #expect(server.engine.brokenInvariants() == [], place)
     #expect(!scope.hasCollectedChanges, place)
@@ -37,7 +37,7 @@ extension PendingModel {
     let before = expected()
     scope.flush()
     let handle = set.fate.handle
-    let told = handle.set.fragments.filter { $0.kind == .change }
+    let told = handle.changeSet.fragments.filter { $0.kind == .change }
     var keys: [UUID: Set<String>] = [:]
     for fragment in told {
       keys[fragment.uuid] = Set(
@@ -56,9 +56,9 @@ extension PendingModel {
       if !values.isEmpty { result[entry.key] = values }
     }
     set.edits = set.edits.filter { keys[$0.key]?.contains("children") == true }
-    #expect(handle.set.isAtomic == set.isAtomic, place)
-    #expect((handle.state == .completed) == handle.set.fragments.isEmpty, place)
-    if handle.state != .completed { undecided.append(set) }
+    #expect(handle.changeSet.isAtomic == set.isAtomic, place)
+    #expect((handle.state == .accepted) == handle.changeSet.fragments.isEmpty, place)
+    if handle.state != .accepted { undecided.append(set) }
   }
 
   /// The values that should be visible of all models that are known, but for collections.

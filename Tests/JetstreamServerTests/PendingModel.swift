@@ -163,7 +163,7 @@ final class PendingModel {
       late = set
       return
     }
-    #expect(handle.state == (isEmpty ? .completed : .syncing), place)
+    #expect(handle.state == (isEmpty ? .accepted : .pending), place)
     if !isEmpty { undecided.append(set) }
     takeMessages()
   }
@@ -285,7 +285,7 @@ final class PendingModel {
     }
     let state: ChangeSetHandle.State =
       !isAccepted.contains(false)
-      ? .completed : isAccepted.contains(true) ? .partiallyReverted : .reverted
+      ? .accepted : isAccepted.contains(true) ? .partlyRejected : .rejected
     decided.append((set.fate, state))
     return .scopeSyncReply(
       ScopeSyncReply(replyTo: set.message?.index ?? 0, fragmentReplies: replies))

@@ -168,7 +168,7 @@ struct PendingQueueTests {
       for (place, isAccepted) in decisions {
         undecided.remove(place)
         if isAccepted { confirmed.apply(sets[place], place + 2) }
-        #expect(fates[place].handle.state == (isAccepted ? .completed : .reverted))
+        #expect(fates[place].handle.state == (isAccepted ? .accepted : .rejected))
       }
       check("after \(decisions) of \(sets.map(\.rawValue))")
     }

@@ -245,7 +245,7 @@ struct ProtocolTwoTests {
       .scopeState(
         ScopeState(index: 2, scopeIndex: 0, rootUUID: root.uuid, fragments: [root])))
     #expect(server.historyLosses == 1 && server.engine.pendingCount == 0)
-    #expect(kept.state == .completed && lost.state == .reverted)
+    #expect(kept.state == .accepted && lost.state == .rejected)
     #expect(server.canvas.name == "kept" && server.canvas.likes == 0)
     #expect(server.scope.conflicts.items.map(\.property) == ["likes"])
   }

@@ -69,7 +69,7 @@ struct RefusedScopeTests {
     server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next")))
     refuse()
     let handle = scope.modify { canvas.name = "after" }
-    #expect(handle.state == .syncing && server.engine.pendingCount == 1)
+    #expect(handle.state == .pending && server.engine.pendingCount == 1)
     server.advance(by: .seconds(1))
     #expect(fetchCount == 1)
   }

@@ -80,7 +80,7 @@ struct RejectionCauseTests {
   func addition() throws {
     let handle = client.scope.modify { append("far too long") }
     world.settle()
-    #expect(handle.state == .reverted && own.notes.isEmpty)
+    #expect(handle.state == .rejected && own.notes.isEmpty)
     let items = client.scope.conflicts.items
     #expect(items.map(\.property) == [nil])
     #expect(items.first?.consequences.map(\.property) == ["notes"])
@@ -101,7 +101,7 @@ struct RejectionCauseTests {
       append("short")
     }
     world.settle()
-    #expect(other.state == .partiallyReverted || other.state == .reverted)
+    #expect(other.state == .partlyRejected || other.state == .rejected)
     #expect(client.scope.conflicts.items.count == 2)
   }
 

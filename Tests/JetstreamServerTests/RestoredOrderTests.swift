@@ -41,7 +41,7 @@ struct RestoredOrderTests {
     canvas.observeChangeImmediately(canvas, \.name) { canvas, _, _ in canvas.likes += 1 }
     let first = set(["name": "mine"])
     try restore(first)
-    let pending = scope.pendingChangeSets.handles.map(\.set)
+    let pending = scope.pendingChangeSets.handles.map(\.changeSet)
     #expect(pending.map(\.id).first == first.id && pending.count == 2)
     #expect(pending.last?.fragments.first?.operations.isEmpty == false)
   }
@@ -52,7 +52,7 @@ struct RestoredOrderTests {
     let second = set(["name": "log"])
     try restore(set(["likes": 1]), [.made(number: 2, second)])
     #expect(canvas.name == "observer")
-    #expect(scope.pendingChangeSets.handles.map(\.set.id)[1] == second.id)
+    #expect(scope.pendingChangeSets.handles.map(\.changeSet.id)[1] == second.id)
     #expect(engine.pendingCount == 3)
   }
 

@@ -239,7 +239,7 @@ final class Fate {
     guard handle.state.isFinal else {
       return states.isEmpty && completions == 0 && errors.isEmpty && ends.isEmpty
     }
-    let isWhole = handle.state == .completed
+    let isWhole = handle.state == .accepted
     return states == (wasOpen ? [handle.state] : [])
       && completions == (wasOpen && isWhole ? 1 : 0)
       && errors.count == (wasOpen && !isWhole ? 1 : 0)

@@ -141,7 +141,7 @@ struct SplitSetTests: ScriptedSuite {
       })
     answerAll()
     #expect(old.largest <= 100)
-    #expect(fate.handle.state == .completed && fate.isConsistent)
+    #expect(fate.handle.state == .accepted && fate.isConsistent)
     #expect(fate.handle.outcomes.count == count + 1)
     expectEqual()
   }
@@ -170,7 +170,7 @@ struct SplitSetTests: ScriptedSuite {
         canvas.name = "large"
       })
     answerAll()
-    #expect(fate.handle.state == .completed && old.largest <= 100)
+    #expect(fate.handle.state == .accepted && old.largest <= 100)
     expectEqual()
   }
 
@@ -181,7 +181,7 @@ struct SplitSetTests: ScriptedSuite {
     answerAll()
     let fate = Fate(scope.modify(nil) { for other in others { other.x = 7 } })
     answerAll()
-    #expect(fate.handle.state == .completed && old.largest <= 100)
+    #expect(fate.handle.state == .accepted && old.largest <= 100)
     expectEqual()
   }
 
@@ -221,7 +221,7 @@ struct SplitSetTests: ScriptedSuite {
         shape.x = 5
       })
     answerAll()
-    #expect(fate.handle.state == .partiallyReverted && fate.isConsistent)
+    #expect(fate.handle.state == .partlyRejected && fate.isConsistent)
     #expect(canvas.shapes.count > 50 && canvas.shapes.count < 200 && shape.x == 5)
     expectEqual()
   }
@@ -251,7 +251,7 @@ struct SplitSetTests: ScriptedSuite {
     server.replaceSession([root] + rest)
     #expect(canvas.shapes.count == 301)
     answerAll()
-    #expect(fate.handle.state == .completed && fate.isConsistent && canvas.shapes.count == 301)
+    #expect(fate.handle.state == .accepted && fate.isConsistent && canvas.shapes.count == 301)
     expectEqual()
   }
 

@@ -190,7 +190,7 @@ struct TransportTests {
         error: .handshakeRefused(status: 503, retryAfter: .seconds(1000))),
       backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
     let attempt = Task { try await client.connect() }
-    let words = try await awaitCall { client.onDiagnostic.listenOnce($0) }
+    let words = try await awaitCall { reply in client.onDiagnostic.listenOnce { reply("\($0)") } }
     // With jitter, so that not all who were refused come at one time.
     #expect(words.contains("503") && words.contains("trying again in 10"))
     client.close()

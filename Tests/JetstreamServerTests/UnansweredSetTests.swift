@@ -18,7 +18,7 @@ struct UnansweredSetTests: ScriptedSuite {
   }
 
   private func expectRejected(_ fate: Fate) {
-    #expect(fate.handle.state == .reverted && fate.isConsistent)
+    #expect(fate.handle.state == .rejected && fate.isConsistent)
     #expect(canvas.name == nil && scope.conflicts.items.map(\.property) == ["name"])
     #expect(server.rejections.count == 1 && server.rejections[0].contains("has not answered"))
     #expect(server.engine.brokenInvariants() == [])
@@ -30,7 +30,7 @@ struct UnansweredSetTests: ScriptedSuite {
     let second = try send { shape.x = 5 }
     server.reply(to: second.index, ok)
     expectRejected(first.fate)
-    #expect(second.fate.handle.state == .completed && shape.x == 5)
+    #expect(second.fate.handle.state == .accepted && shape.x == 5)
     #expect(server.engine.pendingCount == 0)
   }
 
@@ -55,11 +55,11 @@ struct UnansweredSetTests: ScriptedSuite {
     let second = try send { shape.x = 5 }
     server.reply(to: second.index, ok)
     #expect(server.engine.state(of: scope)?.decidedCount == 2)
-    #expect(first.fate.handle.state == .syncing && canvas.name == "a")
+    #expect(first.fate.handle.state == .pending && canvas.name == "a")
     #expect(server.engine.brokenInvariants() == [])
     scope.resumeIncoming()
     expectRejected(first.fate)
-    #expect(second.fate.handle.state == .completed)
+    #expect(second.fate.handle.state == .accepted)
   }
 
   @Test("An answer in the next session says nothing of what another one has carried")
@@ -71,7 +71,7 @@ struct UnansweredSetTests: ScriptedSuite {
     #expect(again.count == 2)
     server.reply(to: again[0].index, ok)
     server.reply(to: again[1].index, ok)
-    #expect(first.fate.handle.state == .completed && second.fate.handle.state == .completed)
+    #expect(first.fate.handle.state == .accepted && second.fate.handle.state == .accepted)
     #expect(canvas.name == "a" && server.rejections == [])
   }
 

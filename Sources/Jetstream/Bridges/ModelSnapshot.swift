@@ -85,7 +85,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     switch node.values[index] {
     case .value(let shared): if let value = shared.value as? Value { return value }
     case .json(let json):
-      if let type = Value.self as? any PropertyValue.Type, let value = type.decode(json) as? Value {
+      if let type = Value.self as? any PropertyValue.Type, let value = type._decode(json) as? Value {
         return value
       }
     case .model, .models: break

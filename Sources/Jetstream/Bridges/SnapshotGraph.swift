@@ -71,7 +71,7 @@ final class SnapshotGraph: Sendable {
         case .model(let child):
           _ = property.access.assign(child.map(model), to: owner, at: property.offset)
         case .models(let children):
-          let list = ModelList(children.map(model))
+          let list = _ModelList(children.map(model))
           _ = property.access.assign(list, to: owner, at: property.offset)
         case .value, .json: continue
         }
@@ -140,7 +140,7 @@ final class SnapshotGraph: Sendable {
 
   func json(of property: ModelSchema.Property, at place: Int) -> JSONValue {
     switch nodes[place].values[property.index] {
-    case .value(let shared): shared.value.jsonValue
+    case .value(let shared): shared.value._jsonValue
     case .json(let json): json
     case .model(let child): child.map { .string(nodes[$0].uuid.wireText) } ?? .null
     case .models(let children): .array(children.map { .string(nodes[$0].uuid.wireText) })

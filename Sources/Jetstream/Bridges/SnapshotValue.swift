@@ -21,7 +21,7 @@ enum SnapshotValue: Sendable {
   }
 
   private static func isSame<Value: PropertyValue>(_ a: Value, _ b: any PropertyValue) -> Bool {
-    (b as? Value).map { Value.isSame(a, $0) } ?? false
+    (b as? Value).map { Value._isSame(a, $0) } ?? false
   }
 }
 
@@ -122,7 +122,7 @@ extension Property: SnapshotSource {
     case .value(let shared):
       if let value = shared.value as? Value { at(address).pointee.value = value }
     case .json(let json):
-      if let value = Value.decode(json) { at(address).pointee.value = value }
+      if let value = Value._decode(json) { at(address).pointee.value = value }
     case .model, .models: break
     }
   }
@@ -134,7 +134,7 @@ extension Property: SnapshotSource {
     return probes.count > 2
       && probes.allSatisfy { probe in
         at(address).pointee.value = probe
-        return (read() as? Value).map { Value.isSame($0, probe) } ?? false
+        return (read() as? Value).map { Value._isSame($0, probe) } ?? false
       }
   }
 }
@@ -149,7 +149,7 @@ extension WeakReference: SnapshotSource {
   }
 
   static func put(_ value: SnapshotValue, at address: UnsafeMutableRawPointer) {
-    guard case .json(let json) = value, let link = WeakLink<Target>.decode(json) else { return }
+    guard case .json(let json) = value, let link = WeakLink<Target>._decode(json) else { return }
     address.assumingMemoryBound(to: WeakReference.self).pointee.link = link
   }
 
@@ -177,14 +177,14 @@ private enum SnapshotProbes {
 
   static func values<Value: PropertyValue>(of type: Value.Type) -> [Value] {
     switch type._storageKind {
-    case .plain: return json.compactMap(type.decode)
+    case .plain: return json.compactMap(type._decode)
     case .model: return []
     case .reference:
       let model = type._modelClass?.init()
       return [type._value(of: nil as ModelObject?), type._value(of: model)].compactMap { $0 }
     case .collection:
       let models = type._modelClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
-      return [ModelList(), ModelList(models ?? [])].compactMap { type._value(of: $0) }
+      return [_ModelList(), _ModelList(models ?? [])].compactMap { type._value(of: $0) }
     }
   }
 }

@@ -13,7 +13,7 @@ public struct PropertyWrite: Sendable, Hashable {
   /// The sequence of the log record.
   public let sequence: Int
   /// The ``ChangeSet/id`` of the change set.
-  public let set: UUID
+  public let changeSet: UUID
   /// The author of the change set; nil if it names none.
   public let author: String?
   /// The purpose of the change set; nil if it has no message.
@@ -25,7 +25,7 @@ public struct PropertyWrite: Sendable, Hashable {
 
   init(_ sequence: Int, _ set: ChangeSet, _ content: Content) {
     self.sequence = sequence
-    self.set = set.id
+    changeSet = set.id
     author = set.author
     message = set.message
     date = set.date

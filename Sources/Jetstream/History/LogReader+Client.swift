@@ -10,7 +10,7 @@ extension LogReader {
       return result
     }
     result.sequence = end
-    result.setCount = history.records.count { if case .made = $0 { true } else { false } }
+    result.changeSetCount = history.records.count { if case .made = $0 { true } else { false } }
     let replica = Replica(
       scope: scope, params: .object([:]), clientID: history.client, ownWrites: 0)
     defer { replica.end("the past of a scope is not synced") }
@@ -30,9 +30,9 @@ extension LogReader {
 
   /// Returns the change sets that count, each with the sequence of the record by which it was confirmed or
   /// accepted, followed by the pending ones. Change sets of other replicas have no id in the log and get a new one.
-  func countingSets() throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
-    var result: [(sequence: Int, set: ChangeSet)] = []
-    var pending: [Int: (sequence: Int, set: ChangeSet)] = [:]
+  func countingSets() throws(LogError) -> [(sequence: Int, changeSet: ChangeSet)] {
+    var result: [(sequence: Int, changeSet: ChangeSet)] = []
+    var pending: [Int: (sequence: Int, changeSet: ChangeSet)] = [:]
     let first = try firstSequence() ?? 1
     if first > 1, let start = try ClientLog.history(in: self, upTo: first - 1) {
       for entry in start.history.pending { pending[entry.number] = (start.last, entry.set) }
@@ -47,7 +47,7 @@ extension LogReader {
           date: origin.date)
         result.append((line.sequence, set))
       case .decided(let decided):
-        guard let set = pending.removeValue(forKey: decided.number)?.set else { continue }
+        guard let set = pending.removeValue(forKey: decided.number)?.changeSet else { continue }
         let accepted = zip(set.fragments, decided.replies).filter { $0.1.error == nil }.map(\.0)
         result.append((line.sequence, set.with(decided.effective ?? accepted, undo: [])))
       case .named, .base, .discarded, nil: break

@@ -53,8 +53,8 @@ extension LogReader {
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
   public func changeSets(
     in range: ClosedRange<Int>
-  ) throws(LogError) -> [(sequence: Int, set: ChangeSet)] {
-    var result: [(sequence: Int, set: ChangeSet)] = []
+  ) throws(LogError) -> [(sequence: Int, changeSet: ChangeSet)] {
+    var result: [(sequence: Int, changeSet: ChangeSet)] = []
     let first = max(range.lowerBound, try firstSequence() ?? 1)
     var cursor = try read(from: first)
     while let record = try cursor.next(), record.sequence <= range.upperBound {
@@ -131,7 +131,7 @@ extension LogRestoration {
       return
     }
     let report = scope.apply(try ChangeSet(record).fragments)
-    setCount += 1
+    changeSetCount += 1
     misfits += report.errors.map { (record.sequence, $0.error) }
   }
 

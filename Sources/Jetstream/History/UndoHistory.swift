@@ -141,10 +141,10 @@ public final class UndoHistory {
     var report = ApplyReport()
     let handle = scope.modify(author: set.author) {
       // The change set comes out later if a listener of `onChanges` makes this call.
-      purposes[scope.modification!.handle.set.id] = purpose
+      purposes[scope.modification!.handle.changeSet.id] = purpose
       report = revert(set)
     }
-    if handle.state.isFinal, handle.set.fragments.isEmpty { purposes[handle.set.id] = nil }
+    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { purposes[handle.changeSet.id] = nil }
     return report
   }
 
@@ -166,15 +166,15 @@ public final class UndoHistory {
 extension UndoHistory {
   /// Removes the rejected fragments of a change set: the server's rejection has undone them already.
   private func note(_ handle: ChangeSetHandle) {
-    guard handle.state == .reverted || handle.state == .partiallyReverted else { return }
+    guard handle.state == .rejected || handle.state == .partlyRejected else { return }
     let rejected = Set(handle.rejections.map { Rejected($0.fragment) })
     func rest(_ set: ChangeSet) -> ChangeSet? {
-      guard set.id == handle.set.id else { return set }
+      guard set.id == handle.changeSet.id else { return set }
       let fragments = set.fragments.filter { !rejected.contains(Rejected($0)) }
       if fragments.isEmpty { return nil }
       return set.with(fragments, undo: set.undo.filter { !rejected.contains(Rejected($0)) })
     }
-    guard (done + undone).contains(where: { $0.id == handle.set.id }) else { return }
+    guard (done + undone).contains(where: { $0.id == handle.changeSet.id }) else { return }
     (done, undone) = (done.compactMap(rest), undone.compactMap(rest))
     onChange.fire(())
   }

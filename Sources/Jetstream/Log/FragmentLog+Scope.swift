@@ -7,7 +7,7 @@ public struct LogRestoration: Sendable {
   /// The sequence number of the snapshot that the scope was restored from; nil if there was none.
   package internal(set) var snapshot: Int?
   /// The number of change sets that were applied after the snapshot.
-  public internal(set) var setCount = 0
+  public internal(set) var changeSetCount = 0
   /// Operations that did not fit the models, each with the sequence number of its record. All
   /// others were applied.
   public internal(set) var misfits: [(sequence: Int, error: ScopeError)] = []
@@ -45,7 +45,7 @@ extension FragmentLog {
   /// change set yet, returns nil and does nothing.
   package func restoreWhatIsThere(into scope: Scope) throws(LogError) -> LogRestoration? {
     let result = try LogReader(records.directory).replay(into: scope, upTo: nil)
-    return result.snapshot == nil && result.setCount == 0 ? nil : result
+    return result.snapshot == nil && result.changeSetCount == 0 ? nil : result
   }
 
   /// Appends every change set that the scope makes from now on, and writes a snapshot at intervals.

@@ -27,10 +27,10 @@ public protocol CodableValue: PropertyValue, Codable, Equatable, Sendable {}
 
 extension CodableValue {
   /// A plain value with the name of the type.
-  public static var propertyType: PropertyType { .value(String(describing: Self.self)) }
+  public static var _propertyType: _PropertyType { .value(String(describing: Self.self)) }
 
   /// The JSON that the type's `Codable` conformance encodes, with sorted keys.
-  public var jsonValue: JSONValue {
+  public var _jsonValue: JSONValue {
     do {
       let bytes = try CodableCoders.encoder.encode(self)
       return try JSONValue(parsing: bytes).sortedByKey
@@ -40,10 +40,10 @@ extension CodableValue {
   }
 
   /// Decodes a value with the type's `Codable` conformance; nil if `init(from:)` throws.
-  public static func decode(_ json: JSONValue) -> Self? { try? read(json) }
+  public static func _decode(_ json: JSONValue) -> Self? { try? read(json) }
 
   /// Returns the message of the error that `init(from:)` throws; nil if it accepts the JSON.
-  public static func problem(with json: JSONValue) -> String? {
+  public static func _problem(with json: JSONValue) -> String? {
     do {
       _ = try read(json)
       return nil
@@ -61,27 +61,27 @@ extension CodableValue {
   }
 
   /// Returns true if two values are equal and have the same encoding.
-  public static func isSame(_ a: Self, _ b: Self) -> Bool {
+  public static func _isSame(_ a: Self, _ b: Self) -> Bool {
     // Only a value that is not equal to itself may be the same as one that it does not equal.
     if a != b, a == a, b == b { return false }
-    return String.isSame(a.jsonValue.text, b.jsonValue.text)
+    return String._isSame(a._jsonValue.text, b._jsonValue.text)
   }
 }
 
 /// Enumerations are encoded as their raw values.
 extension CodableValue where Self: RawRepresentable, RawValue: PropertyValue {
   /// The raw value's type, limited to the declared cases.
-  public static var propertyType: PropertyType { .enumeration(RawValue.propertyType) }
+  public static var _propertyType: _PropertyType { .enumeration(RawValue._propertyType) }
   /// The raw value as JSON.
-  public var jsonValue: JSONValue { rawValue.jsonValue }
+  public var _jsonValue: JSONValue { rawValue._jsonValue }
   /// Returns the case with the raw value; nil if there is none.
-  public static func decode(_ json: JSONValue) -> Self? {
-    RawValue.decode(json).flatMap(Self.init(rawValue:))
+  public static func _decode(_ json: JSONValue) -> Self? {
+    RawValue._decode(json).flatMap(Self.init(rawValue:))
   }
   /// Describes why the JSON is not a raw value of the type.
-  public static func problem(with json: JSONValue) -> String? {
-    RawValue.decode(json) == nil
-      ? RawValue.problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
+  public static func _problem(with json: JSONValue) -> String? {
+    RawValue._decode(json) == nil
+      ? RawValue._problem(with: json) : "\(json.text) is no \(String(describing: Self.self))"
   }
 }
 

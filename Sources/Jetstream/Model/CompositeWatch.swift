@@ -82,7 +82,7 @@ private enum Snapshot {
 
   private static func isSame<Value: PropertyValue>(_ a: Any, _ b: Any, _: Value.Type) -> Bool {
     guard let a = a as? Value, let b = b as? Value else { return false }
-    return Value.isSame(a, b)
+    return Value._isSame(a, b)
   }
 }
 

@@ -17,7 +17,7 @@
 ///
 /// An array belongs to the isolation domain of its models.
 public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
-  var list = ModelList()
+  var list = _ModelList()
 
   /// Makes an empty array.
   public init() {}
@@ -27,7 +27,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
     for model in models { list.append(model) }
   }
 
-  init(list: ModelList) { self.list = list }
+  init(list: _ModelList) { self.list = list }
 
   /// Always 0.
   public var startIndex: Int { 0 }
@@ -45,7 +45,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   }
 
   /// Returns an iterator over the current models. Later changes of the property do not affect it.
-  public func makeIterator() -> Iterator { Iterator(base: ModelList.Iterator(list)) }
+  public func makeIterator() -> Iterator { Iterator(base: _ModelList.Iterator(list)) }
 
   /// Returns the index of `element`; nil if it is not in the array. Cost: O(sqrt n).
   public func index(of element: Element) -> Int? { list.index(of: element) }
@@ -121,10 +121,10 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 
   /// Sorts in place. Moves only the models whose relative order changes. Cost: O(n log n).
   public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
-    replace(with: ModelList(try sorted(by: areInIncreasingOrder)))
+    replace(with: _ModelList(try sorted(by: areInIncreasingOrder)))
   }
 
-  private mutating func replace(with target: ModelList) {
+  private mutating func replace(with target: _ModelList) {
     for operation in ListDifference.operations(from: list, to: target) {
       switch operation {
       case .insert(let model, let position): list.insert(model, at: position)
@@ -136,7 +136,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 
   /// Iterates over the models of a ``ModelArray``.
   public struct Iterator: IteratorProtocol {
-    var base: ModelList.Iterator
+    var base: _ModelList.Iterator
 
     /// Returns the next model; nil at the end.
     public mutating func next() -> Element? {
@@ -163,22 +163,22 @@ extension ModelArray: CustomStringConvertible {
 
 extension ModelArray: PropertyValue {
   /// A collection of the element's class.
-  public static var propertyType: PropertyType { .collection(Element.wireName) }
+  public static var _propertyType: _PropertyType { .collection(Element.wireName) }
   /// The UUIDs of the models, in order.
-  public var jsonValue: JSONValue {
+  public var _jsonValue: JSONValue {
     var uuids: [JSONValue] = []
     uuids.reserveCapacity(list.count)
     list.forEach { uuids.append(.string($0.uuid.wireText)) }
     return .array(uuids)
   }
   /// Returns nil: a collection cannot be decoded without a scope in which to find the models.
-  public static func decode(_ json: JSONValue) -> ModelArray? { nil }
+  public static func _decode(_ json: JSONValue) -> ModelArray? { nil }
   /// Always `collection`.
   public static var _storageKind: _StorageKind { .collection }
   /// Returns the list inside the array.
-  public static func _list(of value: ModelArray) -> ModelList? { value.list }
+  public static func _list(of value: ModelArray) -> _ModelList? { value.list }
   /// Returns an array of `list`; nil if an element is of another class.
-  public static func _value(of list: ModelList) -> ModelArray? {
+  public static func _value(of list: _ModelList) -> ModelArray? {
     var fits = true
     list.forEach { if !($0 is Element) { fits = false } }
     return fits ? ModelArray(list: list) : nil
@@ -190,13 +190,13 @@ extension ModelArray: PropertyValue {
   /// Opens a lease, which records the changes that follow.
   ///
   /// Safe because `Property` passes the address of a value of its own type, during an access to it.
-  public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? {
+  public static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease? {
     let value = address.assumingMemoryBound(to: ModelArray.self)
-    return ListLease(&value.pointee.list)
+    return _ListLease(&value.pointee.list)
   }
   /// Changes the list in place. Safe for the same reason.
   public static func _changeList(
-    at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
+    at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void
   ) {
     change(&address.assumingMemoryBound(to: ModelArray.self).pointee.list)
   }

@@ -5,7 +5,7 @@
 /// and the index from models to chunks are values that are copied when shared, one chunk and one
 /// part of the index at a time. An insertion, a removal, a move or `index(of:)` therefore costs
 /// O(sqrt n) for up to some millions of models, even while another copy of the list exists.
-public struct ModelList {
+public struct _ModelList {
   final class Storage {
     var chunks: ContiguousArray<ContiguousArray<ModelObject>>
     var chunkNames: ContiguousArray<Int32>
@@ -16,7 +16,7 @@ public struct ModelList {
     /// The lease that records the changes of this storage; nil if there is none. Unowned, because
     /// the lease clears it when it ends. A storage that is released first passes its content to the
     /// lease.
-    unowned(unsafe) var lease: ListLease?
+    unowned(unsafe) var lease: _ListLease?
 
     init() {
       chunks = []
@@ -50,7 +50,7 @@ public struct ModelList {
   var count: Int { storage?.count ?? 0 }
 
   /// Returns true if two lists share their storage, which makes them equal in O(1).
-  func isIdentical(to other: ModelList) -> Bool { storage === other.storage }
+  func isIdentical(to other: _ModelList) -> Bool { storage === other.storage }
 
   subscript(position: Int) -> ModelObject {
     guard let storage, position >= 0, position < storage.count else {
@@ -83,7 +83,7 @@ public struct ModelList {
     for chunk in storage.chunks { for model in chunk { body(model) } }
   }
 
-  func isSame(as other: ModelList) -> Bool {
+  func isSame(as other: _ModelList) -> Bool {
     if isIdentical(to: other) { return true }
     guard count == other.count else { return false }
     var iterator = Iterator(other)
@@ -160,7 +160,7 @@ public struct ModelList {
     private var chunk = 0
     private var offset = 0
 
-    init(_ list: ModelList) { chunks = list.storage?.chunks ?? [] }
+    init(_ list: _ModelList) { chunks = list.storage?.chunks ?? [] }
 
     mutating func next() -> ModelObject? {
       while chunk < chunks.count {

@@ -17,7 +17,7 @@ extension ModelObject {
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
     Structure.settle(&events, of: record.scope)
     if record.needsBase(index) {
-      record.keepBase(index, .json(old.jsonValue))
+      record.keepBase(index, .json(old._jsonValue))
       record.modification?.keep(.model(oldChild), of: index, in: record)
     }
     record.noteChange(index)
@@ -32,14 +32,14 @@ extension ModelObject {
 
   /// Notes that a collection is being changed in place from now on.
   @usableFromInline
-  final func willModifyCollection(at offset: Int, lease: ListLease) {
+  final func willModifyCollection(at offset: Int, lease: _ListLease) {
     let record = ensureRecord()
     record.leases.add(lease, of: record.schema.index(atOffset: offset))
   }
 
   @usableFromInline
   final func didModifyCollection<Value: PropertyValue>(
-    at offset: Int, lease: ListLease, value: Value
+    at offset: Int, lease: _ListLease, value: Value
   ) {
     record?.leases.remove(lease)
     guard let list = Value._list(of: value) else { return }
@@ -57,7 +57,7 @@ extension ModelObject {
   }
 
   private final func didChangeCollection(
-    at offset: Int, by operations: [ListOperation], base: ModelList?
+    at offset: Int, by operations: [ListOperation], base: _ModelList?
   ) {
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
@@ -137,7 +137,7 @@ extension ModelObject {
   ) -> [ListOperation] {
     let reached = list(of: property)
     let refused = Set(refused)
-    let kept = ModelList(reached.models.filter { !refused.contains($0) })
+    let kept = _ModelList(reached.models.filter { !refused.contains($0) })
     property.access.restore(kept, in: self, at: property.offset)
     return ListDifference.operations(from: operations.undone(on: reached), to: kept)
   }

@@ -127,11 +127,11 @@ open class ModelObject: Hashable {
 
   /// Returns the content of a collection. For one that is being changed in place, that is the
   /// content before.
-  final func list(of property: ModelSchema.Property) -> ModelList {
+  final func list(of property: ModelSchema.Property) -> _ModelList {
     contentBefore(property) ?? property.access.list(at: address + property.offset)
   }
 
-  private func contentBefore(_ property: ModelSchema.Property) -> ModelList? {
+  private func contentBefore(_ property: ModelSchema.Property) -> _ModelList? {
     guard let record, !record.leases.isEmpty else { return nil }
     return record.leases.content(before: property.index)
   }
@@ -232,11 +232,11 @@ extension ModelSchema {
 
 extension ModelObject: PropertyValue {
   /// A reference to the class.
-  public static var propertyType: PropertyType { .reference(wireName) }
+  public static var _propertyType: _PropertyType { .reference(wireName) }
   /// The UUID of the model.
-  public var jsonValue: JSONValue { .string(uuid.wireText) }
+  public var _jsonValue: JSONValue { .string(uuid.wireText) }
   /// Returns nil: a model cannot be decoded without a scope in which to find it.
-  public static func decode(_ json: JSONValue) -> Self? { nil }
+  public static func _decode(_ json: JSONValue) -> Self? { nil }
   /// Always `model`.
   @inlinable public static var _storageKind: _StorageKind { .model }
   /// Returns the model itself.
@@ -248,5 +248,5 @@ extension ModelObject: PropertyValue {
   /// This class.
   public static var _modelClass: ModelObject.Type? { Self.self }
   /// Returns true if both are the same object.
-  @inlinable public static func isSame(_ a: ModelObject, _ b: ModelObject) -> Bool { a === b }
+  @inlinable public static func _isSame(_ a: ModelObject, _ b: ModelObject) -> Bool { a === b }
 }

@@ -41,7 +41,7 @@ extension ModelSchema.Property {
 
   /// Describes why a plain property cannot hold JSON that it does not accept, as its type puts it;
   /// nil if the type gives no reason.
-  package func problem(with json: JSONValue) -> String? { access.problem(with: json) }
+  package func problem(with json: JSONValue) -> String? { access._problem(with: json) }
 
   /// Returns true if a reference or a collection can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {
@@ -67,7 +67,7 @@ extension JSONValue {
     switch (self, other) {
     case (.integer(let a), .integer(let b)): a == b
     case (.bool(let a), .bool(let b)): a == b
-    case (.string(let a), .string(let b)): String.isSame(a, b)
+    case (.string(let a), .string(let b)): String._isSame(a, b)
     case (.null, .null): true
     default: canonicalText == other.canonicalText
     }

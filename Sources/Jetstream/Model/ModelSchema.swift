@@ -13,7 +13,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     /// give another one.
     package let wireName: String
     /// The type of the property on the wire.
-    package let type: PropertyType
+    package let type: _PropertyType
     /// The options from the declaration, combined with those of ``ModelObject/propertyOptions``.
     package let options: PropertyOptions
     /// The index of the property in ``ModelSchema/properties``.
@@ -38,7 +38,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     ) {
       self.name = name
       wireName = options.wireName ?? name
-      type = access.valueType.propertyType
+      type = access.valueType._propertyType
       self.options = options
       self.index = index
       self.defaultValue = defaultValue

@@ -126,19 +126,19 @@ public struct Property<Value: PropertyValue> {
         return
       }
       let old = owner[keyPath: storageKeyPath].value
-      if Value.isSame(old, newValue) { return }
+      if Value._isSame(old, newValue) { return }
       owner[keyPath: storageKeyPath].value = newValue
       let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
       if !record.isNoted(at: slot) { record.didWrite(at: slot, old: old, new: newValue) }
     case .model, .reference:
       let old = owner[keyPath: storageKeyPath].value
-      if Value.isSame(old, newValue) { return }
+      if Value._isSame(old, newValue) { return }
       owner[keyPath: storageKeyPath].value = newValue
       owner.didReplaceReference(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
     case .collection:
       let old = owner[keyPath: storageKeyPath].value
-      if Value.isSame(old, newValue) { return }
+      if Value._isSame(old, newValue) { return }
       owner[keyPath: storageKeyPath].value = newValue
       owner.didReplaceCollection(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
@@ -152,11 +152,11 @@ public struct Property<Value: PropertyValue> {
   /// that has no record.
   @inlinable @inline(never)
   static func takeBack(_ new: Value, lent: Value, to owner: ModelObject, at slot: Int) {
-    if Value.isSame(lent, new) { return }
+    if Value._isSame(lent, new) { return }
     let storage = (Unmanaged.passUnretained(owner).toOpaque() + slot)
       .assumingMemoryBound(to: Property<Value>.self)
     let old = storage.pointee.value
-    if Value.isSame(old, new) { return }
+    if Value._isSame(old, new) { return }
     storage.pointee.value = new
     if Value._storageKind != .plain {
       owner.didReplaceReference(at: slot, old: old, new: new)

@@ -17,22 +17,22 @@ import Foundation
 /// are compared byte for byte, not-a-number equals itself, and minus zero equals zero.
 public protocol PropertyValue {
   /// The type of the property on the wire.
-  static var propertyType: PropertyType { get }
+  static var _propertyType: _PropertyType { get }
 
   /// The value as JSON.
-  var jsonValue: JSONValue { get }
+  var _jsonValue: JSONValue { get }
 
   /// Decodes a value from JSON; nil if the JSON is not a value of this type.
-  static func decode(_ json: JSONValue) -> Self?
+  static func _decode(_ json: JSONValue) -> Self?
 
-  /// Describes why ``decode(_:)`` does not accept the JSON, as a sentence. If a server rejects a
+  /// Describes why the type does not accept the JSON, as a sentence. If a server rejects a
   /// change for this reason, the client gets the sentence with the error. Nil, the default, if the
   /// JSON is simply of another type.
-  static func problem(with json: JSONValue) -> String?
+  static func _problem(with json: JSONValue) -> String?
 
   /// Returns true if two values are the same. Writing a value that is the same as the current one
   /// does nothing.
-  static func isSame(_ a: Self, _ b: Self) -> Bool
+  static func _isSame(_ a: Self, _ b: Self) -> Bool
 
   /// The kind of storage. This and the following requirements are for the framework; do not
   /// implement them.
@@ -44,21 +44,21 @@ public protocol PropertyValue {
   /// Returns a reference to `model`; nil if its class does not fit.
   static func _value(of model: ModelObject?) -> Self?
   /// Returns the list of models that a collection holds.
-  static func _list(of value: Self) -> ModelList?
+  static func _list(of value: Self) -> _ModelList?
   /// Returns a collection of `list`; nil if an element's class does not fit.
-  static func _value(of list: ModelList) -> Self?
+  static func _value(of list: _ModelList) -> Self?
   /// The class of the models that the value holds.
   static var _modelClass: ModelObject.Type? { get }
   /// Returns true if a reference or collection of this type can hold `model`.
   static func _canHold(_ model: ModelObject) -> Bool
   /// Opens a lease, which records changes of the collection at `address`.
-  static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease?
+  static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease?
   /// Returns the value of this type at `address` as JSON.
   static func _json(at address: UnsafeRawPointer) -> JSONValue
   /// Returns true if the value of this type at `address` is the one that the JSON describes.
   static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
   /// Changes the list of the collection at `address` in place.
-  static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
+  static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void)
 }
 
 /// The way in which a property's value takes part in the tree.
@@ -74,7 +74,7 @@ public protocol PropertyValue {
 }
 
 /// The type of a property on the wire.
-public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
+public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible {
   /// A Boolean.
   case boolean
   /// An integer of the named Swift type, which gives the width.
@@ -94,13 +94,13 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
   /// A colour as one unsigned 32-bit integer.
   case color
   /// A raw value out of a fixed set that the receiver knows.
-  case enumeration(PropertyType)
+  case enumeration(_PropertyType)
   /// The type or null.
-  case optional(PropertyType)
+  case optional(_PropertyType)
   /// An array of values.
-  case array(PropertyType)
+  case array(_PropertyType)
   /// An object of values by key.
-  case dictionary(PropertyType)
+  case dictionary(_PropertyType)
   /// The JSON of the ``CodableValue`` with the given name.
   case value(String)
   /// The UUID of a model of the named class, which need not exist, or null.
@@ -144,7 +144,7 @@ public indirect enum PropertyType: Sendable, Hashable, CustomStringConvertible {
 
 extension PropertyValue {
   /// Returns nil.
-  public static func problem(with json: JSONValue) -> String? { nil }
+  public static func _problem(with json: JSONValue) -> String? { nil }
   /// Always `plain`.
   @inlinable public static var _storageKind: _StorageKind { .plain }
   /// Always false.
@@ -154,37 +154,37 @@ extension PropertyValue {
   /// Returns nil: plain values hold no model.
   public static func _value(of model: ModelObject?) -> Self? { nil }
   /// Returns nil: plain values hold no list.
-  public static func _list(of value: Self) -> ModelList? { nil }
+  public static func _list(of value: Self) -> _ModelList? { nil }
   /// Returns nil: plain values hold no list.
-  public static func _value(of list: ModelList) -> Self? { nil }
+  public static func _value(of list: _ModelList) -> Self? { nil }
   /// Always nil: plain values hold no model.
   public static var _modelClass: ModelObject.Type? { nil }
   /// Returns false: plain values hold no model.
   public static func _canHold(_ model: ModelObject) -> Bool { false }
   /// Does nothing: plain values hold no list.
   public static func _changeList(
-    at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void
+    at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void
   ) {}
   /// Returns nil: plain values need no lease.
   @inlinable
-  public static func _openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
+  public static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease? { nil }
   // Protocol requirements, so that each type has its own implementation: making change sets must
   // not look types up at run time. Safe because `Property` passes the address of a value of its
   // type.
   /// Returns the value as JSON.
   public static func _json(at address: UnsafeRawPointer) -> JSONValue {
-    address.assumingMemoryBound(to: Self.self).pointee.jsonValue
+    address.assumingMemoryBound(to: Self.self).pointee._jsonValue
   }
   /// Decodes the JSON and compares the values; compares models by their UUIDs.
   public static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
     let value = address.assumingMemoryBound(to: Self.self).pointee
-    if _storageKind != .plain { return value.jsonValue == json }
-    guard let other = decode(json) else { return false }
-    return isSame(other, value)
+    if _storageKind != .plain { return value._jsonValue == json }
+    guard let other = _decode(json) else { return false }
+    return _isSame(other, value)
   }
 }
 
 extension PropertyValue where Self: Equatable {
   /// Returns true if the values are equal.
-  @inlinable public static func isSame(_ a: Self, _ b: Self) -> Bool { a == b }
+  @inlinable public static func _isSame(_ a: Self, _ b: Self) -> Bool { a == b }
 }

@@ -58,7 +58,7 @@ extension Scope {
   }
 }
 
-extension PropertyType {
+extension _PropertyType {
   /// A text that distinguishes the type from every other. It is part of fingerprints, so that
   /// changing it changes all of them.
   var signature: String {

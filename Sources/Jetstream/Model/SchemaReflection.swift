@@ -17,7 +17,7 @@ enum SchemaReflection {
       precondition(
         field.access.valueType._storageKind != .model,
         "\(modelClass).\(field.name) refers to a model and must be optional.")
-      if let misuse = field.access.valueType.propertyType.misuse {
+      if let misuse = field.access.valueType._propertyType.misuse {
         preconditionFailure("\(modelClass).\(field.name) \(misuse)")
       }
       precondition(

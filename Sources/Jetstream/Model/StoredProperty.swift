@@ -8,17 +8,17 @@ protocol StoredProperty: SendableMetatype {
   static var targetClass: ModelObject.Type? { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
-  static func list(at address: UnsafeRawPointer) -> ModelList
+  static func list(at address: UnsafeRawPointer) -> _ModelList
   /// Decodes and writes a plain value, and notifies observers. Returns false if the JSON does not
   /// fit.
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a reference, and notifies observers. Returns false if the model's class does not fit.
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies observers. Returns false if an element's class does not fit.
-  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
+  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool
   /// Changes a collection in place, and notifies observers.
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void)
+    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void)
   /// Adds to an integer, clamped to the range of its type, and notifies observers. Returns false
   /// for any other type.
   static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool
@@ -27,12 +27,12 @@ protocol StoredProperty: SendableMetatype {
   /// Returns true if the value is the one that the JSON describes.
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
   /// Returns a list as a value of the property's type.
-  static func wrap(_ list: ModelList) -> Any
+  static func wrap(_ list: _ModelList) -> Any
   /// Returns true if a plain property can hold the JSON.
   static func accepts(_ json: JSONValue) -> Bool
   /// Describes why a plain property cannot hold the JSON, as its type puts it; nil if the type
   /// gives no reason.
-  static func problem(with json: JSONValue) -> String?
+  static func _problem(with json: JSONValue) -> String?
   /// Returns true if two JSON values decode to the same plain value.
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
   /// Returns the JSON as the property's type encodes it; nil if it cannot be decoded.
@@ -60,37 +60,37 @@ extension Property: StoredProperty {
     Value._model(of: pointer(address).pointee.value)
   }
 
-  static func list(at address: UnsafeRawPointer) -> ModelList {
-    Value._list(of: pointer(address).pointee.value) ?? ModelList()
+  static func list(at address: UnsafeRawPointer) -> _ModelList {
+    Value._list(of: pointer(address).pointee.value) ?? _ModelList()
   }
 
-  static func accepts(_ json: JSONValue) -> Bool { Value.decode(json) != nil }
+  static func accepts(_ json: JSONValue) -> Bool { Value._decode(json) != nil }
 
-  static func problem(with json: JSONValue) -> String? { Value.problem(with: json) }
+  static func _problem(with json: JSONValue) -> String? { Value._problem(with: json) }
 
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
-    guard let a = Value.decode(a), let b = Value.decode(b) else { return false }
-    return Value.isSame(a, b)
+    guard let a = Value._decode(a), let b = Value._decode(b) else { return false }
+    return Value._isSame(a, b)
   }
 
-  static func normalized(_ json: JSONValue) -> JSONValue? { Value.decode(json)?.jsonValue }
+  static func normalized(_ json: JSONValue) -> JSONValue? { Value._decode(json)?._jsonValue }
 
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
     Value._isSame(json, at: address)
   }
 
-  static func wrap(_ list: ModelList) -> Any { Value._value(of: list) ?? [] }
+  static func wrap(_ list: _ModelList) -> Any { Value._value(of: list) ?? [] }
 
   static func clear(at address: UnsafeMutableRawPointer) {
     let storage = address.assumingMemoryBound(to: Property<Value>.self)
     let empty =
       Value._storageKind == .collection
-      ? Value._value(of: ModelList()) : Value._value(of: nil as ModelObject?)
+      ? Value._value(of: _ModelList()) : Value._value(of: nil as ModelObject?)
     if let empty { storage.pointee.value = empty }
   }
 
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
+    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void
   ) {
     let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
       .assumingMemoryBound(to: Property<Value>.self)
@@ -115,7 +115,7 @@ extension Property: StoredProperty {
   }
 
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {
-    if let list = value as? ModelList {
+    if let list = value as? _ModelList {
       if let array = Value._value(of: list) { _ = exchange(array, in: model, at: offset) }
     } else if let value = value as? Value {
       _ = exchange(value, in: model, at: offset)
@@ -123,7 +123,7 @@ extension Property: StoredProperty {
   }
 
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
-    guard let value = Value.decode(json) else { return false }
+    guard let value = Value._decode(json) else { return false }
     assign(value: value, to: model, at: offset)
     return true
   }
@@ -141,7 +141,7 @@ extension Property: StoredProperty {
     return true
   }
 
-  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool {
+  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool {
     guard let value = Value._value(of: list) else { return false }
     guard let old = exchange(value, in: model, at: offset) else { return true }
     model.didReplaceCollection(at: offset, old: old, new: value)
@@ -153,7 +153,7 @@ extension Property: StoredProperty {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: Property<Value>.self)
     let old = storage.pointee.value
-    if Value.isSame(old, value) { return nil }
+    if Value._isSame(old, value) { return nil }
     storage.pointee.value = value
     return old
   }

@@ -105,7 +105,7 @@ public struct WeakReference<Target: ModelObject> {
       let new = WeakLink(newValue)
       // Setting the same UUID is no change, but it may bring an object that was unknown before.
       owner[keyPath: storageKeyPath].link = new
-      if WeakLink.isSame(old, new) {
+      if WeakLink._isSame(old, new) {
         owner.didExchangeTarget(
           at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old)
         return
@@ -176,12 +176,12 @@ struct WeakLink<Target: ModelObject> {
 }
 
 extension WeakLink: PropertyValue {
-  @usableFromInline static var propertyType: PropertyType { .weakReference(Target.wireName) }
+  @usableFromInline static var _propertyType: _PropertyType { .weakReference(Target.wireName) }
 
-  @usableFromInline var jsonValue: JSONValue { uuid.map { .string($0.wireText) } ?? .null }
+  @usableFromInline var _jsonValue: JSONValue { uuid.map { .string($0.wireText) } ?? .null }
 
   @usableFromInline
-  static func decode(_ json: JSONValue) -> WeakLink? {
+  static func _decode(_ json: JSONValue) -> WeakLink? {
     switch json {
     case .null: WeakLink(uuid: nil)
     case .string(let text): UUID(wireText: text).map { WeakLink(uuid: $0) }
@@ -190,7 +190,7 @@ extension WeakLink: PropertyValue {
   }
 
   @usableFromInline
-  static func isSame(_ a: WeakLink, _ b: WeakLink) -> Bool { a.uuid == b.uuid }
+  static func _isSame(_ a: WeakLink, _ b: WeakLink) -> Bool { a.uuid == b.uuid }
 }
 
 extension ModelObject {
@@ -225,7 +225,7 @@ extension ModelObject {
   private final func keep<Target>(
     _ old: WeakLink<Target>, of index: Int, at offset: Int, _ record: ModelRecord
   ) {
-    record.keepBase(index, .json(old.jsonValue))
+    record.keepBase(index, .json(old._jsonValue))
     guard let modification = record.modification else { return }
     let write = { WeakReference<Target>.restore(old, to: $0, at: offset) }
     modification.keep(.plain(write), of: index, in: record)
@@ -242,27 +242,27 @@ extension WeakReference: StoredProperty {
     address.assumingMemoryBound(to: WeakReference<Target>.self).pointee.link
   }
 
-  static func json(at address: UnsafeRawPointer) -> JSONValue { link(address).jsonValue }
+  static func json(at address: UnsafeRawPointer) -> JSONValue { link(address)._jsonValue }
 
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool {
-    WeakLink<Target>.decode(json).map { WeakLink.isSame($0, link(address)) } ?? false
+    WeakLink<Target>._decode(json).map { WeakLink._isSame($0, link(address)) } ?? false
   }
 
-  static func problem(with json: JSONValue) -> String? { nil }
+  static func _problem(with json: JSONValue) -> String? { nil }
 
-  static func accepts(_ json: JSONValue) -> Bool { WeakLink<Target>.decode(json) != nil }
+  static func accepts(_ json: JSONValue) -> Bool { WeakLink<Target>._decode(json) != nil }
 
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
-    guard let a = WeakLink<Target>.decode(a), let b = WeakLink<Target>.decode(b) else {
+    guard let a = WeakLink<Target>._decode(a), let b = WeakLink<Target>._decode(b) else {
       return false
     }
-    return WeakLink.isSame(a, b)
+    return WeakLink._isSame(a, b)
   }
 
   static func normalized(_ json: JSONValue) -> JSONValue? { json }
 
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool {
-    guard let new = WeakLink<Target>.decode(json) else { return false }
+    guard let new = WeakLink<Target>._decode(json) else { return false }
     assign(new, to: model, at: offset)
     return true
   }
@@ -272,7 +272,7 @@ extension WeakReference: StoredProperty {
     let address = Unmanaged.passUnretained(model).toOpaque() + offset
     let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)
     let old = storage.pointee.link
-    if WeakLink.isSame(old, new) { return }
+    if WeakLink._isSame(old, new) { return }
     storage.pointee.link = new
     model.didReplaceLink(at: offset, old: old, new: new)
   }
@@ -283,19 +283,19 @@ extension WeakReference: StoredProperty {
     let storage = address.assumingMemoryBound(to: WeakReference<Target>.self)
     let old = storage.pointee.link
     storage.pointee.link = link
-    if !WeakLink.isSame(old, link) { model.didReplaceLink(at: offset, old: old, new: link) }
+    if !WeakLink._isSame(old, link) { model.didReplaceLink(at: offset, old: old, new: link) }
   }
 
   // It holds no models.
   static func model(at address: UnsafeRawPointer) -> ModelObject? { nil }
-  static func list(at address: UnsafeRawPointer) -> ModelList { ModelList() }
+  static func list(at address: UnsafeRawPointer) -> _ModelList { _ModelList() }
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool { false }
-  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
+  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
+    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void
   ) {}
   static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool { false }
   static func clear(at address: UnsafeMutableRawPointer) {}
-  static func wrap(_ list: ModelList) -> Any { [] }
+  static func wrap(_ list: _ModelList) -> Any { [] }
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {}
 }

@@ -108,7 +108,7 @@ extension JSONObject {
     switch self[field] {
     case nil, .null?: return nil
     case let value?:
-      guard let seconds = Double.decode(value), seconds.isFinite else {
+      guard let seconds = Double._decode(value), seconds.isFinite else {
         throw .invalid(field: field, problem: "should be a number of seconds")
       }
       return Date(timeIntervalSince1970: seconds)

@@ -15,20 +15,20 @@ public final class ChangeSetHandle {
   /// The state of a change set.
   public enum State: Sendable, Hashable {
     /// The server has not decided.
-    case syncing
+    case pending
     /// All of the change set counts: the server accepted it, or no client syncs the scope.
-    case completed
+    case accepted
     /// The server rejected some fragments, which were undone.
-    case partiallyReverted
+    case partlyRejected
     /// None of the change set counts, and it was undone: the server rejected it, it did not meet its constraints,
     /// or the closure of `modify` threw.
-    case reverted
+    case rejected
     /// The client was closed, or the scope was deallocated, before the server decided. The changes stay visible and
     /// are not sent any more.
     case abandoned
 
     /// True if the state cannot change any more.
-    public var isFinal: Bool { self != .syncing }
+    public var isFinal: Bool { self != .pending }
   }
 
   /// The server's decision about one fragment.
@@ -51,9 +51,9 @@ public final class ChangeSetHandle {
   /// The change set. It is empty until it is sealed: for a nested call of ``Scope/modify(_:author:_:)`` when the
   /// outermost closure has ended, for a call in an immediate observer of another replica's changes in the next
   /// tick.
-  public internal(set) var set: ChangeSet
+  public internal(set) var changeSet: ChangeSet
   /// The state of the change set.
-  public private(set) var state = State.syncing
+  public private(set) var state = State.pending
   /// The server's decision about each fragment, in their order. Empty until the state is final, and for a change
   /// set that was not sent to a server.
   package private(set) var outcomes: [Outcome] = []
@@ -66,12 +66,12 @@ public final class ChangeSetHandle {
   var isPending = false
   private var waiting: [(ChangeSetError?) -> Void] = []
 
-  init(_ set: ChangeSet) { self.set = set }
+  init(_ changeSet: ChangeSet) { self.changeSet = changeSet }
 
   /// The rejected fragments, each with the server's error, including those that were rejected only because of
   /// others.
   public var rejections: [(fragment: SyncFragment, error: WireError)] {
-    zip(set.fragments, outcomes).compactMap { fragment, outcome in
+    zip(changeSet.fragments, outcomes).compactMap { fragment, outcome in
       if case .rejected(let error) = outcome { (fragment, error) } else { nil }
     }
   }
@@ -100,19 +100,19 @@ public final class ChangeSetHandle {
   func decide(_ outcomes: [Outcome], causes: [Int?]) {
     self.outcomes = outcomes
     let count = rejections.count
-    if count == 0 { return finish(.completed, nil) }
+    if count == 0 { return finish(.accepted, nil) }
     var mistakes: [ChangeSetError.Rejection] = []
     var places: [Int: Int] = [:]
-    for (at, (fragment, outcome)) in zip(set.fragments, outcomes).enumerated() {
+    for (at, (fragment, outcome)) in zip(changeSet.fragments, outcomes).enumerated() {
       guard causes[at] == nil, case .rejected(let error) = outcome else { continue }
       places[at] = mistakes.count
       mistakes.append(ChangeSetError.Rejection(fragment: fragment, error: error))
     }
     for (at, cause) in causes.enumerated() {
       guard let place = cause.flatMap({ places[$0] }) else { continue }
-      mistakes[place].consequences.append(set.fragments[at])
+      mistakes[place].consequences.append(changeSet.fragments[at])
     }
-    finish(count == outcomes.count ? .reverted : .partiallyReverted, .rejected(mistakes))
+    finish(count == outcomes.count ? .rejected : .partlyRejected, .rejected(mistakes))
   }
 
   func finish(_ state: State, _ error: ChangeSetError?) {

@@ -15,7 +15,7 @@ extension FragmentWriter {
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
       if isChanged {
-        record.setKnown(child?.jsonValue ?? .null, of: property.index, .model(child))
+        record.setKnown(child?._jsonValue ?? .null, of: property.index, .model(child))
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
@@ -42,13 +42,13 @@ extension FragmentWriter {
 
   /// Makes `list` the content of a collection as other replicas know it. Local changes that are in no change set
   /// yet are rebased onto it, one call of `modify` after the other.
-  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
+  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: _ModelList) {
     let record = model.ensureRecord()
     var visible = list
     if !isLocal, record.isChanged(property.index) {
       let current = model.list(of: property)
       let before = record.knownLists(of: property.index, now: current)
-      var known: [ModelList] = []
+      var known: [_ModelList] = []
       for (before, after) in zip(before, before.dropFirst() + [current]) {
         known.append(visible)
         visible = CollectionMerge.merge(base: visible, before: before, after: after)
@@ -90,12 +90,12 @@ extension FragmentWriter {
 
   private mutating func list(
     _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
-  ) -> ModelList? {
+  ) -> _ModelList? {
     guard case .array(let elements) = value else {
       fail(position, invalid(property, model))
       return nil
     }
-    var result = ModelList()
+    var result = _ModelList()
     for element in elements {
       switch reference(element, property, model, at: position) {
       case .some(.some(let child)): result.append(child)

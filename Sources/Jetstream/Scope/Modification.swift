@@ -61,9 +61,9 @@ final class Modification {
 
   /// Adds the options and labels of a nested call.
   func join(_ other: ChangeSet) {
-    if other.isAtomic { handle.set.isAtomic = true }
-    handle.set.message = handle.set.message ?? other.message
-    handle.set.author = handle.set.author ?? other.author
+    if other.isAtomic { handle.changeSet.isAtomic = true }
+    handle.changeSet.message = handle.changeSet.message ?? other.message
+    handle.changeSet.author = handle.changeSet.author ?? other.author
   }
 }
 
@@ -71,7 +71,7 @@ final class Modification {
 struct SavedValue {
   enum Value {
     case json(JSONValue)
-    case list(ModelList)
+    case list(_ModelList)
   }
 
   let model: ModelObject
@@ -116,7 +116,7 @@ struct SavedValue {
     case (.list(let list), _):
       let known = Set(list.models.map(ObjectIdentifier.init))
       let kept = model.list(of: property).models.filter { known.contains(ObjectIdentifier($0)) }
-      _ = property.access.assign(ModelList(kept), to: model, at: property.offset)
+      _ = property.access.assign(_ModelList(kept), to: model, at: property.offset)
     case (.json, _): break
     }
   }

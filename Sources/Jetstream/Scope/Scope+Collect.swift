@@ -44,7 +44,7 @@ extension Scope {
       modification == nil,
       "takeFragments() was called within modify of scope \(name), whose changes belong together.")
     let handle = takeDeferred()
-    defer { handle?.finish(.completed, nil) }
+    defer { handle?.finish(.accepted, nil) }
     return collect(for: handle)?.set.fragments ?? []
   }
 
@@ -83,7 +83,7 @@ extension Scope {
     let handle = takeDeferred()
     let collected = collect(
       includingHeldBack: includingHeldBack || handle != nil, for: handle)
-    if let collected { sealed.append(collected) } else { handle?.finish(.completed, nil) }
+    if let collected { sealed.append(collected) } else { handle?.finish(.accepted, nil) }
   }
 
   /// Returns the handle of the finished calls of `modify` whose changes the next change set contains.
@@ -107,7 +107,7 @@ extension Scope {
         onSealedChanges.fire(collected)
         delivering = nil
       }
-      if let handle = collected.handle, handle.claims == 0 { handle.finish(.completed, nil) }
+      if let handle = collected.handle, handle.claims == 0 { handle.finish(.accepted, nil) }
     }
     isDelivering = false
     if incomingResumes { resumeNow() }
@@ -188,8 +188,8 @@ extension Scope {
     entered.clear()
     if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set = handle?.set.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
-    handle?.set = set
+    let set = handle?.changeSet.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
+    handle?.changeSet = set
     return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }
 }

@@ -112,7 +112,7 @@ extension Scope {
     do { try join(body) } catch {
       if before == nil {
         forgetDeparted(made)
-        made.handle.finish(.reverted, .rolledBack)
+        made.handle.finish(.rejected, .rolledBack)
       }
       throw error
     }
@@ -141,14 +141,14 @@ extension Scope {
     _ modification: Modification, _ constraints: [Constraint]
   ) -> ChangeSetError? {
     let handle = modification.handle
-    let labels = handle.set
+    let labels = handle.changeSet
     let way = constraints.isEmpty ? nil : WayBack(of: self)
     let collected = collect(
       includingHeldBack: true, withValues: !constraints.isEmpty, for: handle)
     if let way, let set = collected?.whole, let procedure = set.procedure {
       let fragments = set.fragments(notMeeting: constraints)
       if !fragments.isEmpty {
-        handle.set = labels
+        handle.changeSet = labels
         let error = ChangeSetError.constraintsNotMet(procedure: procedure, fragments: fragments)
         way.prepare(self)
         rollBack(modification, to: way.values, error)
@@ -157,7 +157,7 @@ extension Scope {
     }
     end(modification)
     (isCollecting, isSealMissed) = (false, false)
-    if let collected { sealed.append(collected) } else { handle.finish(.completed, nil) }
+    if let collected { sealed.append(collected) } else { handle.finish(.accepted, nil) }
     tickDidDeliver()
     conflicts.discard(Set(modification.retried))
     return nil

@@ -56,7 +56,7 @@ extension Scope {
     if hasCollectedChanges || deferred != nil || incomingResumes || !unshared.isEmpty {
       startCollecting()
     }
-    modification.handle.finish(.reverted, error)
+    modification.handle.finish(.rejected, error)
   }
 
   /// Performs the closure of a nested call. If it throws, its changes are rolled back, and the changes of the outer

@@ -54,7 +54,7 @@ extension Scope {
     if let set = collect(for: handle) {
       sealed.append(set)
     } else {
-      handle?.finish(.completed, nil)
+      handle?.finish(.accepted, nil)
     }
     rootRecord = nil
     var events = StructureEvents()

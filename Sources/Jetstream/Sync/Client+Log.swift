@@ -95,7 +95,9 @@ extension Client {
           return RecordSnapshot(carried: history.pending.count) {
             log.snapshot(history, at: last, then: $0)
           }
-        }, note: { [weak self] in self?.onDiagnostic.fire("scope \(name): \($0)") },
+        }, note: { [weak self] text in
+          self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
+        },
         stalled: { [weak self] in
           kept.replica?.storageProblem = "\($0)"
           self?.engine.reportStates()

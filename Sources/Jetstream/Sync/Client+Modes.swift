@@ -98,12 +98,12 @@ extension Client {
     get { engine.configuration.permission }
     set {
       engine.configuration.permission = newValue
-      reconsider()
+      permissionDidChange()
     }
   }
 
   /// Makes the client ask ``permission`` again after a refusal. Call this when the app's answer may have changed.
-  public func reconsider() {
+  public func permissionDidChange() {
     engine.reconsider(now: ticker.now)
     scheduleTimer()
   }

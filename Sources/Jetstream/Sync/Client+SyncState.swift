@@ -16,7 +16,9 @@ extension Client {
   ///
   /// A slow loop skips all states but the latest. The loop ends when the scope is no longer synced, when the client
   /// is released or when its task is cancelled. It has to run in the client's isolation domain.
-  public func syncStates(of scope: Scope) -> SyncStates { SyncStates(client: self, scope: scope) }
+  public func syncStates(of scope: Scope) -> some AsyncSequence<SyncState, Never> {
+    SyncStates(client: self, scope: scope)
+  }
 
   /// Returns when the server has decided everything that was changed of a scope until now. What it has
   /// rejected is decided; see ``onRejection``. So is what it has accepted and is not confirmed here, because
@@ -52,7 +54,7 @@ extension Client {
   }
 
   /// The sync states of one scope; see ``Client/syncStates(of:)``.
-  public struct SyncStates: AsyncSequence {
+  struct SyncStates: AsyncSequence {
     private weak var client: Client?
     private weak var scope: Scope?
 
@@ -62,7 +64,7 @@ extension Client {
     }
 
     /// Creates an iterator that begins with the current state.
-    public func makeAsyncIterator() -> Iterator {
+    func makeAsyncIterator() -> Iterator {
       let feed = LatestFeed<SyncState>()
       guard let client, let scope, let state = client.syncState(of: scope) else {
         feed.stop()
@@ -80,16 +82,16 @@ extension Client {
     }
 
     /// Iterates over the states of a scope.
-    public struct Iterator: AsyncIteratorProtocol {
+    struct Iterator: AsyncIteratorProtocol {
       fileprivate let feed: LatestFeed<SyncState>
 
       /// Returns the next state; nil when the scope is no longer synced or the task is cancelled.
-      public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> SyncState? {
+      mutating func next(isolation: isolated (any Actor)? = #isolation) async -> SyncState? {
         await feed.next()
       }
 
       /// Returns the next state, in the caller's isolation domain.
-      public mutating func next() async -> SyncState? { await next(isolation: #isolation) }
+      mutating func next() async -> SyncState? { await next(isolation: #isolation) }
     }
   }
 }

@@ -35,7 +35,7 @@ public final class Client {
   /// each ping. A repair means that there is a defect in the app or in this framework, so please report it.
   package let onRepair = Signal<Repair>()
   /// Fires with a description of each message that the client skipped and each connection that failed.
-  public let onDiagnostic = Signal<String>()
+  public let onDiagnostic = Signal<Diagnostic>()
 
   /// The current session; nil before the first one and after the last one has ended.
   package private(set) var session: Session?
@@ -258,7 +258,8 @@ public final class Client {
       do {
         try connection?.send(frame)
       } catch {
-        note(.skipped("a frame could not be sent: \(error)"))
+        onDiagnostic.fire(
+          Diagnostic(.warning, .connection, "a frame could not be sent: \(error)"))
         connection?.close(code: 1000, reason: "")
       }
     case .disconnect:
@@ -288,14 +289,22 @@ public final class Client {
     case .rejected(let scope, let fragment, let error, let consequences):
       onRejection.fire(
         Rejection(scope: scope, fragment: fragment, error: error, consequences: consequences))
-    case .skipped(let text): onDiagnostic.fire(text)
+    case .diagnostic(let diagnostic): onDiagnostic.fire(diagnostic)
     case .waitingRepliesChanged(let count):
       onPendingCountChange.fire(count)
       scheduleTimer()
     case .historyLost(let scope): onHistoryLoss.fire(scope)
     case .differs(let scope, let sequence):
-      onDiagnostic.fire("scope \(scope.name) is not what the server has at \(sequence)")
-    case .repaired(let scope, let models): onRepair.fire(Repair(scope: scope, models: models))
+      onDiagnostic.fire(
+        Diagnostic(
+          .error, .scope, scope: scope.name,
+          "differs from the server's at sequence \(sequence) and is being repaired"))
+    case .repaired(let scope, let models):
+      onRepair.fire(Repair(scope: scope, models: models))
+      onDiagnostic.fire(
+        Diagnostic(
+          .error, .scope, scope: scope.name,
+          "was repaired: \(models.count) models were not what the server has"))
     case .stateChanged(let scope):
       onSyncStateChange.fire(SyncStateChange(scope: scope, state: engine.state(of: scope)))
     case .left(let scope): onSyncStateChange.fire(SyncStateChange(scope: scope, state: nil))

@@ -42,7 +42,7 @@ extension ClientEngine {
     let failed = takeRounds()
     defer { for round in failed { round.finish(.failure(.connectionFailed(reason: reason))) } }
     if mayRest, pause == .zero {
-      report(.skipped("connection \(connection): \(reason)"))
+      report(.diagnostic(Diagnostic(.info, .connection, connection: connection, reason)))
       return enter(.resting)
     }
     // Clients that were all turned away at the same time must not all come back at the same time.
@@ -51,7 +51,10 @@ extension ClientEngine {
     failures += 1
     retryDue = now + delay
     enter(.waiting)
-    report(.skipped("connection \(connection): \(reason); trying again in \(delay)"))
+    report(
+      .diagnostic(
+        Diagnostic(
+          .info, .connection, connection: connection, "\(reason); trying again in \(delay)")))
   }
 
   /// Gives up the connection. Events of it that arrive later carry an old number and are ignored.
@@ -74,7 +77,7 @@ extension ClientEngine {
   /// Ends all syncing because the server denies a session, and reports it.
   func deny(_ error: SyncError) {
     end(error)
-    report(.sessionDenied(reason: error))
+    report(.sessionDenied(error))
   }
 
   /// The reason for which credentials are asked for.
@@ -111,9 +114,12 @@ extension ClientEngine {
       complete(replica, .failure(error))
     }
     for round in failed { round.finish(.failure(error)) }
-    report(.skipped("connection \(connection): \(reason); it is not tried again"))
+    report(
+      .diagnostic(
+        Diagnostic(
+          .error, .connection, connection: connection, "\(reason); the client gives up")))
     if case .sessionDenied = error {
-      report(.sessionDenied(reason: error))
+      report(.sessionDenied(error))
     } else {
       report(.ended(error))
     }

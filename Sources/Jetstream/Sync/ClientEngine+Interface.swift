@@ -21,8 +21,7 @@ extension ClientEngine {
     /// The app has ended the session, or connecting is given up.
     case ended(SyncError)
     case rejected(Scope, SyncFragment, WireError, consequences: [SyncFragment])
-    /// A message was skipped; the text describes it.
-    case skipped(String)
+    case diagnostic(Diagnostic)
     case waitingRepliesChanged(Int)
     /// The server has another history of the scope than the one that the client knew.
     case historyLost(Scope)

@@ -52,9 +52,11 @@ extension ClientEngine {
     let name = replica.scope.name
     let count = replica.pending.count { $0.decision == nil }
     report(
-      .skipped(
-        "scope \(name) is not synced any more: \(error)"
-          + (count == 0 ? "" : "; its \(count) pending change sets are among the conflicts")))
+      .diagnostic(
+        Diagnostic(
+          .error, .scope, scope: name,
+          "is no longer synced: \(error)"
+            + (count == 0 ? "" : "; its \(count) pending change sets are among the conflicts"))))
     let conflicts = replica.pendingConflicts(error)
     end(replica, .scopeDenied(scope: name, error: error), "\(error)")
     replica.scope.conflicts.add(conflicts)

@@ -5,7 +5,10 @@ extension ClientEngine {
   func handle(_ message: Message) {
     if state == .creating {
       guard case .sessionCreateReply(let reply) = message else {
-        return report(.skipped("\(message.type) before the session was created"))
+        return report(
+          .diagnostic(
+            Diagnostic(
+              .warning, .session, "skipped \(message.type), which came before the session was created")))
       }
       return begin(reply)
     }
@@ -21,7 +24,10 @@ extension ClientEngine {
     case .scopeSyncReply(let reply): handle(reply)
     case .scopeLeave(let leave): handle(leave)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
-      report(.skipped("\(message.type), which a server does not send in a session"))
+      report(
+        .diagnostic(
+          Diagnostic(
+            .warning, .session, "skipped \(message.type), which a server does not send in a session")))
     }
   }
 
@@ -157,7 +163,10 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
-          report(.skipped("scope \(replica.scope.name) is not synced any more: \(error)"))
+          report(
+            .diagnostic(
+              Diagnostic(
+                .error, .scope, scope: replica.scope.name, "is no longer synced: \(error)")))
           end(replica, .invalidReply(problem: "\(error)"), "\(error)")
         }
       }, index: state.index)

@@ -41,7 +41,10 @@ extension ClientEngine {
     let round = replica.round
     replica.round = nil
     schedulePoll(of: replica)
-    report(.skipped("scope \(name) is refused for now: \(error); asking again in \(delay)"))
+    report(
+      .diagnostic(
+        Diagnostic(
+          .info, .scope, scope: name, "is refused for now: \(error); asking again in \(delay)")))
     reportStates()
     round?.finish(.failure(.scopeDenied(scope: name, error: error)))
   }

@@ -4,7 +4,7 @@
 /// app waits for, and fetches again what a scope has missed.
 extension ClientEngine {
   func handle(_ error: MessageError) {
-    report(.skipped("\(error)"))
+    report(.diagnostic(Diagnostic(.warning, .session, "skipped a message: \(error)")))
     guard state != .creating, let index = error.index, index > 0, isNext(index) else { return }
     switch error {
     case .unknownType: break

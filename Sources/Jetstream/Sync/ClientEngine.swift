@@ -249,7 +249,8 @@ package final class ClientEngine {
     unacknowledgedBytes += size
     switch frame {
     case .failure(let error):
-      report(.skipped("a frame that holds no messages: \(error)"))
+      report(
+        .diagnostic(Diagnostic(.warning, .session, "skipped a frame without messages: \(error)")))
     case .success(let messages):
       isReceiving = true
       for message in messages {
@@ -290,7 +291,7 @@ package final class ClientEngine {
       // Pending requests continue in another session, which the server has not refused.
       loseSession()
       let reason = "the server does not know the session any more"
-      report(.skipped("connection \(connection): \(reason)"))
+      report(.diagnostic(Diagnostic(.warning, .connection, connection: connection, reason)))
       drop()
       problem = reason
       open()

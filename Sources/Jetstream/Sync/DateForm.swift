@@ -49,7 +49,7 @@ package enum DateForm: Sendable, Hashable {
     case .object(let object): return .object(JSONObject(object.map { ($0, text($1)) }))
     default:
       // Years beyond these four digits are read by none of the old peers.
-      guard let date = Date.decode(value),
+      guard let date = Date._decode(value),
         (-62_135_596_800...253_402_300_799)
           .contains(date.timeIntervalSince1970)
       else { return value }
@@ -64,12 +64,12 @@ package enum DateForm: Sendable, Hashable {
     switch value {
     case .array(let elements): .array(elements.map(seconds))
     case .object(let object): .object(JSONObject(object.map { ($0, seconds($1)) }))
-    default: Date.decode(value)?.jsonValue ?? value
+    default: Date._decode(value)?._jsonValue ?? value
     }
   }
 }
 
-extension PropertyType {
+extension _PropertyType {
   fileprivate var holdsDates: Bool {
     switch self {
     case .date: true

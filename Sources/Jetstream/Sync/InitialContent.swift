@@ -105,7 +105,7 @@ extension Replica {
       }
     }
     pending[at].set = entry.set.with(part.fragments, undo: entry.set.undo)
-    pending[at].handle?.set = pending[at].set
+    pending[at].handle?.changeSet = pending[at].set
   }
 
   private func drop(_ key: String, of fragment: SyncFragment, in number: Int) {

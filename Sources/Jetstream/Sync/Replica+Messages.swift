@@ -197,7 +197,7 @@ extension Replica {
     let renaming = RootRenaming(from: old, to: new, in: scope)
     for at in pending.indices {
       pending[at].set = renaming(pending[at].set)
-      if let handle = pending[at].handle { handle.set = renaming(handle.set) }
+      if let handle = pending[at].handle { handle.changeSet = renaming(handle.changeSet) }
     }
     for (uuid, addition) in additions {
       let model = scope.model(uuid) ?? graveyard.find(uuid)

@@ -66,9 +66,11 @@ extension ClientEngine {
         send(fetch: replica, tell: .everything, isWhole: true)
       case .hopeless:
         report(
-          .skipped(
-            "scope \(replica.scope.name) is not what the server has at \(check.sequence), and to fetch it "
-              + "again has not helped"))
+          .diagnostic(
+            Diagnostic(
+              .error, .scope, scope: replica.scope.name,
+              "differs from the server's at sequence \(check.sequence), and fetching it again has not helped"
+            )))
       }
     }
     guard !differences.isEmpty, state == .online else { return }

@@ -266,7 +266,7 @@ package final class Replica {
     scope.conflicts.settle(by: set)
     settleLost(by: set)
     let handle = scope.claimDelivered()
-    handle?.set = set
+    handle?.changeSet = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
     pending.append(

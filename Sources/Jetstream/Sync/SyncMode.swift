@@ -40,7 +40,7 @@ public enum SyncPermission: Sendable, Hashable {
   case granted
   /// Not now; the client asks again after this time.
   case later(Duration)
-  /// Not until the app calls ``Client/reconsider()``.
+  /// Not until the app calls ``Client/permissionDidChange()``.
   case denied
 }
 

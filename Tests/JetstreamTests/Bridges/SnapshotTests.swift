@@ -12,9 +12,9 @@ struct Marking: PropertyValue, Equatable {
 
   init(_ text: String) { box.text = text }
 
-  static var propertyType: PropertyType { .string }
-  var jsonValue: JSONValue { .string(box.text) }
-  static func decode(_ json: JSONValue) -> Marking? {
+  static var _propertyType: _PropertyType { .string }
+  var _jsonValue: JSONValue { .string(box.text) }
+  static func _decode(_ json: JSONValue) -> Marking? {
     if case .string(let text) = json { Marking(text) } else { nil }
   }
   static func == (a: Marking, b: Marking) -> Bool { a.box.text == b.box.text }
@@ -271,7 +271,7 @@ private func full() -> Sheet {
     }
     #expect(object["isOpen"] == true)
     #expect(object["cover"] == .string(sheet.sheets[0].uuid.wireText))
-    #expect(object["sheets"] == sheet.sheets.jsonValue)
+    #expect(object["sheets"] == sheet.sheets._jsonValue)
   }
 
   @Test("a model made of a snapshot has the UUIDs, or new ones, and no observers") func make() {

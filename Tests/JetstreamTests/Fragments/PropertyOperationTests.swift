@@ -60,7 +60,7 @@ struct PropertyOperationTests {
     ])
   func malformed(text: String, problem: String) throws {
     var object: JSONObject = [
-      "type": "change", "uuid": a.jsonValue, "clsName": "List", "properties": [:],
+      "type": "change", "uuid": a._jsonValue, "clsName": "List", "properties": [:],
     ]
     object["operations"] = try JSONValue(parsing: text)
     let error = #expect(throws: FragmentError.self) { try SyncFragment(json: .object(object)) }
@@ -69,8 +69,8 @@ struct PropertyOperationTests {
 
   @Test("more places than anybody needs are refused, and operations in an addition as well")
   func refused() throws {
-    let anchors = JSONValue.array(Array(repeating: b.jsonValue, count: 17))
-    let operations: JSONValue = ["x": [["insert": a.jsonValue, "after": anchors]]]
+    let anchors = JSONValue.array(Array(repeating: b._jsonValue, count: 17))
+    let operations: JSONValue = ["x": [["insert": a._jsonValue, "after": anchors]]]
     #expect(throws: FragmentError.self) { try PropertyOperations(json: operations) }
     var addition = fragment(["x": [.remove(a)]])
     addition.kind = .add

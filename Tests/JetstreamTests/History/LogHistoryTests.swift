@@ -94,7 +94,7 @@ import Testing
         .operations([.insert(node.uuid, .end)])
       ])
     #expect(try log.reader.writes(to: "nothing", of: root.uuid).isEmpty)
-    #expect(try log.reader.changeSets(in: 2...3).map(\.set.author) == ["Bo", "Cy"])
+    #expect(try log.reader.changeSets(in: 2...3).map(\.changeSet.author) == ["Bo", "Cy"])
   }
 
   @Test("Sets in a log have a date and an author; the words that they have stay")

@@ -28,7 +28,7 @@ struct FragmentLogTests {
     book.title = "Before"
     let log = try FragmentLog(directory.path)
     let first = try await log.restore(into: scope)
-    #expect(first.snapshot == 0 && first.setCount == 0)
+    #expect(first.snapshot == 0 && first.changeSetCount == 0)
     log.record(scope) { Issue.record("\($0)") }
     for number in 0..<20 {
       let note = Note()
@@ -45,7 +45,7 @@ struct FragmentLogTests {
     let (_, again) = makeScope()
     let reopened = try FragmentLog(directory.path)
     let restored = try await reopened.restore(into: again)
-    #expect(restored.snapshot == 0 && restored.setCount == 21 && restored.sequence == 21)
+    #expect(restored.snapshot == 0 && restored.changeSetCount == 21 && restored.sequence == 21)
     #expect(restored.misfits.isEmpty && restored.others.isEmpty)
     #expect(again.canonicalJSON == scope.canonicalJSON)
     #expect((again.root as? Notebook)?.title == "Before")
@@ -56,7 +56,7 @@ struct FragmentLogTests {
     try await reopened.close()
     let (_, third) = makeScope()
     let last = try await FragmentLog(directory.path).restore(into: third)
-    #expect(last.snapshot == 21 && last.setCount == 0)
+    #expect(last.snapshot == 21 && last.changeSetCount == 0)
     #expect(third.canonicalJSON == scope.canonicalJSON)
   }
 
@@ -77,7 +77,7 @@ struct FragmentLogTests {
     let (_, again) = makeScope()
     let reopened = try FragmentLog(directory.path)
     let restored = try await reopened.restore(into: again)
-    #expect(restored.snapshot == 20 && restored.setCount == 5)
+    #expect(restored.snapshot == 20 && restored.changeSetCount == 5)
     #expect(again.canonicalJSON == scope.canonicalJSON)
     #expect(try LogReader(directory.path).firstSequence() == 21)
   }
@@ -139,7 +139,7 @@ struct FragmentLogTests {
     let (again, scope2) = makeScope()
     let reopened = try FragmentLog(directory.path)
     let result = try await reopened.restore(into: scope2)
-    #expect(again.title == "Three" && result.setCount == 3 && result.sequence == 4)
+    #expect(again.title == "Three" && result.changeSetCount == 3 && result.sequence == 4)
     #expect(result.misfits.map(\.sequence) == [2])
     #expect(result.others.map(\.sequence) == [4] && result.others.map(\.kind) == [.other])
     // They survive a snapshot.

@@ -42,7 +42,7 @@ struct LogReadOnlyTests {
     let page = Page()
     let scope = Scope(name: "Page", root: page, ticker: .manual())
     let restored = try reader.restore(into: scope)
-    #expect(restored.sequence == 5 && restored.snapshot == 0 && restored.setCount == 5)
+    #expect(restored.sequence == 5 && restored.snapshot == 0 && restored.changeSetCount == 5)
     #expect(scope.canonicalJSON == original.canonicalJSON)
     for sequence in [3, 0, 5] {
       #expect(try reader.restore(into: scope, at: sequence).sequence == sequence)

@@ -27,7 +27,7 @@ struct DateFormTests {
     #expect(sent.properties["reminders"] == ["1970-01-01T00:00:10.000Z"])
     #expect(sent.properties["length"] == .double(10))
     #expect(DateForm.seconds.applied(to: fragment, in: scope) == fragment)
-    let read = try #require(Date.decode(sent.properties["start"]!))
+    let read = try #require(Date._decode(sent.properties["start"]!))
     #expect(abs(read.timeIntervalSince1970 - 1_420_070_400.123) < 0.0005)
   }
 

@@ -116,7 +116,7 @@ private enum Reordered {
 
   @Test("every difference of names and types on the wire counts")
   func distinguished() {
-    let types: [PropertyType] = [
+    let types: [_PropertyType] = [
       .boolean, .integer("Int"), .integer("UInt8"), .number("Float"), .number("Double"), .string,
       .date, .uuid, .url, .data, .color, .enumeration(.string), .enumeration(.integer("Int")),
       .optional(.string), .array(.string), .array(.optional(.string)),

@@ -162,14 +162,14 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(scope.changeSets(of: write).isEmpty)
     #expect(scope.changeSets { source.point.y = 2 }.count == 1)
     let word: JSONValue = value.isNaN ? "NaN" : value > 0 ? "Infinity" : "-Infinity"
-    #expect(source.numbers.jsonValue == ["n": word])
-    #expect(source.matrix.jsonValue == [[word, 1.0]])
-    #expect(source.point.jsonValue == ["x": word, "y": 2])
+    #expect(source.numbers._jsonValue == ["n": word])
+    #expect(source.matrix._jsonValue == [[word, 1.0]])
+    #expect(source.point._jsonValue == ["x": word, "y": 2])
     let target = try copy(Kinds(source))
-    #expect([String: Double].isSame(target.numbers, source.numbers))
-    #expect(Point.isSame(target.point, source.point))
-    #expect([Point].isSame(target.path, source.path))
-    #expect(Everything.isSame(target.everything, source.everything))
+    #expect([String: Double]._isSame(target.numbers, source.numbers))
+    #expect(Point._isSame(target.point, source.point))
+    #expect([Point]._isSame(target.path, source.path))
+    #expect(Everything._isSame(target.everything, source.everything))
   }
 
   @Test("keys are written in one order, whatever order they came in")
@@ -177,10 +177,10 @@ private func text(_ result: ExitTest.Result?) -> String {
     let forward = Dictionary(uniqueKeysWithValues: (0..<40).map { ("k\($0)", $0) })
     var backward: [String: Int] = [:]
     for number in (0..<40).reversed() { backward["k\(number)"] = number }
-    #expect(forward.jsonValue.text == backward.jsonValue.text)
-    #expect(["b": 1, "a9": 2, "a10": 3, "B": 4].jsonValue.text == #"{"B":4,"a10":3,"a9":2,"b":1}"#)
+    #expect(forward._jsonValue.text == backward._jsonValue.text)
+    #expect(["b": 1, "a9": 2, "a10": 3, "B": 4]._jsonValue.text == #"{"B":4,"a10":3,"a9":2,"b":1}"#)
     let value = Everything(names: ["b": Point(x: 2, y: 1), "a": Point(x: 0, y: 0)])
-    let text = value.jsonValue.text
+    let text = value._jsonValue.text
     #expect(
       text == #"{"data":"AP8=","date":10.5,"float":0.1,"large":18446744073709551615,"#
         + #""link":"https://example.org/a","#
@@ -191,10 +191,10 @@ private func text(_ result: ExitTest.Result?) -> String {
   func encodings() {
     let composed = "\u{E9}"
     let decomposed = "e\u{301}"
-    #expect(![String: Int].isSame([composed: 1], [decomposed: 1]))
-    #expect([String: Int].isSame([composed: 1], [composed: 1]))
-    #expect(!Everything.isSame(Everything(note: composed), Everything(note: decomposed)))
-    #expect(Everything.isSame(Everything(note: composed), Everything(note: composed)))
+    #expect(![String: Int]._isSame([composed: 1], [decomposed: 1]))
+    #expect([String: Int]._isSame([composed: 1], [composed: 1]))
+    #expect(!Everything._isSame(Everything(note: composed), Everything(note: decomposed)))
+    #expect(Everything._isSame(Everything(note: composed), Everything(note: composed)))
   }
 
   @Test(

@@ -118,29 +118,29 @@ private func copy(_ model: Scalars) throws -> Scalars {
 
   @Test("A Float is written with its own shortest text")
   func floatText() {
-    #expect(Float(0.1).jsonValue.canonicalText == "0.1")
-    #expect(Float.nan.jsonValue == "NaN")
-    #expect(Double.infinity.jsonValue == "Infinity")
-    #expect((-Float.infinity).jsonValue == "-Infinity")
-    #expect(Float.decode(.double(1e300)) == nil)
-    #expect(Float.decode(.double(0.1)) == 0.1)
+    #expect(Float(0.1)._jsonValue.canonicalText == "0.1")
+    #expect(Float.nan._jsonValue == "NaN")
+    #expect(Double.infinity._jsonValue == "Infinity")
+    #expect((-Float.infinity)._jsonValue == "-Infinity")
+    #expect(Float._decode(.double(1e300)) == nil)
+    #expect(Float._decode(.double(0.1)) == 0.1)
   }
 
   @Test("A date is its seconds since 1970")
   func dates() throws {
     let source = Scalars()
     source.date = Date(timeIntervalSince1970: 10)
-    #expect(source.date.jsonValue == .double(10))
-    #expect(Date.decode(.double(100)) == Date(timeIntervalSince1970: 100))
-    #expect(Date.decode("1970-01-01T00:01:40Z") == Date(timeIntervalSince1970: 100))
-    #expect(Date.decode("1970-01-01T00:00:00.500Z") == Date(timeIntervalSince1970: 0.5))
-    #expect(Date.decode("yesterday") == nil)
+    #expect(source.date._jsonValue == .double(10))
+    #expect(Date._decode(.double(100)) == Date(timeIntervalSince1970: 100))
+    #expect(Date._decode("1970-01-01T00:01:40Z") == Date(timeIntervalSince1970: 100))
+    #expect(Date._decode("1970-01-01T00:00:00.500Z") == Date(timeIntervalSince1970: 0.5))
+    #expect(Date._decode("yesterday") == nil)
     var generator = SeededGenerator(seed: 3)
     for _ in 0..<1_000 {
       let date = Date(timeIntervalSinceReferenceDate: .random(in: -4e9...4e9, using: &generator))
-      let once = try #require(Date.decode(date.jsonValue))
-      #expect(once.jsonValue == date.jsonValue, "seed 3")
-      #expect(Date.decode(once.jsonValue) == once, "seed 3")
+      let once = try #require(Date._decode(date._jsonValue))
+      #expect(once._jsonValue == date._jsonValue, "seed 3")
+      #expect(Date._decode(once._jsonValue) == once, "seed 3")
     }
   }
 
@@ -148,10 +148,10 @@ private func copy(_ model: Scalars) throws -> Scalars {
   func color() {
     let color = RGBAColor(rgba: 0xFF10_8040)
     #expect(color.red == 0xFF && color.green == 0x10 && color.blue == 0x80 && color.alpha == 0x40)
-    #expect(color.jsonValue == .integer(0xFF10_8040))
-    #expect(RGBAColor.decode(.integer(0xFF10_8040)) == color)
+    #expect(color._jsonValue == .integer(0xFF10_8040))
+    #expect(RGBAColor._decode(.integer(0xFF10_8040)) == color)
     #expect(RGBAColor(red: 0xFF, green: 0x10, blue: 0x80, alpha: 0x40) == color)
-    #expect(RGBAColor.decode(.integer(-1)) == nil)
+    #expect(RGBAColor._decode(.integer(-1)) == nil)
     #expect(RGBAColor(rgba: 0x0102_0304).description == "#01020304")
   }
 
@@ -208,8 +208,8 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(model.priority == .high)
     #expect(!scope.apply([change(3)]).isComplete)
     #expect(model.priority == .high)
-    #expect(Suit.decode("hearts") == .hearts)
-    #expect(Suit.decode("clubs") == nil)
+    #expect(Suit._decode("hearts") == .hearts)
+    #expect(Suit._decode("clubs") == nil)
   }
 
   @Test("Arrays keep order and nulls; one bad element refuses the array")
@@ -222,6 +222,6 @@ private func copy(_ model: Scalars) throws -> Scalars {
     #expect(target.words == ["b", nil, "a"])
     #expect(target.suit == .spades)
     #expect(target.text == source.text)
-    #expect([Float].decode([1, "x"]) == nil)
+    #expect([Float]._decode([1, "x"]) == nil)
   }
 }

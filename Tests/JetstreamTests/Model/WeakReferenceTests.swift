@@ -162,10 +162,10 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
       scope.flush()
       return listener.log.sorted()
     }
-    #expect(log { arrow.target = item } == ["- title", "composite", "key", "path"])
+    #expect(log { arrow.target = item } == ["- title", "composite", "path"])
     #expect(log { item.title = "new" } == ["composite"])
     #expect(log { arrow.source = item } == [])
-    #expect(log { arrow.target = nil } == ["composite", "key", "new -", "path"])
+    #expect(log { arrow.target = nil } == ["composite", "new -", "path"])
     #expect(log { item.title = "newer" } == [])
   }
 

@@ -29,8 +29,8 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     let (child, child2) = (UUID(), UUID())
     var fragments = [
       add(child2, ["label": "child2"]),
-      add(child, ["label": "child", "left": child2.jsonValue]),
-      change(root, ["items": [child.jsonValue]]),
+      add(child, ["label": "child", "left": child2._jsonValue]),
+      change(root, ["items": [child._jsonValue]]),
     ]
     fragments.shuffle(using: &generator)
     #expect(scope.apply(fragments).isComplete, "seed \(seed)")
@@ -89,7 +89,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
       change(
         root,
         [
-          "label": "ok", "horns": 2, "left": known.jsonValue, "right": ghost.jsonValue, "items": 3,
+          "label": "ok", "horns": 2, "left": known._jsonValue, "right": ghost._jsonValue, "items": 3,
         ]),
       SyncFragment(.change, uuid: ghost, className: "Node", properties: [:]),
       add(root.uuid, of: "Shape"),
@@ -127,7 +127,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     child.observeDetach(listener) { me, _ in me.called() }
     child.number = 7
     var fragments = [
-      change(a, ["items": []]), change(b, ["items": [child.jsonValue], "left": child.jsonValue]),
+      change(a, ["items": []]), change(b, ["items": [child._jsonValue], "left": child._jsonValue]),
     ]
     if addFirst { fragments.reverse() }
     #expect(scope.apply(fragments).isComplete)
@@ -162,7 +162,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     let new = UUID()
     let sets = scope.changeSets {
       scope.apply([
-        add(new, ["left": child.jsonValue]), change(root, ["right": new.jsonValue, "items": 1]),
+        add(new, ["left": child._jsonValue]), change(root, ["right": new._jsonValue, "items": 1]),
       ])
     }
     #expect(sets.first?.fragments.count == 2)
@@ -175,11 +175,11 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     root.left = Node("mine")
     let theirs = UUID()
     #expect(
-      scope.apply([add(theirs), change(root, ["number": 9, "left": theirs.jsonValue])]).isComplete)
+      scope.apply([add(theirs), change(root, ["number": 9, "left": theirs._jsonValue])]).isComplete)
     #expect(root.number == 5)
     #expect(root.left?.label == "mine")
     let sets = scope.changeSets {}
-    #expect(sets.first?.bases == [root.uuid: ["number": 9, "left": theirs.jsonValue]])
+    #expect(sets.first?.bases == [root.uuid: ["number": 9, "left": theirs._jsonValue]])
     scope.apply([change(root, ["number": 9])])
     #expect(root.number == 9)
   }
@@ -201,7 +201,7 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     root.items.append(Node("mine"))
     scope.apply([
       add(theirs, ["label": "theirs"]),
-      change(root, ["items": .array(kept.map(\.jsonValue) + [theirs.jsonValue])]),
+      change(root, ["items": .array(kept.map(\._jsonValue) + [theirs._jsonValue])]),
     ])
     #expect(root.items.map(\.label) == ["0", "2", "theirs", "mine"])
     let sets = scope.changeSets {}
@@ -231,9 +231,9 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     let newRoot = UUID()
     scope.flush()
     let state = [
-      add(newRoot, ["label": "new", "items": [a.jsonValue, b.jsonValue]]),
+      add(newRoot, ["label": "new", "items": [a._jsonValue, b._jsonValue]]),
       add(a.uuid, ["label": "a"]),
-      add(b.uuid, ["label": "b", "items": [moved.jsonValue]]), add(moved.uuid, ["label": "moved"]),
+      add(b.uuid, ["label": "b", "items": [moved._jsonValue]]), add(moved.uuid, ["label": "moved"]),
     ]
     #expect(try scope.applyFullState(state, rootUUID: newRoot).isComplete)
     #expect(root.uuid == newRoot && scope.root === root && root.label == "new")

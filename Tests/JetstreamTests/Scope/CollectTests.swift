@@ -33,7 +33,7 @@ import Testing
     #expect(result.map(\.kind) == [.add, .change])
     #expect(result[0].uuid == new.uuid)
     #expect(result[0].properties["label"] == "final")
-    #expect(result[0].properties["right"] == child.jsonValue)
+    #expect(result[0].properties["right"] == child._jsonValue)
     #expect(result[0].properties.count == 6)
   }
 
@@ -75,7 +75,7 @@ import Testing
     #expect(result.map(\.kind) == [.change, .change])
     #expect(
       result.first { $0.uuid == root.uuid }?.properties == [
-        "left": .null, "right": child.jsonValue,
+        "left": .null, "right": child._jsonValue,
       ])
     #expect(result.first { $0.uuid == child.uuid }?.properties == ["number": 9])
   }

@@ -38,7 +38,7 @@ import Testing
           root.stars = 5
           root.isOpen = true
         }
-        #expect(handle?.state == .syncing)
+        #expect(handle?.state == .pending)
       default:
         root.stars = 5
         #expect(throws: Oops.self) {
@@ -62,7 +62,7 @@ import Testing
     }
     #expect(sets.map { $0.fragments.map(\.operations) } == [[["stars": [.add(2)]]]])
     #expect(sets.map(\.message) == [way == 1 ? "told" : nil])
-    if way == 1 { #expect(handle?.state == .completed && handle?.set == sets.first) }
+    if way == 1 { #expect(handle?.state == .accepted && handle?.changeSet == sets.first) }
     #expect(!scope.hasCollectedChanges)
   }
 
@@ -103,7 +103,7 @@ import Testing
     let copy = manualScope(Draft())
     try copy.applyFullState(scope.fullState(), rootUUID: root.uuid)
     let before = copy.canonicalJSON
-    let gone = scope.modify { root.parts.remove(x) }.set
+    let gone = scope.modify { root.parts.remove(x) }.changeSet
     #expect(copy.apply(gone.fragments).isComplete && copy.count == 1)
     #expect(copy.apply(gone.inverse.fragments).isComplete)
     #expect(copy.canonicalJSON == before)
@@ -155,13 +155,13 @@ import Testing
     let change = SyncFragment(
       .change, uuid: root.uuid, className: "Draft", properties: ["title": "remote"])
     scope.apply([change])
-    #expect(handle?.state == .syncing && !scope.hasCollectedChanges)
+    #expect(handle?.state == .pending && !scope.hasCollectedChanges)
     #if ON_ACTOR
     try await handle?.finished()
     #else
     scope.ticker.advance(by: .milliseconds(20))
     #endif
-    #expect(handle?.state == .completed)
+    #expect(handle?.state == .accepted)
     let sets = sets { scope.modify { root.stars = 1 } }
     #expect(sets.map(\.isAtomic) == [false])
   }

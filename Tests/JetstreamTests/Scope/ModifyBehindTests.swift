@@ -44,7 +44,7 @@ import Testing
   private func outer(atomically: Bool = false, _ body: () throws -> Void) throws {
     let handle =
       try atomically ? scope.modifyAtomically { try body() } : scope.modify { try body() }
-    let set = handle.set
+    let set = handle.changeSet
     #expect(set.isAtomic == atomically)
     let known = copy.canonicalJSON
     #expect(copy.apply(set.fragments).isComplete)
@@ -97,7 +97,7 @@ import Testing
       root.one = a
       inner(throwing: throwing) {
         if isChangedWithin { root.one = b }
-        others(["one": c.jsonValue])
+        others(["one": c._jsonValue])
         #expect(root.one === (isChangedWithin ? b : a))
       }
       #expect(root.one === (isChangedWithin && !throwing ? b : a))
@@ -120,7 +120,7 @@ import Testing
   @Test("A collection, as a whole and by operations", arguments: [false, true], [0, 1, 2])
   func collection(isWhole: Bool, changes: Int) throws {
     let (x, y) = (Limb("x"), Limb("y"))
-    let before: JSONObject = ["parts": .array([a, b, c].map(\.jsonValue))]
+    let before: JSONObject = ["parts": .array([a, b, c].map(\._jsonValue))]
     try bothWays { throwing in
       others(before)
       root.parts.insert(x, at: 1)
@@ -128,7 +128,7 @@ import Testing
         if changes == 1 { root.parts.insert(y, at: 3) }
         if changes == 2 { root.parts = [c, y, x] }
         if isWhole {
-          others(["parts": .array([c, a, b].map(\.jsonValue))])
+          others(["parts": .array([c, a, b].map(\._jsonValue))])
         } else {
           others([:], ["parts": [.move(c.uuid, .start)]])
         }

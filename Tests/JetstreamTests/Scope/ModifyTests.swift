@@ -59,8 +59,8 @@ import Testing
     #expect(sets.map(\.author) == [nil, "Ada", nil])
     #expect(sets.first?.fragments.map(\.properties) == [["title": "before"]])
     #expect(sets.dropFirst().first?.fragments.map(\.kind) == [.add, .change])
-    #expect(handle?.set == sets.dropFirst().first)
-    #expect(handle?.state == .completed && handle?.error == nil)
+    #expect(handle?.changeSet == sets.dropFirst().first)
+    #expect(handle?.state == .accepted && handle?.error == nil)
     #expect(sets.last?.fragments.map(\.properties) == [["title": "after"]])
   }
 
@@ -68,7 +68,7 @@ import Testing
   func nothing() {
     var handle: ChangeSetHandle?
     let sets = sets { handle = scope.modify { root.isOpen = true } }
-    #expect(sets.isEmpty && handle?.set.fragments == [] && handle?.state == .completed)
+    #expect(sets.isEmpty && handle?.changeSet.fragments == [] && handle?.state == .accepted)
     #expect(!scope.hasCollectedChanges)
   }
 
@@ -180,10 +180,10 @@ import Testing
               root.title = "b"
               root.stars = 1
             })
-          #expect(handles[0].state == .syncing && handles[0].set.fragments.isEmpty)
+          #expect(handles[0].state == .pending && handles[0].changeSet.fragments.isEmpty)
         })
     }
-    #expect(handles[0] === handles[1] && sets.count == 1 && sets[0] == handles[0].set)
+    #expect(handles[0] === handles[1] && sets.count == 1 && sets[0] == handles[0].changeSet)
     #expect(sets[0].message == "outer" && sets[0].author == "Ada" && sets[0].isAtomic)
     #expect(sets[0].bases == [root.uuid: ["title": "root"]])
   }
@@ -258,7 +258,7 @@ import Testing
       }
       #expect(picture == before)
       #expect(!scope.hasCollectedChanges)
-      if !innerThrows { #expect(handle?.state == .reverted && handle?.error == .rolledBack) }
+      if !innerThrows { #expect(handle?.state == .rejected && handle?.error == .rolledBack) }
     }
   }
 
@@ -309,7 +309,7 @@ import Testing
       let handle = try scope.modify(procedure: "Draft.tidy", constraints: allowed) {
         root.parts.remove(a)
       }
-      #expect(handle.state == .completed)
+      #expect(handle.state == .accepted)
     }
     #expect(sets.map(\.procedure) == ["Draft.tidy"] && sets.allSatisfy(\.isAtomic))
     #expect(a.scope == nil)
@@ -332,7 +332,7 @@ import Testing
       scope.flush()
     }
     #expect(sets.map(\.message) == ["back"] && root.stars == 5)
-    #expect(handle?.state == .completed && handle?.set == sets.first)
+    #expect(handle?.state == .accepted && handle?.changeSet == sets.first)
   }
 
   @Test("A procedure cannot be part of something else")

@@ -165,7 +165,7 @@ import Testing
     #expect(wholes.map(\.id) == sets.map(\.id))
     let fragment = wholes[0].fragments.last!
     #expect(fragment.operations.isEmpty)
-    #expect(fragment.properties == ["count": 3, "nodes": tally.nodes.jsonValue])
+    #expect(fragment.properties == ["count": 3, "nodes": tally.nodes._jsonValue])
     #expect(wholes[0].bases == [tally.uuid: ["count": 0, "nodes": []]])
   }
 }

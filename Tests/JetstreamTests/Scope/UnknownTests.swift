@@ -248,10 +248,10 @@ private final class Badge: ModelObject {
     }
     let root = SyncFragment(
       .change, uuid: oldRoot.uuid, className: "Item",
-      properties: ["first": a.jsonValue, "aside": [b.jsonValue, ["x": a.jsonValue]]])
+      properties: ["first": a._jsonValue, "aside": [b._jsonValue, ["x": a._jsonValue]]])
     let report = old.apply([
-      add(a, "X", ["first": a.jsonValue, "items": [b.jsonValue, a.jsonValue], "label": 5]),
-      add(b, "Y", ["first": a.jsonValue]), add(b, "Z", [:]), add(a, "Item", [:]), root,
+      add(a, "X", ["first": a._jsonValue, "items": [b._jsonValue, a._jsonValue], "label": 5]),
+      add(b, "Y", ["first": a._jsonValue]), add(b, "Z", [:]), add(a, "Item", [:]), root,
       SyncFragment(.change, uuid: UUID(), className: "X", properties: [:]),
     ])
     #expect(report.errors.count >= 3)

@@ -66,7 +66,7 @@ struct RememberedValue<Value> {
 
   private static func isSame<Known: PropertyValue>(_ a: Any, _ b: Any, _: Known.Type) -> Bool {
     guard let a = a as? Known, let b = b as? Known else { return false }
-    return Known.isSame(a, b)
+    return Known._isSame(a, b)
   }
 
   private static func isEqual<Known: Equatable>(_ a: Known, _ b: Any) -> Bool { a == b as? Known }

@@ -128,7 +128,7 @@ struct MessageFields {
       throw invalid("message", "should have at most \(ChangeOrigin.longestMessage) bytes")
     }
     if has("date") {
-      guard let seconds = Double.decode(try required("date")), seconds.isFinite else {
+      guard let seconds = Double._decode(try required("date")), seconds.isFinite else {
         throw invalid("date", "should be a number of seconds")
       }
       origin.date = Date(timeIntervalSince1970: seconds)
