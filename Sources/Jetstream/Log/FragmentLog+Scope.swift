@@ -144,3 +144,16 @@ extension SyncFragment {
     }
   }
 }
+
+extension LogSnapshot {
+  /// Reads the models of the state, the root first; the state may have lines of other kinds.
+  ///
+  /// - Throws: ``LogError/unreadable(_:_:)``.
+  func fragments() throws(LogError) -> [SyncFragment] {
+    var fragments: [SyncFragment] = []
+    for record in state where record.kind == .fragment {
+      fragments.append(try SyncFragment(record))
+    }
+    return fragments
+  }
+}
