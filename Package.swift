@@ -60,7 +60,10 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(
       name: "JetstreamServerTests",
-      dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket", "Pacing"],
+      dependencies: [
+        "Jetstream", "JetstreamServer", "JetstreamTool", "JetstreamWebSocket", "LogWriter",
+        "Pacing",
+      ],
       swiftSettings: settings),
     .target(
       name: "MainActorFixture", dependencies: ["Jetstream"], path: "Tests/Fixtures/MainActor",

@@ -21,6 +21,10 @@ struct JetstreamTool {
       log verify DIRECTORY   checks everything in a fragment log
       log tail DIRECTORY     prints its last records, and those that come
       log dump DIRECTORY     prints its records, or a snapshot
+      log blame DIRECTORY MODEL PROPERTY
+                             prints who has written a property
+      log show DIRECTORY     prints the scope as it was at any record
+      log diff DIRECTORY     prints what is different between two records
 
     jetstream log --help says more.
     """

@@ -6,7 +6,7 @@ enum LogCommand {
   typealias Status = JetstreamTool.Status
 
   static let usage = """
-    usage: jetstream log <verify|tail|dump> [options] DIRECTORY
+    usage: jetstream log <verify|tail|dump|show|diff> [options] DIRECTORY
            jetstream log blame DIRECTORY MODEL PROPERTY
 
     Reads a fragment log, also while a program writes it. It changes nothing.
@@ -26,6 +26,19 @@ enum LogCommand {
 
     blame   prints who has written a property of a model, by UUID and name on the wire, one a line: number, tab,
             date, tab, author, tab, what was written as JSON, tab, message; - for what is not known
+
+    show    prints the scope as it was at a record: the root first, each model with its class, the beginning of its
+            UUID and its properties; -> stands for a model that has its place elsewhere
+      --at N            after record N, 0 for before the first one (default: the last one)
+      --json            as canonical JSON, with whole UUIDs
+
+    diff    prints what is different between two records: + for each model that came, - for each that went, ~ for
+            each that changed, with the values before and after
+      --from N          departs from the state after record N
+      --to N            leads to the state after record N, also an earlier one (default: the last one)
+      --json            as canonical JSON, with whole UUIDs
+
+    show and diff know no classes: a model that a weak reference or a plain value names counts as being there.
 
     exit status: 0 all is well, 1 the log is damaged, 2 wrong usage, 3 it cannot be read
     """
@@ -51,6 +64,8 @@ enum LogCommand {
       case .tail: try await tail(reader, options)
       case .dump: try dump(reader, options)
       case .blame: try blame(reader, options)
+      case .show: try show(reader, options)
+      case .diff: try diff(reader, options)
       }
       return .success
     } catch .damaged(let damage) {

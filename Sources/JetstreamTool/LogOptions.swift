@@ -3,7 +3,7 @@ import Foundation
 /// The options of the `jetstream log` command line.
 struct LogOptions {
   enum Action: String {
-    case verify, tail, dump, blame
+    case verify, tail, dump, blame, show, diff
   }
 
   /// The description of an error in the command line.
@@ -21,6 +21,7 @@ struct LogOptions {
   var last = Int.max
   var kind: String?
   var wantsSnapshot = false
+  var at: Int?
   var model = UUID()
   var property = ""
 
@@ -30,10 +31,11 @@ struct LogOptions {
       return
     }
     guard let name = arguments.first else {
-      throw Problem(text: "it needs verify, tail, dump or blame.")
+      throw Problem(text: "it needs verify, tail, dump, blame, show or diff.")
     }
     guard let action = Action(rawValue: name) else {
-      throw Problem(text: "there is no \"\(name)\"; there are verify, tail, dump and blame.")
+      throw Problem(
+        text: "there is no \"\(name)\"; there are verify, tail, dump, blame, show and diff.")
     }
     self.action = action
     var directory: String?
@@ -41,7 +43,7 @@ struct LogOptions {
     var rest = arguments.dropFirst()
     while let argument = rest.popFirst() {
       switch (action, argument) {
-      case (.verify, "--json"): isJSON = true
+      case (.verify, "--json"), (.show, "--json"), (.diff, "--json"): isJSON = true
       case (.tail, "-f"), (.tail, "--follow"): follows = true
       case (.tail, "-n"): count = try Self.number(argument, rest.popFirst(), least: 0)
       case (.dump, "--from"): first = try Self.number(argument, rest.popFirst(), least: 1)
@@ -50,6 +52,9 @@ struct LogOptions {
         guard let text = rest.popFirst() else { throw Problem(text: "--kind needs a kind.") }
         kind = text
       case (.dump, "--snapshot"): wantsSnapshot = true
+      case (.show, "--at"): at = try Self.number(argument, rest.popFirst(), least: 0)
+      case (.diff, "--from"): first = try Self.number(argument, rest.popFirst(), least: 0)
+      case (.diff, "--to"): last = try Self.number(argument, rest.popFirst(), least: 0)
       case (_, let option) where option.hasPrefix("-"):
         throw Problem(text: "\(name) has no option \(option).")
       case (.blame, let word) where directory != nil && place.count < 2: place.append(word)
@@ -58,7 +63,10 @@ struct LogOptions {
         directory = path
       }
     }
-    if let first, first > last { throw Problem(text: "--from \(first) is behind --to \(last).") }
+    if action == .dump, let first, first > last {
+      throw Problem(text: "--from \(first) is behind --to \(last).")
+    }
+    if action == .diff, first == nil { throw Problem(text: "diff needs --from and a number.") }
     guard let directory else { throw Problem(text: "\(name) needs the directory of a log.") }
     self.directory = directory
     guard action == .blame else { return }

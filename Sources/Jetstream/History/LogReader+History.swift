@@ -137,10 +137,7 @@ extension LogRestoration {
 
   /// Applies the state of a snapshot to the scope.
   mutating func apply(_ snapshot: LogSnapshot, to scope: Scope) throws(LogError) {
-    var fragments: [SyncFragment] = []
-    for record in snapshot.state where record.kind == .fragment {
-      fragments.append(try SyncFragment(record))
-    }
+    let fragments = try snapshot.fragments()
     sequence = snapshot.sequence
     self.snapshot = snapshot.sequence
     others = snapshot.kept + snapshot.state.filter { $0.kind != .fragment }

@@ -149,3 +149,16 @@ extension SyncFragment {
     }
   }
 }
+
+extension LogSnapshot {
+  /// Reads the models of the state, the root first; the state may have lines of other kinds.
+  ///
+  /// - Throws: ``LogError/unreadable(sequence:problem:)``.
+  func fragments() throws(LogError) -> [SyncFragment] {
+    var fragments: [SyncFragment] = []
+    for record in state where record.kind == .fragment {
+      fragments.append(try SyncFragment(record))
+    }
+    return fragments
+  }
+}

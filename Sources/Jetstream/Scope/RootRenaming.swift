@@ -6,10 +6,11 @@ import Foundation
 package struct RootRenaming {
   package let old: UUID
   package let new: UUID
-  private let scope: Scope
+  private let scope: Scope?
   private let newText: JSONValue
 
-  package init(from old: UUID, to new: UUID, in scope: Scope) {
+  /// - Parameter scope: the scope whose classes say which values name models; without one, every UUID in a value does.
+  package init(from old: UUID, to new: UUID, in scope: Scope? = nil) {
     (self.old, self.new, self.scope) = (old, new, scope)
     newText = .string(new.wireText)
   }
@@ -36,7 +37,7 @@ package struct RootRenaming {
   }
 
   func callAsFunction(_ fragment: SyncFragment) -> SyncFragment {
-    let schema = scope.schema(of: fragment)
+    let schema = scope?.schema(of: fragment)
     var result = fragment
     result.uuid = self(fragment.uuid)
     result.properties = self(fragment.properties, of: schema)

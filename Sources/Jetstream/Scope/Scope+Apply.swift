@@ -180,16 +180,20 @@ extension Scope {
   /// The content of the scope in canonical form: equal replicas give equal bytes.
   ///
   /// `{"models":{"<uuid>":{"clsName":"...","properties":{...}},...},"root":"<uuid>"}`
-  public var canonicalJSON: String {
+  public var canonicalJSON: String { fullState().canonicalJSON }
+}
+
+extension [SyncFragment] {
+  /// The canonical form of a full state, whose models are all different ones.
+  var canonicalJSON: String {
     var models = JSONObject()
-    let state = fullState()
-    models.reserveCapacity(state.count)
-    for fragment in state {
+    models.reserveCapacity(count)
+    for fragment in self {
       models.append(
         newKey: fragment.uuid.wireText,
         ["clsName": .string(fragment.className), "properties": .object(fragment.properties)])
     }
-    let root: JSONValue = state.first.map { .string($0.uuid.wireText) } ?? .null
+    let root: JSONValue = first.map { .string($0.uuid.wireText) } ?? .null
     let content: JSONValue = .object(JSONObject([("models", .object(models)), ("root", root)]))
     return content.canonicalText
   }

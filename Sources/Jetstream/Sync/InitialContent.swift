@@ -23,6 +23,15 @@ package struct InitialContent {
   package init(
     of all: [SyncFragment], root: UUID, in scope: Scope, hasContent: (String) -> Bool
   ) {
+    self.init(
+      of: all, root: root, naming: { scope.forEachModel(namedBy: $0, $1) }, hasContent: hasContent)
+  }
+
+  /// - Parameter forEachModel: calls its second argument with the models that a fragment names.
+  init(
+    of all: [SyncFragment], root: UUID,
+    naming forEachModel: (SyncFragment, (UUID) -> Void) -> Void, hasContent: (String) -> Bool
+  ) {
     var changes: [Int: SyncFragment] = [:]
     var additions: [UUID: SyncFragment] = [:]
     var open: [UUID] = []
@@ -33,12 +42,12 @@ package struct InitialContent {
       }
       guard fragment.uuid == root, let rest = Self.rest(of: fragment, hasContent) else { continue }
       changes[place] = rest
-      scope.forEachModel(namedBy: rest) { open.append($0) }
+      forEachModel(rest) { open.append($0) }
     }
     var wanted: Set<UUID> = []
     while let uuid = open.popLast() {
       guard let fragment = additions[uuid], wanted.insert(uuid).inserted else { continue }
-      scope.forEachModel(namedBy: fragment) { open.append($0) }
+      forEachModel(fragment) { open.append($0) }
     }
     for (place, fragment) in all.enumerated() {
       guard let kept = wanted.contains(fragment.uuid) ? fragment : changes[place] else { continue }

@@ -211,7 +211,8 @@ struct LogToolTests {
     #expect(help.status == 0 && help.lines.first?.hasPrefix("usage: jetstream log") == true)
     #expect(try run("--help").status == 0)
     for (arguments, problem) in [
-      (["log"], "needs verify, tail, dump or blame"), (["log", "verify"], "needs the directory"),
+      (["log"], "needs verify, tail, dump, blame, show or diff"),
+      (["log", "verify"], "needs the directory"),
       (["log", "look", "x"], "there is no \"look\""), (["serve"], "there is no command \"serve\""),
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
       (["log", "dump", "--json", "x"], "dump has no option --json"),

@@ -1,0 +1,75 @@
+import Foundation
+
+/// The past of a scope from a log, without the app's model classes.
+extension LogReader {
+  /// Returns the content that the scope had when record `sequence` was the last one, or has at the end of the log.
+  ///
+  /// Reads logs of apps, servers and clients. Of a client's log, the content is what the client showed: what the server
+  /// had confirmed, with the pending change sets in front of it. ``FragmentRows`` says what cannot be known without the
+  /// classes. Reads the disk on the caller; cost: the newest snapshot until then, and the records after it.
+  ///
+  /// - Parameter sequence: the number of a record; 0 stands for the state before the first one.
+  /// - Throws: ``LogError/notKept(sequence:kept:)`` if the log has not come that far, or does not keep that state any more;
+  ///   ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
+  package func rows(at sequence: Int? = nil) throws(LogError) -> FragmentRows {
+    let end = sequence ?? .max
+    let isOfClient = try ClientLog.isKept(in: self)
+    let snapshot = try snapshot(upTo: end)
+    // A client's log begins with nothing.
+    let first = try firstSequence()
+    if snapshot == nil, !isOfClient || first != 1 { throw try missingState(at: sequence) }
+    let (rows, last) = try isOfClient ? clientRows(upTo: end) : rows(from: snapshot, upTo: end)
+    if let sequence, last != sequence { throw .notKept(sequence: sequence, kept: try verify().records) }
+    return rows
+  }
+
+  /// Returns the difference between the states at two records. The first may be the later one.
+  ///
+  /// - Throws: as ``rows(at:)`` does.
+  package func difference(
+    from: Int, to: Int? = nil
+  ) throws(LogError) -> RowDifference {
+    RowDifference(from: try rows(at: from), to: try rows(at: to))
+  }
+
+  private func rows(
+    from snapshot: LogSnapshot?, upTo end: Int
+  ) throws(LogError) -> (FragmentRows, last: Int) {
+    var rows = FragmentRows()
+    var last = snapshot?.sequence ?? 0
+    rows.replace(with: try snapshot?.fragments() ?? [])
+    var cursor = try read(from: last + 1)
+    while last < end, let record = try cursor.next() {
+      last = record.sequence
+      if record.kind == .set { rows.apply(try ChangeSet(record).fragments) }
+    }
+    return (rows, last)
+  }
+
+  private func clientRows(upTo end: Int) throws(LogError) -> (FragmentRows, last: Int) {
+    guard let (history, last) = try ClientLog.history(in: self, upTo: end) else {
+      return (FragmentRows(), 0)
+    }
+    return (ClientRows(history).visible, last)
+  }
+
+  /// The reason why no state at a record, or at the end of the log, can be read.
+  private func missingState(at sequence: Int?) throws(LogError) -> LogError {
+    let files = try LogFiles(directory)
+    // Those that are there are damaged: this says what is wrong with the newest one.
+    for number in files.snapshots.reversed() where number <= sequence ?? .max {
+      var file = try SnapshotFile(directory, number, of: nil)
+      try file.check()
+    }
+    let records = try verify().records
+    if let missing = try LogMark.missingSnapshot(directory), missing <= sequence ?? .max {
+      return .damaged(LogDamage(missingSnapshot: missing, readable: records))
+    }
+    if let first = files.snapshots.first {
+      return .notKept(sequence: sequence ?? first, kept: first...max(first, records?.upperBound ?? first))
+    }
+    return .unreadable(
+      sequence: sequence ?? records?.upperBound ?? 0,
+      problem: "the log has no snapshot, and without one it is not known what its change sets depart from")
+  }
+}
