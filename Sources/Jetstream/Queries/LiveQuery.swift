@@ -1,3 +1,5 @@
+import Observation
+
 /// The rows of a query, kept up to date.
 ///
 /// ```swift
@@ -15,24 +17,34 @@
 /// has gone, no model comes or goes any more, and the rest continues. A model that holds a query in
 /// which it occurs keeps itself alive.
 ///
+/// SwiftUI and `withObservationTracking` follow what is read here: a tracking is called once, in the first tick in
+/// which a row has come, gone or moved. What the models themselves say, a view follows through models that are
+/// `Observable`. A query that nothing tracks and nothing observes computes no difference.
+///
 /// Isolation: that of its scope or collection.
-public final class LiveQuery<Model: ModelObject> {
-  private let engine: QueryEngine
+public final class LiveQuery<Model: ModelObject>: Observable {
+  let engine: QueryEngine
   private let signal = Signal<QueryChange>()
+  private let tracking = ResultTracking()
 
   init(_ engine: QueryEngine) {
     self.engine = engine
-    engine.wantsChanges = { [signal] in signal.hasListeners }
-    engine.onChange = { [signal] in signal.fire($0) }
+    engine.connect(signal, tracking)
   }
 
   deinit { engine.stop() }
 
   /// The models that the query shows, in order. Cost: O(1); see ``LiveRows`` about keeping it.
-  public var rows: LiveRows<Model> { LiveRows(table: engine.table) }
+  public var rows: LiveRows<Model> {
+    tracking.read()
+    return LiveRows(table: engine.table)
+  }
 
   /// The number of rows. Cost: O(1).
-  public var count: Int { engine.table.shown.count }
+  public var count: Int {
+    tracking.read()
+    return engine.table.shown.count
+  }
 
   /// Whether there are no rows. Cost: O(1).
   public var isEmpty: Bool { count == 0 }

@@ -1,3 +1,5 @@
+import Observation
+
 /// Where a row stands: the offset of its section, and its offset in there.
 public struct RowPath: Hashable, Comparable, Sendable {
   /// The offset of the section.
@@ -26,16 +28,16 @@ public struct RowPath: Hashable, Comparable, Sendable {
 ///
 /// A section has the rows of equal key; there is none without rows. Everything else is as in
 /// ``LiveQuery``.
-public final class LiveSections<Key, Model: ModelObject> {
-  private let engine: QueryEngine
+public final class LiveSections<Key, Model: ModelObject>: Observable {
+  let engine: QueryEngine
   private let index: SectionIndex<Key>
   private let signal = Signal<QueryChange>()
+  private let tracking = ResultTracking()
 
   init(_ engine: QueryEngine, _ index: SectionIndex<Key>) {
     self.engine = engine
     self.index = index
-    engine.wantsChanges = { [signal] in signal.hasListeners }
-    engine.onChange = { [signal] in signal.fire($0) }
+    engine.connect(signal, tracking)
   }
 
   deinit { engine.stop() }
@@ -46,10 +48,16 @@ public final class LiveSections<Key, Model: ModelObject> {
   }
 
   /// The rows of all sections, one section after the other.
-  public var rows: LiveRows<Model> { LiveRows(table: engine.table) }
+  public var rows: LiveRows<Model> {
+    tracking.read()
+    return LiveRows(table: engine.table)
+  }
 
   /// The number of rows in all sections. Cost: O(1).
-  public var count: Int { engine.table.shown.count }
+  public var count: Int {
+    tracking.read()
+    return engine.table.shown.count
+  }
 
   /// Whether there are no rows. Cost: O(1).
   public var isEmpty: Bool { count == 0 }

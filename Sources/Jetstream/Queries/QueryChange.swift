@@ -31,6 +31,9 @@ struct QueryChange {
   var inserted: [RowPath] = []
   var moved: [(from: RowPath, to: RowPath)] = []
   var updatedPaths: [RowPath] = []
+
+  /// True if the rows are others than before, or stand in another order.
+  var movesRows: Bool { !removals.isEmpty || !insertions.isEmpty }
 }
 
 /// Finds the difference between the rows before and after the steps of a tick, in O(k log n) for k

@@ -263,4 +263,13 @@ extension QueryEngine {
     let now = version
     return { $0.version > now }
   }
+
+  /// Has changes told to trackings, and then to the listeners of `signal`.
+  func connect(_ signal: Signal<QueryChange>, _ tracking: ResultTracking) {
+    wantsChanges = { signal.hasListeners || tracking.isRead }
+    onChange = { change in
+      if change.movesRows { tracking.report() }
+      signal.fire(change)
+    }
+  }
 }
