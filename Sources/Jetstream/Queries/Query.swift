@@ -17,6 +17,7 @@ public struct Query<Model: ModelObject> {
   var filters: [(ModelObject) -> Bool] = []
   /// Makes the columns of the sort keys, the one that decides first in front.
   var columns: [() -> KeyColumn] = []
+  var limit: (count: Int, offset: Int)?
 
   init(_ source: QueryOrigin) { self.source = source }
 
@@ -82,6 +83,29 @@ public struct Query<Model: ModelObject> {
     adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: false)
   }
 
+  /// Returns a query of at most `limit` rows, those behind the first `offset` ones.
+  ///
+  /// ```swift
+  /// let page = scope.query(Message.self).sorted(by: \.date, .descending).limit(20, offset: 40).live()
+  /// ```
+  ///
+  /// The rows are counted in the order of the query, once it has filtered and sorted them, whatever the order of the
+  /// calls; without a sort key that is the order of the collection, or that of the UUIDs. ``sections(by:_:)``
+  /// then puts these rows, and no others, into sections. Of several limits the last one holds.
+  ///
+  /// A live query tells only what happens to the rows that it shows: one that comes into the window because another one
+  /// has left it is an insertion. Cost of a tick: O(log n) comparisons for each row that has changed, and as much for
+  /// each that comes into the window or leaves it. All rows are kept in order, those that are not shown included.
+  ///
+  /// - Precondition: Neither argument is negative.
+  public func limit(_ limit: Int, offset: Int = 0) -> Query {
+    precondition(limit >= 0, "The limit of a query must not be negative; it is \(limit).")
+    precondition(offset >= 0, "The offset of a query must not be negative; it is \(offset).")
+    var result = self
+    result.limit = (limit, offset)
+    return result
+  }
+
   /// In sections of equal `key`, which stand in the order of the key. Within a section the rows keep
   /// the order of the query.
   public func sections<Key: Comparable>(
@@ -107,9 +131,11 @@ public struct Query<Model: ModelObject> {
   }
 
   func engine(sections: SectionRows?, _ isolation: (any Actor)?) -> QueryEngine {
-    QueryEngine(
-      source, filters: filters, columns: columns.map { $0() }, sections: sections,
-      ticker: isolation.map { Ticker.on($0) })
+    let columns = columns.map { $0() }
+    return QueryEngine(
+      source, filters: filters, columns: columns,
+      window: limit.map { RowWindow(limit: $0.count, offset: $0.offset, columns: columns) },
+      sections: sections, ticker: isolation.map { Ticker.on($0) })
   }
 
   /// Sound because the sources have only models of this class.

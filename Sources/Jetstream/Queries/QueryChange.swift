@@ -2,8 +2,8 @@
 struct QueryStep {
   let slot: Int
   let model: ModelObject
-  let wasShown: Bool
-  let isShown: Bool
+  var wasShown: Bool
+  var isShown: Bool
   let isChanged: Bool
   var old = 0
   var new = 0
@@ -153,18 +153,5 @@ extension QueryChange {
       preconditionFailure("A live query has lost the order of its rows.")
     }
     return difference
-  }
-}
-
-extension [Int] {
-  /// How many elements of a sorted array are less than `value`.
-  fileprivate func rank(of value: Int) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle] < value { low = middle + 1 } else { high = middle }
-    }
-    return low
   }
 }

@@ -6,7 +6,11 @@
 /// were put in by. So k changes cost O(k log n), and nothing in between can spoil the order.
 final class QueryEngine: TickEvaluation {
   private let filters: [(ModelObject) -> Bool]
+  /// What the rows that are shown are ordered by.
   private let columns: [KeyColumn]
+  /// What is evaluated for each row that the filters let through.
+  private let keys: [KeyColumn]
+  private let window: RowWindow?
   let sections: SectionRows?
   let source: QuerySource
   let dependencies: DependencyTable
@@ -26,11 +30,13 @@ final class QueryEngine: TickEvaluation {
 
   init(
     _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
-    sections: SectionRows?, ticker: Ticker?
+    window: RowWindow?, sections: SectionRows?, ticker: Ticker?
   ) {
     self.filters = filters
+    self.window = window
     self.sections = sections
     self.columns = (sections.map { [$0.column] } ?? []) + columns
+    keys = self.columns
     dependencies = DependencyTable(ticker: ticker)
     switch origin {
     case .scope(let scope, let includes):
@@ -71,6 +77,7 @@ final class QueryEngine: TickEvaluation {
     }
     var shown: [Int] = []
     for slot in rows where evaluate(slot).isIncluded { shown.append(slot) }
+    if let window { shown = window.start(shown) { isBefore($0, $1, by: window.columns) } }
     enter(shown)
   }
 
@@ -84,7 +91,7 @@ final class QueryEngine: TickEvaluation {
 
   private func dropRow(_ slot: Int) {
     dependencies.forget(slot)
-    for column in columns { column.clear(slot) }
+    for key in keys { key.clear(slot) }
     table.remove(slot)
   }
 
@@ -95,7 +102,7 @@ final class QueryEngine: TickEvaluation {
     let (result, reads) = ReadTracker.track { () -> (isIncluded: Bool, isReordered: Bool) in
       guard filters.allSatisfy({ $0(model) }) else { return (false, false) }
       var isReordered = false
-      for column in columns where column.evaluate(model, at: slot) { isReordered = true }
+      for key in keys where key.evaluate(model, at: slot) { isReordered = true }
       return (true, isReordered)
     }
     dependencies.follow(reads, for: slot)
@@ -104,7 +111,7 @@ final class QueryEngine: TickEvaluation {
 
   // MARK: Order
 
-  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+  private func isBefore(_ a: Int, _ b: Int, by columns: [KeyColumn]) -> Bool {
     for column in columns {
       let order = column.compare(a, b)
       if order != 0 { return order < 0 }
@@ -132,12 +139,7 @@ final class QueryEngine: TickEvaluation {
       for slot in slots { collection.order.setWeight(1, of: slot) }
       if columns.isEmpty { return enterInOrder(of: collection, slots) }
     }
-    if slots.count > 32, slots.count > table.shown.count / 8 {
-      let new = slots.sorted(by: isBefore)
-      table.shown.rebuild(merge(table.shown.slots, new))
-    } else {
-      for slot in slots { table.shown.insert(slot) { isBefore(slot, $0) } }
-    }
+    table.shown.insert(slots) { isBefore($0, $1, by: columns) }
   }
 
   /// Shows rows of a collection in its own order, in which nothing has to be compared.
@@ -151,22 +153,6 @@ final class QueryEngine: TickEvaluation {
     for (slot, place) in places.sorted(by: { $0.place < $1.place }) {
       table.shown.insert(slot, at: place)
     }
-  }
-
-  private func merge(_ old: ContiguousArray<Int>, _ new: [Int]) -> ContiguousArray<Int> {
-    if old.isEmpty { return ContiguousArray(new) }
-    var result: ContiguousArray<Int> = []
-    result.reserveCapacity(old.count + new.count)
-    var next = 0
-    for slot in old {
-      while next < new.count, isBefore(new[next], slot) {
-        result.append(new[next])
-        next += 1
-      }
-      result.append(slot)
-    }
-    result.append(contentsOf: new[next...])
-    return result
   }
 
   // MARK: Tick
@@ -198,7 +184,8 @@ final class QueryEngine: TickEvaluation {
     var changedInPlace: [Int] = []
     for slot in work {
       let reason = reasons[slot]
-      let wasShown = table.shown.contains(slot)
+      // Of what the filters let through, until the window has been asked.
+      let wasShown = window?.contains(slot) ?? table.shown.contains(slot)
       var isShown = wasShown
       var isReordered = reason.contains(.placed)
       if reason.contains(.gone) {
@@ -217,11 +204,27 @@ final class QueryEngine: TickEvaluation {
         changedInPlace.append(slot)
       }
     }
+    if let window { limit(&steps, &changedInPlace, to: window) }
     undelivered = perform(&steps, changedInPlace)
     for slot in work {
       if reasons[slot].contains(.gone) { dropRow(slot) }
       reasons[slot] = []
     }
+  }
+
+  /// Leaves the steps of rows that come into the window, leave it or are moved in it, and the changes of rows that stay.
+  private func limit(
+    _ steps: inout [QueryStep], _ changedInPlace: inout [Int], to window: RowWindow
+  ) {
+    steps = window.steps(
+      for: steps, shown: table.shown, by: { isBefore($0, $1, by: window.columns) },
+      step: { slot, wasShown in
+        QueryStep(
+          slot: slot, model: table.model(slot), wasShown: wasShown, isShown: !wasShown,
+          isChanged: false)
+      })
+    let moving = Set(steps.map(\.slot))
+    changedInPlace.removeAll { !table.shown.contains($0) || moving.contains($0) }
   }
 
   /// Moves the rows, and tells the difference if somebody wants to know.

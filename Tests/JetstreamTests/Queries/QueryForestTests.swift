@@ -171,6 +171,25 @@ import Testing
         world, board.query(\.chores).filter { !$0.isDone }.sections(by: \.project?.name),
         \.project?.name
       ) { board.chores.filter { !$0.isDone } },
+      check(
+        world, scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).limit(5, offset: 3)
+      ) {
+        Array(
+          stable(inScope().filter { !$0.isDone }, \.title) { KeyOrder.compare($0, $1) }
+            .dropFirst(3).prefix(5))
+      },
+      check(world, board.query(\.chores).limit(6)) { Array(board.chores.prefix(6)) },
+      check(
+        world, board.query(\.chores).filter { $0.priority != 2 }.limit(4, offset: 4)
+      ) { Array(board.chores.filter { $0.priority != 2 }.dropFirst(4).prefix(4)) },
+      check(
+        world,
+        board.query(\.chores).sorted(by: \.title).limit(8, offset: 2).sections(by: \.project?.name),
+        \.project?.name
+      ) {
+        Array(
+          stable(Array(board.chores), \.title) { KeyOrder.compare($0, $1) }.dropFirst(2).prefix(8))
+      },
     ]
     world.place = "seed \(seed), start"
     for check in checks { check.verify() }
