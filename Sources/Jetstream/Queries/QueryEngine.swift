@@ -11,12 +11,16 @@ final class QueryEngine: TickEvaluation {
   /// What is evaluated for each row that the filters let through.
   private let keys: [KeyColumn]
   private let window: RowWindow?
+  private let aggregate: RowAggregate?
   let sections: SectionRows?
   let source: QuerySource
   let dependencies: DependencyTable
   private(set) var table = RowTable()
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
+  /// Brings up to date what is made of the rows, where it is not the rows themselves that are asked for; true if that
+  /// has changed.
+  var refresh: (() -> Bool)?
   /// Takes each change of the rows; nobody computes one while `wantsChanges` says no.
   var onChange: ((QueryChange) -> Void)?
   var wantsChanges: () -> Bool = { false }
@@ -30,13 +34,17 @@ final class QueryEngine: TickEvaluation {
 
   init(
     _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
-    window: RowWindow?, sections: SectionRows?, ticker: Ticker?
+    window: RowWindow?, sections: SectionRows? = nil, aggregate: RowAggregate? = nil,
+    ticker: Ticker?
   ) {
     self.filters = filters
     self.window = window
     self.sections = sections
     self.columns = (sections.map { [$0.column] } ?? []) + columns
-    keys = self.columns
+    // The columns of the query are among those that are shown, unless something is made of the rows.
+    let others = window?.columns.filter { [columns] column in !columns.contains { $0 === column } }
+    keys = self.columns + (others ?? [])
+    self.aggregate = aggregate
     dependencies = DependencyTable(ticker: ticker)
     switch origin {
     case .scope(let scope, let includes):
@@ -58,6 +66,7 @@ final class QueryEngine: TickEvaluation {
     dependencies.stop()
     undelivered = nil
     onChange = nil
+    refresh = nil
   }
 
   private func start() {
@@ -92,6 +101,7 @@ final class QueryEngine: TickEvaluation {
   private func dropRow(_ slot: Int) {
     dependencies.forget(slot)
     for key in keys { key.clear(slot) }
+    aggregate?.clear(slot)
     table.remove(slot)
   }
 
@@ -103,6 +113,7 @@ final class QueryEngine: TickEvaluation {
       guard filters.allSatisfy({ $0(model) }) else { return (false, false) }
       var isReordered = false
       for key in keys where key.evaluate(model, at: slot) { isReordered = true }
+      aggregate?.evaluate(model, at: slot)
       return (true, isReordered)
     }
     dependencies.follow(reads, for: slot)
@@ -127,6 +138,7 @@ final class QueryEngine: TickEvaluation {
   private func leave(_ slot: Int) {
     table.shown.remove(slot)
     sections?.remove(slot)
+    aggregate?.remove(slot)
     if case .collection(let collection) = source, collection.order.contains(slot) {
       collection.order.setWeight(0, of: slot)
     }
@@ -135,6 +147,7 @@ final class QueryEngine: TickEvaluation {
   /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all.
   private func enter(_ slots: [Int]) {
     if let sections { for slot in slots { sections.add(slot) } }
+    if let aggregate { for slot in slots { aggregate.add(slot) } }
     if case .collection(let collection) = source {
       for slot in slots { collection.order.setWeight(1, of: slot) }
       if columns.isEmpty { return enterInOrder(of: collection, slots) }
@@ -238,6 +251,13 @@ final class QueryEngine: TickEvaluation {
     if isWanted { builder.noteOld(&steps, table.shown, sections) }
     for step in steps where step.wasShown { leave(step.slot) }
     enter(steps.compactMap { $0.isShown ? $0.slot : nil })
+    if let aggregate {
+      for slot in changedInPlace {
+        aggregate.remove(slot)
+        aggregate.add(slot)
+      }
+    }
+    if let refresh { return refresh() ? QueryChange(updated: [], version: version) : nil }
     let emptied = sections?.dropEmpty() ?? []
     guard isWanted else { return nil }
     var change = builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
