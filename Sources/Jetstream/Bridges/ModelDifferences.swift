@@ -1,5 +1,5 @@
 extension ObservableModel {
-  /// The changes of a collection as a sequence: one difference for each tick in which its content has
+  /// Makes a sequence of the changes of a collection: one difference for each tick in which its content has
   /// changed, from what it holds when the first is asked for.
   ///
   /// ```swift
@@ -16,15 +16,14 @@ extension ObservableModel {
   /// model.
   public func differences<Element>(
     of keyPath: KeyPath<Self, ModelArray<Element>>
-  ) -> ModelDifferences<Self, Element> {
+  ) -> some AsyncSequence<CollectionDifference<Element>, Never> {
     ModelDifferences(model: self, keyPath: keyPath)
   }
 }
 
-/// The changes of a collection; see ``ObservableModel/differences(of:)``.
-public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: AsyncSequence {
-  /// What one tick has changed.
-  public typealias Element = CollectionDifference<Member>
+private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: AsyncSequence {
+  typealias Element = CollectionDifference<Member>
+  typealias Failure = Never
 
   private weak var model: Model?
   private let keyPath: KeyPath<Model, ModelArray<Member>>
@@ -35,10 +34,9 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
   }
 
   /// Starts anew, with the content there is when the first element is asked for.
-  public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
+  func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
-  /// Iterates over the changes of a collection.
-  public struct Iterator: AsyncIteratorProtocol {
+  struct Iterator: AsyncIteratorProtocol {
     private weak var model: Model?
     private let keyPath: KeyPath<Model, ModelArray<Member>>
     private var feed: DifferenceFeed?
@@ -48,8 +46,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       self.keyPath = keyPath
     }
 
-    /// What has changed since the one before. Nil when the model is gone or the task is cancelled.
-    public mutating func next(
+    mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async -> CollectionDifference<Member>? {
       guard let feed = feed ?? start(isolation: isolation) else { return nil }
@@ -64,8 +61,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       return nil
     }
 
-    /// The same in the caller's isolation domain.
-    public mutating func next() async -> CollectionDifference<Member>? {
+    mutating func next() async -> CollectionDifference<Member>? {
       await next(isolation: #isolation)
     }
 
@@ -91,6 +87,3 @@ private final class DifferenceFeed: Feed {
 
   init(_ journal: StepJournal) { self.journal = journal }
 }
-
-@available(*, unavailable)
-extension ModelDifferences: Sendable {}

@@ -1,8 +1,7 @@
 import Foundation
 
 extension ObservableModel {
-  /// A frozen copy of the model's values, and of everything that it holds, which can be carried to
-  /// another isolation domain.
+  /// Copies the model's values, and those of everything that it holds, for another isolation domain.
   ///
   /// ```swift
   /// let frozen = shape.snapshot()
@@ -15,10 +14,10 @@ extension ObservableModel {
   }
 }
 
-/// What a model and all that it held were at one moment. A value: it never changes, and it is Sendable.
+/// A model and all that it held, as they were at one moment. A value: it never changes, and it is Sendable.
 ///
 /// Properties are read by their names, with the same types; in place of a model there is its
-/// snapshot, in place of a collection a ``ModelSnapshotArray``. Values are exactly those of the model,
+/// snapshot, in place of a collection an array of snapshots. Values are exactly those of the model,
 /// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
 ///
 /// A computed property gives what the class's getter makes of the copied values. It runs on models
@@ -39,14 +38,14 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 
   private var node: SnapshotGraph.Node { graph.nodes[place] }
 
-  /// The model's identity.
+  /// The model's identity, by which `Scope.model(_:)` finds the model again.
   public var uuid: UUID { node.uuid }
 
-  /// What the model's class is called on the wire.
+  /// The name of the model's class on the wire.
   public var className: String { node.plan.schema.wireName }
 
   /// The model's own properties by name, `.local` ones included; models stand there as UUIDs.
-  public var json: JSONValue {
+  var json: JSONValue {
     var properties = JSONObject()
     for property in node.plan.schema.properties {
       properties.append(newKey: property.name, graph.json(of: property, at: place))
@@ -58,7 +57,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
   /// without `.local` properties. Cost: O(n).
   public var fragments: [SyncFragment] { graph.fragments(from: place) }
 
-  /// The same as a snapshot of a subclass; nil if the model is of another class.
+  /// Returns the same as a snapshot of a subclass; nil if the model is of another class.
   public func cast<Subclass: ModelObject>(
     to subclass: Subclass.Type = Subclass.self
   ) -> ModelSnapshot<Subclass>? {
@@ -103,16 +102,16 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     }
   }
 
-  /// The snapshots of the models that a collection holds.
+  /// The snapshots of the models that a collection holds. Cost: O(n) for n models, so read it once for a loop.
   public subscript<Element: ModelObject>(
     dynamicMember keyPath: KeyPath<Model, ModelArray<Element>>
-  ) -> ModelSnapshotArray<Element> {
+  ) -> [ModelSnapshot<Element>] {
     if let index = property(at: keyPath), case .models(let places) = node.values[index] {
-      return ModelSnapshotArray(graph: graph, places: places)
+      return places.map { ModelSnapshot<Element>(graph: graph, place: $0) }
     }
     let models = makeModel()[keyPath: keyPath]
-    let graph = SnapshotGraph(models.list.models)
-    return ModelSnapshotArray(graph: graph, places: Array(0..<models.count))
+    let computed = SnapshotGraph(models.list.models)
+    return models.indices.map { ModelSnapshot<Element>(graph: computed, place: $0) }
   }
 
   private func property(at keyPath: PartialKeyPath<Model>) -> Int? {
@@ -128,7 +127,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 }
 
 extension ModelSnapshot: Hashable {
-  /// Whether both are of the same models with the same values.
+  /// Compares two snapshots; true if both are of the same models with the same values.
   public static func == (a: ModelSnapshot, b: ModelSnapshot) -> Bool {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
@@ -145,12 +144,4 @@ extension ModelSnapshot: Hashable {
 extension ModelSnapshot: CustomStringConvertible {
   /// Class, UUID and values.
   public var description: String { "\(className) \(uuid.wireText) \(json)" }
-}
-
-extension Scope {
-  /// The model of this scope that the snapshot was taken of, by its UUID; nil if there is none of that
-  /// class. Cost: O(1).
-  public func model<Model: ModelObject>(_ snapshot: ModelSnapshot<Model>) -> Model? {
-    model(snapshot.uuid) as? Model
-  }
 }

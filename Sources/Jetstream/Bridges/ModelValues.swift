@@ -1,5 +1,5 @@
 extension ObservableModel {
-  /// The values of a property, or of a computed one, as a sequence: the value there is, then the
+  /// Makes a sequence of the values of a property, or of a computed one: the value there is, then the
   /// latest once in each tick in which `observeChange` would call its handler.
   ///
   /// ```swift
@@ -13,13 +13,17 @@ extension ObservableModel {
   ///
   /// The loop has to run in the isolation domain of the model, where values that are not Sendable
   /// stay.
-  public func values<Value>(of keyPath: KeyPath<Self, Value>) -> ModelValues<Self, Value> {
+  public func values<Value>(
+    of keyPath: KeyPath<Self, Value>
+  ) -> some AsyncSequence<Value, Never> {
     ModelValues(model: self, keyPath: keyPath)
   }
 }
 
-/// The values of a property as they change; see ``ObservableModel/values(of:)``.
-public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
+private struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
+  typealias Element = Value
+  typealias Failure = Never
+
   private weak var model: Model?
   private let keyPath: KeyPath<Model, Value>
 
@@ -29,10 +33,9 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
   }
 
   /// Starts anew, with the value there is when the first element is asked for.
-  public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
+  func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
-  /// Iterates over the values of a property.
-  public struct Iterator: AsyncIteratorProtocol {
+  struct Iterator: AsyncIteratorProtocol {
     private weak var model: Model?
     private let keyPath: KeyPath<Model, Value>
     private var feed: LatestFeed<Value>?
@@ -42,9 +45,7 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       self.keyPath = keyPath
     }
 
-    /// The value there is, at first; then the latest one, once it has changed. Nil when the model is
-    /// gone or the task is cancelled.
-    public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
       if let feed { return await feed.next() }
       guard let model, !Task.isCancelled else { return nil }
       let feed = LatestFeed<Value>()
@@ -59,13 +60,9 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       return model[keyPath: keyPath]
     }
 
-    /// The same in the caller's isolation domain.
-    public mutating func next() async -> Value? { await next(isolation: #isolation) }
+    mutating func next() async -> Value? { await next(isolation: #isolation) }
   }
 }
-
-@available(*, unavailable)
-extension ModelValues: Sendable {}
 
 /// Hands out the latest of what was put in.
 final class LatestFeed<Element>: Feed {

@@ -1,5 +1,5 @@
 extension Scope {
-  /// The change sets of ``onChanges`` as a sequence: every one that is made from the moment on at
+  /// The sequence of the change sets of ``onChanges``: every one that is made from the moment on at
   /// which a loop begins, in order.
   ///
   /// ```swift
@@ -12,47 +12,41 @@ extension Scope {
   /// iterator has a queue of its own.
   ///
   /// The loop has to run in the scope's isolation domain; the sets themselves are Sendable.
-  public var changeSets: ChangeSets { ChangeSets(scope: self) }
-
-  /// The change sets of a scope as they are made; see ``Scope/changeSets``.
-  public struct ChangeSets: AsyncSequence {
-    private weak var scope: Scope?
-
-    fileprivate init(scope: Scope) { self.scope = scope }
-
-    /// Starts to queue what is made from here on.
-    public func makeAsyncIterator() -> Iterator {
-      let feed = QueueFeed<ChangeSet>()
-      guard let scope else {
-        feed.stop()
-        return Iterator(feed: feed)
-      }
-      feed.start { end in
-        scope.onChanges.listen { [weak feed] set in
-          feed?.put(set)
-          withExtendedLifetime(end) {}
-        }
-      }
-      return Iterator(feed: feed)
-    }
-
-    /// Iterates over the change sets of a scope.
-    public struct Iterator: AsyncIteratorProtocol {
-      fileprivate let feed: QueueFeed<ChangeSet>
-
-      /// The next change set. Nil when the scope is gone or the task is cancelled.
-      public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
-        await feed.next()
-      }
-
-      /// The same in the caller's isolation domain.
-      public mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
-    }
-  }
+  public var changeSets: some AsyncSequence<ChangeSet, Never> { ChangeSetSequence(scope: self) }
 }
 
-@available(*, unavailable)
-extension Scope.ChangeSets: Sendable {}
+private struct ChangeSetSequence: AsyncSequence {
+  typealias Element = ChangeSet
+  typealias Failure = Never
+
+  weak var scope: Scope?
+
+  /// Starts to queue what is made from here on.
+  func makeAsyncIterator() -> Iterator {
+    let feed = QueueFeed<ChangeSet>()
+    guard let scope else {
+      feed.stop()
+      return Iterator(feed: feed)
+    }
+    feed.start { end in
+      scope.onChanges.listen { [weak feed] set in
+        feed?.put(set)
+        withExtendedLifetime(end) {}
+      }
+    }
+    return Iterator(feed: feed)
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    let feed: QueueFeed<ChangeSet>
+
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
+      await feed.next()
+    }
+
+    mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
+  }
+}
 
 /// Hands out all that was put in, in order.
 final class QueueFeed<Element>: Feed {

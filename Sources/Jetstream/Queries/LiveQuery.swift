@@ -46,20 +46,8 @@ public final class LiveQuery<Model: ModelObject>: Observable {
     return engine.table.shown.count
   }
 
-  /// Whether there are no rows. Cost: O(1).
+  /// True while there are no rows. Cost: O(1).
   public var isEmpty: Bool { count == 0 }
-
-  /// The first row. Cost: O(log n).
-  public var first: Model? { rows.first }
-
-  /// The last row. Cost: O(log n).
-  public var last: Model? { rows.last }
-
-  /// The row at `position`. Cost: O(log n).
-  public subscript(position: Int) -> Model { rows[position] }
-
-  /// Where `model` stands; nil if it is not shown. Cost: O(log n).
-  public func index(of model: Model) -> Int? { rows.index(of: model) }
 
   /// Calls `handler` once in each tick that has changed the rows, or what the query has read of them.
   ///
@@ -68,52 +56,17 @@ public final class LiveQuery<Model: ModelObject>: Observable {
   /// the query itself has to do so weakly as well.
   @discardableResult
   public func observe<Observer: AnyObject>(
-    _ observer: Observer, _ handler: @escaping (Observer, LiveUpdate<Model>) -> Void
+    _ observer: Observer, _ handler: @escaping (Observer, LiveUpdate<Model, Int>) -> Void
   ) -> ObservationToken {
-    signal.listen(observer, filter: engine.isLater()) { handler($0, LiveUpdate($1)) }
+    signal.listen(observer, filter: engine.isLater()) { handler($0, LiveUpdate($1, .offsets)) }
   }
 
   /// Calls `handler` once in each tick that has changed the rows, until the token is cancelled.
   @discardableResult
-  public func observe(_ handler: @escaping (LiveUpdate<Model>) -> Void) -> ObservationToken {
-    signal.listen(filter: engine.isLater()) { handler(LiveUpdate($0)) }
+  public func observe(_ handler: @escaping (LiveUpdate<Model, Int>) -> Void) -> ObservationToken {
+    signal.listen(filter: engine.isLater()) { handler(LiveUpdate($0, .offsets)) }
   }
 
-  /// Ends the query: the rows stay as they are, and nobody is told anything any more.
+  /// Ends the query: the rows stay as they are, and no observer is called any more.
   public func stop() { engine.stop() }
-}
-
-/// What a tick has done to the rows of a ``LiveQuery``.
-///
-/// Offsets before are those of the old rows, offsets now those of the new ones, as the batch updates of
-/// list views want them: take out `deleted` and the `from` of `moved`, put in `inserted` and the `to` of
-/// `moved`, then show `updated` again.
-public struct LiveUpdate<Model: ModelObject> {
-  private let change: QueryChange
-
-  init(_ change: QueryChange) { self.change = change }
-
-  /// The offsets before of rows that have gone. Ascending.
-  public var deleted: [Int] { change.removals.filter { $0.other == nil }.map(\.offset).sorted() }
-
-  /// The offsets now of rows that have come. Ascending.
-  public var inserted: [Int] { change.insertions.filter { $0.other == nil }.map(\.offset).sorted() }
-
-  /// The offsets before and now of rows that have moved, in the order of the latter. Rows that others
-  /// have only pushed along are not among them.
-  public var moved: [(from: Int, to: Int)] {
-    change.insertions.compactMap { step in step.other.map { ($0, step.offset) } }
-      .sorted { $0.to < $1.to }
-  }
-
-  /// The offsets now of rows that have not moved and of which something was written that the query has
-  /// read. Ascending. A value that was changed and changed back counts.
-  public var updated: [Int] { change.updated }
-
-  /// All but ``updated`` as a difference: `Array(old).applying(difference)` equals the new rows. A row
-  /// that has moved is a removal and an insertion that are associated with each other.
-  ///
-  /// Made anew each time. Cost: O(k log k) for k changes, which can be more than all else that the
-  /// tick does for them.
-  public var difference: CollectionDifference<Model> { change.difference(as: Model.self) }
 }

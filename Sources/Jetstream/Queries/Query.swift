@@ -1,9 +1,11 @@
-/// What a live query finds: models of a scope or of a collection, filtered and sorted.
+import Foundation
+
+/// A description of models in a scope or in a collection, filtered and sorted.
 ///
 /// ```swift
 /// let open = scope.query(Task.self)
 ///   .filter { !$0.isDone && $0.priority > 1 }
-///   .sorted(by: \.due, .descending).then(by: \.title)
+///   .sorted(by: \.due, order: .reverse).then(by: \.title)
 ///   .live()
 /// ```
 ///
@@ -21,34 +23,29 @@ public struct Query<Model: ModelObject> {
 
   init(_ source: QueryOrigin) { self.source = source }
 
-  /// Only models for which `isIncluded` is true, of those that the query finds otherwise.
+  /// Returns a query of those rows for which `isIncluded` is true.
   public func filter(_ isIncluded: @escaping (Model) -> Bool) -> Query {
     var result = self
     result.filters.append { isIncluded(Self.row($0)) }
     return result
   }
 
-  /// In the order of `key`: a key path or a closure, evaluated once for each change of what it reads.
+  /// Orders the rows by `key`: a key path or a closure, evaluated once for each change of what it reads.
+  ///
+  /// Nil comes first in forward order and last in reverse order. A key that is not equal to itself, such as
+  /// not-a-number, comes next to nil.
   ///
   /// As with an array that is sorted again, the last call of `sorted` decides first and what was
   /// sorted by before decides between equals. `then(by:)` reads more naturally: it adds a
   /// key that decides last. What all keys find equal stands in the order of the collection; in a
-  /// query of a scope, in the order of the UUIDs, which is the same in all replicas. A key that is
-  /// not equal to itself, such as not-a-number, comes first in ascending order.
+  /// query of a scope, in the order of the UUIDs, which is the same in all replicas.
   public func sorted<Key: Comparable>(
-    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+    by key: @escaping (Model) -> Key?, order: SortOrder = .forward
   ) -> Query {
-    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
+    adding(key, { KeyOrder.compare($0, $1) }, order, atFront: true)
   }
 
-  /// In the order of `key`. Nil comes first in ascending order and last in descending order.
-  public func sorted<Key: Comparable>(
-    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
-  ) -> Query {
-    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: true)
-  }
-
-  /// In the order of `key`, of which `areInIncreasingOrder` knows which of two comes first.
+  /// Orders the rows by `key`, of which `areInIncreasingOrder` tells which of two comes first.
   ///
   /// ```swift
   /// query.sorted(by: \.title) { $0.lowercased() < $1.lowercased() }
@@ -59,38 +56,31 @@ public struct Query<Model: ModelObject> {
   public func sorted<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
-    adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: true)
+    adding(key, Self.compare(areInIncreasingOrder), .forward, atFront: true)
   }
 
-  /// What all keys so far find equal, in the order of `key`.
+  /// Orders rows that all keys so far find equal by `key`; see ``sorted(by:order:)``.
   public func then<Key: Comparable>(
-    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+    by key: @escaping (Model) -> Key?, order: SortOrder = .forward
   ) -> Query {
-    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
+    adding(key, { KeyOrder.compare($0, $1) }, order, atFront: false)
   }
 
-  /// What all keys so far find equal, in the order of `key`, nil first in ascending order.
-  public func then<Key: Comparable>(
-    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
-  ) -> Query {
-    adding(key, direction, { KeyOrder.compare($0, $1) }, atFront: false)
-  }
-
-  /// What all keys so far find equal, in the order that `areInIncreasingOrder` gives to `key`.
+  /// Orders rows that all keys so far find equal by `key`; see ``sorted(by:using:)``.
   public func then<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
-    adding(key, .ascending, Self.compare(areInIncreasingOrder), atFront: false)
+    adding(key, Self.compare(areInIncreasingOrder), .forward, atFront: false)
   }
 
   /// Returns a query of at most `limit` rows, those behind the first `offset` ones.
   ///
   /// ```swift
-  /// let page = scope.query(Message.self).sorted(by: \.date, .descending).limit(20, offset: 40).live()
+  /// let page = scope.query(Message.self).sorted(by: \.date, order: .reverse).limit(20, offset: 40).live()
   /// ```
   ///
   /// The rows are counted in the order of the query, once it has filtered and sorted them, whatever the order of the
-  /// calls; without a sort key that is the order of the collection, or that of the UUIDs. ``sections(by:_:)``
+  /// calls; without a sort key that is the order of the collection, or that of the UUIDs. ``sections(by:order:)-(_,_)``
   /// then puts these rows, and no others, into sections. Of several limits the last one holds.
   ///
   /// A live query tells only what happens to the rows that it shows: one that comes into the window because another one
@@ -106,24 +96,23 @@ public struct Query<Model: ModelObject> {
     return result
   }
 
-  /// In sections of equal `key`, which stand in the order of the key. Within a section the rows keep
-  /// the order of the query.
+  /// Puts the rows into sections of equal `key`, which stand in the order of the key.
+  ///
+  /// Within a section the rows keep the order of the query.
   public func sections<Key: Comparable>(
-    by key: @escaping (Model) -> Key, _ direction: SortDirection = .ascending
+    by key: @escaping (Model) -> Key, order: SortOrder = .forward
   ) -> SectionedQuery<Key, Model> {
-    SectionedQuery(
-      query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
+    SectionedQuery(query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, order))
   }
 
-  /// In sections of equal `key`; the one of nil comes first in ascending order.
+  /// Puts the rows into sections of equal `key`; the one of nil comes first in forward order.
   public func sections<Key: Comparable>(
-    by key: @escaping (Model) -> Key?, _ direction: SortDirection = .ascending
+    by key: @escaping (Model) -> Key?, order: SortOrder = .forward
   ) -> SectionedQuery<Key?, Model> {
-    SectionedQuery(
-      query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, direction))
+    SectionedQuery(query: self, key: key, order: Self.directed({ KeyOrder.compare($0, $1) }, order))
   }
 
-  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  /// Runs the query, and keeps the result up to date for as long as it is held.
   ///
   /// Cost: O(n log n), and one evaluation of the closures for each model.
   public func live(isolation: (any Actor)? = #isolation) -> LiveQuery<Model> {
@@ -142,21 +131,21 @@ public struct Query<Model: ModelObject> {
   static func row(_ model: ModelObject) -> Model { unsafeDowncast(model, to: Model.self) }
 
   private func adding<Key>(
-    _ key: @escaping (Model) -> Key, _ direction: SortDirection,
-    _ order: @escaping (Key, Key) -> Int, atFront: Bool
+    _ key: @escaping (Model) -> Key, _ compare: @escaping (Key, Key) -> Int, _ order: SortOrder,
+    atFront: Bool
   ) -> Query {
     var result = self
-    let order = Self.directed(order, direction)
+    let compare = Self.directed(compare, order)
     result.columns.insert(
-      { TypedColumn(key: { key(Self.row($0)) }, order: order) },
+      { TypedColumn(key: { key(Self.row($0)) }, order: compare) },
       at: atFront ? 0 : result.columns.count)
     return result
   }
 
   private static func directed<Key>(
-    _ order: @escaping (Key, Key) -> Int, _ direction: SortDirection
+    _ compare: @escaping (Key, Key) -> Int, _ order: SortOrder
   ) -> (Key, Key) -> Int {
-    direction == .ascending ? order : { order($1, $0) }
+    order == .forward ? compare : { compare($1, $0) }
   }
 
   private static func compare<Key>(
@@ -172,21 +161,13 @@ enum QueryOrigin {
   case collection(ModelRecord, property: Int)
 }
 
-/// Which end of an order comes first.
-public enum SortDirection: Sendable {
-  /// The least comes first.
-  case ascending
-  /// The greatest comes first.
-  case descending
-}
-
 /// A query whose rows stand in sections. Made by `Query.sections(by:)`.
 public struct SectionedQuery<Key, Model: ModelObject> {
   let query: Query<Model>
   let key: (Model) -> Key
   let order: (Key, Key) -> Int
 
-  /// Runs the query, and keeps the result up to date for as long as somebody holds it.
+  /// Runs the query, and keeps the result up to date for as long as it is held.
   public func live(isolation: (any Actor)? = #isolation) -> LiveSections<Key, Model> {
     let key = key
     let index = SectionIndex(TypedColumn(key: { key(Query<Model>.row($0)) }, order: order))
@@ -195,14 +176,14 @@ public struct SectionedQuery<Key, Model: ModelObject> {
 }
 
 extension Scope {
-  /// A query of every model of a class in the scope, subclasses included.
+  /// Describes every model of a class in the scope, subclasses included.
   public func query<Model: ModelObject>(_ model: Model.Type) -> Query<Model> {
     Query(.scope(self, includes: { $0 is Model }))
   }
 }
 
 extension ObservableModel {
-  /// A query of the models in a collection, in its order unless it is sorted.
+  /// Describes the models in a collection, in its order unless they are sorted.
   ///
   /// The key path must name a `@Property`.
   public func query<Element: ModelObject>(

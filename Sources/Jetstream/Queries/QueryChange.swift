@@ -1,3 +1,17 @@
+import Foundation
+
+/// The offset of a section, and that of a row in it.
+struct RowPath: Hashable, Comparable {
+  var section: Int
+  var item: Int
+
+  var indexPath: IndexPath { [section, item] }
+
+  static func < (a: RowPath, b: RowPath) -> Bool {
+    a.section != b.section ? a.section < b.section : a.item < b.item
+  }
+}
+
 /// A row that comes, goes, or is put in its place again.
 struct QueryStep {
   let slot: Int

@@ -13,7 +13,7 @@ import Testing
 
   @Test("A limit counts in the query's order, whatever the order of the calls")
   func order() {
-    let sorted = scope.query(Chore.self).limit(2, offset: 1).sorted(by: \.title, .descending)
+    let sorted = scope.query(Chore.self).limit(2, offset: 1).sorted(by: \.title, order: .reverse)
     #expect(titles(sorted.live()) == "ed")
     #expect(titles(sorted.filter { $0.title != "e" }.live()) == "dc")
     #expect(titles(sorted.limit(3).live()) == "fed")

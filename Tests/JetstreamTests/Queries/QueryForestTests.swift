@@ -27,10 +27,11 @@ import Testing
         #expect(rows == expected, "\(world.place)")
         #expect(follower.rows == expected, "\(world.place)")
         for (index, row) in rows.enumerated() {
-          #expect(live.index(of: row) == index && live[index] === row, "\(world.place)")
+          #expect(
+            live.rows.firstIndex(of: row) == index && live.rows[index] === row, "\(world.place)")
         }
         for chore in world.chores where !expected.contains(chore) {
-          #expect(live.index(of: chore) == nil, "\(world.place)")
+          #expect(live.rows.firstIndex(of: chore) == nil, "\(world.place)")
         }
       }, updates: { follower.updates.count })
   }
@@ -50,7 +51,7 @@ import Testing
         #expect(follower.sections == keys.map { groups[$0]! }, "\(world.place)")
         for (section, key) in keys.enumerated() {
           for (item, row) in groups[key]!.enumerated() {
-            #expect(live.path(of: row) == RowPath(section: section, item: item), "\(world.place)")
+            #expect(live.path(of: row) == [section, item], "\(world.place)")
           }
         }
       }, updates: { follower.updates.count })
@@ -78,7 +79,7 @@ import Testing
         scope.query(Chore.self).filter {
           evaluated.append($0)
           return !$0.isDone && $0.priority > 0
-        }.sorted(by: \.due, .descending).then(by: \.title)
+        }.sorted(by: \.due, order: .reverse).then(by: \.title)
       ) {
         let found = inScope().filter { !$0.isDone && $0.priority > 0 }
         return stable(stable(found, \.title) { KeyOrder.compare($0, $1) }, \.due) {
