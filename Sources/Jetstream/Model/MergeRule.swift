@@ -61,7 +61,7 @@ public struct MergeRule: Sendable {
       ? conflict.theirs : conflict.mine
   }
 
-  /// What either side has put into an array or a dictionary is in it, and what either has taken out is not,
+  /// What either side has put into a set, an array or a dictionary is in it, and what either has taken out is not,
   /// unless the other has changed it. New elements of an array come behind the others, each once.
   public static let union = MergeRule(name: "union") { $0.united }
 
@@ -84,7 +84,8 @@ extension ModelSchema.Property {
     guard let rule = options.mergeRule, !areSame(theirs, base) else { return mine }
     // What has come over the wire and what has not is to look the same.
     func normal(_ json: JSONValue) -> JSONValue { access.normalized(json) ?? json }
-    return rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine)))
+    // A set that a rule has made of two has to be in order as well.
+    return normal(rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine))))
   }
 }
 
