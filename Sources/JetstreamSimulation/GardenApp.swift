@@ -24,7 +24,7 @@ final class GardenApp {
 
   private static func query(_ scope: Scope) -> Query<GardenBed> {
     scope.query(GardenBed.self).filter { $0.water < 40 && !$0.isSunny }.sorted(by: \.name)
-      .then(by: \.harvest, .descending)
+      .then(by: \.harvest, order: .reverse)
   }
 
   /// Adds observers that write what follows from other properties, whatever the origin of the change.

@@ -16,7 +16,7 @@ struct StateText {
   /// The models that a collection has.
   private var listed: Set<UUID> = []
   private var shown: Set<UUID> = []
-  /// What is still to be written, the next one last.
+  /// The rows that are still to be written, the next one last.
   private var open: [Item] = []
 
   /// The lines.

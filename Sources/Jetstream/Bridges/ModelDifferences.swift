@@ -1,31 +1,29 @@
 extension ObservableModel {
-  /// Returns the changes of a collection as an asynchronous sequence: one difference for each tick
-  /// in which its content changed. The first difference starts from the content at the first call
-  /// of `next()`.
+  /// Makes a sequence of the changes of a collection: one difference for each tick in which its content has
+  /// changed, from what it holds when the first is asked for.
   ///
   /// ```swift
   /// for await difference in canvas.differences(of: \.shapes) { rows.apply(difference) }
   /// ```
   ///
-  /// Nothing is lost: applied one after the other, the differences lead from the content at the
-  /// start to the content now. Ticks that a slow loop has not consumed yet are combined into one
-  /// difference; the iterator stores the steps, or the old content if that is smaller. A move is a
+  /// Nothing is lost: applied one after the other, the differences lead from the content at the start
+  /// to the content now. What a slow loop has not taken yet becomes one difference, however many ticks
+  /// it covers; what is kept for it are the steps, or the old content where that is less. A move is a
   /// removal and an insertion that are associated. Cost: O(k log k) for k steps.
   ///
-  /// The loop ends when the model is released or the task is cancelled; leaving the loop ends the
-  /// observation. The sequence does not keep the model alive. The loop must run in the isolation
-  /// domain of the model.
+  /// The loop ends when the model is gone or the task is cancelled; leaving it ends the observation.
+  /// The sequence does not keep the model alive. The loop has to run in the isolation domain of the
+  /// model.
   public func differences<Element>(
     of keyPath: KeyPath<Self, ModelArray<Element>>
-  ) -> ModelDifferences<Self, Element> {
+  ) -> some AsyncSequence<CollectionDifference<Element>, Never> {
     ModelDifferences(model: self, keyPath: keyPath)
   }
 }
 
-/// The changes of a collection; see ``ObservableModel/differences(of:)``.
-public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: AsyncSequence {
-  /// The changes between two elements of the sequence.
-  public typealias Element = CollectionDifference<Member>
+private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: AsyncSequence {
+  typealias Element = CollectionDifference<Member>
+  typealias Failure = Never
 
   private weak var model: Model?
   private let keyPath: KeyPath<Model, ModelArray<Member>>
@@ -36,10 +34,9 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
   }
 
   /// Returns an iterator that starts from the content at its first call of `next()`.
-  public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
+  func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
-  /// Iterates over the changes of a collection.
-  public struct Iterator: AsyncIteratorProtocol {
+  struct Iterator: AsyncIteratorProtocol {
     private weak var model: Model?
     private let keyPath: KeyPath<Model, ModelArray<Member>>
     private var feed: DifferenceFeed?
@@ -49,9 +46,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       self.keyPath = keyPath
     }
 
-    /// Waits for the next change and returns the difference to the content at the previous call.
-    /// Returns nil when the model is released or the task is cancelled.
-    public mutating func next(
+    mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async -> CollectionDifference<Member>? {
       guard let feed = feed ?? start(isolation: isolation) else { return nil }
@@ -66,8 +61,7 @@ public struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: Asy
       return nil
     }
 
-    /// Like `next(isolation:)`, in the caller's isolation domain.
-    public mutating func next() async -> CollectionDifference<Member>? {
+    mutating func next() async -> CollectionDifference<Member>? {
       await next(isolation: #isolation)
     }
 
@@ -93,6 +87,3 @@ private final class DifferenceFeed: Feed {
 
   init(_ journal: StepJournal) { self.journal = journal }
 }
-
-@available(*, unavailable)
-extension ModelDifferences: Sendable {}

@@ -1,33 +1,31 @@
 import Foundation
 
 extension ObservableModel {
-  /// Returns an immutable, Sendable copy of the model's values and of all models below it. The copy
-  /// can be used in any isolation domain.
+  /// Copies the model's values, and those of everything that it holds, for another isolation domain.
   ///
   /// ```swift
   /// let frozen = shape.snapshot()
   /// Task.detached { render(frozen.x, frozen.y, frozen.parts.map(\.color)) }
   /// ```
   ///
-  /// Cost: O(n) for n models below. Each model is copied once, even if the models form cycles.
+  /// Cost: O(n) for n models below, each of which is copied once, also where they form cycles.
   public func snapshot() -> ModelSnapshot<Self> {
     ModelSnapshot(graph: SnapshotGraph(CollectionOfOne<ModelObject>(self)), place: 0)
   }
 }
 
-/// The values of a model, and of all models below it, at one moment. A snapshot never changes, and
-/// it is Sendable.
+/// A model and all that it held, as they were at one moment. A value: it never changes, and it is Sendable.
 ///
-/// Properties keep their names and types; a model is replaced by its snapshot, a collection by a
-/// ``ModelSnapshotArray``. The values are exactly those of the model, `.local` ones included.
-/// Stored properties of the class that are not a `@Property` are not copied.
+/// Properties are read by their names, with the same types; in place of a model there is its
+/// snapshot, in place of a collection an array of snapshots. Values are exactly those of the model,
+/// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
 ///
-/// A computed property returns the result of the class's getter on the copied values. The getter
-/// runs on new models, in no scope and with no parents outside the snapshot, which costs O(n) for
-/// each read. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
+/// A computed property gives what the class's getter makes of the copied values. It runs on models
+/// made for the purpose, in no scope and with no parents but those below the snapshot, which costs O(n)
+/// each time. To read many of them, use a copy from ``makeModel(keepingUUIDs:)``.
 ///
-/// Two snapshots are equal if they are of the same models, by UUID, with the same values at every
-/// level. Comparing costs O(n), or O(1) for copies of one snapshot.
+/// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
+/// down. Cost: O(n), O(1) for copies of one snapshot.
 @dynamicMemberLookup
 public struct ModelSnapshot<Model: ModelObject>: Sendable {
   let graph: SnapshotGraph
@@ -40,15 +38,15 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 
   private var node: SnapshotGraph.Node { graph.nodes[place] }
 
-  /// The UUID of the model.
+  /// The model's identity, by which `Scope.model(_:)` finds the model again.
   public var uuid: UUID { node.uuid }
 
-  /// The wire name of the model's class.
+  /// The name of the model's class on the wire.
   public var className: String { node.plan.schema.wireName }
 
   /// The properties of this model as a JSON object by name, `.local` ones included. Child models
   /// are written as their UUIDs.
-  public var json: JSONValue {
+  var json: JSONValue {
     var properties = JSONObject()
     for property in node.plan.schema.properties {
       properties.append(newKey: property.name, graph.json(of: property, at: place))
@@ -60,7 +58,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
   /// each model once, without `.local` properties. Cost: O(n).
   public var fragments: [SyncFragment] { graph.fragments(from: place) }
 
-  /// Returns this snapshot typed as a snapshot of `Subclass`; nil if the model is of another class.
+  /// Returns the same as a snapshot of a subclass; nil if the model is of another class.
   public func cast<Subclass: ModelObject>(
     to subclass: Subclass.Type = Subclass.self
   ) -> ModelSnapshot<Subclass>? {
@@ -105,16 +103,16 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     }
   }
 
-  /// The snapshots of the models that a collection holds.
+  /// The snapshots of the models that a collection holds. Cost: O(n) for n models, so read it once for a loop.
   public subscript<Element: ModelObject>(
     dynamicMember keyPath: KeyPath<Model, ModelArray<Element>>
-  ) -> ModelSnapshotArray<Element> {
+  ) -> [ModelSnapshot<Element>] {
     if let index = property(at: keyPath), case .models(let places) = node.values[index] {
-      return ModelSnapshotArray(graph: graph, places: places)
+      return places.map { ModelSnapshot<Element>(graph: graph, place: $0) }
     }
     let models = makeModel()[keyPath: keyPath]
-    let graph = SnapshotGraph(models.list.models)
-    return ModelSnapshotArray(graph: graph, places: Array(0..<models.count))
+    let computed = SnapshotGraph(models.list.models)
+    return models.indices.map { ModelSnapshot<Element>(graph: computed, place: $0) }
   }
 
   private func property(at keyPath: PartialKeyPath<Model>) -> Int? {
@@ -130,7 +128,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 }
 
 extension ModelSnapshot: Hashable {
-  /// Returns true if both snapshots are of the same models with the same values.
+  /// Compares two snapshots; true if both are of the same models with the same values.
   public static func == (a: ModelSnapshot, b: ModelSnapshot) -> Bool {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
@@ -147,12 +145,4 @@ extension ModelSnapshot: Hashable {
 extension ModelSnapshot: CustomStringConvertible {
   /// The wire name, UUID and values of the model.
   public var description: String { "\(className) \(uuid.wireText) \(json)" }
-}
-
-extension Scope {
-  /// Returns the model in this scope that has the UUID of the snapshot; nil if there is none or it
-  /// is of another class. Cost: O(1).
-  public func model<Model: ModelObject>(_ snapshot: ModelSnapshot<Model>) -> Model? {
-    model(snapshot.uuid) as? Model
-  }
 }

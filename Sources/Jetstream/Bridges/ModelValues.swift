@@ -1,25 +1,29 @@
 extension ObservableModel {
-  /// Returns the values of a stored or computed property as an asynchronous sequence: first the
-  /// current value, then the latest value once for each tick in which `observeChange` would call
-  /// its handler.
+  /// Makes a sequence of the values of a property, or of a computed one: the value there is, then the
+  /// latest once in each tick in which `observeChange` would call its handler.
   ///
   /// ```swift
   /// for await area in shape.values(of: \.area) { label.text = "\(area)" }
   /// ```
   ///
-  /// A loop that is slower than the ticks gets the latest value and skips those between, so nothing
-  /// accumulates. The loop ends when the model is released or the task is cancelled; leaving the
-  /// loop ends the observation. The sequence does not keep the model alive. Each iterator observes
-  /// independently, from its first element on.
+  /// A loop that is slower than the ticks gets the latest value and skips those between: nothing
+  /// piles up. It ends when the model is gone or the task is cancelled; leaving it ends the
+  /// observation. The sequence does not keep the model alive, and each iterator observes by itself,
+  /// from its first element on.
   ///
-  /// The loop must run in the isolation domain of the model. The values need not be Sendable.
-  public func values<Value>(of keyPath: KeyPath<Self, Value>) -> ModelValues<Self, Value> {
+  /// The loop has to run in the isolation domain of the model, where values that are not Sendable
+  /// stay.
+  public func values<Value>(
+    of keyPath: KeyPath<Self, Value>
+  ) -> some AsyncSequence<Value, Never> {
     ModelValues(model: self, keyPath: keyPath)
   }
 }
 
-/// The values of a property as they change; see ``ObservableModel/values(of:)``.
-public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
+private struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
+  typealias Element = Value
+  typealias Failure = Never
+
   private weak var model: Model?
   private let keyPath: KeyPath<Model, Value>
 
@@ -29,10 +33,9 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
   }
 
   /// Returns an iterator that starts with the value at its first call of `next()`.
-  public func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
+  func makeAsyncIterator() -> Iterator { Iterator(model: model, keyPath: keyPath) }
 
-  /// Iterates over the values of a property.
-  public struct Iterator: AsyncIteratorProtocol {
+  struct Iterator: AsyncIteratorProtocol {
     private weak var model: Model?
     private let keyPath: KeyPath<Model, Value>
     private var feed: LatestFeed<Value>?
@@ -42,9 +45,7 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       self.keyPath = keyPath
     }
 
-    /// Returns the current value on the first call; afterwards waits for a change and returns the
-    /// latest value. Returns nil when the model is released or the task is cancelled.
-    public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async -> Value? {
       if let feed { return await feed.next() }
       guard let model, !Task.isCancelled else { return nil }
       let feed = LatestFeed<Value>()
@@ -59,13 +60,9 @@ public struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       return model[keyPath: keyPath]
     }
 
-    /// Like `next(isolation:)`, in the caller's isolation domain.
-    public mutating func next() async -> Value? { await next(isolation: #isolation) }
+    mutating func next() async -> Value? { await next(isolation: #isolation) }
   }
 }
-
-@available(*, unavailable)
-extension ModelValues: Sendable {}
 
 /// Holds the latest element for an iterator. A new element replaces one that was not consumed.
 final class LatestFeed<Element>: Feed {

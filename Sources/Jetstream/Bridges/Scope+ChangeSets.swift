@@ -1,59 +1,52 @@
 extension Scope {
-  /// The change sets of ``onChanges`` as an asynchronous sequence: every change set made after the
-  /// loop begins, in order.
+  /// The sequence of the change sets of ``onChanges``: every one that is made from the moment on at
+  /// which a loop begins, in order.
   ///
   /// ```swift
   /// for await changeSet in scope.changeSets { try await log.append(changeSet) }
   /// ```
   ///
-  /// No change set is lost: those that a slow loop has not consumed yet wait in memory, in an
-  /// unbounded queue. When the scope is released, the loop ends after the last change set; when the
-  /// task is cancelled, it ends at once. Leaving the loop ends the observation. The sequence does
-  /// not keep the scope alive, and each iterator has its own queue.
+  /// None is lost: those that a slow loop has not taken yet wait in a queue without a bound, in
+  /// memory. The loop ends when the scope is gone, after the last set, or at once when its task is
+  /// cancelled; leaving it ends the observation. The sequence does not keep the scope alive, and each
+  /// iterator has a queue of its own.
   ///
-  /// The loop must run in the scope's isolation domain. The change sets themselves are Sendable.
-  public var changeSets: ChangeSets { ChangeSets(scope: self) }
-
-  /// An asynchronous sequence of the change sets of a scope; see ``Scope/changeSets``.
-  public struct ChangeSets: AsyncSequence {
-    private weak var scope: Scope?
-
-    fileprivate init(scope: Scope) { self.scope = scope }
-
-    /// Returns an iterator with its own queue, which collects change sets from this moment on.
-    public func makeAsyncIterator() -> Iterator {
-      let feed = QueueFeed<ChangeSet>()
-      guard let scope else {
-        feed.stop()
-        return Iterator(feed: feed)
-      }
-      feed.start { end in
-        scope.onChanges.listen { [weak feed] set in
-          feed?.put(set)
-          withExtendedLifetime(end) {}
-        }
-      }
-      return Iterator(feed: feed)
-    }
-
-    /// Iterates over the change sets of a scope.
-    public struct Iterator: AsyncIteratorProtocol {
-      fileprivate let feed: QueueFeed<ChangeSet>
-
-      /// Waits for the next change set. Returns nil when the scope is released or the task is
-      /// cancelled.
-      public mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
-        await feed.next()
-      }
-
-      /// Like `next(isolation:)`, in the caller's isolation domain.
-      public mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
-    }
-  }
+  /// The loop has to run in the scope's isolation domain; the sets themselves are Sendable.
+  public var changeSets: some AsyncSequence<ChangeSet, Never> { ChangeSetSequence(scope: self) }
 }
 
-@available(*, unavailable)
-extension Scope.ChangeSets: Sendable {}
+private struct ChangeSetSequence: AsyncSequence {
+  typealias Element = ChangeSet
+  typealias Failure = Never
+
+  weak var scope: Scope?
+
+  /// Starts to queue what is made from here on.
+  func makeAsyncIterator() -> Iterator {
+    let feed = QueueFeed<ChangeSet>()
+    guard let scope else {
+      feed.stop()
+      return Iterator(feed: feed)
+    }
+    feed.start { end in
+      scope.onChanges.listen { [weak feed] set in
+        feed?.put(set)
+        withExtendedLifetime(end) {}
+      }
+    }
+    return Iterator(feed: feed)
+  }
+
+  struct Iterator: AsyncIteratorProtocol {
+    let feed: QueueFeed<ChangeSet>
+
+    mutating func next(isolation: isolated (any Actor)? = #isolation) async -> ChangeSet? {
+      await feed.next()
+    }
+
+    mutating func next() async -> ChangeSet? { await next(isolation: #isolation) }
+  }
+}
 
 /// Queues every element for an iterator and hands them out in order.
 final class QueueFeed<Element>: Feed {

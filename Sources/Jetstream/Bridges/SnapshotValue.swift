@@ -57,6 +57,8 @@ extension UInt64: ShareableValue {}
 extension Float: ShareableValue {}
 extension Double: ShareableValue {}
 extension RGBAColor: ShareableValue {}
+extension Decimal: ShareableValue {}
+extension JSONValue: ShareableValue {}
 
 /// Containers whose values can be shared if their elements can.
 private protocol ShareableContainer {
@@ -64,6 +66,9 @@ private protocol ShareableContainer {
 }
 
 extension Array: ShareableContainer {
+  static var holdsShareable: Bool { isShareable(Element.self) }
+}
+extension Set: ShareableContainer {
   static var holdsShareable: Bool { isShareable(Element.self) }
 }
 extension Optional: ShareableContainer {

@@ -127,12 +127,7 @@ extension JSONValue {
   fileprivate var sortedByKey: JSONValue {
     switch self {
     case .array(let elements): return .array(elements.map(\.sortedByKey))
-    case .object(let object):
-      var sorted = JSONObject()
-      sorted.reserveCapacity(object.count)
-      let members = object.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-      for (key, value) in members { sorted.append(newKey: key, value.sortedByKey) }
-      return .object(sorted)
+    case .object(let object): return .object(object.sortedByKey(\.sortedByKey))
     default: return self
     }
   }

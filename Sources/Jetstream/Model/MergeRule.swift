@@ -63,7 +63,7 @@ public struct MergeRule: Sendable {
       ? conflict.theirs : conflict.mine
   }
 
-  /// Merges arrays and dictionaries: elements that either side added are in the result, and
+  /// Merges sets, arrays and dictionaries: elements that either side added are in the result, and
   /// elements that either side removed are not, unless the other side changed them. New array
   /// elements are appended, each once.
   public static let union = MergeRule(name: "union") { $0.united }
@@ -88,7 +88,8 @@ extension ModelSchema.Property {
     guard let rule = options.mergeRule, !areSame(theirs, base) else { return mine }
     // Values received from a peer and local ones must look the same to the rule.
     func normal(_ json: JSONValue) -> JSONValue { access.normalized(json) ?? json }
-    return rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine)))
+    // A set that a rule has made of two has to be in order as well.
+    return normal(rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine))))
   }
 }
 

@@ -3,10 +3,11 @@ import Foundation
 /// A type that a `@Property` can hold.
 ///
 /// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`,
-/// `Date`, `UUID`, `URL`, `Data`, ``RGBAColor``, arrays and dictionaries with `String` keys of
-/// these, optionals of all of them, an optional ``ModelObject`` subclass, and ``ModelArray``. To
-/// add an enumeration with a raw value of one of these types, declare conformance to this protocol;
-/// to add a `Codable` value type, to ``CodableValue``:
+/// `Date`, `UUID`, `URL`, `Data`, `Decimal`, ``RGBAColor``, arrays, sets and dictionaries with
+/// `String` keys of these, optionals of all of them, ``JSONValue`` for any JSON, an optional
+/// ``ModelObject`` subclass, and ``ModelArray``. To add an enumeration with a raw value of one of
+/// these types, declare conformance to this protocol; to add a `Codable` value type, to
+/// ``CodableValue``:
 ///
 /// ```swift
 /// enum Priority: Int, PropertyValue { case low, normal, high }
@@ -91,6 +92,10 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
   case url
   /// Bytes as base64 text.
   case data
+  /// A `Decimal` as text, with all its digits.
+  case decimal
+  /// Any JSON.
+  case json
   /// A colour as one unsigned 32-bit integer.
   case color
   /// A raw value out of a fixed set that the receiver knows.
@@ -99,6 +104,8 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
   case optional(_PropertyType)
   /// An array of values.
   case array(_PropertyType)
+  /// An array of distinct values in an order that carries no meaning.
+  case set(_PropertyType)
   /// An object of values by key.
   case dictionary(_PropertyType)
   /// The JSON of the ``CodableValue`` with the given name.
@@ -115,10 +122,11 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
     switch self {
     case .boolean: "Boolean"
     case .integer, .number, .color: "Number"
-    case .string, .uuid, .url, .data: "String"
+    case .string, .uuid, .url, .data, .decimal: "String"
+    case .json: "any JSON"
     case .date: "Date"
     case .enumeration(let raw), .optional(let raw): raw.description
-    case .array(let element): "array of \(element)"
+    case .array(let element), .set(let element): "array of \(element)"
     case .dictionary(let value): "object of \(value)"
     case .value(let name): name
     case .reference, .weakReference: "UUID"
@@ -131,7 +139,9 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
     switch self {
     case .optional(.optional):
       "is optional twice, but null can stand for one nil only."
-    case .optional(let inner), .array(let inner), .dictionary(let inner):
+    case .optional(.json):
+      "is optional, but null is a value of JSON itself; declare it as JSONValue, which can be null."
+    case .optional(let inner), .array(let inner), .set(let inner), .dictionary(let inner):
       switch inner {
       case .reference(let name), .collection(let name):
         "holds models inside of a value; declare it as ModelArray<\(name)>."

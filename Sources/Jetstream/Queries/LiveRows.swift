@@ -1,8 +1,8 @@
 /// The models that a live query shows, in order.
 ///
-/// A value: it does not change when the query does. Cost: O(log n) for each access by index, O(n) to iterate over
-/// all rows. While a copy of the rows exists, the next tick that changes the query copies them in O(n), so release
-/// them soon.
+/// A value: it stays as it is when the query goes on. Cost: O(log n) for each access by index and for `firstIndex(of:)`,
+/// O(1) for `contains(_:)`, O(n) to iterate over all. While a copy is kept, the next tick that changes the query copies
+/// it in O(n), so keep it for no longer than it is looked at.
 public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
   let table: RowTable
 
@@ -10,8 +10,6 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
   public var startIndex: Int { 0 }
   /// The number of rows.
   public var endIndex: Int { table.shown.count }
-  /// The number of rows.
-  public var count: Int { table.shown.count }
 
   /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Model { Self.row(table.model(table.shown[position])) }
@@ -21,33 +19,29 @@ public struct LiveRows<Model: ModelObject>: RandomAccessCollection {
     unsafeDowncast(model, to: Model.self)
   }
 
-  /// Returns the index of `model`; nil if it is not shown. Cost: O(log n).
-  public func index(of model: Model) -> Int? {
-    guard let slot = table.slot(of: model), table.shown.contains(slot) else { return nil }
+  /// Answers `firstIndex(of:)`, which asks here before it looks at all rows. Cost: O(log n).
+  public func _customIndexOfEquatableElement(_ model: Model) -> Int?? {
+    guard let slot = table.slot(of: model), table.shown.contains(slot) else { return .some(nil) }
     return table.shown.rank(of: slot)
   }
-
-  /// Returns the index of `model`; nil if it is not shown. Cost: O(log n).
-  public func firstIndex(of model: Model) -> Int? { index(of: model) }
-
-  /// Returns true if `model` is shown. Cost: O(1).
-  public func contains(_ model: Model) -> Bool {
+  /// Answers `contains(_:)`, which asks here before it looks at all rows. Cost: O(1).
+  public func _customContainsEquatableElement(_ model: Model) -> Bool? {
     table.slot(of: model).map { table.shown.contains($0) } ?? false
   }
 
-  /// Returns an iterator over the rows.
-  public func makeIterator() -> Iterator { Iterator(table: table, slot: table.shown.first) }
+  /// Iterates over the rows from one to the next, which is quicker than by index.
+  public func makeIterator() -> some IteratorProtocol<Model> {
+    RowIterator<Model>(table: table, slot: table.shown.first)
+  }
+}
 
-  /// An iterator over ``LiveRows``.
-  public struct Iterator: IteratorProtocol {
-    let table: RowTable
-    var slot: Int?
+private struct RowIterator<Model: ModelObject>: IteratorProtocol {
+  let table: RowTable
+  var slot: Int?
 
-    /// Returns the next model; nil at the end.
-    public mutating func next() -> Model? {
-      guard let here = slot else { return nil }
-      slot = table.shown.next(after: here)
-      return LiveRows.row(table.model(here))
-    }
+  mutating func next() -> Model? {
+    guard let here = slot else { return nil }
+    slot = table.shown.next(after: here)
+    return LiveRows.row(table.model(here))
   }
 }

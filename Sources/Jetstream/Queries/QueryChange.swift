@@ -1,9 +1,23 @@
+import Foundation
+
+/// The offset of a section, and that of a row in it.
+struct RowPath: Hashable, Comparable {
+  var section: Int
+  var item: Int
+
+  var indexPath: IndexPath { [section, item] }
+
+  static func < (a: RowPath, b: RowPath) -> Bool {
+    a.section != b.section ? a.section < b.section : a.item < b.item
+  }
+}
+
 /// A row that enters, leaves, or is put in its place again.
 struct QueryStep {
   let slot: Int
   let model: ModelObject
-  let wasShown: Bool
-  let isShown: Bool
+  var wasShown: Bool
+  var isShown: Bool
   let isChanged: Bool
   var old = 0
   var new = 0
@@ -31,6 +45,9 @@ struct QueryChange {
   var inserted: [RowPath] = []
   var moved: [(from: RowPath, to: RowPath)] = []
   var updatedPaths: [RowPath] = []
+
+  /// True if the rows are others than before, or stand in another order.
+  var movesRows: Bool { !removals.isEmpty || !insertions.isEmpty }
 }
 
 /// Finds the difference between the rows before and after the steps of a tick, in O(k log n) for k steps: rows
@@ -150,18 +167,5 @@ extension QueryChange {
       preconditionFailure("A live query has lost the order of its rows.")
     }
     return difference
-  }
-}
-
-extension [Int] {
-  /// Returns the number of elements of a sorted array that are less than `value`.
-  fileprivate func rank(of value: Int) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if self[middle] < value { low = middle + 1 } else { high = middle }
-    }
-    return low
   }
 }

@@ -10,13 +10,21 @@
 /// been called, because the change that they receive has to fit the rows that they see.
 final class QueryEngine: TickEvaluation {
   private let filters: [(ModelObject) -> Bool]
+  /// The order of the rows that are shown.
   private let columns: [KeyColumn]
+  /// The keys that are evaluated for each row that passes the filters.
+  private let keys: [KeyColumn]
+  private let window: RowWindow?
+  private let aggregate: RowAggregate?
   let sections: SectionRows?
   let source: QuerySource
   let dependencies: DependencyTable
   private(set) var table = RowTable()
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
+  /// Brings up to date what is made of the rows, where it is not the rows themselves that are asked for; true if that
+  /// has changed.
+  var refresh: (() -> Bool)?
   /// Called with each change of the rows; no change is computed while `wantsChanges` returns false.
   var onChange: ((QueryChange) -> Void)?
   var wantsChanges: () -> Bool = { false }
@@ -30,11 +38,17 @@ final class QueryEngine: TickEvaluation {
 
   init(
     _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
-    sections: SectionRows?, ticker: Ticker?
+    window: RowWindow?, sections: SectionRows? = nil, aggregate: RowAggregate? = nil,
+    ticker: Ticker?
   ) {
     self.filters = filters
+    self.window = window
     self.sections = sections
     self.columns = (sections.map { [$0.column] } ?? []) + columns
+    // The columns of the query are among those that are shown, unless something is made of the rows.
+    let others = window?.columns.filter { [columns] column in !columns.contains { $0 === column } }
+    keys = self.columns + (others ?? [])
+    self.aggregate = aggregate
     dependencies = DependencyTable(ticker: ticker)
     switch origin {
     case .scope(let scope, let includes):
@@ -56,6 +70,7 @@ final class QueryEngine: TickEvaluation {
     dependencies.stop()
     undelivered = nil
     onChange = nil
+    refresh = nil
   }
 
   private func start() {
@@ -75,6 +90,7 @@ final class QueryEngine: TickEvaluation {
     }
     var shown: [Int] = []
     for slot in rows where evaluate(slot).isIncluded { shown.append(slot) }
+    if let window { shown = window.start(shown) { isBefore($0, $1, by: window.columns) } }
     enter(shown)
   }
 
@@ -88,7 +104,8 @@ final class QueryEngine: TickEvaluation {
 
   private func dropRow(_ slot: Int) {
     dependencies.forget(slot)
-    for column in columns { column.clear(slot) }
+    for key in keys { key.clear(slot) }
+    aggregate?.clear(slot)
     table.remove(slot)
   }
 
@@ -99,7 +116,8 @@ final class QueryEngine: TickEvaluation {
     let (result, reads) = ReadTracker.track { () -> (isIncluded: Bool, isReordered: Bool) in
       guard filters.allSatisfy({ $0(model) }) else { return (false, false) }
       var isReordered = false
-      for column in columns where column.evaluate(model, at: slot) { isReordered = true }
+      for key in keys where key.evaluate(model, at: slot) { isReordered = true }
+      aggregate?.evaluate(model, at: slot)
       return (true, isReordered)
     }
     dependencies.follow(reads, for: slot)
@@ -108,7 +126,7 @@ final class QueryEngine: TickEvaluation {
 
   // MARK: Order
 
-  private func isBefore(_ a: Int, _ b: Int) -> Bool {
+  private func isBefore(_ a: Int, _ b: Int, by columns: [KeyColumn]) -> Bool {
     for column in columns {
       let order = column.compare(a, b)
       if order != 0 { return order < 0 }
@@ -124,6 +142,7 @@ final class QueryEngine: TickEvaluation {
   private func leave(_ slot: Int) {
     table.shown.remove(slot)
     sections?.remove(slot)
+    aggregate?.remove(slot)
     if case .collection(let collection) = source, collection.order.contains(slot) {
       collection.order.setWeight(0, of: slot)
     }
@@ -132,16 +151,12 @@ final class QueryEngine: TickEvaluation {
   /// Shows rows. Cost: O(log n) each, or O(n) for a large part of all rows.
   private func enter(_ slots: [Int]) {
     if let sections { for slot in slots { sections.add(slot) } }
+    if let aggregate { for slot in slots { aggregate.add(slot) } }
     if case .collection(let collection) = source {
       for slot in slots { collection.order.setWeight(1, of: slot) }
       if columns.isEmpty { return enterInOrder(of: collection, slots) }
     }
-    if slots.count > 32, slots.count > table.shown.count / 8 {
-      let new = slots.sorted(by: isBefore)
-      table.shown.rebuild(merge(table.shown.slots, new))
-    } else {
-      for slot in slots { table.shown.insert(slot) { isBefore(slot, $0) } }
-    }
+    table.shown.insert(slots) { isBefore($0, $1, by: columns) }
   }
 
   /// Shows rows in the order of the collection, without comparing keys.
@@ -155,22 +170,6 @@ final class QueryEngine: TickEvaluation {
     for (slot, place) in places.sorted(by: { $0.place < $1.place }) {
       table.shown.insert(slot, at: place)
     }
-  }
-
-  private func merge(_ old: ContiguousArray<Int>, _ new: [Int]) -> ContiguousArray<Int> {
-    if old.isEmpty { return ContiguousArray(new) }
-    var result: ContiguousArray<Int> = []
-    result.reserveCapacity(old.count + new.count)
-    var next = 0
-    for slot in old {
-      while next < new.count, isBefore(new[next], slot) {
-        result.append(new[next])
-        next += 1
-      }
-      result.append(slot)
-    }
-    result.append(contentsOf: new[next...])
-    return result
   }
 
   // MARK: Tick
@@ -202,7 +201,8 @@ final class QueryEngine: TickEvaluation {
     var changedInPlace: [Int] = []
     for slot in work {
       let reason = reasons[slot]
-      let wasShown = table.shown.contains(slot)
+      // Of what the filters let through, until the window has been asked.
+      let wasShown = window?.contains(slot) ?? table.shown.contains(slot)
       var isShown = wasShown
       var isReordered = reason.contains(.placed)
       if reason.contains(.gone) {
@@ -221,11 +221,27 @@ final class QueryEngine: TickEvaluation {
         changedInPlace.append(slot)
       }
     }
+    if let window { limit(&steps, &changedInPlace, to: window) }
     undelivered = perform(&steps, changedInPlace)
     for slot in work {
       if reasons[slot].contains(.gone) { dropRow(slot) }
       reasons[slot] = []
     }
+  }
+
+  /// Leaves the steps of rows that come into the window, leave it or are moved in it, and the changes of rows that stay.
+  private func limit(
+    _ steps: inout [QueryStep], _ changedInPlace: inout [Int], to window: RowWindow
+  ) {
+    steps = window.steps(
+      for: steps, shown: table.shown, by: { isBefore($0, $1, by: window.columns) },
+      step: { slot, wasShown in
+        QueryStep(
+          slot: slot, model: table.model(slot), wasShown: wasShown, isShown: !wasShown,
+          isChanged: false)
+      })
+    let moving = Set(steps.map(\.slot))
+    changedInPlace.removeAll { !table.shown.contains($0) || moving.contains($0) }
   }
 
   /// Moves the rows, and returns the difference if there are observers.
@@ -239,6 +255,13 @@ final class QueryEngine: TickEvaluation {
     if isWanted { builder.noteOld(&steps, table.shown, sections) }
     for step in steps where step.wasShown { leave(step.slot) }
     enter(steps.compactMap { $0.isShown ? $0.slot : nil })
+    if let aggregate {
+      for slot in changedInPlace {
+        aggregate.remove(slot)
+        aggregate.add(slot)
+      }
+    }
+    if let refresh { return refresh() ? QueryChange(updated: [], version: version) : nil }
     let emptied = sections?.dropEmpty() ?? []
     guard isWanted else { return nil }
     var change = builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
@@ -266,5 +289,14 @@ extension QueryEngine {
   func isLater() -> (QueryChange) -> Bool {
     let now = version
     return { $0.version > now }
+  }
+
+  /// Has changes told to trackings, and then to the listeners of `signal`.
+  func connect(_ signal: Signal<QueryChange>, _ tracking: ResultTracking) {
+    wantsChanges = { signal.hasListeners || tracking.isRead }
+    onChange = { change in
+      if change.movesRows { tracking.report() }
+      signal.fire(change)
+    }
   }
 }

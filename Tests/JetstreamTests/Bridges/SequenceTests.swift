@@ -31,13 +31,13 @@ extension Scope {
     let scope = makeScope(shape, ticking)
     shape.x = 1
     var values = shape.values(of: \.x).makeAsyncIterator()
-    #expect(await values.next() == 1)
+    #expect(await values.next(isolation: #isolation) == 1)
     for tick in 1...3 {
       shape.x = Float(tick) * 10
       shape.x += 1
       shape.y += 1
       scope.tickNow()
-      #expect(await values.next() == Float(tick) * 10 + 1)
+      #expect(await values.next(isolation: #isolation) == Float(tick) * 10 + 1)
     }
   }
 
@@ -46,15 +46,15 @@ extension Scope {
     let shape = Shape()
     let scope = makeScope(shape, ticking)
     var values = shape.values(of: \.x).makeAsyncIterator()
-    #expect(await values.next() == 0)
+    #expect(await values.next(isolation: #isolation) == 0)
     for tick in 1...5 {
       shape.x = Float(tick)
       scope.tickNow()
     }
-    #expect(await values.next() == 5)
+    #expect(await values.next(isolation: #isolation) == 5)
     shape.x = 6
     scope.tickNow()
-    #expect(await values.next() == 6)
+    #expect(await values.next(isolation: #isolation) == 6)
   }
 
   @Test(
@@ -63,13 +63,13 @@ extension Scope {
     let shape = Shape()
     let scope = makeScope(shape, ticking)
     var areas = shape.values(of: \.area).makeAsyncIterator()
-    #expect(await areas.next() == 10_000)
+    #expect(await areas.next(isolation: #isolation) == 10_000)
     shape.width = 200
     shape.height = 50
     scope.tickNow()
     shape.width = 1
     scope.tickNow()
-    #expect(await areas.next() == 50)
+    #expect(await areas.next(isolation: #isolation) == 50)
   }
 
   @Test(
@@ -102,7 +102,7 @@ extension Scope {
     await task.value
     #expect(
       await {
-        var iterator = values.makeAsyncIterator(); return await iterator.next()
+        var iterator = values.makeAsyncIterator(); return await iterator.next(isolation: #isolation)
       }() == nil)
   }
 
@@ -110,15 +110,15 @@ extension Scope {
     let shape = Shape()
     let scope = makeScope(shape, .actor)
     var values = shape.values(of: \.x).makeAsyncIterator()
-    #expect(await values.next() == 0)
+    #expect(await values.next(isolation: #isolation) == 0)
     shape.x = 1
-    #expect(await values.next() == 1)
+    #expect(await values.next(isolation: #isolation) == 1)
     #expect(scope.ticker === Ticker.on(TestDomain.shared))
     let loose = Shape()
     var others = loose.values(of: \.x).makeAsyncIterator()
-    #expect(await others.next() == 0)
+    #expect(await others.next(isolation: #isolation) == 0)
     loose.x = 2
-    #expect(await others.next() == 2)
+    #expect(await others.next(isolation: #isolation) == 2)
   }
 
   @Test("a cancelled loop ends", arguments: Ticking.allCases) func cancel(_ ticking: Ticking) async
@@ -144,7 +144,7 @@ extension Scope {
     let scope = makeScope(shape, ticking)
     let values = shape.values(of: \.x)
     var other = values.makeAsyncIterator()
-    #expect(await other.next() == 0)
+    #expect(await other.next(isolation: #isolation) == 0)
     for await value in values {
       #expect(value == 0)
       #expect(shape.record?.nodes.count == 2)
@@ -153,7 +153,7 @@ extension Scope {
     #expect(shape.record?.nodes.count == 1)
     shape.x = 1
     scope.tickNow()
-    #expect(await other.next() == 1)
+    #expect(await other.next(isolation: #isolation) == 1)
   }
 }
 
@@ -186,14 +186,16 @@ extension Scope {
         step()
         scope.tickNow()
       }
-      let difference = await differences.next()
+      let difference = await differences.next(isolation: #isolation)
       await waiting.value
       shown = difference.flatMap { shown.applying($0) } ?? []
     }
     // The third step may have come in several parts.
     canvas.shapes.append(Shape())
     scope.tickNow()
-    while shown != Array(canvas.shapes), let difference = await differences.next() {
+    while shown != Array(canvas.shapes),
+      let difference = await differences.next(isolation: #isolation)
+    {
       shown = shown.applying(difference) ?? []
     }
     #expect(shown == Array(canvas.shapes))
@@ -209,7 +211,7 @@ extension Scope {
       canvas.shapes.append(first)
       scope.tickNow()
     }
-    let start = await differences.next()
+    let start = await differences.next(isolation: #isolation)
     await task.value
     #expect(start?.insertions.count == 1)
     canvas.shapes.removeAll()
@@ -218,7 +220,7 @@ extension Scope {
     scope.tickNow()
     canvas.shapes.append(Shape())
     scope.tickNow()
-    let difference = await differences.next()
+    let difference = await differences.next(isolation: #isolation)
     #expect(difference?.count == 1)
     #expect(difference?.insertions.count == 1)
   }
@@ -258,13 +260,17 @@ extension Scope {
       scope.tickNow()
     }
     for tick in 1...20 {
-      #expect(await sets.next()?.fragments.first?.properties == ["x": .float(Float(tick))])
+      #expect(
+        await sets.next(isolation: #isolation)?.fragments.first?.properties == [
+          "x": .float(Float(tick))
+        ])
     }
     let task = Task {
       shape.x = 21
       scope.tickNow()
     }
-    #expect(await sets.next()?.fragments.first?.properties == ["x": .float(21)])
+    #expect(
+      await sets.next(isolation: #isolation)?.fragments.first?.properties == ["x": .float(21)])
     await task.value
   }
 
@@ -277,13 +283,13 @@ extension Scope {
     var others = scope!.changeSets.makeAsyncIterator()
     shape.x = 1
     scope!.tickNow()
-    #expect(await others.next() != nil)
+    #expect(await others.next(isolation: #isolation) != nil)
     scope = nil
     #expect(weakScope == nil)
-    #expect(await sets.next() != nil)
-    #expect(await sets.next() == nil)
-    #expect(await sets.next() == nil)
-    #expect(await others.next() == nil)
+    #expect(await sets.next(isolation: #isolation) != nil)
+    #expect(await sets.next(isolation: #isolation) == nil)
+    #expect(await sets.next(isolation: #isolation) == nil)
+    #expect(await others.next(isolation: #isolation) == nil)
   }
 
   @Test("leaving or cancelling a loop ends its observation", arguments: Ticking.allCases)
@@ -305,7 +311,7 @@ extension Scope {
       var sets = scope.changeSets.makeAsyncIterator()
       shape.x = 2
       scope.tickNow()
-      #expect(await sets.next() != nil)
+      #expect(await sets.next(isolation: #isolation) != nil)
       #expect(scope.onChanges.hasListeners)
     }
     #expect(!scope.onChanges.hasListeners)

@@ -166,14 +166,14 @@ private func full() -> Sheet {
     let scope = manualScope(sheet, models: [Poster.self])
     let frozen = sheet.snapshot()
     let (top, below) = await elsewhere { (frozen, frozen.cover!) }
-    #expect(scope.model(top) === sheet)
-    #expect(scope.model(below) === cover)
+    #expect(scope.model(top.uuid) === sheet)
+    #expect(scope.model(below.uuid) === cover)
     #expect(below.cast(to: Poster.self)?.price == 9)
     #expect(top.cast(to: Poster.self) == nil)
-    #expect(scope.model(below.cast(to: Poster.self)!) === cover)
+    #expect(scope.model(below.cast(to: Poster.self)!.uuid) === cover)
     sheet.cover = nil
-    #expect(scope.model(below) == nil)
-    #expect(manualScope(Sheet()).model(top) == nil)
+    #expect(scope.model(below.uuid) == nil)
+    #expect(manualScope(Sheet()).model(top.uuid) == nil)
   }
 
   @Test("each model is copied once, also in cycles") func cycles() {

@@ -126,7 +126,8 @@ extension Forest {
     log.rows = rows
     for (place, row) in rows.enumerated() {
       expect(
-        watcher.live!.index(of: plants[row]!) == place, "\(watcher.name) does not find #\(row)")
+        watcher.live!.rows.firstIndex(of: plants[row]!) == place,
+        "\(watcher.name) does not find #\(row)")
     }
     for row in log.updated where !maybe.contains(row) {
       let about = reference.reach(row)

@@ -6,7 +6,7 @@ import Foundation
 extension Forest {
   /// Reads the change sets of one scope as a sequence, beside a listener that hears the same.
   final class Feed {
-    var sets: Scope.ChangeSets.Iterator
+    var sets: any AsyncIteratorProtocol<ChangeSet, Never>
     var heard: [UUID] = []
     /// What a listener has counted that was given up after the first time, and one that coalesces.
     var once = 0
@@ -25,7 +25,7 @@ extension Forest {
     func mistake() async -> String? {
       guard scope == nil else { return "the scope is still there" }
       var read: [UUID] = []
-      while let set = await sets.next() { read.append(set.id) }
+      while let set = await sets.next(isolation: #isolation) { read.append(set.id) }
       if read != heard { return "read \(read.count) change sets of \(heard.count)" }
       if once != min(heard.count, 1) { return "heard once: \(once)" }
       var open = heard[...]

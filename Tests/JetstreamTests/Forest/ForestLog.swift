@@ -90,7 +90,7 @@ final class ForestLog {
     }
   }
 
-  func update(_ update: LiveUpdate<Plant>) {
+  func update(_ update: LiveUpdate<Plant, Int>) {
     difference(update.difference)
     updated += update.updated.map { rows[$0] }
     let (deleted, inserted) = (update.deleted.count, update.inserted.count)

@@ -27,7 +27,7 @@ enum ForestQuery {
     case .all(let scope): forest.scope(scope).query(Plant.self).live()
     case .numbered(let scope):
       forest.scope(scope).query(Plant.self).filter { $0.number > 0 }
-        .sorted(by: \.number, .descending).then(by: \.title).live()
+        .sorted(by: \.number, order: .reverse).then(by: \.title).live()
     case .byTotal(let scope): forest.scope(scope).query(Plant.self).sorted(by: \.total).live()
     case .odd(let key):
       plant.query(Plant.path(key)).filter { !$0.number.isMultiple(of: 2) }.live()

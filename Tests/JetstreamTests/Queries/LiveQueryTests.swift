@@ -20,19 +20,20 @@ import Testing
     for (index, chore) in chores.enumerated() { chore.priority = index % 2 }
     let sorted = scope.query(Chore.self).sorted(by: \.title).live()
     #expect(titles(sorted) == ["a", "b", "c", "d"])
-    let two = scope.query(Chore.self).sorted(by: \.priority, .descending).then(by: \.title).live()
+    let two = scope.query(Chore.self).sorted(by: \.priority, order: .reverse).then(by: \.title)
+      .live()
     #expect(titles(two) == ["b", "c", "a", "d"])
-    let again = scope.query(Chore.self).sorted(by: \.title, .descending).sorted(by: \.priority)
+    let again = scope.query(Chore.self).sorted(by: \.title, order: .reverse).sorted(by: \.priority)
       .live()
     #expect(titles(again) == ["d", "a", "c", "b"])
     let filtered = scope.query(Chore.self).filter { $0.title > "a" }.filter { $0.title < "d" }
       .sorted(by: \.title) { $0 > $1 }.live()
     #expect(titles(filtered) == ["c", "b"])
     #expect(filtered.count == 2 && !filtered.isEmpty)
-    #expect(filtered.first?.title == "c" && filtered.last?.title == "b")
-    #expect(filtered[1].title == "b")
-    #expect(filtered.index(of: chores[3]) == 0)
-    #expect(filtered.index(of: chores[0]) == nil)
+    #expect(filtered.rows.first?.title == "c" && filtered.rows.last?.title == "b")
+    #expect(filtered.rows[1].title == "b")
+    #expect(filtered.rows.firstIndex(of: chores[3]) == 0)
+    #expect(filtered.rows.firstIndex(of: chores[0]) == nil)
   }
 
   @Test("Nil and not-a-number come first in ascending order and last in descending order")
@@ -40,7 +41,7 @@ import Testing
     for (chore, due) in zip(chores, [2, nil, .nan, 1] as [Double?]) { chore.due = due }
     #expect(titles(scope.query(Chore.self).sorted(by: \.due).live()) == ["b", "a", "c", "d"])
     #expect(
-      titles(scope.query(Chore.self).sorted(by: \.due, .descending).live())
+      titles(scope.query(Chore.self).sorted(by: \.due, order: .reverse).live())
         == ["d", "c", "a", "b"])
     let live = scope.query(Chore.self).sorted(by: \.due).live()
     let follower = RowFollower(live)
@@ -174,10 +175,10 @@ import Testing
     let part = Chore("part")
     chores[0].parts.append(part)
     scope.flush()
-    #expect(parts.last === chores[0])
+    #expect(parts.rows.last === chores[0])
     part.isDone = true
     scope.flush()
-    #expect(parts.first === chores[0])
+    #expect(parts.rows.first === chores[0])
   }
 
   @Test("Subclasses are in, subtrees come and go with their models")
@@ -271,7 +272,7 @@ import Testing
     scope.flush()
     #expect(kept.map { $0 }.count == 4 && kept.count == 4)
     #expect(titles(query) == ["0", "c"])
-    #expect(kept.index(of: chores[0]) == 3)
+    #expect(kept.firstIndex(of: chores[0]) == 3)
     #expect(kept.contains(chores[0]))
     #expect(!query.rows.contains(Chore("other")))
   }

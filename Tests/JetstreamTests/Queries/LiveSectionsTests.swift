@@ -26,11 +26,11 @@ import Testing
   func order() {
     let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.project?.name).live()
     #expect(content(live) == ["-:ad", "home:be", "work:c"])
-    let descending = board.query(\.chores).sections(by: \.project?.name, .descending).live()
+    let descending = board.query(\.chores).sections(by: \.project?.name, order: .reverse).live()
     #expect(content(descending) == ["work:c", "home:be", "-:ad"])
     #expect(live.count == 5 && !live.isEmpty)
-    #expect(live.path(of: chores[4]) == RowPath(section: 1, item: 1))
-    #expect(live[RowPath(section: 1, item: 1)] === chores[4])
+    #expect(live.path(of: chores[4]) == [1, 1])
+    #expect(live[[1, 1]] === chores[4])
     #expect(live.path(of: Chore("x")) == nil)
     let plain = scope.query(Chore.self).sections(by: \.priority).live()
     #expect(plain.sections.map(\.key) == [0])
@@ -47,7 +47,7 @@ import Testing
     var update = try #require(follower.updates.only)
     #expect(
       update.moved.map { [$0.from, $0.to] } == [
-        [.init(section: 0, item: 0), .init(section: 1, item: 0)]
+        [[0, 0], [1, 0]]
       ])
     #expect(update.insertedSections.isEmpty && update.deletedSections.isEmpty)
 
@@ -57,14 +57,14 @@ import Testing
     update = try #require(follower.updates.last)
     #expect(update.deletedSections == [0])
     #expect(update.moved.isEmpty && update.deleted.isEmpty)
-    #expect(update.inserted == [RowPath(section: 1, item: 1)])
+    #expect(update.inserted == [[1, 1]])
 
     // Into a section that comes: a deletion.
     chores[0].project = nil
     scope.flush()
     update = try #require(follower.updates.last)
     #expect(update.insertedSections == [0])
-    #expect(update.deleted == [RowPath(section: 0, item: 0)])
+    #expect(update.deleted == [[0, 0]])
     #expect(update.moved.isEmpty && update.inserted.isEmpty)
     #expect(content(live) == ["-:a", "home:be", "work:cd"])
   }
@@ -94,7 +94,7 @@ import Testing
     let update = try #require(follower.updates.only)
     #expect(
       update.moved.map { [$0.from, $0.to] }
-        == [[.init(section: 0, item: 1), .init(section: 1, item: 0)]])
+        == [[[0, 1], [1, 0]]])
   }
 
   @Test("Renaming what the key reads takes all its rows along")
@@ -123,8 +123,8 @@ import Testing
     chores[0].priority = 9
     scope.flush()
     let update = try #require(follower.updates.only)
-    #expect(update.updated == [RowPath(section: 1, item: 1)])
-    #expect(update.deleted == [RowPath(section: 0, item: 0)])
+    #expect(update.updated == [[1, 1]])
+    #expect(update.deleted == [[0, 0]])
   }
 
   @Test("Sections that somebody keeps stay what they were")

@@ -100,6 +100,35 @@ private struct CountedKey: Comparable {
     #expect(order == order.sorted())
   }
 
+  @Test(
+    "A change costs O(log n) comparisons with a limit as well",
+    arguments: [(1_000, 140), (100_000, 220)])
+  func limitedComparisons(size: Int, bound: Int) {
+    let board = Workboard((0..<size).map { "\($0)" })
+    let scope = boardScope(board)
+    let chores = Array(board.chores)
+    for (index, chore) in chores.enumerated() { chore.priority = index * 10 }
+    let counter = CountedKey.Counter()
+    let live = board.query(\.chores).filter { !$0.isDone }
+      .sorted(by: { CountedKey(value: $0.priority, counter: counter) })
+      .limit(20, offset: size / 2).live()
+    var steps: [Int] = []
+    live.observe { update in steps.append(update.difference.count) }
+    var generator = SeededGenerator(seed: 6)
+    var most = 0
+    for _ in 0..<20 {
+      // From one side of the window to the other, so that it moves by one.
+      let chore = chores[.random(in: 0..<size / 3, using: &generator)]
+      counter.comparisons = 0
+      chore.priority = size * 10 + .random(in: 0..<100, using: &generator)
+      scope.flush()
+      most = max(most, counter.comparisons)
+    }
+    #expect(most > 5)
+    #expect(most <= bound, "\(most) comparisons in a tick with one change of \(size) rows")
+    #expect(steps.count >= 15 && steps.allSatisfy { $0 == 2 }, "\(steps)")
+  }
+
   @Test("A row that leads elsewhere costs the others that lead there nothing")
   func sharedDependency() {
     let board = Workboard((0..<2_000).map { "\($0)" })

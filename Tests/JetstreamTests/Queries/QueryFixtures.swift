@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import Jetstream
@@ -51,7 +52,7 @@ func boardScope(_ board: Workboard, isolation: (any Actor)? = #isolation) -> Sco
 final class RowFollower<Model: ModelObject> {
   var rows: [Model]
   private var old: [Model]
-  var updates: [LiveUpdate<Model>] = []
+  var updates: [LiveUpdate<Model, Int>] = []
   private let query: LiveQuery<Model>
 
   init(_ query: LiveQuery<Model>, _ place: @escaping () -> String = { "" }) {
@@ -74,7 +75,7 @@ final class RowFollower<Model: ModelObject> {
   }
 
   /// The offsets lead to the same rows as the difference.
-  private func checkOffsets(_ update: LiveUpdate<Model>, _ new: [Model], _ place: String) {
+  private func checkOffsets(_ update: LiveUpdate<Model, Int>, _ new: [Model], _ place: String) {
     var rows = old
     for offset in (update.deleted + update.moved.map(\.from)).sorted().reversed() {
       rows.remove(at: offset)
@@ -88,7 +89,7 @@ final class RowFollower<Model: ModelObject> {
   }
 
   /// What has come since the last time.
-  func take() -> [LiveUpdate<Model>] {
+  func take() -> [LiveUpdate<Model, Int>] {
     defer { updates = [] }
     return updates
   }
@@ -98,7 +99,7 @@ final class RowFollower<Model: ModelObject> {
 final class SectionFollower<Key, Model: ModelObject> {
   var sections: [[Model]]
   var flat: [Model]
-  var updates: [LiveSectionsUpdate<Model>] = []
+  var updates: [LiveUpdate<Model, IndexPath>] = []
 
   init(_ query: LiveSections<Key, Model>, _ place: @escaping () -> String = { "" }) {
     sections = query.sections.map { Array($0) }
@@ -112,27 +113,27 @@ final class SectionFollower<Key, Model: ModelObject> {
   }
 
   private func apply(
-    _ update: LiveSectionsUpdate<Model>, _ query: LiveSections<Key, Model>, _ place: String
+    _ update: LiveUpdate<Model, IndexPath>, _ query: LiveSections<Key, Model>, _ place: String
   ) {
     #expect(
       !update.difference.isEmpty || !update.updated.isEmpty, "an empty update, \(place)")
-    var carried: [RowPath: Model] = [:]
-    for (from, to) in update.moved { carried[to] = sections[from.section][from.item] }
+    var carried: [IndexPath: Model] = [:]
+    for (from, to) in update.moved { carried[to] = sections[from[0]][from[1]] }
     for path in (update.deleted + update.moved.map(\.from)).sorted().reversed() {
-      #expect(!update.deletedSections.contains(path.section), "\(place)")
-      sections[path.section].remove(at: path.item)
+      #expect(!update.deletedSections.contains(path[0]), "\(place)")
+      sections[path[0]].remove(at: path[1])
     }
     for section in update.deletedSections.reversed() { sections.remove(at: section) }
     for section in update.insertedSections {
       sections.insert(Array(query.sections[section]), at: section)
     }
     for path in (update.inserted + update.moved.map(\.to)).sorted() {
-      #expect(!update.insertedSections.contains(path.section), "\(place)")
-      sections[path.section].insert(carried[path] ?? query[path], at: path.item)
+      #expect(!update.insertedSections.contains(path[0]), "\(place)")
+      sections[path[0]].insert(carried[path] ?? query[path], at: path[1])
     }
     let now = query.sections.map { Array($0) }
     #expect(sections == now, "\(place)")
-    for path in update.updated { #expect(now[path.section].indices.contains(path.item)) }
+    for path in update.updated { #expect(now[path[0]].indices.contains(path[1])) }
     sections = now
   }
 }

@@ -7,71 +7,7 @@ import Testing
 @TestDomain
 #endif
 @Suite(.paced) struct QueryForestTests {
-  #if ON_ACTOR
-  @TestDomain
-  #endif
-  private final class World {
-    let board = Workboard()
-    let scope: Scope
-    let chores: [Chore]
-    let projects: [Project]
-    var generator: SeededGenerator
-    var place = ""
-    /// Of which rows something was written since the last tick that the closures may read.
-    var touched: Set<Chore> = []
-
-    init(seed: UInt64) {
-      generator = SeededGenerator(seed: seed)
-      scope = boardScope(board)
-      let projects = (0..<4).map { Project("p\($0)") }
-      self.projects = projects
-      board.projects = ModelArray(projects)
-      chores = (0..<40).map { index in
-        let chore = index % 5 == 0 ? Errand() : Chore()
-        chore.title = "t\(index % 7)"
-        chore.priority = index % 4
-        chore.project = index % 3 == 0 ? nil : projects[index % 4]
-        return chore
-      }
-      board.chores = ModelArray(chores.prefix(20))
-    }
-
-    func change() {
-      let chore = chores.randomElement(using: &generator)!
-      let other = chores.randomElement(using: &generator)!
-      switch Int.random(in: 0..<17, using: &generator) {
-      case 0, 1: write(chore) { $0.priority = .random(in: 0..<4, using: &generator) }
-      case 2: write(chore) { $0.title = "t\(Int.random(in: 0..<7, using: &generator))" }
-      case 3: write(chore) { $0.isDone.toggle() }
-      case 4: write(chore) { $0.due = [nil, 1, 2, .nan].randomElement(using: &generator)! }
-      case 5: write(chore) { $0.project = projects.randomElement(using: &generator) }
-      case 6: write(chore) { $0.project = nil }
-      case 7:
-        let project = projects.randomElement(using: &generator)!
-        for chore in chores where chore.project === project { touched.insert(chore) }
-        project.name = "p\(Int.random(in: 0..<5, using: &generator))"
-        for chore in chores where chore.project === project { touched.insert(chore) }
-      case 8: board.chores.append(chore)
-      case 9: board.chores.insert(chore, at: .random(in: 0...board.chores.count, using: &generator))
-      case 10: board.chores.remove(chore)
-      case 11 where board.chores.count > 1:
-        board.chores.move(
-          from: .random(in: 0..<board.chores.count, using: &generator),
-          to: .random(in: 0..<board.chores.count, using: &generator))
-      case 12:
-        board.chores = ModelArray(chores.shuffled(using: &generator).prefix(25))
-      case 13: chore.parts.append(other)
-      case 14: chore.parts.remove(other)
-      case 15: board.inbox = Bool.random(using: &generator) ? chore : nil
-      default: chore.note += "x"
-      }
-    }
-
-    private func write(_ chore: Chore, _ body: (Chore) -> Void) {
-      touched.insert(chore)
-      body(chore)
-    }
-  }
+  private typealias World = QueryWorld
 
   /// One kind of query with what it has to show.
   private struct Check {
@@ -91,10 +27,11 @@ import Testing
         #expect(rows == expected, "\(world.place)")
         #expect(follower.rows == expected, "\(world.place)")
         for (index, row) in rows.enumerated() {
-          #expect(live.index(of: row) == index && live[index] === row, "\(world.place)")
+          #expect(
+            live.rows.firstIndex(of: row) == index && live.rows[index] === row, "\(world.place)")
         }
         for chore in world.chores where !expected.contains(chore) {
-          #expect(live.index(of: chore) == nil, "\(world.place)")
+          #expect(live.rows.firstIndex(of: chore) == nil, "\(world.place)")
         }
       }, updates: { follower.updates.count })
   }
@@ -114,7 +51,7 @@ import Testing
         #expect(follower.sections == keys.map { groups[$0]! }, "\(world.place)")
         for (section, key) in keys.enumerated() {
           for (item, row) in groups[key]!.enumerated() {
-            #expect(live.path(of: row) == RowPath(section: section, item: item), "\(world.place)")
+            #expect(live.path(of: row) == [section, item], "\(world.place)")
           }
         }
       }, updates: { follower.updates.count })
@@ -142,7 +79,7 @@ import Testing
         scope.query(Chore.self).filter {
           evaluated.append($0)
           return !$0.isDone && $0.priority > 0
-        }.sorted(by: \.due, .descending).then(by: \.title)
+        }.sorted(by: \.due, order: .reverse).then(by: \.title)
       ) {
         let found = inScope().filter { !$0.isDone && $0.priority > 0 }
         return stable(stable(found, \.title) { KeyOrder.compare($0, $1) }, \.due) {
@@ -171,6 +108,25 @@ import Testing
         world, board.query(\.chores).filter { !$0.isDone }.sections(by: \.project?.name),
         \.project?.name
       ) { board.chores.filter { !$0.isDone } },
+      check(
+        world, scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).limit(5, offset: 3)
+      ) {
+        Array(
+          stable(inScope().filter { !$0.isDone }, \.title) { KeyOrder.compare($0, $1) }
+            .dropFirst(3).prefix(5))
+      },
+      check(world, board.query(\.chores).limit(6)) { Array(board.chores.prefix(6)) },
+      check(
+        world, board.query(\.chores).filter { $0.priority != 2 }.limit(4, offset: 4)
+      ) { Array(board.chores.filter { $0.priority != 2 }.dropFirst(4).prefix(4)) },
+      check(
+        world,
+        board.query(\.chores).sorted(by: \.title).limit(8, offset: 2).sections(by: \.project?.name),
+        \.project?.name
+      ) {
+        Array(
+          stable(Array(board.chores), \.title) { KeyOrder.compare($0, $1) }.dropFirst(2).prefix(8))
+      },
     ]
     world.place = "seed \(seed), start"
     for check in checks { check.verify() }

@@ -1,0 +1,1 @@
+../../JetstreamTests/Queries/LiveTrackingTests.swift
