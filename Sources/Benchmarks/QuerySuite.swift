@@ -39,6 +39,15 @@ let querySuite = Suite(name: "queries", summary: "live queries, beside filtering
       let desk = QueriedDesk(100_000)
       return Probes(ours: { desk.measureSections() })
     },
+    Row(name: "1 changed of 100,000, a limit of 100", unit: "ns", rounds: 5) {
+      let desk = QueriedDesk(100_000)
+      desk.limit = 100
+      return Probes(ours: { desk.measure(changes: 1) })
+    },
+    Row(name: "1 changed of 100,000, a sum", unit: "ns", rounds: 5) {
+      let desk = QueriedDesk(100_000)
+      return Probes(ours: { desk.measureSum() })
+    },
     Row(
       name: "make a query of 100,000, per row", unit: "ns", peerName: "filter and sort", rounds: 5
     ) {
@@ -60,6 +69,8 @@ private final class QueriedDesk {
   private var updates = 0
   /// True if the observer asks for the difference instead of offsets.
   var makesDifference = false
+  /// How many rows the query shows, from the middle of all on; nil for all.
+  var limit: Int?
   private var random: UInt64 = 1
 
   init(_ size: Int) {
@@ -82,7 +93,7 @@ private final class QueriedDesk {
   /// Nanoseconds a changed row: the tick that evaluates it, moves it and tells the difference.
   func measure(changes: Int) -> Double {
     if live == nil {
-      live = query.live()
+      live = (limit.map { query.limit($0, offset: size / 4) } ?? query).live()
       live?.observe(self) { me, update in
         me.updates +=
           me.makesDifference ? update.difference.count : update.inserted.count + update.moved.count
@@ -98,6 +109,20 @@ private final class QueriedDesk {
     }
     Sink.take(updates)
     return time / Double(ticks * changes)
+  }
+
+  /// Nanoseconds a changed row: the tick that evaluates it and adds it up.
+  func measureSum() -> Double {
+    let sum = scope.query(Shape.self).filter { $0.level % 2 == 0 }.sum(of: \.level)
+    sum.observe(self) { me, _ in me.updates += 1 }
+    var time = 0.0
+    for _ in 0..<400 {
+      shapes[next(size)].level = next(size)
+      _ = scope.takeFragments()
+      time += nanoseconds { ticker.tick() }
+    }
+    Sink.take(updates + sum.value)
+    return time / 400
   }
 
   /// Nanoseconds a changed row, of filtering and sorting everything again after the changes.

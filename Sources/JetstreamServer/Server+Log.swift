@@ -58,7 +58,8 @@ extension Server {
           guard let history = self?.engine.history(of: scope) else { return nil }
           let last = log.records.lastSequence
           return RecordSnapshot { log.snapshot(history, at: last, then: $0) }
-        }, note: { [weak self] text in
+        },
+        note: { [weak self] text in
           self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: scope.name, text))
         }))
   }

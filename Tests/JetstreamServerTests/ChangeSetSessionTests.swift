@@ -45,7 +45,9 @@ struct ChangeSetSessionTests {
               .change, uuid: theirs.uuid, className: "Canvas", properties: ["name": "theirs"])
           ])))
     #expect(canvas.uuid == theirs.uuid && canvas.name == "early" && canvas.shapes.count == 1)
-    #expect(first.handle.changeSet.fragments.map(\.uuid) == [theirs.uuid] && first.handle.changeSet.isAtomic)
+    #expect(
+      first.handle.changeSet.fragments.map(\.uuid) == [theirs.uuid]
+        && first.handle.changeSet.isAtomic)
     let messages = server.takeSyncs()
     #expect(messages.map(\.atomic) == [true, nil])
     #expect(messages.first?.fragments.map(\.uuid) == [theirs.uuid])

@@ -64,7 +64,7 @@ struct RepairTests {
     #expect(shape.x == 7 && client.canvas.shapes[7] === shape)
     #expect(client.repaired == [[shape.uuid]] && other.repaired.isEmpty)
     #expect(repairs.count == 1 && repairs[0].fragments.count <= 5)
-    #expect(world.log.contains { $0.contains("scope Canvas is not what it is here") })
+    #expect(world.log.contains { $0.contains("scope Canvas: the client's state differs") })
     // All is right now, and stays so.
     ping()
     #expect(repairs.isEmpty && client.repaired.count == 1)

@@ -27,14 +27,15 @@ extension ObservableModel {
 /// Two snapshots are equal if they are of the same models, by UUID, with the same values, all the way
 /// down. Cost: O(n), O(1) for copies of one snapshot.
 @dynamicMemberLookup
-public struct ModelSnapshot<Model: ModelObject>: Sendable {
-  let graph: SnapshotGraph
-  let place: Int
+public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
+  private let content: SnapshotContent
 
   init(graph: SnapshotGraph, place: Int) {
-    self.graph = graph
-    self.place = place
+    content = SnapshotContent(graph: graph, place: place)
   }
+
+  var graph: SnapshotGraph { content.graph }
+  var place: Int { content.place }
 
   private var node: SnapshotGraph.Node { graph.nodes[place] }
 
@@ -56,7 +57,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
 
   /// The model and all models below it as add fragments, as a scope would send them: depth first,
   /// each model once, without `.local` properties. Cost: O(n).
-  public var fragments: [SyncFragment] { graph.fragments(from: place) }
+  package var fragments: [SyncFragment] { graph.fragments(from: place) }
 
   /// Returns the same as a snapshot of a subclass; nil if the model is of another class.
   public func cast<Subclass: ModelObject>(
@@ -83,7 +84,8 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
     switch node.values[index] {
     case .value(let shared): if let value = shared.value as? Value { return value }
     case .json(let json):
-      if let type = Value.self as? any PropertyValue.Type, let value = type._decode(json) as? Value {
+      if let type = Value.self as? any PropertyValue.Type, let value = type._decode(json) as? Value
+      {
         return value
       }
     case .model, .models: break
@@ -127,15 +129,19 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable {
   }
 }
 
-extension ModelSnapshot: Hashable {
-  /// Compares two snapshots; true if both are of the same models with the same values.
-  public static func == (a: ModelSnapshot, b: ModelSnapshot) -> Bool {
+/// A model in a frozen graph. Two are equal if they are of the same models with the same values.
+private struct SnapshotContent: Sendable, Hashable {
+  let graph: SnapshotGraph
+  let place: Int
+
+  static func == (a: SnapshotContent, b: SnapshotContent) -> Bool {
     SnapshotGraph.isSame(a.graph, a.place, b.graph, b.place)
   }
 
   /// Hashes the UUID and the plain values of the model at the top.
-  public func hash(into hasher: inout Hasher) {
-    hasher.combine(uuid)
+  func hash(into hasher: inout Hasher) {
+    let node = graph.nodes[place]
+    hasher.combine(node.uuid)
     for property in node.plan.schema.properties where property.kind == .plain {
       hasher.combine(graph.json(of: property, at: place))
     }

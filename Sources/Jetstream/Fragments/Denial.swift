@@ -12,7 +12,7 @@ public enum Denial: Sendable, Hashable {
   case gone
 
   /// True if no later attempt can succeed.
-  public var isFinal: Bool { self == .notThere || self == .gone }
+  package var isFinal: Bool { self == .notThere || self == .gone }
 }
 
 extension WireError {

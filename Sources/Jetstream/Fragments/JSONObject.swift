@@ -7,9 +7,6 @@
 /// Equality and hashing ignore the order. Keys are compared as Swift compares strings: canonically
 /// equivalent ones are the same key.
 public struct JSONObject: Sendable {
-  /// One member.
-  public typealias Element = (key: String, value: JSONValue)
-
   /// One member as it is stored. Unlike a tuple, a structure is released by code that knows its type.
   struct Member {
     var key: String
@@ -25,8 +22,8 @@ public struct JSONObject: Sendable {
   /// From this number of members on, keys are looked up by their hash.
   static let indexedCount = 16
 
-  /// Makes an object without members.
-  public init() {}
+  /// Makes an object without members, which apps write as `[:]`.
+  package init() {}
 
   /// Makes an object of members that are known to have different keys. `positions` may give the index of each key,
   /// if that is known already and there are many.
@@ -111,7 +108,7 @@ extension JSONObject: RandomAccessCollection {
   public var endIndex: Int { members.count }
 
   /// The member at an index.
-  public subscript(position: Int) -> Element {
+  public subscript(position: Int) -> (key: String, value: JSONValue) {
     let member = members[position]
     return (member.key, member.value)
   }

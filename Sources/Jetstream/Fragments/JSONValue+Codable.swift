@@ -2,7 +2,7 @@ extension JSONValue: Codable {
   /// Reads any JSON from a decoder.
   ///
   /// Keys of objects come in the order of their UTF-8 bytes, because decoders do not tell the one in the text. Whole
-  /// numbers keep up to 64 bits. To read a text, ``init(parsing:limits:)-(String,_)`` is quicker, and strict.
+  /// numbers keep up to 64 bits. To read a text, `init(parsing:limits:)` is quicker, and strict.
   ///
   /// - Throws: what the decoder throws for a value that is none of JSON.
   public init(from decoder: any Decoder) throws {

@@ -78,14 +78,14 @@ extension JSONValue {
   }
 
   /// The compact text: no white space, keys in stored order, otherwise as ``canonicalText``.
-  public var text: String {
+  package var text: String {
     var bytes: [UInt8] = []
     write(to: &bytes)
     return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The canonical text, which is the same for values with the same meaning; see <doc:CanonicalJSON>.
-  public var canonicalText: String {
+  package var canonicalText: String {
     var bytes: [UInt8] = []
     writeCanonical(to: &bytes)
     return String(decoding: bytes, as: UTF8.self)

@@ -58,13 +58,13 @@ public enum PropertyOperation: Sendable, Hashable {
 }
 
 /// The operations of a fragment by property name, in the order in which the properties were changed.
-public struct PropertyOperations: Sendable, Hashable {
+package struct PropertyOperations: Sendable, Hashable {
   /// The operations of one property, in order.
-  public struct Entry: Sendable, Hashable {
+  package struct Entry: Sendable, Hashable {
     /// The name of the property on the wire.
-    public let key: String
+    package let key: String
     /// The operations, in the order in which they are applied.
-    public internal(set) var operations: [PropertyOperation]
+    package internal(set) var operations: [PropertyOperation]
   }
 
   private var entries: [Entry] = []
@@ -73,7 +73,7 @@ public struct PropertyOperations: Sendable, Hashable {
   package init() {}
 
   /// The operations of a property; empty if there are none. Setting an empty array removes the property.
-  public subscript(key: String) -> [PropertyOperation] {
+  package subscript(key: String) -> [PropertyOperation] {
     get { entries.first { $0.key == key }?.operations ?? [] }
     set {
       let place = entries.firstIndex { $0.key == key }
@@ -105,16 +105,16 @@ public struct PropertyOperations: Sendable, Hashable {
 
 extension PropertyOperations: RandomAccessCollection {
   /// The index of the first property.
-  public var startIndex: Int { 0 }
+  package var startIndex: Int { 0 }
   /// The number of properties.
-  public var endIndex: Int { entries.count }
+  package var endIndex: Int { entries.count }
   /// The property at an index.
-  public subscript(position: Int) -> Entry { entries[position] }
+  package subscript(position: Int) -> Entry { entries[position] }
 }
 
 extension PropertyOperations: ExpressibleByDictionaryLiteral {
   /// Makes a list of the literal's pairs.
-  public init(dictionaryLiteral elements: (String, [PropertyOperation])...) {
+  package init(dictionaryLiteral elements: (String, [PropertyOperation])...) {
     for (key, operations) in elements { self[key] = operations }
   }
 }

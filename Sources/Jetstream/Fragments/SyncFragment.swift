@@ -8,12 +8,24 @@ import Foundation
 ///
 /// There is no fragment for a removal: a model is gone when no property refers to it any more.
 public struct SyncFragment: Sendable, Hashable {
-  /// The kind of a fragment; the raw values are the words on the wire.
-  public enum Kind: String, Sendable {
+  /// The kind of a fragment.
+  public enum Kind: Sendable {
     /// A model that the receiver does not have yet, with its properties.
     case add
     /// New values for some properties of a model that the receiver has.
     case change
+
+    /// Reads the word on the wire; nil for any other.
+    package init?(rawValue: String) {
+      switch rawValue {
+      case "add": self = .add
+      case "change": self = .change
+      default: return nil
+      }
+    }
+
+    /// The word on the wire.
+    package var rawValue: String { self == .add ? "add" : "change" }
   }
 
   /// The kind of the fragment: an addition or a change.
@@ -30,17 +42,37 @@ public struct SyncFragment: Sendable, Hashable {
 
   /// The operations on properties whose new values are not named: on collections and counters, in a change. Peers
   /// of version 1 of the protocol do not know operations and get values instead.
-  public var operations: PropertyOperations
+  package var operations: PropertyOperations
 
   /// The values that some of the properties had before, for a server that has to merge the new values with those
   /// that other replicas have written. In a change, these are the values of properties with a ``MergeRule``; in an
   /// addition, the last shared values of a model that other replicas have had before.
-  public var bases: JSONObject
+  package var bases: JSONObject
+
+  /// Returns the operations on a property, in order: those on a collection or a counter, in a change. Empty for a
+  /// property whose new value is in ``properties``, and for one that the fragment does not change.
+  public func operations(on property: String) -> [PropertyOperation] { operations[property] }
+
+  /// Makes a fragment that names values.
+  public init(_ kind: Kind, uuid: UUID, className: String, properties: JSONObject) {
+    self.init(
+      kind, uuid: uuid, className: className, properties: properties, operations: [:], bases: [:])
+  }
+
+  /// Makes a fragment with operations.
+  package init(
+    _ kind: Kind, uuid: UUID, className: String, properties: JSONObject,
+    operations: PropertyOperations
+  ) {
+    self.init(
+      kind, uuid: uuid, className: className, properties: properties, operations: operations,
+      bases: [:])
+  }
 
   /// Makes a fragment.
-  public init(
+  package init(
     _ kind: Kind, uuid: UUID, className: String, properties: JSONObject,
-    operations: PropertyOperations = [:], bases: JSONObject = [:]
+    operations: PropertyOperations = [:], bases: JSONObject
   ) {
     self.kind = kind
     self.uuid = uuid

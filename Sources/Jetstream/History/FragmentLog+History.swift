@@ -13,7 +13,7 @@ public struct PropertyWrite: Sendable, Hashable {
   /// The sequence of the log record.
   public let sequence: Int
   /// The ``ChangeSet/id`` of the change set.
-  public let changeSet: UUID
+  package let changeSet: UUID
   /// The author of the change set; nil if it names none.
   public let author: String?
   /// The purpose of the change set; nil if it has no message.

@@ -19,7 +19,9 @@ extension LogReader {
     let first = try firstSequence()
     if snapshot == nil, !isOfClient || first != 1 { throw try missingState(at: sequence) }
     let (rows, last) = try isOfClient ? clientRows(upTo: end) : rows(from: snapshot, upTo: end)
-    if let sequence, last != sequence { throw .notKept(sequence: sequence, kept: try verify().records) }
+    if let sequence, last != sequence {
+      throw .notKept(sequence: sequence, kept: try verify().records)
+    }
     return rows
   }
 
@@ -66,10 +68,12 @@ extension LogReader {
       return .damaged(LogDamage(missingSnapshot: missing, readable: records))
     }
     if let first = files.snapshots.first {
-      return .notKept(sequence: sequence ?? first, kept: first...max(first, records?.upperBound ?? first))
+      return .notKept(
+        sequence: sequence ?? first, kept: first...max(first, records?.upperBound ?? first))
     }
     return .unreadable(
       sequence: sequence ?? records?.upperBound ?? 0,
-      problem: "the log has no snapshot, and without one it is not known what its change sets depart from")
+      problem:
+        "the log has no snapshot, and without one it is not known what its change sets depart from")
   }
 }

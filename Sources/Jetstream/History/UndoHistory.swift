@@ -30,7 +30,7 @@ public final class UndoHistory {
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
   /// The maximum number of change sets that can be undone; the oldest are dropped.
-  public let limit: Int
+  package let limit: Int
   /// Fires when ``undoStack`` or ``redoStack`` has changed.
   public let onChange = Signal<Void>()
 
@@ -72,25 +72,20 @@ public final class UndoHistory {
   /// The change sets that can be redone, the next one last.
   package var redoStack: [ChangeSet] { undone }
 
-  /// Undoes the last change set. Changes that are still being collected become a change set first, which is then
-  /// the one to be undone.
+  /// Undoes the last change set, of all or of one author. Changes that are still being collected become a change set
+  /// first, which is then the one to be undone. Later changes of all authors stay.
   ///
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
+  /// - Parameter author: the author of ``Scope/modify(_:author:_:)`` whose change set is undone; nil for the last one,
+  ///   no matter which author.
   /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone; nil if there was
   ///   nothing to undo.
   @discardableResult
-  public func undo() -> ApplyReport? {
+  public func undo(by author: String? = nil) -> ApplyReport? {
     settle()
-    guard let last = done.popLast() else { return nil }
-    return perform(last, as: .undo)
-  }
-
-  /// Undoes the last change set of `author`; see ``Scope/modify(_:author:_:)``. Later changes of all authors stay.
-  /// Otherwise like ``undo()``.
-  @discardableResult
-  public func undo(by author: String) -> ApplyReport? {
-    settle()
-    guard let at = done.lastIndex(where: { $0.author == author }) else { return nil }
+    guard let at = done.lastIndex(where: { author == nil || $0.author == author }) else {
+      return nil
+    }
     return perform(done.remove(at: at), as: .undo)
   }
 
@@ -98,19 +93,14 @@ public final class UndoHistory {
   /// the redo stack, also if an observer makes it; a change without an author removes those without one.
   ///
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
+  /// - Parameter author: the author whose change set is redone; nil for the one that was undone last.
   /// - Returns: a report of the parts that no longer fit; nil if there was nothing to redo.
   @discardableResult
-  public func redo() -> ApplyReport? {
+  public func redo(by author: String? = nil) -> ApplyReport? {
     settle()
-    guard let last = undone.popLast() else { return nil }
-    return perform(last, as: .redo)
-  }
-
-  /// Redoes the change set of `author` that was undone last. Otherwise like ``redo()``.
-  @discardableResult
-  public func redo(by author: String) -> ApplyReport? {
-    settle()
-    guard let at = undone.lastIndex(where: { $0.author == author }) else { return nil }
+    guard let at = undone.lastIndex(where: { author == nil || $0.author == author }) else {
+      return nil
+    }
     return perform(undone.remove(at: at), as: .redo)
   }
 
@@ -120,7 +110,7 @@ public final class UndoHistory {
   ///
   /// - Returns: a report of the parts that no longer fit.
   @discardableResult
-  public func revert(_ set: ChangeSet) -> ApplyReport {
+  package func revert(_ set: ChangeSet) -> ApplyReport {
     scope.revert(set) { self.departed[$0]?.model }
   }
 
@@ -144,7 +134,9 @@ public final class UndoHistory {
       purposes[scope.modification!.handle.changeSet.id] = purpose
       report = revert(set)
     }
-    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { purposes[handle.changeSet.id] = nil }
+    if handle.state.isFinal, handle.changeSet.fragments.isEmpty {
+      purposes[handle.changeSet.id] = nil
+    }
     return report
   }
 

@@ -7,7 +7,7 @@ public struct LogRestoration: Sendable {
   /// The sequence number of the snapshot that the scope was restored from; nil if there was none.
   package internal(set) var snapshot: Int?
   /// The number of change sets that were applied after the snapshot.
-  public internal(set) var changeSetCount = 0
+  package internal(set) var changeSetCount = 0
   /// Operations that did not fit the models, each with the sequence number of its record. All
   /// others were applied.
   public internal(set) var misfits: [(sequence: Int, error: ScopeError)] = []

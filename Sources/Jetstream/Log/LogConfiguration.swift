@@ -30,10 +30,10 @@ public struct LogConfiguration: Sendable, Hashable {
   /// its last snapshot contains, and every other log keeps everything.
   public var history: LogHistory?
   /// The size in bytes at which a segment ends and the next one begins. The default is 16 MiB.
-  public var segmentBytes: Int
+  package var segmentBytes: Int
   /// The maximum number of bytes that may wait to be written while the disk is slow or full;
   /// appending more throws ``LogError/backlog(bytes:)``. The default is 256 MiB.
-  public var backlogBytes: Int
+  package var backlogBytes: Int
   /// A Boolean value that indicates whether a log is opened although records at its end are missing
   /// that were known to be durable. The default is false: opening throws ``LogError/damaged(_:)``.
   ///
@@ -47,7 +47,17 @@ public struct LogConfiguration: Sendable, Hashable {
   /// Makes a configuration.
   public init(
     durability: LogDurability = .everyChangeSet, history: LogHistory? = nil,
-    segmentBytes: Int = 16 << 20, backlogBytes: Int = 256 << 20,
+    acceptsLoss: Bool = false
+  ) {
+    self.init(
+      durability: durability, history: history, segmentBytes: 16 << 20, backlogBytes: 256 << 20,
+      acceptsLoss: acceptsLoss)
+  }
+
+  /// Makes a configuration with bounds of its own.
+  package init(
+    durability: LogDurability = .everyChangeSet, history: LogHistory? = nil,
+    segmentBytes: Int, backlogBytes: Int = 256 << 20,
     acceptsLoss: Bool = false
   ) {
     self.durability = durability

@@ -16,7 +16,7 @@
 /// increments of several replicas, use ``PropertyOptions/counter``. Collections of models need no
 /// rule. Peers of version 1 of the protocol do not report which value they knew, so their writes
 /// win.
-public struct MergeRule: Sendable {
+public struct MergeRule: Sendable, Hashable {
   /// The input of a rule: three values of a property, as JSON.
   public struct Conflict: Sendable, Hashable {
     /// The value of the property when the change was made.
@@ -34,7 +34,20 @@ public struct MergeRule: Sendable {
 
   /// The name of the rule, used to print and compare schemas.
   package let name: String
-  private let resolve: @Sendable (Conflict) -> JSONValue
+  private let function: Function
+
+  /// The function of a rule. All are equal, because rules are compared by their names.
+  private struct Function: Sendable, Hashable {
+    let resolve: @Sendable (Conflict) -> JSONValue
+
+    static func == (a: Function, b: Function) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
+  }
+
+  private init(name: String, resolve: @escaping @Sendable (Conflict) -> JSONValue) {
+    self.name = name
+    function = Function(resolve: resolve)
+  }
 
   /// Makes an app-defined rule.
   ///
@@ -69,15 +82,7 @@ public struct MergeRule: Sendable {
   public static let union = MergeRule(name: "union") { $0.united }
 
   /// Returns the merged value.
-  package func value(_ conflict: Conflict) -> JSONValue { resolve(conflict) }
-}
-
-extension MergeRule: Hashable {
-  /// Returns true if both rules have the same name.
-  public static func == (a: MergeRule, b: MergeRule) -> Bool { a.name == b.name }
-
-  /// Hashes the name.
-  public func hash(into hasher: inout Hasher) { hasher.combine(name) }
+  package func value(_ conflict: Conflict) -> JSONValue { function.resolve(conflict) }
 }
 
 extension ModelSchema.Property {

@@ -33,9 +33,6 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   public var startIndex: Int { 0 }
   /// The number of models.
   public var endIndex: Int { list.count }
-  /// The number of models.
-  public var count: Int { list.count }
-
   /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Element { Self.element(list[position]) }
 
@@ -45,16 +42,19 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   }
 
   /// Returns an iterator over the current models. Later changes of the property do not affect it.
-  public func makeIterator() -> Iterator { Iterator(base: _ModelList.Iterator(list)) }
+  public func makeIterator() -> some IteratorProtocol<Element> {
+    ModelArrayIterator<Element>(base: _ModelList.Iterator(list))
+  }
 
-  /// Returns the index of `element`; nil if it is not in the array. Cost: O(sqrt n).
-  public func index(of element: Element) -> Int? { list.index(of: element) }
+  /// Answers `firstIndex(of:)` before that looks at each element. Cost: O(sqrt n).
+  public func _customIndexOfEquatableElement(_ element: Element) -> Int?? {
+    .some(list.index(of: element))
+  }
 
-  /// Returns the index of `element`; nil if it is not in the array. Cost: O(sqrt n).
-  public func firstIndex(of element: Element) -> Int? { list.index(of: element) }
-
-  /// Returns true if `element` is in the array. Cost: O(sqrt n).
-  public func contains(_ element: Element) -> Bool { list.contains(element) }
+  /// Answers `contains(_:)` before that looks at each element. Cost: O(sqrt n).
+  public func _customContainsEquatableElement(_ element: Element) -> Bool? {
+    list.contains(element)
+  }
 
   /// Appends `element`. Returns false and does nothing if it is already in the array. Cost: O(sqrt
   /// n).
@@ -133,16 +133,13 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
       }
     }
   }
+}
 
-  /// Iterates over the models of a ``ModelArray``.
-  public struct Iterator: IteratorProtocol {
-    var base: _ModelList.Iterator
+/// Iterates over the models of a ``ModelArray``.
+private struct ModelArrayIterator<Element: ModelObject>: IteratorProtocol {
+  var base: _ModelList.Iterator
 
-    /// Returns the next model; nil at the end.
-    public mutating func next() -> Element? {
-      base.next().map(ModelArray.element)
-    }
-  }
+  mutating func next() -> Element? { base.next().map(ModelArray<Element>.element) }
 }
 
 extension ModelArray: ExpressibleByArrayLiteral {
@@ -150,11 +147,8 @@ extension ModelArray: ExpressibleByArrayLiteral {
   public init(arrayLiteral elements: Element...) { self.init(elements) }
 }
 
-extension ModelArray: Equatable {
-  /// Returns true if both arrays hold the same models in the same order. Cost: O(n), or O(1) for
-  /// unchanged copies.
-  public static func == (a: ModelArray, b: ModelArray) -> Bool { a.list.isSame(as: b.list) }
-}
+/// Two arrays are equal if they hold the same models in the same order. Cost: O(n), or O(1) for unchanged copies.
+extension ModelArray: Equatable {}
 
 extension ModelArray: CustomStringConvertible {
   /// The descriptions of the models in brackets.

@@ -175,3 +175,8 @@ public struct _ModelList {
     }
   }
 }
+
+extension _ModelList: Equatable {
+  /// Returns true if both lists hold the same models in the same order.
+  public static func == (a: _ModelList, b: _ModelList) -> Bool { a.isSame(as: b) }
+}

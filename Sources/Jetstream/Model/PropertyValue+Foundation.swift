@@ -67,7 +67,9 @@ extension Dictionary: PropertyValue where Key == String, Value: PropertyValue {
   /// Describes the problem with the first value that cannot be decoded.
   public static func _problem(with json: JSONValue) -> String? {
     guard case .object(let object) = json else { return nil }
-    return object.first { Value._decode($0.value) == nil }.flatMap { Value._problem(with: $0.value) }
+    return object.first { Value._decode($0.value) == nil }.flatMap {
+      Value._problem(with: $0.value)
+    }
   }
   /// Returns true if all keys, byte for byte, and all values are the same. Cost: O(n).
   public static func _isSame(_ a: [String: Value], _ b: [String: Value]) -> Bool {

@@ -41,17 +41,6 @@ public struct WeakReference<Target: ModelObject> {
 
   @usableFromInline var link: WeakLink<Target>
 
-  /// Declares a weak reference. The compiler fills in the place of the declaration, as for
-  /// ``Property``.
-  public init(
-    wrappedValue: Target?, line: UInt = #line, column: UInt = #column,
-    function: StaticString = #function
-  ) {
-    self.init(
-      wrappedValue: wrappedValue, PropertyOptions(), line: line, column: column,
-      function: function)
-  }
-
   /// Declares a weak reference with options. Its default value is nil.
   public init(
     _ options: @autoclosure () -> PropertyOptions, line: UInt = #line, column: UInt = #column,
@@ -60,9 +49,10 @@ public struct WeakReference<Target: ModelObject> {
     self.init(wrappedValue: nil, options(), line: line, column: column, function: function)
   }
 
-  /// Declares a weak reference with options and a default value.
+  /// Declares a weak reference with a default value and options. The compiler fills in the place of
+  /// the declaration, as for ``Property``.
   public init(
-    wrappedValue: Target?, _ options: @autoclosure () -> PropertyOptions, line: UInt = #line,
+    wrappedValue: Target?, _ options: @autoclosure () -> PropertyOptions = [], line: UInt = #line,
     column: UInt = #column, function: StaticString = #function
   ) {
     link = WeakLink(wrappedValue)

@@ -46,9 +46,6 @@ public final class LiveQuery<Model: ModelObject>: Observable {
     return engine.table.shown.count
   }
 
-  /// True while there are no rows. Cost: O(1).
-  public var isEmpty: Bool { count == 0 }
-
   /// Calls `handler` once in each tick in which the rows, or properties that the query has read of them, have
   /// changed.
   ///

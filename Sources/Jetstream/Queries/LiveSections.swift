@@ -41,9 +41,6 @@ public final class LiveSections<Key, Model: ModelObject>: Observable {
     return engine.table.shown.count
   }
 
-  /// True while there are no rows. Cost: O(1).
-  public var isEmpty: Bool { count == 0 }
-
   /// The row at `path`: the offset of its section, and its offset in there. Cost: O(log n).
   public subscript(path: IndexPath) -> Model {
     precondition(

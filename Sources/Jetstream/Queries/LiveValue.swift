@@ -9,7 +9,7 @@ import Observation
 /// ```
 ///
 /// Made by ``Query/count(isolation:)``, ``Query/min(of:isolation:)``, ``Query/max(of:isolation:)``,
-/// ``Query/sum(of:isolation:)-(_,_)`` and ``Query/distinct(_:isolation:)``. It is of the rows that the query shows: its
+/// `Query.sum(of:)` and ``Query/distinct(_:isolation:)``. It is of the rows that the query shows: its
 /// filters count, and so does its limit, for which alone its order matters.
 ///
 /// The value is that of the last tick, as in ``LiveQuery``, and only rows that have changed are looked at again. It is

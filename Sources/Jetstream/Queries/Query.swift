@@ -42,7 +42,7 @@ public struct Query<Model: ModelObject> {
   public func sorted<Key: Comparable>(
     by key: @escaping (Model) -> Key?, order: SortOrder = .forward
   ) -> Query {
-    adding(key, { KeyOrder.compare($0, $1) }, order, atFront: true)
+    adding(atFront: true) { ComparableColumn<Key>.make({ key(Self.row($0)) }, order) }
   }
 
   /// Orders the rows by `key`, of which `areInIncreasingOrder` tells which of two comes first.
@@ -56,21 +56,21 @@ public struct Query<Model: ModelObject> {
   public func sorted<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
-    adding(key, Self.compare(areInIncreasingOrder), .forward, atFront: true)
+    adding(atFront: true) { Self.column(key, areInIncreasingOrder) }
   }
 
   /// Orders rows that all keys so far find equal by `key`; see ``sorted(by:order:)``.
   public func then<Key: Comparable>(
     by key: @escaping (Model) -> Key?, order: SortOrder = .forward
   ) -> Query {
-    adding(key, { KeyOrder.compare($0, $1) }, order, atFront: false)
+    adding(atFront: false) { ComparableColumn<Key>.make({ key(Self.row($0)) }, order) }
   }
 
   /// Orders rows that all keys so far find equal by `key`; see ``sorted(by:using:)``.
   public func then<Key>(
     by key: @escaping (Model) -> Key, using areInIncreasingOrder: @escaping (Key, Key) -> Bool
   ) -> Query {
-    adding(key, Self.compare(areInIncreasingOrder), .forward, atFront: false)
+    adding(atFront: false) { Self.column(key, areInIncreasingOrder) }
   }
 
   /// Returns a query of at most `limit` rows, those behind the first `offset` ones.
@@ -80,7 +80,7 @@ public struct Query<Model: ModelObject> {
   /// ```
   ///
   /// The rows are counted in the order of the query, once it has filtered and sorted them, whatever the order of the
-  /// calls; without a sort key that is the order of the collection, or that of the UUIDs. ``sections(by:order:)-(_,_)``
+  /// calls; without a sort key that is the order of the collection, or that of the UUIDs. `sections(by:order:)`
   /// then puts these rows, and no others, into sections. Of several limits the last one holds.
   ///
   /// A live query tells only what happens to the rows that it shows: one that comes into the window because another one
@@ -130,15 +130,9 @@ public struct Query<Model: ModelObject> {
   /// Casts a model to the class of the query. Sound because the sources have only models of this class.
   static func row(_ model: ModelObject) -> Model { unsafeDowncast(model, to: Model.self) }
 
-  private func adding<Key>(
-    _ key: @escaping (Model) -> Key, _ compare: @escaping (Key, Key) -> Int, _ order: SortOrder,
-    atFront: Bool
-  ) -> Query {
+  private func adding(atFront: Bool, _ column: @escaping () -> KeyColumn) -> Query {
     var result = self
-    let compare = Self.directed(compare, order)
-    result.columns.insert(
-      { TypedColumn(key: { key(Self.row($0)) }, order: compare) },
-      at: atFront ? 0 : result.columns.count)
+    result.columns.insert(column, at: atFront ? 0 : result.columns.count)
     return result
   }
 
@@ -148,10 +142,12 @@ public struct Query<Model: ModelObject> {
     order == .forward ? compare : { compare($1, $0) }
   }
 
-  private static func compare<Key>(
-    _ areInIncreasingOrder: @escaping (Key, Key) -> Bool
-  ) -> (Key, Key) -> Int {
-    { areInIncreasingOrder($0, $1) ? -1 : areInIncreasingOrder($1, $0) ? 1 : 0 }
+  private static func column<Key>(
+    _ key: @escaping (Model) -> Key, _ areInIncreasingOrder: @escaping (Key, Key) -> Bool
+  ) -> KeyColumn {
+    TypedColumn(
+      key: { key(Self.row($0)) },
+      order: { areInIncreasingOrder($0, $1) ? -1 : areInIncreasingOrder($1, $0) ? 1 : 0 })
   }
 }
 

@@ -28,7 +28,7 @@ public final class ChangeSetHandle {
     case abandoned
 
     /// True if the state cannot change any more.
-    public var isFinal: Bool { self != .pending }
+    package var isFinal: Bool { self != .pending }
   }
 
   /// The server's decision about one fragment.
@@ -70,7 +70,7 @@ public final class ChangeSetHandle {
 
   /// The rejected fragments, each with the server's error, including those that were rejected only because of
   /// others.
-  public var rejections: [(fragment: SyncFragment, error: WireError)] {
+  package var rejections: [(fragment: SyncFragment, error: WireError)] {
     zip(changeSet.fragments, outcomes).compactMap { fragment, outcome in
       if case .rejected(let error) = outcome { (fragment, error) } else { nil }
     }

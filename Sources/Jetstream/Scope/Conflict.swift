@@ -35,7 +35,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// The UUID of the model that was changed or added.
   public let model: UUID
   /// The name of the model's class on the wire.
-  public let className: String
+  package let className: String
   /// The name of the property on the wire; nil if the model was added.
   public let property: String?
   /// The value that the property had before the local change. Nil for an addition, and for operations on a
@@ -54,7 +54,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// The ``ChangeSet/id`` of the change set that contained the local change.
   public let changeSet: UUID
   /// The author of that change set, if it names one.
-  public let author: String?
+  package let author: String?
   /// The message of that change set, if it has one.
   public let message: String?
   /// The other parts of the change set that were rejected only because this change was: the insertion of a model

@@ -1,4 +1,5 @@
 import Foundation
+import Observation
 
 /// The local changes of a scope that the server did not accept as they were, until the app has handled them.
 ///
@@ -17,10 +18,11 @@ import Foundation
 /// ``Conflict/consequences`` of that one. It is retried and discarded together with that conflict, and becomes a
 /// conflict of its own if that one is settled in another way.
 ///
-/// For a scope that is synced with a ``ClientLog`` the ledger is durable: the next process has all conflicts that
+/// For a scope that is synced with a ``FragmentLog`` the ledger is durable: the next process has all conflicts that
 /// were neither retried, discarded nor settled, and ``onAdd`` fires for them while the log is read. Otherwise the
-/// ledger is in memory only. It belongs to the isolation domain of its scope.
-public final class ConflictLedger {
+/// ledger is in memory only. SwiftUI and `withObservationTracking` follow ``items``. The ledger belongs to the isolation
+/// domain of its scope.
+public final class ConflictLedger: Observable {
   /// Fires for each new conflict, after the value that counts has become visible.
   public let onAdd = Signal<Conflict>()
   /// Fires for each conflict that leaves the ledger.
@@ -30,9 +32,23 @@ public final class ConflictLedger {
   let onDiscard = Signal<[Conflict]>()
 
   /// The conflicts, oldest first.
-  public private(set) var items: [Conflict] = []
+  public private(set) var items: [Conflict] {
+    get {
+      registrar.access(self, keyPath: \.items)
+      return stored
+    }
+    _modify {
+      registrar.willSet(self, keyPath: \.items)
+      defer { registrar.didSet(self, keyPath: \.items) }
+      yield &stored
+    }
+  }
+
+  private var stored: [Conflict] = []
+  private let registrar = ObservationRegistrar()
+
   /// The maximum number of conflicts. Beyond it, the oldest are dropped.
-  public var capacity = 10_000 {
+  package var capacity = 10_000 {
     didSet { dropOldest() }
   }
 

@@ -188,7 +188,8 @@ extension Scope {
     entered.clear()
     if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set = handle?.changeSet.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
+    let set =
+      handle?.changeSet.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
     handle?.changeSet = set
     return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }

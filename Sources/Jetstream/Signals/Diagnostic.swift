@@ -23,7 +23,7 @@ public struct Diagnostic: CustomStringConvertible {
   }
 
   /// The part that a diagnostic is about.
-  public enum Category: String, Sendable {
+  public enum Category: Sendable {
     /// A connection, from the first attempt to its end.
     case connection
     /// A session, and the frames and messages in it.

@@ -49,7 +49,7 @@ public final class Ticker {
 
   /// The time since the ticker was made: by the clock or, on a manual ticker, the sum of all
   /// ``advance(by:)`` calls.
-  public var now: Duration {
+  package var now: Duration {
     switch mode {
     case .manual: manualTime
     case .actor: start.duration(to: .now)

@@ -95,7 +95,8 @@ extension Client {
           return RecordSnapshot(carried: history.pending.count) {
             log.snapshot(history, at: last, then: $0)
           }
-        }, note: { [weak self] text in
+        },
+        note: { [weak self] text in
           self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
         },
         stalled: { [weak self] in

@@ -1,7 +1,7 @@
 /// Sync modes, syncs on demand and the permission to use the network.
 extension Client {
   /// Returns the sync mode of a scope; nil if it is not synced.
-  public func mode(of scope: Scope) -> SyncMode? { engine.mode(of: scope) }
+  package func mode(of scope: Scope) -> SyncMode? { engine.mode(of: scope) }
 
   /// Changes when what happens to a scope is sent and taken in.
   ///

@@ -27,7 +27,8 @@ extension Client {
   ///   `WebSocketError.invalidURL`, and any error that `initial` throws.
   public static func open(
     _ name: String, _ root: ModelObject, at url: String, log: String,
-    credentials: Credentials.Source? = nil, isolation: isolated (any Actor) = #isolation,
+    credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? = nil,
+    isolation: isolated (any Actor) = #isolation,
     initial: (() throws -> Void)? = nil
   ) throws -> (client: Client, scope: Scope) {
     try WebSocketTransport.check(url)

@@ -1,10 +1,16 @@
 /// The sync state of scopes.
 extension Client {
   /// Returns the sync state of a scope; nil if it is not synced.
-  public func syncState(of scope: Scope) -> SyncState? { engine.state(of: scope) }
+  public func syncState(of scope: Scope) -> SyncState? {
+    tracking.read(\.trackedSyncStates)
+    return engine.state(of: scope)
+  }
 
   /// Returns true if the model has local changes that are not confirmed; see ``pendingCount``. Cost: O(properties).
-  public func isPending(_ model: ModelObject) -> Bool { engine.isPending(model) }
+  public func isPending(_ model: ModelObject) -> Bool {
+    tracking.readPending(in: model.scope)
+    return engine.isPending(model)
+  }
 
   /// Returns the sync states of a scope as a sequence: the current state, then each new one.
   ///
@@ -72,9 +78,13 @@ extension Client {
       }
       feed.put(state)
       feed.start { end in
-        client.onSyncStateChange.listen { [weak feed, weak scope] change in
-          guard change.scope === scope else { return }
-          if let state = change.state { feed?.put(state) } else { feed?.stop() }
+        client.onSyncStateChange.listen { [weak feed, weak scope, weak client] changed in
+          guard changed === scope else { return }
+          if let state = client?.engine.state(of: changed) {
+            feed?.put(state)
+          } else {
+            feed?.stop()
+          }
           withExtendedLifetime(end) {}
         }
       }

@@ -1,4 +1,5 @@
 import Foundation
+import Observation
 
 /// Syncs scopes with a server.
 ///
@@ -14,7 +15,7 @@ import Foundation
 ///
 /// A client and its scopes belong to the actor on which the client is made. A client is not Sendable. It reads and
 /// decodes frames outside its actor; only applying them happens on it. Releasing the client closes its connection.
-public final class Client {
+public final class Client: Observable {
   /// Fires when ``status`` has changed.
   public let onStatusChange = Signal<ClientStatus>()
   /// Fires when the server has granted a session: the first one, and each one that replaces a lost session.
@@ -27,7 +28,7 @@ public final class Client {
   /// Fires when ``pendingCount`` changes.
   package let onPendingCountChange = Signal<Int>()
   /// Fires when ``syncState(of:)`` has changed, except for the passing of time.
-  public let onSyncStateChange = Signal<SyncStateChange>()
+  public let onSyncStateChange = Signal<Scope>()
   /// Fires with a scope when its server reports another history than the one that the client knows: the server was
   /// restored from an old copy, or has begun anew. ``historyLoss`` decides what happens to the pending change sets.
   public let onHistoryLoss = Signal<Scope>()
@@ -41,6 +42,7 @@ public final class Client {
   package private(set) var session: Session?
 
   private let transport: any Transport
+  private(set) lazy var tracking = ClientTracking(self)
   let actor: WeakActor
   let ticker: Ticker
   private(set) var engine: ClientEngine!
@@ -62,7 +64,7 @@ public final class Client {
   /// stops connecting, as ``connect(params:isolation:)`` describes. When a server refuses a scope with
   /// ``WireError/notYou(_:)``, the client presents other credentials in another session, once until the server
   /// grants the scope. If the function throws, the client tries again later. The client calls it outside its actor.
-  public var credentials: Credentials.Source? {
+  public var credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? {
     didSet {
       engine.configuration.hasCredentials = credentials != nil
       if credentials == nil { forgetCredentials() }
@@ -144,7 +146,10 @@ public final class Client {
   }
 
   /// The state of the client's connection.
-  public var status: ClientStatus { engine.status }
+  public var status: ClientStatus {
+    tracking.read(\.status)
+    return engine.status
+  }
 
   /// The number of change sets of all scopes that are not confirmed: those that the server has not decided, and
   /// those that it has decided but whose sequence the client has not reached, because the scope's mode holds back
@@ -273,6 +278,7 @@ public final class Client {
   private func note(_ event: ClientEngine.Event) {
     switch event {
     case .statusChanged(let status):
+      tracking.didChange(\.status)
       onStatusChange.fire(status)
     case .sessionCreated(let token):
       let made = Session(token: token, client: self)
@@ -306,8 +312,11 @@ public final class Client {
           .error, .scope, scope: scope.name,
           "was repaired: \(models.count) models were not what the server has"))
     case .stateChanged(let scope):
-      onSyncStateChange.fire(SyncStateChange(scope: scope, state: engine.state(of: scope)))
-    case .left(let scope): onSyncStateChange.fire(SyncStateChange(scope: scope, state: nil))
+      tracking.didChange(\.trackedSyncStates)
+      onSyncStateChange.fire(scope)
+    case .left(let scope):
+      tracking.didChange(\.trackedSyncStates)
+      onSyncStateChange.fire(scope)
     }
   }
 

@@ -8,7 +8,8 @@ extension ClientEngine {
         return report(
           .diagnostic(
             Diagnostic(
-              .warning, .session, "skipped \(message.type), which came before the session was created")))
+              .warning, .session,
+              "skipped \(message.type), which came before the session was created")))
       }
       return begin(reply)
     }
@@ -27,7 +28,8 @@ extension ClientEngine {
       report(
         .diagnostic(
           Diagnostic(
-            .warning, .session, "skipped \(message.type), which a server does not send in a session")))
+            .warning, .session, "skipped \(message.type), which a server does not send in a session"
+          )))
     }
   }
 

@@ -23,5 +23,5 @@ public struct Credentials: Sendable {
   }
 
   /// A function that returns credentials. The client calls it outside its isolation domain.
-  public typealias Source = @Sendable (Reason) async throws -> Credentials
+  package typealias Source = @Sendable (Reason) async throws -> Credentials
 }

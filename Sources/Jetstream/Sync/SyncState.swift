@@ -27,31 +27,27 @@ public struct SyncState: Sendable, Hashable {
   public var pendingCount: Int
   /// The number of pending change sets that the server has decided but that are not confirmed here, because the mode
   /// holds back other clients' change sets that come before them.
-  public var decidedCount: Int
+  package var decidedCount: Int
   /// The number of pending change sets that have not been sent in this session.
-  public var unsentCount: Int
+  package var unsentCount: Int
   /// The time since the oldest pending change set was made, or restored from a log, measured when the state was
   /// read. Nil if nothing is pending.
   public var oldestPendingAge: Duration?
   /// The position up to which the replica has applied the server's order. Nil before the first full state, and with
   /// a server of version 1 of the protocol.
-  public var position: ScopePosition?
+  package var position: ScopePosition?
   /// True while there is a connection and the replica has applied everything that the server had when the connection
   /// was made, or when the client last asked for changes.
   public var isUpToDate: Bool
   /// The reason why the scope is not syncing; nil if there is none.
   public var stall: Stall?
 
+  /// The sequence of the last change set in the server's order that the scope contains. Nil before the first full state,
+  /// and with a server of version 1 of the protocol.
+  public var sequence: Int? { position?.sequence }
+
   /// True if the scope is up to date and nothing is pending: as far as the client knows, it equals the server's.
   public var isSynced: Bool { isUpToDate && pendingCount == 0 }
-}
-
-/// A change of the sync state of one scope.
-public struct SyncStateChange {
-  /// The scope.
-  public let scope: Scope
-  /// The new state; nil if the scope is no longer synced.
-  public let state: SyncState?
 }
 
 extension Replica {

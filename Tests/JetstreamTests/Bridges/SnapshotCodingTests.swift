@@ -27,7 +27,8 @@ private func id(_ number: UInt8) -> JSONValue { .string(Depot.uuid(number).wireT
 
 @Suite(.paced) struct SnapshotCodingTests {
   private func json(_ depot: Depot) throws -> JSONValue {
-    try JSONValue(parsing: JSONEncoder().encode(depot.snapshot()), limits: JSONLimits(maxDepth: 256))
+    try JSONValue(
+      parsing: JSONEncoder().encode(depot.snapshot()), limits: JSONLimits(maxDepth: 256))
   }
 
   private func object(

@@ -139,7 +139,7 @@ struct LogPlaceTests {
   @Test("Not more waits in memory than may")
   func backlog() throws {
     let disk = SimulatedDisk()
-    let log = try SimulatedLog(disk, .init(backlogBytes: 2000))
+    let log = try SimulatedLog(disk, .init(segmentBytes: 16 << 20, backlogBytes: 2000))
     try log.write(1...3)
     disk.isAway = true
     var last = 3

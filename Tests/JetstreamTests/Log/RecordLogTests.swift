@@ -131,7 +131,7 @@ struct RecordLogTests {
   @Test("More than may wait is refused, and nothing of it is in the log")
   func backlog() throws {
     let disk = SimulatedDisk()
-    let log = try SimulatedLog(disk, .init(backlogBytes: 1000))
+    let log = try SimulatedLog(disk, .init(segmentBytes: 16 << 20, backlogBytes: 1000))
     var last = 0
     #expect(throws: LogError.self) {
       for number in 1...100 {

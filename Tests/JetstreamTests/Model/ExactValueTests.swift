@@ -195,7 +195,8 @@ private func copy(_ model: Exact) throws -> Exact {
       #expect(!text.contains("e") && !text.hasSuffix(".0"), "\(text), seed \(seed)")
       // Other ways to write it give the same number and, from there, the same text.
       let other = "\(text.contains(".") ? text + "00" : text + ".0")e0"
-      #expect(Decimal._decode(.string(other))?._jsonValue == .string(text), "\(other), seed \(seed)")
+      #expect(
+        Decimal._decode(.string(other))?._jsonValue == .string(text), "\(other), seed \(seed)")
     }
   }
 

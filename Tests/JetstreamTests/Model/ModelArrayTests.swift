@@ -115,7 +115,7 @@ extension ModelArray {
       #expect(Array(node.items) == plain, "seed \(seed), step \(step)")
       #expect(shadow.content == plain, "seed \(seed), step \(step)")
       if let some = plain.randomElement(using: &generator) {
-        #expect(node.items.index(of: some) == plain.firstIndex(of: some), "seed \(seed)")
+        #expect(node.items.firstIndex(of: some) == plain.firstIndex(of: some), "seed \(seed)")
         #expect(some.scope === scope, "seed \(seed)")
       }
     }
@@ -160,7 +160,7 @@ extension ModelArray {
     }
     items.append(nodes[3])
     items.check()
-    #expect(items.index(of: nodes[3]) == 0)
+    #expect(items.firstIndex(of: nodes[3]) == 0)
     #expect(Array(copy) == nodes)
     copy.check()
   }

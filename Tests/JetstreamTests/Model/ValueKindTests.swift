@@ -178,7 +178,8 @@ private func text(_ result: ExitTest.Result?) -> String {
     var backward: [String: Int] = [:]
     for number in (0..<40).reversed() { backward["k\(number)"] = number }
     #expect(forward._jsonValue.text == backward._jsonValue.text)
-    #expect(["b": 1, "a9": 2, "a10": 3, "B": 4]._jsonValue.text == #"{"B":4,"a10":3,"a9":2,"b":1}"#)
+    #expect(
+      ["b": 1, "a9": 2, "a10": 3, "B": 4]._jsonValue.text == #"{"B":4,"a10":3,"a9":2,"b":1}"#)
     let value = Everything(names: ["b": Point(x: 2, y: 1), "a": Point(x: 0, y: 0)])
     let text = value._jsonValue.text
     #expect(

@@ -29,7 +29,7 @@ import Testing
     let filtered = scope.query(Chore.self).filter { $0.title > "a" }.filter { $0.title < "d" }
       .sorted(by: \.title) { $0 > $1 }.live()
     #expect(titles(filtered) == ["c", "b"])
-    #expect(filtered.count == 2 && !filtered.isEmpty)
+    #expect(filtered.count == 2 && !filtered.rows.isEmpty)
     #expect(filtered.rows.first?.title == "c" && filtered.rows.last?.title == "b")
     #expect(filtered.rows[1].title == "b")
     #expect(filtered.rows.firstIndex(of: chores[3]) == 0)
@@ -50,6 +50,33 @@ import Testing
     chores[2].due = 0
     scope.flush()
     #expect(follower.rows.suffix(2).map(\.title) == ["a", "c"])
+  }
+
+  @Test("Keys of every type are in order, in both directions, and stay so")
+  func keyTypes() {
+    for (chore, priority) in zip(chores, [2, 4, 1, 3]) { chore.priority = priority }
+    func check<Key: Comparable>(_ key: @escaping (Chore) -> Key?) {
+      let up = scope.query(Chore.self).sorted(by: key).live()
+      let down = scope.query(Chore.self).sorted(by: key, order: .reverse).live()
+      let followers = [RowFollower(up), RowFollower(down)]
+      for step in 0..<8 {
+        let chore = chores[step % 4]
+        chore.priority = [5, -1, 2, 0, 7, 3, -9, 1][step]
+        scope.flush()
+        let order = chores.sorted { $0.priority < $1.priority }
+        #expect(Array(up.rows) == order, "\(Key.self), step \(step)")
+        #expect(Array(down.rows) == order.reversed(), "\(Key.self), step \(step)")
+        for follower in followers {
+          #expect(follower.rows == Array((follower === followers[0] ? up : down).rows))
+        }
+      }
+    }
+    check(\.priority)
+    check { Double($0.priority) }
+    check { Float($0.priority) }
+    check { Date(timeIntervalSince1970: Double($0.priority)) }
+    check { String(format: "%03d", $0.priority + 100) }
+    check { chore -> Int8? in chore.priority == -9 ? nil : Int8(chore.priority) }
   }
 
   @Test("An unsorted query has the collection's order, that of a scope the UUIDs' order")
@@ -132,7 +159,7 @@ import Testing
     #expect(titles(query) == ["d", "c", "a", "new", "last"])
     board.chores.removeAll()
     scope.flush()
-    #expect(query.isEmpty)
+    #expect(query.rows.isEmpty)
     #expect(follower.take().count == 3)
   }
 
@@ -198,7 +225,7 @@ import Testing
     board.inbox = nil
     scope.flush()
     #expect(titles(all) == ["a", "b", "c", "d"])
-    #expect(errands.isEmpty)
+    #expect(errands.rows.isEmpty)
     #expect(follower.take().count == 2)
   }
 

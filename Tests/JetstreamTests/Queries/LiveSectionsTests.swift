@@ -28,7 +28,7 @@ import Testing
     #expect(content(live) == ["-:ad", "home:be", "work:c"])
     let descending = board.query(\.chores).sections(by: \.project?.name, order: .reverse).live()
     #expect(content(descending) == ["work:c", "home:be", "-:ad"])
-    #expect(live.count == 5 && !live.isEmpty)
+    #expect(live.count == 5 && !live.rows.isEmpty)
     #expect(live.path(of: chores[4]) == [1, 1])
     #expect(live[[1, 1]] === chores[4])
     #expect(live.path(of: Chore("x")) == nil)
@@ -133,7 +133,7 @@ import Testing
     let kept = live.sections
     board.chores = []
     scope.flush()
-    #expect(live.isEmpty && live.sections.isEmpty)
+    #expect(live.rows.isEmpty && live.sections.isEmpty)
     #expect(kept.map { $0.count } == [2, 2, 1])
     #expect(kept[1].map(\.title) == ["b", "e"])
   }

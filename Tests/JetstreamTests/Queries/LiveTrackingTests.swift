@@ -18,7 +18,7 @@ import Testing
     let live = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
     let reads: [(String, () -> Void)] = [
       ("rows", { _ = live.rows.map(\.title) }), ("count", { _ = live.count }),
-      ("isEmpty", { _ = live.isEmpty }),
+      ("isEmpty", { _ = live.rows.isEmpty }),
     ]
     for (name, read) in reads {
       let count = TrackingCount()

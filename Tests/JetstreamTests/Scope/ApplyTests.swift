@@ -89,7 +89,8 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
       change(
         root,
         [
-          "label": "ok", "horns": 2, "left": known._jsonValue, "right": ghost._jsonValue, "items": 3,
+          "label": "ok", "horns": 2, "left": known._jsonValue, "right": ghost._jsonValue,
+          "items": 3,
         ]),
       SyncFragment(.change, uuid: ghost, className: "Node", properties: [:]),
       add(root.uuid, of: "Shape"),

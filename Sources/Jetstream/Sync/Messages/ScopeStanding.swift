@@ -1,10 +1,10 @@
 /// A position in the order of a scope's change sets: a sequence in one epoch.
-public struct ScopePosition: Sendable, Hashable {
+package struct ScopePosition: Sendable, Hashable {
   /// The identity of the history that the sequence belongs to. A server that has lost its history begins another
   /// epoch.
-  public var epoch: String
+  package var epoch: String
   /// The sequence of the last change set that is included; 0 for none.
-  public var sequence: Int
+  package var sequence: Int
 
   /// Creates a position.
   package init(epoch: String, sequence: Int) {

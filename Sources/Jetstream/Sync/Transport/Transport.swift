@@ -12,7 +12,7 @@ public protocol Transport: Sendable {
 }
 
 /// An error that says whether, and when, it makes sense to try to connect again.
-public protocol TransportError: Error {
+package protocol TransportError: Error {
   /// The shortest time to wait before the next attempt; nil if it is not known. The client waits at least as long.
   var retryAfter: Duration? { get }
 
@@ -28,10 +28,10 @@ public protocol TransportError: Error {
 
 extension TransportError {
   /// False: the client tries again.
-  public var isPermanent: Bool { false }
+  package var isPermanent: Bool { false }
 
   /// False: other credentials would not help.
-  public var refusesCredentials: Bool { false }
+  package var refusesCredentials: Bool { false }
 }
 
 /// One connection that carries text frames in both directions, in order.

@@ -1,7 +1,7 @@
 import JetstreamWebSocket
 
 /// A transport that connects to a server's `ws://` address, or to `wss://` where the platform has TLS.
-public struct WebSocketTransport: Transport {
+package struct WebSocketTransport: Transport {
   private let url: String
   private let headers: [(String, String)]
   private let configuration: WebSocketClient.Configuration
@@ -12,7 +12,7 @@ public struct WebSocketTransport: Transport {
   ///   - url: the server's address; the port is 80, or 443 for `wss`, unless given.
   ///   - headers: request headers, for example to authenticate. Headers whose names begin with `X-Jetstream-` reach
   ///     the app on the server as connection parameters.
-  public init(url: String, headers: [(String, String)] = []) {
+  package init(url: String, headers: [(String, String)] = []) {
     self.url = url
     self.headers = headers
     configuration = WebSocketClient.Configuration()
@@ -24,7 +24,7 @@ public struct WebSocketTransport: Transport {
   static func check(_ url: String) throws(WebSocketError) { try WebSocketClient.check(url) }
 
   /// Connects and performs the opening handshake.
-  public func open(headers more: [(String, String)]) async throws -> any TransportConnection {
+  package func open(headers more: [(String, String)]) async throws -> any TransportConnection {
     let channel = try await WebSocketClient.open(
       url, headers: headers + more, configuration: configuration)
     return WebSocketTransportConnection(channel)
@@ -33,12 +33,12 @@ public struct WebSocketTransport: Transport {
 
 extension WebSocketError: TransportError {
   /// The retry time of a refused handshake, from the header `Retry-After`.
-  public var retryAfter: Duration? {
+  package var retryAfter: Duration? {
     if case .handshakeRefused(_, let pause) = self { pause } else { nil }
   }
 
   /// True if the server has answered the handshake with the status 401 or 403.
-  public var refusesCredentials: Bool {
+  package var refusesCredentials: Bool {
     switch self {
     case .handshakeRefused(401, _), .handshakeRefused(403, _): true
     default: false
