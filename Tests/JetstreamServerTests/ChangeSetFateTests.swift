@@ -168,7 +168,7 @@ struct ChangeSetFateTests: ScriptedSuite {
     reply(to: server.takeSyncs().first, [ok])
     #expect(
       events == [
-        "add one", "add two", "one is completed", "state one completed", "remove one 1",
+        "add one", "add two", "one is accepted", "state one accepted", "remove one 1",
       ])
     #expect(pending.count == 1 && pending.handles.first === two)
   }
