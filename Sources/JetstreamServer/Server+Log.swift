@@ -23,12 +23,10 @@ extension Server {
   ///   - log: the history. No other scope, and no other process, may use it.
   ///   - snapshotEvery: after how many records a snapshot is made; 0 for never. The state is copied on the
   ///     server's actor, in O(models); all else happens elsewhere.
-  ///   - isolation: the caller's actor, which has to be the server's.
   /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope.
   public func host(
     _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog,
-    snapshotEvery: Int = 10_000,
-    isolation: isolated (any Actor)? = #isolation
+    snapshotEvery: Int = 10_000
   ) async throws {
     precondition(
       !engine.keepsHistory(of: scope),

@@ -57,7 +57,7 @@ public final class Server {
   private var connections: [Int: any ServerConnection] = [:]
   private var nextConnection = 1
   private var isTicking = false
-  /// True from the first ``listen(host:port:page:isolation:)`` or ``makeTransport()`` until ``stop(isolation:)``.
+  /// True from the first ``listen(host:port:page:)`` or ``makeTransport()`` until ``stop()``.
   private(set) var isUsed = false
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
@@ -171,11 +171,9 @@ public final class Server {
   /// - Parameters:
   ///   - scope: the scope to remove.
   ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
-  ///   - isolation: the caller's actor, which must be the server's.
   /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
   public func remove(
-    _ scope: Scope, telling error: WireError = .gone("The scope is not served any more"),
-    isolation: isolated (any Actor)? = #isolation
+    _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
     if hosted[scope.name] === scope { hosted[scope.name] = nil }
     engine.remove(scope, error)
@@ -200,14 +198,12 @@ public final class Server {
   ///   - host: the address to bind: `127.0.0.1` for this machine only, `::` for all.
   ///   - port: the port to bind; 0 lets the system choose one.
   ///   - page: answers plain GET requests.
-  ///   - isolation: the caller's actor, which must be the server's.
   /// - Throws: `WebSocketError.bindFailed` if the address cannot be bound, for instance because the port is taken;
   ///   `WebSocketError.nameResolutionFailed` if `host` cannot be resolved.
   @discardableResult
   public func listen(
     host: String = "127.0.0.1", port: UInt16 = 0,
-    page: @escaping WebSocketListener.RequestHandler = { _ in .text("Not found\n", status: 404) },
-    isolation: isolated (any Actor)? = #isolation
+    page: @escaping WebSocketListener.RequestHandler = { _ in .text("Not found\n", status: 404) }
   ) async throws(WebSocketError) -> UInt16 {
     precondition(listener == nil, "The server listens already.")
     let configuration = configuration
@@ -258,7 +254,7 @@ public final class Server {
   }
 
   /// Ends all sessions, closes all connections and stops listening. Returns when all sockets are closed.
-  public func stop(isolation: isolated (any Actor)? = #isolation) async {
+  public func stop() async {
     engine.stop()
     isUsed = false
     let listener = listener

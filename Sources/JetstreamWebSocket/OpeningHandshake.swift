@@ -71,13 +71,13 @@ struct ClientHandshake: Sendable {
     url: WebSocketURL, headers: [(String, String)], subprotocols: [String], key: String
   ) throws(WebSocketError) {
     let custom = HTTPHeaders(headers)
-    if let name = custom.firstInvalidName { throw .invalidHeader(name) }
+    if let name = custom.firstInvalidName { throw .invalidHeader(name: name) }
     for field in custom.fields
     where Self.reserved.contains(where: { HTTPHeaders.equal($0, field.name) }) {
-      throw .invalidHeader(field.name)
+      throw .invalidHeader(name: field.name)
     }
     guard subprotocols.allSatisfy({ HTTPHeaders.isToken($0) }) else {
-      throw .invalidHeader("Sec-WebSocket-Protocol")
+      throw .invalidHeader(name: "Sec-WebSocket-Protocol")
     }
     var fields = [
       ("Host", url.hostHeader), ("Upgrade", "websocket"), ("Connection", "Upgrade"),

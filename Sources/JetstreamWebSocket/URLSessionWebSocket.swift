@@ -37,7 +37,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
 
   /// Connects to a `ws://` or `wss://` address and waits for the handshake.
   ///
-  /// Throws ``WebSocketError/invalidURL(_:)`` or ``WebSocketError/invalidHeader(_:)`` before anything is sent,
+  /// Throws ``WebSocketError/invalidURL(problem:)`` or ``WebSocketError/invalidHeader(name:)`` before anything is sent,
   /// ``WebSocketError/handshakeRefused(status:retryAfter:)`` when the server refuses, ``WebSocketError/connectionLost``
   /// for other failures to connect, ``WebSocketError/timedOut`` and ``WebSocketError/cancelled``.
   public static func connect(
@@ -49,7 +49,7 @@ public final class URLSessionWebSocket: WebSocketChannel {
       url: try WebSocketURL(url), headers: headers, subprotocols: configuration.subprotocols,
       key: "")
     guard let address = URL(string: url) else {
-      throw .invalidURL("The system cannot read the address.")
+      throw .invalidURL(problem: "The system cannot read the address.")
     }
     var request = URLRequest(url: address)
     for (name, value) in headers { request.addValue(value, forHTTPHeaderField: name) }

@@ -31,7 +31,7 @@ public enum WebSocketClient {
   ///
   /// Throws:
   ///
-  /// - ``WebSocketError/invalidURL(_:)`` and ``WebSocketError/invalidHeader(_:)`` before anything is sent;
+  /// - ``WebSocketError/invalidURL(problem:)`` and ``WebSocketError/invalidHeader(name:)`` before anything is sent;
   /// - ``WebSocketError/secureTransportUnavailable`` for `wss://`; use ``open(_:headers:configuration:)`` for that
   ///   where the platform has TLS;
   /// - ``WebSocketError/nameResolutionFailed(host:reason:)``, ``WebSocketError/connectFailed(code:)``,
@@ -53,7 +53,7 @@ public enum WebSocketClient {
     return try await attempt.run().get()
   }
 
-  /// Throws ``WebSocketError/invalidURL(_:)``, with the reason, when an address cannot be used.
+  /// Throws ``WebSocketError/invalidURL(problem:)``, with the reason, when an address cannot be used.
   package static func check(_ url: String) throws(WebSocketError) { _ = try WebSocketURL(url) }
 
   /// Connects to the address of a `URL`; otherwise like the function that takes a string.

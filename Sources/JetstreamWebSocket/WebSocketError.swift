@@ -12,13 +12,13 @@ public enum WebSocketError: Error, Sendable, Hashable {
   /// The waiting task was cancelled.
   case cancelled
   /// The address is not a usable `ws://` or `wss://` URL. The text gives the reason.
-  case invalidURL(String)
+  case invalidURL(problem: String)
   /// `wss://` was requested on a platform without TLS. Put a proxy that terminates TLS in front of the server, and
   /// connect to the proxy's inner side with `ws://`.
   case secureTransportUnavailable
   /// A header has a name or value that HTTP does not allow, or a name that the handshake sets itself. The text is the
   /// header's name.
-  case invalidHeader(String)
+  case invalidHeader(name: String)
   /// The host name could not be resolved. `reason` is the resolver's text.
   case nameResolutionFailed(host: String, reason: String)
   /// No address of the host accepted a connection. `code` is the `errno` of the last one tried.

@@ -18,39 +18,39 @@ struct WebSocketURL: Sendable, Equatable {
   /// Reads an address. Throws `.invalidURL`, with the reason, when it cannot be used.
   init(_ text: String) throws(WebSocketError) {
     guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-      throw .invalidURL("The address holds a blank or a character that is not ASCII.")
+      throw .invalidURL(problem: "The address holds a blank or a character that is not ASCII.")
     }
     guard let mark = text.firstRange(of: "://") else {
-      throw .invalidURL("The address has no scheme.")
+      throw .invalidURL(problem: "The address has no scheme.")
     }
     switch text[..<mark.lowerBound].lowercased() {
     case "ws": isSecure = false
     case "wss": isSecure = true
-    default: throw .invalidURL("The scheme is neither ws nor wss.")
+    default: throw .invalidURL(problem: "The scheme is neither ws nor wss.")
     }
     let rest = text[mark.upperBound...]
-    guard !rest.contains("#") else { throw .invalidURL("A WebSocket address has no fragment.") }
+    guard !rest.contains("#") else { throw .invalidURL(problem: "A WebSocket address has no fragment.") }
     let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
     let path = rest[end...]
     target = path.hasPrefix("/") ? String(path) : "/" + path
 
     let authority = rest[..<end]
     guard !authority.contains("@") else {
-      throw .invalidURL("The address holds a user name; send credentials in a header.")
+      throw .invalidURL(problem: "The address holds a user name; send credentials in a header.")
     }
     let portText: Substring
     if authority.hasPrefix("[") {
       guard let bracket = authority.firstIndex(of: "]") else {
-        throw .invalidURL("The host's bracket is not closed.")
+        throw .invalidURL(problem: "The host's bracket is not closed.")
       }
       host = String(authority[authority.index(after: authority.startIndex)..<bracket])
       isBracketed = true
       portText = authority[authority.index(after: bracket)...]
       guard portText.isEmpty || portText.hasPrefix(":") else {
-        throw .invalidURL("Something other than a port follows the host's bracket.")
+        throw .invalidURL(problem: "Something other than a port follows the host's bracket.")
       }
       guard !host.isEmpty, host.utf8.allSatisfy({ Self.isHostByte($0) || $0 == 0x3A }) else {
-        throw .invalidURL("The brackets hold no IPv6 address.")
+        throw .invalidURL(problem: "The brackets hold no IPv6 address.")
       }
     } else {
       let colon = authority.firstIndex(of: ":") ?? authority.endIndex
@@ -58,7 +58,7 @@ struct WebSocketURL: Sendable, Equatable {
       isBracketed = false
       portText = authority[colon...]
       guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
-        throw .invalidURL("The host is missing or holds a character that hosts cannot have.")
+        throw .invalidURL(problem: "The host is missing or holds a character that hosts cannot have.")
       }
     }
     let standard: UInt16 = isSecure ? 443 : 80
@@ -68,7 +68,7 @@ struct WebSocketURL: Sendable, Equatable {
     } else {
       guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(digits),
         number > 0
-      else { throw .invalidURL("The port is not a number from 1 to 65535.") }
+      else { throw .invalidURL(problem: "The port is not a number from 1 to 65535.") }
       port = number
     }
     hasDefaultPort = port == standard

@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test func badInputIsRefusedBeforeAnythingIsSent() async throws {
-    await #expect(throws: WebSocketError.invalidHeader("X")) {
+    await #expect(throws: WebSocketError.invalidHeader(name: "X")) {
       _ = try await WebSocketClient.connect(to: "ws://localhost", headers: [("X", "a\r\nY: b")])
     }
     await #expect(throws: WebSocketError.self) {

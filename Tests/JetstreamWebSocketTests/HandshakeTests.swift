@@ -187,7 +187,7 @@ import Testing
   ])
   func headersCannotBreakTheRequest(name: String, value: String) throws {
     let url = try WebSocketURL("ws://a")
-    #expect(throws: WebSocketError.invalidHeader(name)) {
+    #expect(throws: WebSocketError.invalidHeader(name: name)) {
       _ = try ClientHandshake(
         url: url, headers: [(name, value)], subprotocols: [], key: "")
     }

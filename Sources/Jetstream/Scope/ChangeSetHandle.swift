@@ -86,7 +86,7 @@ public final class ChangeSetHandle {
   ///
   /// - Throws: ``ChangeSetError`` if a part of the change set does not count or if it is abandoned;
   ///   ``ChangeSetError/cancelled`` if the task is cancelled.
-  public func finished(isolation: isolated (any Actor)? = #isolation) async throws(ChangeSetError) {
+  public func finished() async throws(ChangeSetError) {
     let outcome = Awaited<ChangeSetError?>(cancelled: .cancelled)
     whenFinished { outcome.put($0) }
     if let error = await outcome.value { throw error }

@@ -1,6 +1,6 @@
 /// Ending the syncing of a scope.
 extension Client {
-  /// Ends the syncing of `scope`. Its content stays, and ``fetch(_:params:mode:keepingContent:isolation:)`` may follow again.
+  /// Ends the syncing of `scope`. Its content stays, and ``fetch(_:params:mode:keepingContent:)`` may follow again.
   ///
   /// ```swift
   /// try await client.waitForUpload(of: scope)  // Everything that was changed is on the server.

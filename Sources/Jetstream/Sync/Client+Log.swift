@@ -2,7 +2,7 @@ import Foundation
 
 /// Syncing scopes with a log, so that their state and their pending changes outlive the app.
 extension Client {
-  /// Syncs `scope` as ``fetch(_:params:mode:keepingContent:isolation:)`` does, and keeps its confirmed and its pending changes on disk.
+  /// Syncs `scope` as ``fetch(_:params:mode:keepingContent:)`` does, and keeps its confirmed and its pending changes on disk.
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
@@ -14,7 +14,7 @@ extension Client {
   /// Reads the log before it returns, and waits for nothing else: the scope can be used at once, whatever the server
   /// says. If the log has a state, the scope gets that state with all pending change sets, and catches up once there is
   /// a connection. Otherwise the server's state replaces the scope's content when it arrives; changes made until then,
-  /// also before ``connect(params:isolation:)``, stay pending on top of it.
+  /// also before ``connect(params:)``, stay pending on top of it.
   ///
   /// A scope that is synced for the first time can begin with content of the app's:
   ///

@@ -26,22 +26,22 @@ extension Client {
   ///
   /// - Throws: ``SyncError/connectionFailed(reason:)`` if there is no connection or it is lost meanwhile,
   ///   ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/notConnected`` before
-  ///   ``connect(params:isolation:)``, ``SyncError/sessionClosed(reason:)`` if that ends, and ``SyncError/cancelled``.
+  ///   ``connect(params:)``, ``SyncError/sessionClosed(reason:)`` if that ends, and ``SyncError/cancelled``.
   public func sync(
-    _ scope: Scope, isolation: isolated (any Actor)? = #isolation
+    _ scope: Scope
   ) async throws(SyncError) {
     try await exchange([scope])
   }
 
-  /// Syncs all scopes at the same time, as ``sync(_:isolation:)`` does for one. Returns at once if there are none.
+  /// Syncs all scopes at the same time, as ``sync(_:)`` does for one. Returns at once if there are none.
   ///
-  /// - Throws: the first error, once all syncs have ended; see ``sync(_:isolation:)``.
-  public func sync(isolation: isolated (any Actor)? = #isolation) async throws(SyncError) {
+  /// - Throws: the first error, once all syncs have ended; see ``sync(_:)``.
+  public func sync() async throws(SyncError) {
     try await exchange(scopes)
   }
 
   private func exchange(
-    _ scopes: [Scope], isolation: isolated (any Actor)? = #isolation
+    _ scopes: [Scope]
   ) async throws(SyncError) {
     if scopes.isEmpty { return }
     let waiters = Waiters()

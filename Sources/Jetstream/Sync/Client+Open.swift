@@ -11,8 +11,8 @@ extension Client {
   /// canvas.shapes.append(Shape())  // Pending until there is a connection, even across restarts.
   /// ```
   ///
-  /// The scope can be used at once, whether the server can be reached or not. ``waitForDownload(of:isolation:)``
-  /// waits for the server's state, and ``connect(params:isolation:)`` for a session; both throw when there can be
+  /// The scope can be used at once, whether the server can be reached or not. ``waitForDownload(of:)``
+  /// waits for the server's state, and ``connect(params:)`` for a session; both throw when there can be
   /// none. The client retains the scope, and the app has to retain the client.
   ///
   /// - Parameters:

@@ -33,7 +33,7 @@ extension Client {
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForUpload(
-    of scope: Scope, isolation: isolated (any Actor)? = #isolation
+    of scope: Scope
   ) async throws(SyncError) {
     guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
     scope.flush()
@@ -52,7 +52,7 @@ extension Client {
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForDownload(
-    of scope: Scope, isolation: isolated (any Actor)? = #isolation
+    of scope: Scope
   ) async throws(SyncError) {
     guard syncState(of: scope) != nil else { throw .notFetched(scope: scope.name) }
     for await state in syncStates(of: scope) where state.isUpToDate { return }

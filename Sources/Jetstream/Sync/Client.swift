@@ -61,7 +61,7 @@ public final class Client: Observable {
   ///
   /// The client calls it for each new session, and once more when the server has refused the credentials: with the
   /// status 401 or 403, or with ``WireError/notYou(_:)``. If the server refuses the second ones, too, the client
-  /// stops connecting, as ``connect(params:isolation:)`` describes. When a server refuses a scope with
+  /// stops connecting, as ``connect(params:)`` describes. When a server refuses a scope with
   /// ``WireError/notYou(_:)``, the client presents other credentials in another session, once until the server
   /// grants the scope. If the function throws, the client tries again later. The client calls it outside its actor.
   public var credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? {
@@ -96,7 +96,7 @@ public final class Client: Observable {
   }
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
-  /// It does nothing until ``connect(params:isolation:)`` is called.
+  /// It does nothing until ``connect(params:)`` is called.
   ///
   /// A client lives on the actor on which it is made.
   ///
@@ -177,7 +177,7 @@ public final class Client: Observable {
   /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
   /// Scopes that have a log stay as they are then, and the next call goes on with them.
   public func connect(
-    params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+    params: JSONValue = .object([:])
   ) async throws(SyncError) {
     if session != nil { return }
     let outcome = SyncOutcome()
@@ -188,7 +188,7 @@ public final class Client: Observable {
     try result.get()
   }
 
-  /// Starts to connect, without waiting; see ``connect(params:isolation:)``.
+  /// Starts to connect, without waiting; see ``connect(params:)``.
   func beginConnecting(_ params: JSONValue = .object([:])) {
     engine.connect(params: params, now: ticker.now)
     scheduleTimer()
@@ -205,13 +205,13 @@ public final class Client: Observable {
   /// join those that the server has, and values replace the server's.
   ///
   /// Throws ``SyncError/scopeDenied(scope:error:)`` with the server's reason, ``SyncError/notConnected``
-  /// before ``connect(params:isolation:)``, ``SyncError/alreadyFetched(scope:)``, ``SyncError/sessionClosed(reason:)``
+  /// before ``connect(params:)``, ``SyncError/alreadyFetched(scope:)``, ``SyncError/sessionClosed(reason:)``
   /// if the session ends meanwhile, ``SyncError/invalidReply(problem:)`` if the state does not fit the
   /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced, and can be fetched again
   /// once this has thrown.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
-    keepingContent: Bool = false, isolation: isolated (any Actor)? = #isolation
+    keepingContent: Bool = false
   ) async throws(SyncError) {
     let outcome = SyncOutcome()
     let replica = engine.fetch(scope, params: params, mode: mode, now: ticker.now) {
@@ -228,7 +228,7 @@ public final class Client: Observable {
   }
 
   /// Ends the session and the syncing of all scopes. Scopes keep their content: pending changes stay visible in
-  /// them, but are not sent any more. ``connect(params:isolation:)`` starts a new session.
+  /// them, but are not sent any more. ``connect(params:)`` starts a new session.
   public func close() {
     engine.close()
     forgetCredentials()

@@ -9,7 +9,7 @@
 /// had a state, unless the server's error says that the scope does not exist or no longer exists: a server that has
 /// just been started may not know the scope yet, and ending the subscription would lose the changes made from then
 /// on. In all other cases the refusal ends the subscription, and
-/// ``Client/fetch(_:params:mode:keepingContent:isolation:)`` throws it.
+/// ``Client/fetch(_:params:mode:keepingContent:)`` throws it.
 extension ClientEngine {
   /// A refusal for now, after which the client asks again.
   struct Refusal {

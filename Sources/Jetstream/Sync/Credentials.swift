@@ -1,7 +1,7 @@
 /// The credentials that a client presents when it asks a server for a session.
 public struct Credentials: Sendable {
   /// The parameters of the session, which the server's app reads; nil for those given to
-  /// ``Client/connect(params:isolation:)``.
+  /// ``Client/connect(params:)``.
   public var params: JSONValue?
   /// Headers of the request that opens the connection, in addition to the transport's own.
   public var headers: [(String, String)]

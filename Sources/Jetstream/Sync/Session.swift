@@ -13,10 +13,10 @@ package final class Session {
   /// The scopes that the client syncs.
   package var scopes: [Scope] { client?.scopes ?? [] }
 
-  /// Starts syncing `scope`; see ``Client/fetch(_:params:mode:keepingContent:isolation:)``. Throws
+  /// Starts syncing `scope`; see ``Client/fetch(_:params:mode:keepingContent:)``. Throws
   /// ``SyncError/sessionClosed(reason:)`` if another session has replaced this one, or the client is gone.
   package func fetch(
-    _ scope: Scope, params: JSONValue = .object([:]), isolation: isolated (any Actor)? = #isolation
+    _ scope: Scope, params: JSONValue = .object([:])
   ) async throws(SyncError) {
     guard let client, client.session === self else {
       throw .sessionClosed(reason: "another one has replaced it, or its client is gone")

@@ -12,10 +12,10 @@ public enum SyncMode: Sendable, Hashable {
   /// Sends local changes with each tick, and applies remote changes as they arrive.
   case realtime
   /// Sends local changes, but leaves remote changes on the server until the mode changes or the app calls
-  /// ``Client/sync(_:isolation:)``. From the first remote change on, the client keeps its accepted change sets, in
+  /// ``Client/sync(_:)``. From the first remote change on, the client keeps its accepted change sets, in
   /// memory and in the log, until then. An app that stays in this mode for long should sync now and then.
   case pushOnly
-  /// Keeps the connection, but sends and applies nothing, except by ``Client/sync(_:isolation:)``.
+  /// Keeps the connection, but sends and applies nothing, except by ``Client/sync(_:)``.
   case paused
   /// Like ``paused``, and closes the connection between syncs if no other scope needs it. The session continues.
   case manual

@@ -17,7 +17,7 @@ package protocol TransportError: Error {
   var retryAfter: Duration? { get }
 
   /// True if no later attempt can succeed, for instance because the address is not valid. If the client has had no
-  /// session yet, ``Client/connect(params:isolation:)`` then throws; otherwise the client keeps trying, since it
+  /// session yet, ``Client/connect(params:)`` then throws; otherwise the client keeps trying, since it
   /// connected before. False unless implemented.
   var isPermanent: Bool { get }
 

@@ -20,7 +20,7 @@ package struct WebSocketTransport: Transport {
 
   /// Checks that the address can be used.
   ///
-  /// - Throws: ``WebSocketError/invalidURL(_:)`` if no transport could use the address.
+  /// - Throws: ``WebSocketError/invalidURL(problem:)`` if no transport could use the address.
   static func check(_ url: String) throws(WebSocketError) { try WebSocketClient.check(url) }
 
   /// Connects and performs the opening handshake.
