@@ -5,9 +5,9 @@ extension Client {
   ///
   /// ```swift
   /// let canvas = Canvas()
-  /// let (client, scope) = try Client.open("Canvas", canvas, at: "wss://example.org/sync", log: path) {
-  ///   canvas.title = "Untitled"  // Used if the server has no title yet.
-  /// }
+  /// let (client, scope) = try Client.open(
+  ///   "Canvas", canvas, at: "wss://example.org/sync", log: path,
+  ///   initial: { canvas.title = "Untitled" })  // Used if the server has no title yet.
   /// canvas.shapes.append(Shape())  // Pending until there is a connection, even across restarts.
   /// ```
   ///
