@@ -202,8 +202,8 @@ struct InitialContentTests {
     let canvas = Canvas()
     let (client, scope) = try Client.open(
       "Canvas", canvas, at: "ws://127.0.0.1:\(port)", log: directory.path + "/a",
-      credentials: { _ in Credentials(params: ["key": 1]) }
-    ) { canvas.name = "Untitled" }
+      initial: { canvas.name = "Untitled" },
+      credentials: { _ in Credentials(params: ["key": 1]) })
     canvas.shapes.append(Shape())
     #expect(canvas.name == "Untitled" && scope.root === canvas)
     try await client.waitForDownload(of: scope)

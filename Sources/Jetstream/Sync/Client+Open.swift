@@ -20,16 +20,15 @@ extension Client {
   ///   - root: the root of the scope, with the default values of its class.
   ///   - url: the server's address, such as `ws://localhost:8080`.
   ///   - log: the directory of the scope's log; created if it does not exist.
-  ///   - credentials: provides the credentials for sessions; see ``credentials``.
   ///   - isolation: the caller's actor.
   ///   - initial: writes initial content; see ``fetch(_:params:mode:log:snapshotEvery:keepingContent:initial:)``.
+  ///   - credentials: provides the credentials for sessions; see ``credentials``.
   /// - Throws: ``LogError`` if the log cannot be read, ``ScopeError`` if it does not belong to this scope,
   ///   `WebSocketError.invalidURL`, and any error that `initial` throws.
   public static func open(
     _ name: String, _ root: ModelObject, at url: String, log: String,
-    credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? = nil,
-    isolation: isolated (any Actor) = #isolation,
-    initial: (() throws -> Void)? = nil
+    isolation: isolated (any Actor) = #isolation, initial: (() throws -> Void)? = nil,
+    credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? = nil
   ) throws -> (client: Client, scope: Scope) {
     try WebSocketTransport.check(url)
     let scope = Scope(name: name, root: root, isolation: isolation)
