@@ -35,7 +35,7 @@ public struct Conflict: Sendable, Hashable, Identifiable {
   /// The UUID of the model that was changed or added.
   public let model: UUID
   /// The name of the model's class on the wire.
-  package let className: String
+  public let className: String
   /// The name of the property on the wire; nil if the model was added.
   public let property: String?
   /// The value that the property had before the local change. Nil for an addition, and for operations on a
