@@ -110,7 +110,7 @@ extension Participant {
       try await client.fetch(scope)
     }
     self.init(
-      scope: scope, catalogue: catalogue, client: client, log: log?.records,
+      scope: scope, catalogue: catalogue, client: client, log: log,
       options: options.editing, cuts: options.cuts, prefix: options.rooms.prefix(of: room))
   }
 }

@@ -10,7 +10,7 @@ final class Participant {
   /// Nil in the server.
   private let client: Client?
   /// Nil if nothing is kept.
-  private let log: RecordLog?
+  private let log: FragmentLog?
   private let options: EditOptions
   private let cuts: Int
   /// What each line begins with that it prints.
@@ -22,7 +22,7 @@ final class Participant {
   private var isStopped = false
 
   init(
-    scope: Scope, catalogue: Catalogue, client: Client? = nil, log: RecordLog? = nil,
+    scope: Scope, catalogue: Catalogue, client: Client? = nil, log: FragmentLog? = nil,
     options: EditOptions, cuts: Int = 0, prefix: String = ""
   ) {
     self.scope = scope
@@ -37,11 +37,11 @@ final class Participant {
     client?.onStatusChange.listen(self) { me, status in
       if status == .waiting { me.lostConnections += 1 }
     }
-    client?.onRejection.listen(self) { me, rejection in
-      if rejection.scope === me.scope { me.rejected += 1 }
+    scope.conflicts.onAdd.listen(self) { me, conflict in
+      if case .rejected = conflict.reason { me.rejected += 1 }
     }
     if options.tells {
-      scope.pendingChangeSets.onAdd.listen(self) { me, _ in me.say("sealed \(me.editor.count)") }
+      scope.onPendingChangeSet.listen(self) { me, _ in me.say("sealed \(me.editor.count)") }
     }
   }
 
@@ -68,7 +68,7 @@ final class Participant {
       if isCut {
         // What was just sent is on its way, or not even that.
         scope.flush()
-        client?.cutConnection()
+        client?.cutConnection()  // Only within this package.
         cutsMade += 1
       } else if editor.wantsFlush() {
         scope.flush()
@@ -82,18 +82,12 @@ final class Participant {
 
   /// Every batch of edits changes something, so that a change set follows.
   private func waitForChangeSet() async {
-    await withCheckedContinuation { continuation in
-      scope.onChanges.listenOnce(self) { _, _ in continuation.resume() }
-    }
+    for await _ in scope.changeSets { return }
   }
 
   private func waitUntilOnline() async {
     guard let client else { return }
-    while client.status != .online {
-      await withCheckedContinuation { continuation in
-        client.onStatusChange.listenOnce(self) { _, _ in continuation.resume() }
-      }
-    }
+    for await state in client.syncStates(of: scope) where state.connection == .online { return }
   }
 
   // MARK: The line protocol
@@ -107,7 +101,7 @@ final class Participant {
     case (nil, _): break
     case ("go", nil): start()
     case ("stop", nil): isStopped = true
-    case ("cut", nil): client?.cutConnection()
+    case ("cut", nil): client?.cutConnection()  // Only within this package.
     case ("kept?", nil): await tellWhatIsKept()
     case ("quiet?", nil): say("quiet \(await becomeQuiet())")
     case ("mark", nil): await mark()
@@ -145,7 +139,7 @@ final class Participant {
     scope.flush()
     guard let client else { return 0 }
     for await state in client.syncStates(of: scope) where state.pendingCount == 0 { return 0 }
-    return scope.pendingChangeSets.count
+    return client.syncState(of: scope)?.pendingCount ?? 0
   }
 
   /// The server puts everything into one order, so whoever sees a mark has seen all that its author

@@ -51,7 +51,7 @@ extension CatalogueCommand {
         for (sequence, set) in last > 0 ? try log.changeSets(in: 1...last).reversed() : [] {
           let report = scope.revert(set)
           scope.flush()
-          guard report.isComplete else {
+          guard report.errors.isEmpty else {
             Console.fail("taking back \(sequence): \(report.errors)", status: 1)
           }
         }

@@ -50,7 +50,7 @@ final class Room {
       let catalogue = try options.catalogue(for: log)
       let scope = Scope(name: name, root: catalogue)
       let participant = Participant(
-        scope: scope, catalogue: catalogue, log: log?.records, options: options.editing,
+        scope: scope, catalogue: catalogue, log: log, options: options.editing,
         prefix: options.rooms.prefix(of: name))
       if let log {
         try await server.host(scope, log: log, snapshotEvery: options.snapshotEvery)
@@ -69,9 +69,7 @@ extension ServeOptions {
   /// The catalogue to begin with: that of the file, unless the log has one.
   @MainActor
   func catalogue(for log: FragmentLog?) throws -> Catalogue {
-    if let log, log.records.lastSequence > 0 || log.records.opening.snapshot != nil {
-      return Catalogue()
-    }
+    if let log, !log.opening.isEmpty { return Catalogue() }
     return try Catalogue(contentsOfFile: path(environment: ProcessInfo.processInfo.environment))
   }
 }

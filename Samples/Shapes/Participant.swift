@@ -1,14 +1,15 @@
 import Foundation
 import Jetstream
 
-/// A process that takes part in somebody else's drawing: it tells what happens there, and moves a
-/// shape of its own along a circle.
+/// A process that takes part in a drawing that another one serves: it tells what happens there, and
+/// moves a shape of its own along a circle.
 @MainActor
 final class Participant {
   private let canvas = Canvas()
   private let scope: Scope
   private let client: Client
   private let signals = StopSignals()
+  private var denied: ObservationToken?
   private let shape = Shape(x: 0, y: 0, width: 90, height: 90, color: .rose)
   private let center = (
     x: Float.random(in: 250...Canvas.width - 340), y: Float.random(in: 200...Canvas.height - 290)
@@ -18,9 +19,9 @@ final class Participant {
     scope = Scope(name: "Canvas", root: canvas)
     client = Client(url: url, backoff: Backoff(limit: .seconds(5)))
     client.onStatusChange.listen(self) { _, status in Console.say("status: \(status)") }
-    client.onDiagnostic.listen(self) { _, text in Console.say("note: \(text)") }
-    client.onRejection.listen(self) { _, rejection in
-      Console.say("rejected: \(rejection.error)")
+    client.onDiagnostic.listen(self) { _, event in Console.say("note: \(event)") }
+    scope.conflicts.onAdd.listen(self) { _, conflict in
+      if case .rejected(let error) = conflict.reason { Console.say("rejected: \(error)") }
     }
   }
 
@@ -45,12 +46,12 @@ final class Participant {
     Console.say("joined \"\(canvas.name ?? "")\" with \(canvas.shapes.count) shapes")
     let narrator = Narrator(canvas, say: Console.say)
     narrator.ignored = shape
-    // A session that replaces a lost one may be with a server that has never seen the shape. The
-    // first thing that arrives in it is the server's state.
-    client.onSession.listen(self) { me, _ in
-      me.scope.onRemoteSync.listenOnce(me) { me, _ in me.canvas.shapes.append(me.shape) }
+    // A session that replaces a lost one may be with a server that has never seen the shape: then the
+    // server's full state arrives, without it. Appending a shape that is there does nothing.
+    scope.onRemoteChanges.listen(self, filter: { $0.isFullState }) { me, _ in
+      me.canvas.shapes.append(me.shape)
     }
-    client.onSessionDenied.listen(self) { _, error in
+    denied = client.onSessionDenied.listen(self) { _, error in
       Console.complain(error.description)
       exit(1)
     }
@@ -59,7 +60,7 @@ final class Participant {
     var angle: Float = 0
     while !Task.isCancelled {
       try? await Task.sleep(for: .milliseconds(50))
-      // Nobody could see it; each step would be kept to be sent later.
+      // While offline each step would be kept, to be sent later.
       guard client.status == .online else { continue }
       angle += 0.04
       place(angle: angle)
@@ -75,16 +76,10 @@ final class Participant {
   private func leave() async {
     canvas.shapes.remove(shape)
     scope.flush()
-    if client.status == .online, client.pendingCount > 0 {
-      let counts = AsyncStream<Int> { continuation in
-        client.onPendingCountChange.listen(self) { _, count in continuation.yield(count) }
-        client.onStatusChange.listen(self) { _, status in
-          if status != .online { continuation.finish() }
-        }
-      }
-      for await count in counts where count == 0 { break }
+    for await state in client.syncStates(of: scope) {
+      if state.pendingCount == 0 || state.connection != .online { break }
     }
-    client.onSessionDenied.removeListeners(of: self)
+    denied?.cancel()
     client.close()
   }
 }

@@ -34,7 +34,7 @@ public struct LogDamage: Sendable, Hashable {
   /// The sequence number of the first record that cannot be read.
   package var sequence: Int
   /// A description of the problem, as a clause without a full stop.
-  public var problem: String
+  package var problem: String
   /// The sequence numbers of the records before the damage that can be read; nil if there are none.
   package var readable: ClosedRange<Int>?
 

@@ -16,7 +16,9 @@ public struct LogOpening: Sendable, Hashable {
   /// ``LogConfiguration/acceptsLoss`` is set; otherwise opening throws.
   public internal(set) var losses: [LogDamage] = []
   /// True if opening created the log.
-  public internal(set) var isNew = false
+  package internal(set) var isNew = false
+  /// True if the log holds nothing yet, neither a state nor a change set: an app may begin with content of its own.
+  public internal(set) var isEmpty = false
 }
 
 /// Opens a log: takes the lock, finds the end, cuts off a torn tail.
@@ -67,6 +69,7 @@ struct OpenedLog {
       if let loss = report.losses.first, !configuration.acceptsLoss { throw .damaged(loss) }
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
+      report.isEmpty = snapshot == nil && end.last == 0
       // A log that was closed properly is on stable storage as a whole.
       let start =
         mark?.isOpen == false ? nil : try Self.offset(behind: end.synced, directory, header)
@@ -75,6 +78,7 @@ struct OpenedLog {
       }
     } else {
       report.isNew = true
+      report.isEmpty = true
       writer = try reading { () throws(LogFileError) in
         try LogWriter(new: UUID(), directory, segmentBytes: configuration.segmentBytes)
       }

@@ -118,6 +118,15 @@ public final class Scope: TickClient {
   var isSealMissed = false
   /// The change sets that the server has not decided.
   package let pendingChangeSets = PendingChangeSets()
+  /// Fires with each change set of this scope that a client has taken on, once its log has it: made by
+  /// ``modify(_:author:_:)`` or collected in an interval. The handle tells what the server decides.
+  ///
+  /// ```swift
+  /// scope.onPendingChangeSet.listen(self) { me, handle in
+  ///   handle.onStateChange.listen(me) { me, state in me.mark(handle.changeSet, state) }
+  /// }
+  /// ```
+  public var onPendingChangeSet: Signal<ChangeSetHandle> { pendingChangeSets.onAdd }
   /// The local changes that the server did not accept as they were.
   public let conflicts = ConflictLedger()
 

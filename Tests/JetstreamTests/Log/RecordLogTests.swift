@@ -10,7 +10,7 @@ struct RecordLogTests {
   func readBack() throws {
     let disk = SimulatedDisk()
     let log = try SimulatedLog(disk)
-    #expect(log.log.opening.isNew)
+    #expect(log.log.opening.isNew && log.log.opening.isEmpty)
     try log.write(1...20)
     let reader = LogReader(disk)
     #expect(numbers(try reader.all()) == Array(1...20))
