@@ -20,7 +20,7 @@ public final class FragmentLog: Sendable {
   /// The change sets appended last, so that none is appended twice.
   private let recent = Mutex(RecentSets())
 
-  /// Opens the log in the directory at `path`, which is made if it is not there.
+  /// Opens the log in the directory at `path`, which is created with those above it if it does not exist.
   ///
   /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
   ///   ``LogError/newerVersion(file:version:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log

@@ -5,6 +5,7 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
+import Foundation
 import Synchronization
 
 /// A directory of the operating system, accessed with POSIX calls.
@@ -25,15 +26,25 @@ package struct POSIXLogDirectory: LogDirectory {
     _ = try list()
   }
 
-  /// Uses a directory, and creates it if it does not exist. Its parent directory must exist.
+  /// Uses a directory, and creates it and those above it if they do not exist.
   package init(_ path: String) throws(LogFileError) {
     self.path = path
-    if mkdir(path, 0o777) == 0 {
-      try Self.syncDirectory(at: path + "/..")
-    } else if errno != EEXIST {
-      throw LogFileError(.open, path, code: errno)
-    }
+    try Self.create(path)
     _ = try list()
+  }
+
+  /// Creates a directory behind those above it, each one durable in its parent before the next.
+  private static func create(_ path: String) throws(LogFileError) {
+    if mkdir(path, 0o777) == 0 { return try syncDirectory(at: path + "/..") }
+    let code = errno
+    if code == EEXIST { return }
+    let parent = (path as NSString).deletingLastPathComponent
+    guard code == ENOENT, !parent.isEmpty, parent != path else {
+      throw LogFileError(.open, path, code: code)
+    }
+    try create(parent)
+    if mkdir(path, 0o777) == 0 { return try syncDirectory(at: path + "/..") }
+    if errno != EEXIST { throw LogFileError(.open, path, code: errno) }
   }
 
   /// Returns the names of all files.

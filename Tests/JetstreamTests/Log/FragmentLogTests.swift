@@ -245,3 +245,26 @@ struct FragmentLogTests {
     #expect(throws: error) { try ChangeSet(json: json) }
   }
 }
+
+extension FragmentLogTests {
+  @Test("Opening creates the folders above the log, and names the one that it cannot create")
+  func foldersAbove() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/ada/rooms/lobby"
+    let (book, scope) = makeScope()
+    let log = try FragmentLog(path)
+    try await log.restore(into: scope)
+    log.record(scope) { Issue.record("\($0)") }
+    book.title = "kept"
+    scope.flush()
+    try await log.close()
+    let (again, other) = makeScope()
+    try LogReader(path).restore(into: other)
+    #expect(again.title == "kept")
+    let file = directory.path + "/file"
+    try Data().write(to: URL(filePath: file))
+    #expect(throws: LogError.file(LogFileError(.open, file + "/log", code: ENOTDIR))) {
+      try FragmentLog(file + "/log")
+    }
+  }
+}
