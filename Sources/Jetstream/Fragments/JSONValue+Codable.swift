@@ -33,7 +33,7 @@ extension JSONValue: Codable {
     return .double(try container.decode(Double.self))
   }
 
-  /// Writes the value to an encoder. Numbers that are not finite are written as null, as in ``text``.
+  /// Writes the value to an encoder. Numbers that are not finite are written as null, as in ``description``.
   public func encode(to encoder: any Encoder) throws {
     switch self {
     case .array(let elements):

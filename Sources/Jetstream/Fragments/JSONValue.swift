@@ -6,7 +6,7 @@
 /// (`0.1`, not `0.10000000149011612`).
 ///
 /// Two values are equal if they have the same case and content; the order of an object's keys does not matter.
-/// `.integer(1)` and `.double(1)` are therefore different although both are written `1`: compare ``canonicalText``
+/// `.integer(1)` and `.double(1)` are therefore different although both are written `1`: compare them as canonical JSON
 /// if only the written form counts. Strings are compared as Swift compares them, so that canonically equivalent
 /// Unicode text is equal.
 ///
@@ -77,7 +77,7 @@ extension JSONValue {
     self = try bytes.withUnsafeBufferPointer { JSONParser.parse($0, limits: limits) }.get()
   }
 
-  /// The compact text: no white space, keys in stored order, otherwise as ``canonicalText``.
+  /// The compact text: no white space, keys in stored order, otherwise as `canonicalText`.
   package var text: String {
     var bytes: [UInt8] = []
     write(to: &bytes)
@@ -91,12 +91,12 @@ extension JSONValue {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// Appends ``text`` as UTF-8 to `bytes`.
+  /// Appends `text` as UTF-8 to `bytes`.
   package func write(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: false, to: &$0) })
   }
 
-  /// Appends ``canonicalText`` as UTF-8 to `bytes`. Sorting costs O(n log n) in the keys of one object, and nothing
+  /// Appends `canonicalText` as UTF-8 to `bytes`. Sorting costs O(n log n) in the keys of one object, and nothing
   /// if they are in order already.
   package func writeCanonical(to bytes: inout [UInt8]) {
     bytes.append(written: { JSONWriter.write(self, sorted: true, to: &$0) })
@@ -129,6 +129,6 @@ extension JSONValue: ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension JSONValue: CustomStringConvertible {
-  /// The same as ``text``.
+  /// The compact JSON text: no white space, keys in stored order.
   public var description: String { text }
 }

@@ -11,7 +11,7 @@ extension LogReader {
   /// try LogReader(path).restore(into: then, at: 1200)
   /// ```
   ///
-  /// As ``FragmentLog/restore(into:)`` and ``FragmentLog/restore(into:at:)``, but nothing is made, locked or written. If
+  /// Like ``FragmentLog/restore(into:)``, but nothing is made, locked or written. If
   /// there is no log yet, the scope is left as it is. While another process writes the log, the state may be one that
   /// is not durable yet.
   ///

@@ -14,7 +14,7 @@ import Foundation
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
 /// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone.
 ///
-/// Within ``Scope/modify(_:author:_:)`` only ``revert(_:)`` may be called, and its changes are part of the change
+/// Within ``Scope/modify(_:author:_:)`` only ``Scope/revert(_:)`` may be called, and its changes are part of the change
 /// set of that call.
 ///
 /// A history belongs to the scope's isolation domain. It retains the scope.
@@ -31,7 +31,7 @@ public final class UndoHistory {
   private var pruneAt = 1024
   /// The maximum number of change sets that can be undone; the oldest are dropped.
   package let limit: Int
-  /// Fires when ``undoStack`` or ``redoStack`` has changed.
+  /// Fires when the change sets that can be undone or redone have changed.
   public let onChange = Signal<Void>()
 
   private struct Departed { weak var model: ModelObject? }
@@ -205,7 +205,7 @@ extension Scope {
   @discardableResult
   public func revert(_ set: ChangeSet) -> ApplyReport { revert(set, alsoKnown: { _ in nil }) }
 
-  /// Undoes a change set like ``revert(_:)``. Models that `alsoKnown` finds may return as the same objects.
+  /// Undoes a change set like `revert(_:)`. Models that `alsoKnown` finds may return as the same objects.
   func revert(_ set: ChangeSet, alsoKnown: @escaping (UUID) -> ModelObject?) -> ApplyReport {
     if modification == nil, hasCollectedChanges { flush() }
     var given: [UUID: JSONObject] = [:]

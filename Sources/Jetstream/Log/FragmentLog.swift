@@ -9,9 +9,8 @@ import Synchronization
 /// log.record(scope) { error in show(error) }
 /// ```
 ///
-/// Each set is one line of JSON that people can read. Appending does not wait for the disk; a
-/// ``LogReceipt`` tells when a set is durable. What the log promises, and the format, is in
-/// <doc:Logs>.
+/// Each change set is one line of JSON that people can read. Recording does not wait for the disk; ``sync()`` returns when
+/// everything is durable. The promises of a log, and its format, are in <doc:Logs>.
 ///
 /// The log can be used from any isolation domain; what takes a scope has to be called in that scope's.
 public final class FragmentLog: Sendable {

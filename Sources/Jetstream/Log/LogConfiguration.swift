@@ -40,7 +40,7 @@ public struct LogConfiguration: Sendable, Hashable {
   /// Set it to continue with the remaining records, for example after a disk has lost the end of a
   /// file. ``LogOpening/losses`` reports the missing records, once; the next record gets the
   /// sequence number of the first missing one. A server that continues this way must begin a new
-  /// epoch with `ScopeLog.beginEpoch()` before it hosts the scope, because its clients may have
+  /// epoch with `FragmentLog.beginEpoch()` before it hosts the scope, because its clients may have
   /// seen the missing records.
   public var acceptsLoss: Bool
 

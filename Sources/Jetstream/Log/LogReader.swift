@@ -1,15 +1,15 @@
-/// Reads a log, also while another process writes it. It makes nothing, changes nothing and takes no lock, so it needs no
-/// permission to write.
+/// Reads a log, also while another process writes it. A reader creates nothing, changes nothing and takes no lock, so it
+/// needs no permission to write.
 ///
-/// While another process writes, reading gives whole records in their order, among them such that are not durable yet
-/// (``follow(from:every:)`` waits for that), and what is being written may look like a torn tail. Files that the other
-/// process removes meanwhile, since ``LogConfiguration/history`` does not keep them, may end reading with
-/// ``LogError/notKept(sequence:kept:)`` or ``LogError/file(_:)``: begin again then.
+/// While another process writes, a reader sees whole records in their order, including some that are not durable yet.
+/// Files that the other process removes meanwhile, because ``LogConfiguration/history`` does not keep them, may end reading
+/// with ``LogError/notKept(sequence:kept:)`` or ``LogError/file(_:)``; read again then.
 ///
 /// ```swift
 /// let reader = try LogReader(path)
-/// var records = reader.read(from: 1)
-/// while let record = try records.next() { print(record.sequence, record.kind.rawValue) }
+/// for (sequence, changeSet) in try reader.changeSets(in: 1...100) {
+///   print(sequence, changeSet.author ?? "no author", changeSet.fragments.count)
+/// }
 /// ```
 public struct LogReader: Sendable {
   let directory: any LogDirectory

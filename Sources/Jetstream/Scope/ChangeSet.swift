@@ -95,7 +95,7 @@ public struct ChangeSet: Sendable, Hashable {
 
 extension ChangeSet {
   /// Makes the change set that leads from one full state of a scope to another: models that only the second state
-  /// has as additions, and the values that differ. Its ``undo`` leads back.
+  /// has as additions, and the values that differ. Its ``inverse`` leads back.
   ///
   /// It contains values only: a collection that differs is named as a whole. Cost: O(n) in both states.
   ///

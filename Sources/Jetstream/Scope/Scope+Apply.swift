@@ -25,7 +25,7 @@ extension Scope {
   /// not come out of ``onChanges``. If the scope has a local change of the same property that is in no change set
   /// yet, the local value stays visible, as the later one; collections are merged. A part that does not fit is left
   /// out and reported, and the rest is applied. Unknown properties and classes are kept and sent out again; see
-  /// ``unknownProperties(of:)`` and ``unknownModels``.
+  /// `unknownProperties(of:)` and `unknownModels`.
   ///
   /// - Parameters:
   ///   - fragments: the changes.
@@ -161,7 +161,7 @@ extension Scope {
   }
 
   /// Returns every model of the scope as a fragment: the root as a change, first, then the models below it in
-  /// depth-first order, each once, then ``unknownModels``. Cost: O(n).
+  /// depth-first order, each once, then the models of unknown classes. Cost: O(n).
   ///
   /// The state includes changes that are in no change set yet. Call ``flush()`` first if later change sets are to
   /// be applied on top of the state.

@@ -7,7 +7,7 @@ extension Scope {
   /// this.
   ///
   /// Local changes continue and are sent. They stay pending, because the server's decisions are applied in order
-  /// with everything else, although they are known before: see ``SyncState/decidedCount``. The messages are kept in
+  /// with everything else, although they are known before: they count in ``SyncState/pendingCount``. The messages are kept in
   /// memory, and only a limited number of change sets is sent meanwhile, so this is for moments, such as an
   /// animation or a drag.
   public func pauseIncoming() {

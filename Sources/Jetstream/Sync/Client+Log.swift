@@ -6,7 +6,7 @@ extension Client {
   ///
   /// ```swift
   /// let client = Client(url: "wss://example.org/sync")
-  /// try client.fetch(canvas, log: ClientLog(path))  // Shows what it showed last time.
+  /// try client.fetch(canvas, log: FragmentLog(path))  // Shows what it showed last time.
   /// Task { try await client.connect() }             // Sends what was changed meanwhile.
   /// try await client.waitForDownload(of: canvas)    // Optional: returns once the scope is up to date.
   /// ```

@@ -6,7 +6,7 @@ extension Client {
     return engine.state(of: scope)
   }
 
-  /// Returns true if the model has local changes that are not confirmed; see ``pendingCount``. Cost: O(properties).
+  /// Returns true if the model has local changes that are not confirmed, which ``SyncState/pendingCount`` counts. Cost: O(properties).
   public func isPending(_ model: ModelObject) -> Bool {
     tracking.readPending(in: model.scope)
     return engine.isPending(model)
@@ -26,9 +26,9 @@ extension Client {
     SyncStates(client: self, scope: scope)
   }
 
-  /// Returns when the server has decided everything that was changed of a scope until now. What it has
-  /// rejected is decided; see ``onRejection``. So is what it has accepted and is not confirmed here, because
-  /// the mode of the scope keeps out what others have done before; see ``SyncState/decidedCount``.
+  /// Returns when the server has decided everything that was changed of a scope until now. A
+  /// rejected change set is decided, too: it is in ``Scope/conflicts``. So is an accepted one that is not confirmed here,
+  /// because the scope's mode holds back other clients' change sets that come before it.
   ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
   ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.

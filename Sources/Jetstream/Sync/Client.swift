@@ -95,7 +95,7 @@ public final class Client: Observable {
     package let models: [UUID]
   }
 
-  /// Makes a client of the server at `url`, such as `ws://localhost:8080`; see ``WebSocketTransport``.
+  /// Makes a client of the server at `url`, such as `ws://localhost:8080`, or `wss://` on Apple platforms.
   /// It does nothing until ``connect(params:)`` is called.
   ///
   /// A client lives on the actor on which it is made.
@@ -174,7 +174,7 @@ public final class Client: Observable {
   ///
   /// Throws ``SyncError/sessionDenied(reason:)`` if the server refuses, ``SyncError/sessionClosed(reason:)`` if the client is
   /// closed meanwhile, ``SyncError/cancelled``, and ``SyncError/connectionFailed(reason:)`` if no attempt can ever succeed, because the address
-  /// cannot be used, no WebSocket server answers there or it refuses the request; see ``TransportError/isPermanent``.
+  /// cannot be used, no WebSocket server answers there or it refuses the request.
   /// Scopes that have a log stay as they are then, and the next call goes on with them.
   public func connect(
     params: JSONValue = .object([:])

@@ -1,13 +1,12 @@
 /// A way to open connections to a server.
 ///
-/// Apps use ``WebSocketTransport``. To carry frames in another way, such as through a pair of queues in a test,
+/// ``Client/init(url:headers:backoff:isolation:)`` connects over WebSocket. To carry frames in another way, such as through a pair of queues in a test,
 /// implement this protocol and ``TransportConnection``.
 public protocol Transport: Sendable {
   /// Opens a connection. `headers` give the server what it needs before the first frame: the token of the session to
   /// resume, and the headers of the client's ``Credentials``.
   ///
-  /// Throws any error; the app gets its description. An error that can tell whether and when to try again conforms
-  /// to ``TransportError``.
+  /// Throws any error; the app gets its description, and the client tries again.
   func open(headers: [(String, String)]) async throws -> any TransportConnection
 }
 
