@@ -7,7 +7,7 @@ final class JoinedRoom {
   let name: String
   let scope: Scope
   let room = Room()
-  let history: UndoHistory
+  private let history: UndoHistory
   /// The newest messages that the server has, the newest one first.
   let newest: LiveQuery<Message>
   /// The messages that the server has not stamped yet.
@@ -37,6 +37,18 @@ final class JoinedRoom {
       ? nil
       : room.query(\.messages).filter { $0.text.text.localizedCaseInsensitiveContains(text) }
         .sorted(by: \.date, order: .reverse).limit(20).live()
+  }
+
+  /// Takes back the last change that this process has made in the room. Returns false if nothing has changed, because
+  /// there was none, or because others have overwritten it.
+  func undo() -> Bool {
+    scope.flush()
+    var hasChanged = false
+    let token = scope.onChanges.listen { _ in hasChanged = true }
+    defer { token.cancel() }
+    history.undo()
+    scope.flush()
+    return hasChanged
   }
 
   /// The conflicts that the server's refusal has left, the oldest first.

@@ -22,10 +22,11 @@ final class ChatServer {
   private var sessions: [String: String] = [:]
   private var stamps: [UUID: Stamp] = [:]
 
-  /// What the server says of a message, and clients may not change.
+  /// What a message keeps for good, whatever clients write.
   private struct Stamp {
     let author: String
     let date: Date
+    let text: MessageText
   }
 
   init(folder: String) {
@@ -122,14 +123,13 @@ final class ChatServer {
       return Terminal.say("note: \(scopeName) cannot be opened: \(error)")
     }
     for message in room.messages {
-      var stamp = Stamp(author: message.author, date: message.date ?? Date())
+      var author = message.author
       if message.date == nil {
         // The last server was killed before it could stamp this one; the log has the author of each change set.
         let writes = try? LogReader("\(folder)/\(scopeName)").writes(to: "text", of: message.uuid)
-        stamp = Stamp(author: writes?.first?.author ?? "unknown", date: Date())
+        author = writes?.first?.author ?? "unknown"
       }
-      stamps[message.uuid] = stamp
-      write(stamp, on: message)
+      stamp(message, by: author, at: message.date)
     }
     scope.onRemoteChanges.listen(self) { [unowned scope] me, changes in
       me.check(changes, in: scope)
@@ -138,19 +138,18 @@ final class ChatServer {
     Terminal.say("room \(name) is open with \(room.messages.count) messages")
   }
 
-  /// Writes author and date of the messages that a client has added, and writes them again if a client has changed
-  /// them.
+  /// Stamps the messages that a client has added, and takes back what a client has written on a stamped one.
   private func check(_ changes: RemoteChanges, in scope: Scope) {
     for fragment in changes.fragments {
       guard let message = scope.model(fragment.uuid) as? Message else { continue }
-      let stamp =
-        stamps[message.uuid] ?? Stamp(author: changes.author ?? "unknown", date: Date())
-      stamps[message.uuid] = stamp
-      write(stamp, on: message)
+      stamp(message, by: changes.author ?? "unknown")
     }
   }
 
-  private func write(_ stamp: Stamp, on message: Message) {
-    (message.author, message.date) = (stamp.author, stamp.date)
+  private func stamp(_ message: Message, by author: String, at date: Date? = nil) {
+    let stamp =
+      stamps[message.uuid] ?? Stamp(author: author, date: date ?? Date(), text: message.text)
+    stamps[message.uuid] = stamp
+    (message.author, message.date, message.text) = (stamp.author, stamp.date, stamp.text)
   }
 }

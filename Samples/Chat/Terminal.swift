@@ -10,6 +10,7 @@ final class Terminal {
   private var notice = "Type a message, or /help."
   private var lastScreen = ""
   private var isDrawing = false
+  private let isTerminal = isatty(STDOUT_FILENO) == 1
 
   static let help = """
     /join ROOM   /rooms   /who   /search TEXT (nothing: all)   /like N   /react N +1
@@ -32,6 +33,7 @@ final class Terminal {
       if line == "/quit" { return }
       notice = ""
       do { try perform(line) } catch { notice = "\(error)" }
+      if isTerminal { lastScreen = "" }  // What was typed is on the screen, too.
       drawSoon()
     }
   }
@@ -65,7 +67,7 @@ final class Terminal {
       }
       pick(words[1], from: shown).map { client.react(to: $0, by: by) }
     case "/like": pick(rest, from: shown).map(client.like)
-    case "/undo": if client.current.history.undo() == nil { notice = "There is nothing to undo." }
+    case "/undo": if !client.current.undo() { notice = "There is nothing that can be undone." }
     case "/retry": pick(rest, from: client.current.refused).map { client.retry($0.conflict) }
     case "/discard": pick(rest, from: client.current.refused).map { client.discard($0.conflict) }
     case _ where command.hasPrefix("/"): notice = "There is no \(command); try /help."
@@ -98,7 +100,7 @@ final class Terminal {
     guard screen != lastScreen else { return }
     lastScreen = screen
     // A terminal shows the screen alone; a pipe gets one after the other.
-    Self.say(isatty(STDOUT_FILENO) == 1 ? "\u{1B}[2J\u{1B}[3J\u{1B}[H\(screen)" : "\(screen)\n")
+    Self.say(isTerminal ? "\u{1B}[2J\u{1B}[3J\u{1B}[H\(screen)" : "\(screen)\n")
     client.markAsRead()
   }
 
