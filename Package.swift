@@ -57,7 +57,8 @@ let package = Package(
     .executableTarget(
       name: "chat", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Chat",
       exclude: ["README.md"], swiftSettings: settings),
-    .testTarget(name: "ChatTests", dependencies: ["Jetstream", "Pacing", "chat"], swiftSettings: settings),
+    .testTarget(
+      name: "ChatTests", dependencies: ["Jetstream", "Pacing", "chat"], swiftSettings: settings),
     .testTarget(
       name: "CatalogueTests", dependencies: ["Pacing", "catalogue"], swiftSettings: settings),
     .testTarget(

@@ -98,35 +98,26 @@ final class ChatServer {
     guard parts.count == 2, parts[0] == "room" || parts[0] == "user", isName(parts[1]) else {
       return .failure(.notThere("There is no \(name)"))
     }
-    if opening.insert(name).inserted {
-      Task { await parts[0] == "room" ? openRoom(String(parts[1])) : openProfile(name) }
-    }
+    if opening.insert(name).inserted { Task { await open(name) } }
     return .failure(.notNow("It is being opened", retryAfter: .milliseconds(100)))
   }
 
-  private func openProfile(_ name: String) async {
+  /// Hosts a room or a profile with what its log has of it.
+  private func open(_ name: String) async {
     defer { opening.remove(name) }
-    do {
-      try await host(Scope(name: name, root: Profile()))
-    } catch {
-      Terminal.say("note: \(name) cannot be opened: \(error)")
-    }
-  }
-
-  private func openRoom(_ name: String) async {
-    let (room, scopeName) = (Room(), "room/\(name)")
-    defer { opening.remove(scopeName) }
-    let scope = Scope(name: scopeName, root: room)
+    let root: ModelObject = name.hasPrefix("room/") ? Room() : Profile()
+    let scope = Scope(name: name, root: root)
     do {
       try await host(scope)
     } catch {
-      return Terminal.say("note: \(scopeName) cannot be opened: \(error)")
+      return Terminal.say("note: \(name) cannot be opened: \(error)")
     }
+    guard let room = root as? Room else { return }
     for message in room.messages {
       var author = message.author
       if message.date == nil {
         // The last server was killed before it could stamp this one; the log has the author of each change set.
-        let writes = try? LogReader("\(folder)/\(scopeName)").writes(to: "text", of: message.uuid)
+        let writes = try? LogReader("\(folder)/\(name)").writes(to: "text", of: message.uuid)
         author = writes?.first?.author ?? "unknown"
       }
       stamp(message, by: author, at: message.date)
@@ -134,8 +125,8 @@ final class ChatServer {
     scope.onRemoteChanges.listen(self) { [unowned scope] me, changes in
       me.check(changes, in: scope)
     }
-    lobby.rooms.insert(name)
-    Terminal.say("room \(name) is open with \(room.messages.count) messages")
+    lobby.rooms.insert(String(name.dropFirst("room/".count)))
+    Terminal.say("\(name) is open; messages: \(room.messages.count)")
   }
 
   /// Stamps the messages that a client has added, and takes back what a client has written on a stamped one.

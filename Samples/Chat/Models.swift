@@ -54,6 +54,9 @@ struct MessageText: CodableValue {
 }
 
 /// The rules for texts. Only a server enforces them: a client has to be able to read the refused messages in its log.
+///
+/// A server reads its logs under the same rules, and a text that they refuse is read as an empty one. So rules may
+/// become stricter only before there are such texts.
 enum HouseRules {
   static let longest = 500
   static let unwelcome = ["spam", "casino"]
