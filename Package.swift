@@ -19,6 +19,7 @@ let package = Package(
     .executable(name: "benchmarks", targets: ["Benchmarks"]),
     .executable(name: "shapes", targets: ["shapes"]),
     .executable(name: "catalogue", targets: ["catalogue"]),
+    .executable(name: "chat", targets: ["chat"]),
     .executable(name: "jetstream", targets: ["JetstreamTool"]),
   ],
   targets: [
@@ -53,6 +54,11 @@ let package = Package(
     .executableTarget(
       name: "catalogue", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Catalogue",
       swiftSettings: settings),
+    .executableTarget(
+      name: "chat", dependencies: ["Jetstream", "JetstreamServer"], path: "Samples/Chat",
+      exclude: ["README.md"], swiftSettings: settings),
+    .testTarget(
+      name: "ChatTests", dependencies: ["Jetstream", "Pacing", "chat"], swiftSettings: settings),
     .testTarget(
       name: "CatalogueTests", dependencies: ["Pacing", "catalogue"], swiftSettings: settings),
     .testTarget(

@@ -37,12 +37,12 @@ extension ScopeHost {
 
   /// Restores the scope from the history that an earlier process has left.
   ///
-  /// - Throws: `ScopeError` if the state does not fit the scope.
+  /// - Throws: `ScopeError` if the state does not fit the scope, or if a class no longer accepts a value.
   func restore(_ history: ScopeHistory) throws(ScopeError) {
     guard let root = history.state.first else {
       throw .invalidState(problem: "the history of scope \(scope.name) has no state.")
     }
-    try scope.applyFullState(history.state, rootUUID: root.uuid)
+    try refuseMisfits(in: scope.applyFullState(history.state, rootUUID: root.uuid))
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
     written = history.sequence == 0 ? [] : history.written
@@ -52,7 +52,7 @@ extension ScopeHost {
           decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
-      scope.apply(record.fragments)
+      try refuseMisfits(in: scope.apply(record.fragments))
       noteWritten(record.fragments)
       begin(at: sequence, of: history.epoch)
       let author = record.decision.map {
@@ -65,6 +65,14 @@ extension ScopeHost {
           newcomers: []))
     }
     forget(upTo: sequence)
+  }
+
+  /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next
+  /// snapshot, and the clients, would get that.
+  private func refuseMisfits(in report: ApplyReport) throws(ScopeError) {
+    for (_, error) in report.errors {
+      if case .invalidValue = error { throw error }
+    }
   }
 
   /// The history from which another process could continue. Seals the changes that were collected so far. Nil in the

@@ -29,7 +29,9 @@ struct WebSocketURL: Sendable, Equatable {
     default: throw .invalidURL(problem: "The scheme is neither ws nor wss.")
     }
     let rest = text[mark.upperBound...]
-    guard !rest.contains("#") else { throw .invalidURL(problem: "A WebSocket address has no fragment.") }
+    guard !rest.contains("#") else {
+      throw .invalidURL(problem: "A WebSocket address has no fragment.")
+    }
     let end = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
     let path = rest[end...]
     target = path.hasPrefix("/") ? String(path) : "/" + path
@@ -58,7 +60,8 @@ struct WebSocketURL: Sendable, Equatable {
       isBracketed = false
       portText = authority[colon...]
       guard !host.isEmpty, host.utf8.allSatisfy(Self.isHostByte) else {
-        throw .invalidURL(problem: "The host is missing or holds a character that hosts cannot have.")
+        throw .invalidURL(
+          problem: "The host is missing or holds a character that hosts cannot have.")
       }
     }
     let standard: UInt16 = isSecure ? 443 : 80

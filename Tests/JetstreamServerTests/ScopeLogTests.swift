@@ -210,3 +210,57 @@ struct ServerRestartTests {
     try await running.log.records.close()
   }
 }
+
+private final class LooseNote: ModelObject {
+  override class var wireName: String { "Note" }
+  @Property var text = ""
+}
+
+private struct ShortText: CodableValue {
+  var text = ""
+
+  init() {}
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    text = try container.decode(String.self)
+    if text.count > 5 {
+      throw DecodingError.dataCorruptedError(in: container, debugDescription: "It is too long")
+    }
+  }
+
+  func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(text)
+  }
+}
+
+private final class StrictNote: ModelObject {
+  override class var wireName: String { "Note" }
+  @Property var text = ShortText()
+}
+
+extension ServerRestartTests {
+  @Test(
+    "A value that a stricter class does not accept ends the start with its name, and stays in the log",
+    arguments: [1, 10_000])
+  func stricterClass(snapshotEvery: Int) async throws {
+    let note = LooseNote()
+    let scope = Scope(name: "Note", root: note)
+    let server = Server()
+    try await server.host(scope, log: FragmentLog(path), snapshotEvery: snapshotEvery)
+    note.text = "a long text"
+    scope.flush()
+    try await server.remove(scope)
+    let strict = Scope(name: "Note", root: StrictNote())
+    let log = try FragmentLog(path)
+    await #expect(
+      throws: ScopeError.invalidValue(
+        className: "Note", model: note.uuid, property: "text", expected: "ShortText")
+    ) { try await Server().host(strict, log: log) }
+    try await log.close()
+    let again = LooseNote()
+    try LogReader(path).restore(into: Scope(name: "Note", root: again))
+    #expect(again.text == "a long text")
+  }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import Testing
+
+/// The built program, running, with its input and its output line by line.
+final class ChatProcess: Sendable {
+  private let process: Process
+  private let input: FileHandle
+  private let output: AsyncStream<String>
+  private let exit: AsyncStream<Void>
+
+  /// The program stands where the build put this test bundle.
+  private static var executable: URL {
+    get throws {
+      let bundles = Bundle.allBundles.map(\.bundleURL).filter { $0.pathExtension == "xctest" }
+      let places = bundles + [URL(fileURLWithPath: CommandLine.arguments[0])]
+      let found = places.map { $0.deletingLastPathComponent().appending(path: "chat") }
+        .first { FileManager.default.isExecutableFile(atPath: $0.path) }
+      return try #require(found, "The program is not built beside the tests.")
+    }
+  }
+
+  init(_ arguments: String...) throws {
+    let process = Process()
+    process.executableURL = try Self.executable
+    process.arguments = arguments
+    let (inputPipe, outputPipe) = (Pipe(), Pipe())
+    process.standardInput = inputPipe
+    process.standardOutput = outputPipe
+    input = inputPipe.fileHandleForWriting
+    output = Self.lines(of: outputPipe.fileHandleForReading)
+    exit = AsyncStream { continuation in
+      process.terminationHandler = { _ in continuation.finish() }
+    }
+    try process.run()
+    self.process = process
+  }
+
+  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+
+  /// Types a line.
+  func type(_ line: String) throws { try input.write(contentsOf: Data("\(line)\n".utf8)) }
+
+  /// Reads lines until one contains all of `texts` and not `unwanted`.
+  @discardableResult
+  func expect(
+    _ texts: String..., without unwanted: String? = nil,
+    at location: SourceLocation = #_sourceLocation
+  ) async throws -> String {
+    for await line in output where texts.allSatisfy(line.contains) {
+      if let unwanted, line.contains(unwanted) { continue }
+      return line
+    }
+    return try #require(nil, "The output ended without \(texts).", sourceLocation: location)
+  }
+
+  /// Ends it as a crash would, and waits for its end.
+  func crash() async {
+    kill(process.processIdentifier, SIGKILL)
+    for await _ in exit {}
+  }
+
+  private static func lines(of reader: FileHandle) -> AsyncStream<String> {
+    AsyncStream { continuation in
+      Thread.detachNewThread {
+        var rest = Data()
+        while true {
+          let more = reader.availableData
+          if more.isEmpty { break }
+          rest += more
+          while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            continuation.yield(String(decoding: rest[rest.startIndex..<end], as: UTF8.self))
+            rest = Data(rest[rest.index(after: end)...])
+          }
+        }
+        continuation.finish()
+      }
+    }
+  }
+}

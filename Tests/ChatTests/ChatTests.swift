@@ -1,0 +1,215 @@
+import Foundation
+import Jetstream
+import Pacing
+import Testing
+
+@testable import chat
+
+@Suite("The chat", .live, .timeLimit(.minutes(1)))
+@MainActor
+struct ChatTests {
+  private let directory: TemporaryDirectory
+  private var folder: String { directory.path }
+
+  init() throws { directory = try TemporaryDirectory() }
+
+  /// Starts a server and returns it once it listens, with its port.
+  private func serve(port: String = "0") async throws -> (process: ChatProcess, port: String) {
+    let server = try ChatProcess("serve", "--port", port, "--data", folder)
+    let line = try await server.expect("Serving on ws://")
+    return (server, try #require(line.split(separator: ":").last.map(String.init)))
+  }
+
+  private func join(_ arguments: String, port: String) throws -> ChatProcess {
+    let words = arguments.split(separator: " ").map(String.init)
+    return try ChatProcess(
+      "join", words[0], words.count > 1 ? words[1] : "hall", "--server",
+      "ws://127.0.0.1:\(port)", "--data", folder)
+  }
+
+  /// A port on which nothing listens any more.
+  private func freePort() async throws -> String {
+    let (server, port) = try await serve()
+    await server.crash()
+    return port
+  }
+
+  /// Opens a room with a client of the library, for what the program does not let its user do.
+  private func open(_ room: Room, as user: String, port: String) async throws -> (Client, Scope) {
+    let (client, scope) = (
+      Client(url: "ws://127.0.0.1:\(port)"), Scope(name: "room/hall", root: room)
+    )
+    try await client.connect(params: ["name": .string(user), "key": "secret"])
+    try await client.fetch(scope)
+    return (client, scope)
+  }
+
+  @Test("A message, its likes and its votes appear at the other client with the author")
+  func delivers() async throws {
+    let (server, port) = try await serve()
+    let (ada, ben) = try (join("ada", port: port), join("ben", port: port))
+    try await ada.expect("ada in #hall | online")
+    try ada.type("Hello, Ben.")
+    try await ben.expect("ada: Hello, Ben.", without: "…")
+    try ben.type("/like 1")
+    try ben.type("/react 1 +1")
+    try await ada.expect("ada: Hello, Ben. +1 [liked by ben]")
+    try ada.type("/like 1")
+    try await ben.expect("[liked by ada, ben]")
+    await server.crash()
+  }
+
+  @Test("A client that starts without a server sends its messages as soon as there is one")
+  func startsOffline() async throws {
+    let port = try await freePort()
+    let ada = try join("ada", port: port)
+    try ada.type("Written offline")
+    try await ada.expect("… --:-- ada: Written offline")
+    try await ada.expect("ada in #hall | offline | 1 pending")
+    let (server, _) = try await serve(port: port)
+    try await ada.expect("ada: Written offline", without: "…")
+    let ben = try join("ben", port: port)
+    try await ben.expect("ada: Written offline")
+    await server.crash()
+  }
+
+  @Test("A client that is killed has its pending message again, and sends it once")
+  func survivesKill() async throws {
+    let (server, port) = try await serve()
+    let first = try join("ada", port: port)
+    try first.type("Delivered")
+    try await first.expect("ada: Delivered", without: "…")
+    await server.crash()
+    try await first.expect("| offline")
+    try first.type("Pending")
+    try await first.expect("… --:-- ada: Pending")
+    // The log is written beside the main actor; the screen does not tell when that is done.
+    try await wait { try log(contains: "Pending") }
+    await first.crash()
+
+    let second = try join("ada", port: port)
+    try await second.expect("| 1 pending")
+    try await second.expect("1   ", "ada: Delivered")
+    try await second.expect("2 … --:-- ada: Pending")
+    let (again, _) = try await serve(port: port)
+    try await second.expect("2   ", "ada: Pending")
+    let room = Room()
+    let (client, _) = try await open(room, as: "cleo", port: port)
+    #expect(room.messages.map(\.text.text) == ["Delivered", "Pending"])
+    #expect(room.messages.allSatisfy { $0.author == "ada" && $0.date != nil })
+    client.close()
+    await again.crash()
+  }
+
+  private func log(contains text: String) throws -> Bool {
+    let log = URL(filePath: "\(folder)/ada/room/hall")
+    return try FileManager.default.contentsOfDirectory(at: log, includingPropertiesForKeys: nil)
+      .contains { String(decoding: try Data(contentsOf: $0), as: UTF8.self).contains(text) }
+  }
+
+  @Test(
+    "A refused message is shown with the server's reason until it is discarded",
+    arguments: [
+      ("Cheap spam for you", "The word \"spam\" is not welcome here."),
+      (String(repeating: "long ", count: 120), "A message has at most 500 characters"),
+    ])
+  func refuses(text: String, reason: String) async throws {
+    let (server, port) = try await serve()
+    let first = try join("ada", port: port)
+    try await first.expect("| online")
+    try first.type(text)
+    try await first.expect("!1 REFUSED", reason)
+    try first.type("/retry 1")
+    try await first.expect("… --:--", String(text.prefix(10)))
+    try await first.expect("!1 REFUSED", reason)
+    await first.crash()
+    let second = try join("ada", port: port)
+    try await second.expect("!1 REFUSED", reason)
+    try second.type("/discard 1")
+    try second.type("/discard 1")
+    try await second.expect("There is no number 1.")
+    await server.crash()
+  }
+
+  @Test("The server takes back an author, a date and a text that a client has made up")
+  func correctsAuthor() async throws {
+    let (server, port) = try await serve()
+    let (room, other) = (Room(), Room())
+    let (mallory, scope) = try await open(room, as: "mallory", port: port)
+    let (witness, _) = try await open(other, as: "witness", port: port)
+    let message = Message()
+    message.text = MessageText("I owe Mallory ten euros.")
+    message.author = "ada"
+    message.date = .distantPast
+    room.messages.append(message)
+    try await mallory.waitForUpload(of: scope)
+    try await wait { other.messages.first?.author == "mallory" && message.author == "mallory" }
+    let date = try #require(message.date)
+    #expect(date > .distantPast && other.messages[0].date == date)
+
+    let copy = other.messages[0]
+    (copy.author, copy.text) = ("ada", MessageText("I never said that."))
+    try await witness.waitForUpload(of: other.messages[0].scope!)
+    try await wait {
+      [room, other].allSatisfy {
+        $0.messages[0].author == "mallory" && $0.messages[0].text == message.text
+      }
+    }
+    #expect(message.text == MessageText("I owe Mallory ten euros."))
+    mallory.close()
+    witness.close()
+    await server.crash()
+  }
+
+  @Test("A name belongs to the first user who came with it, and a profile to its user")
+  func keepsNames() async throws {
+    let (server, port) = try await serve()
+    let ada = try join("ada", port: port)
+    try await ada.expect("| online")
+    await #expect(throws: SyncError.self) { _ = try await open(Room(), as: "ada", port: port) }
+    let (client, _) = try await open(Room(), as: "ben", port: port)
+    await #expect(throws: SyncError.self) {
+      try await client.fetch(Scope(name: "user/ada", root: Profile()))
+    }
+    client.close()
+    await server.crash()
+  }
+
+  @Test("Unread messages of another room are counted until the room is looked at")
+  func countsUnread() async throws {
+    let (server, port) = try await serve()
+    let ada = try join("ada tea", port: port)
+    try await ada.expect("ada in #tea | online")
+    try ada.type("/join hall")
+    try await ada.expect("ada in #hall | online")
+    let ben = try join("ben tea", port: port)
+    try ben.type("First")
+    try ben.type("Second")
+    try await ada.expect("unread: #tea 2")
+    await ada.crash()
+    let again = try join("ada", port: port)
+    try await again.expect("ada in #hall", "unread: #tea 2")
+    try again.type("/join tea")
+    try await again.expect("ben: Second")
+    try again.type("/join hall")
+    try await again.expect("ada in #hall", without: "unread")
+    await server.crash()
+  }
+
+  @Test("An undone message is gone at the other client")
+  func undoes() async throws {
+    let (server, port) = try await serve()
+    let room = Room()
+    let (client, _) = try await open(room, as: "ben", port: port)
+    let ada = try join("ada", port: port)
+    try ada.type("Oops")
+    try await ada.expect("ada: Oops", without: "…")
+    try await wait { room.messages.count == 1 }
+    try ada.type("/undo")
+    try await wait { room.messages.isEmpty }
+    try ada.type("/undo")
+    try await ada.expect("There is nothing that can be undone.")
+    client.close()
+    await server.crash()
+  }
+}
