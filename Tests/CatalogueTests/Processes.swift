@@ -1,4 +1,5 @@
 import Foundation
+import Pacing
 
 /// The catalogue's executable, and the real data, if that is there.
 enum Place {
@@ -56,7 +57,7 @@ func runCatalogue(_ arguments: [String]) throws -> (lines: [String], errors: Str
   process.arguments = arguments
   process.standardOutput = output
   process.standardError = errors
-  try process.run()
+  try launch(process)
   // Both are short enough for a pipe.
   let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
@@ -91,7 +92,7 @@ final class CatalogueProcess {
     process.standardOutput = output
     let (stream, continuation) = AsyncStream.makeStream(of: String.self)
     lines = stream.makeAsyncIterator()
-    try process.run()
+    try launch(process)
     let reading = output.fileHandleForReading
     Thread.detachNewThread {
       var rest = Data()

@@ -1,4 +1,5 @@
 import Foundation
+import Pacing
 import Testing
 
 /// The built program, running, with its input and its output line by line.
@@ -31,7 +32,7 @@ final class ChatProcess: Sendable {
     exit = AsyncStream { continuation in
       process.terminationHandler = { _ in continuation.finish() }
     }
-    try process.run()
+    try launch(process)
     self.process = process
   }
 

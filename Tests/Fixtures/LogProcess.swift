@@ -1,4 +1,5 @@
 import Foundation
+import Pacing
 
 /// A process beside the tests, whose lines are read one after the other.
 final class LogProcess {
@@ -28,7 +29,7 @@ final class LogProcess {
     process.standardInput = input
     process.standardOutput = output
     process.standardError = errors
-    try process.run()
+    try launch(process)
   }
 
   static let folder: URL? = {

@@ -1,4 +1,5 @@
 import Foundation
+import Pacing
 import Testing
 
 /// The built program, running, with its output line by line.
@@ -40,7 +41,7 @@ final class ShapesProcess: Sendable {
         continuation.finish()
       }
     }
-    try process.run()
+    try launch(process)
     self.process = process
   }
 
