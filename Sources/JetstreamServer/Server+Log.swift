@@ -3,27 +3,28 @@ import Jetstream
 
 /// Hosting scopes with a history on disk.
 extension Server {
-  /// Offers `scope` to clients under its name, with a history on disk: clients are told of nothing before
-  /// it is durable, and whatever was told is there after a crash. Each client's change sets are applied
-  /// once, however often client and server are killed.
+  /// Offers `scope` to clients under its name, with its history in a log: clients are told nothing before it is durable,
+  /// and everything that they were told is there after a crash. The server applies each client's change sets once,
+  /// however often client and server are killed.
   ///
-  /// What durable means is for the log's `LogConfiguration` to say: with a durability other than each
-  /// record, a crash of the machine may take back what was told. A backup that is put in place of what has gone
-  /// on since needs `FragmentLog.beginEpoch()`.
+  /// The log's `LogConfiguration` decides what durable means: with a durability other than each change set, a crash of the
+  /// machine may undo changes that clients were told. After a backup has replaced a log that had gone on since, call
+  /// `FragmentLog.beginEpoch()` first.
   ///
-  /// If the log has a history, the scope becomes what it says; otherwise the scope's content is what it
-  /// begins with. The log is read here, in the time that takes.
+  /// If the log has a history, the scope gets its state; otherwise the history begins with the scope's content. The log is
+  /// read before this returns.
   ///
-  /// When the disk fails, ``onDiagnostic`` tells and another attempt is made every second; until one succeeds
-  /// clients are told nothing new of the scope, and nothing is lost.
+  /// If the disk fails, ``onDiagnostic`` fires and the server tries again every second; until an attempt succeeds, clients
+  /// are told nothing new of the scope, and nothing is lost.
   ///
   /// - Parameters:
-  ///   - unknown: what is done with properties and classes that the scope does not know.
   ///   - scope: the scope to offer to clients.
-  ///   - log: the history. No other scope, and no other process, may use it.
-  ///   - snapshotEvery: after how many records a snapshot is made; 0 for never. The state is copied on the
-  ///     server's actor, in O(models); all else happens elsewhere.
-  /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope.
+  ///   - unknown: the treatment of properties and classes that the scope does not know.
+  ///   - log: the log of this scope alone, in this process alone.
+  ///   - snapshotEvery: the number of records after which a snapshot is written; 0 for never. The state is copied on the
+  ///     server's actor, in O(n) for n models; the rest runs on queues of the log.
+  /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope, or if a class no longer accepts one of
+  ///   its values.
   public func host(
     _ scope: Scope, unknown: UnknownContent = .reject, log: FragmentLog,
     snapshotEvery: Int = 10_000
@@ -31,6 +32,7 @@ extension Server {
     precondition(
       !engine.keepsHistory(of: scope),
       "Scope \(scope.name) is hosted with a log already: a history has one log.")
+    log.claim(.server)
     let log = ScopeLog(log.records)
     let history = try log.history()
     let keeper = keeper(of: scope, in: log, snapshotEvery: snapshotEvery)

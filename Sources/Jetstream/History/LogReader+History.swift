@@ -48,7 +48,8 @@ extension LogReader {
     return ChangeSet(from: old, to: scratch.fullState())
   }
 
-  /// The change sets of the records in `range` that are kept and written, with their numbers.
+  /// Returns the change sets of the written records in `range`, with their sequences. Records that were dropped are
+  /// left out. Reads from disk on the caller.
   ///
   /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
   public func changeSets(
@@ -95,6 +96,7 @@ extension LogReader {
   func replay(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
     var result = LogRestoration()
     if let snapshot = try snapshot(upTo: last ?? .max) {
+      if ClientLog.isOfClient(snapshot) { throw .ofClient(snapshot.sequence) }
       try result.apply(snapshot, to: scope)
     } else if let last {
       throw .unreadable(sequence: last, problem: "no snapshot below it is kept")
@@ -103,6 +105,7 @@ extension LogReader {
     }
     var cursor = try read(from: result.sequence + 1)
     while result.sequence < last ?? .max, let record = try cursor.next() {
+      if record.kind == ReplicaRecord.Kind.named { throw .ofClient(record.sequence) }
       try result.apply(record, to: scope)
     }
     return result
@@ -119,6 +122,15 @@ extension LogReader {
     // The snapshot exists: reading it throws the reason why it cannot be used.
     var file = try SnapshotFile(directory, 0, of: nil)
     try file.check()
+  }
+}
+
+extension LogError {
+  /// The log is one of a client, whose records mean something else to an app that records its own.
+  fileprivate static func ofClient(_ sequence: Int) -> LogError {
+    .unreadable(
+      sequence: sequence,
+      problem: "the log is one of a client; a client that fetches the scope with it restores it")
   }
 }
 

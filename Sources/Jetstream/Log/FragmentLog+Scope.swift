@@ -19,20 +19,21 @@ public struct LogRestoration: Sendable {
 
 /// Scopes and their logs.
 extension FragmentLog {
-  /// Brings a scope to the state that the log holds: the newest snapshot, then the sets after it.
+  /// Restores a scope from the log: applies the newest snapshot, then the change sets after it.
   ///
-  /// The scope needs a root of the class that the log was made with. Models that it has already keep
-  /// their identity if the log knows them; others are detached. Observers fire, ``Scope/onChanges`` does
-  /// not. If the log is new, the scope is left as it is, and its state becomes the first snapshot: so the
-  /// log knows from what its first set departs.
+  /// The scope needs a root of the class that the log was made with. Models that are already in the
+  /// scope keep their identity if the log contains them; others are detached. Observers fire,
+  /// ``Scope/onChanges`` does not. If the log is new, the scope stays unchanged, and its state is
+  /// written as the first snapshot, the base of the first change set.
   ///
-  /// Cost: reading and applying the snapshot and the tail; the time the disk needs for the first snapshot
-  /// is waited for without blocking.
+  /// Cost: reading and applying the snapshot and the change sets after it. Writing the first
+  /// snapshot does not block the thread.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``. What was
-  ///   applied until then stays.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
+  ///   Changes that were applied before the error are kept.
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
+    claim(.app)
     if let result = try restoreWhatIsThere(into: scope) { return result }
     // The log may already have records of other kinds.
     var result = LogRestoration(snapshot: lastSequence)
@@ -69,6 +70,7 @@ extension FragmentLog {
     _ scope: Scope, author: String? = nil, date: @escaping () -> Date = { Date() },
     snapshotEvery: Int = 10_000, onFailure: @escaping @Sendable (LogError) -> Void
   ) -> ObservationToken {
+    claim(.app)
     var count = records.opening.tailCount
     return scope.onChanges.listen { [weak scope] set in
       do throws(LogError) {
@@ -102,6 +104,7 @@ extension FragmentLog {
   /// does; changes that are still being collected become a set first. The state is copied here, in
   /// O(models), and written elsewhere.
   public func snapshot(of scope: Scope) async throws(LogError) {
+    claim(.app)
     if scope.hasCollectedChanges { scope.flush() }
     let state = scope.fullState()
     try await records.snapshot(at: lastSequence, standingFor: [.set]) { Self.records(of: state) }
@@ -117,9 +120,10 @@ extension FragmentLog {
 }
 
 extension ChangeSet {
-  /// Reads a change set from a record of the kind ``LogKind/set``.
+  /// Decodes a change set from a record of the kind ``LogKind/set``.
   ///
-  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if the record is of another kind or is not a valid
+  ///   change set.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .set else {
       throw .unreadable(
@@ -134,9 +138,10 @@ extension ChangeSet {
 }
 
 extension SyncFragment {
-  /// Reads a fragment from a record of the kind ``LogKind/fragment``.
+  /// Decodes a fragment from a record of the kind ``LogKind/fragment``.
   ///
-  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if the record is of another kind or is not a valid
+  ///   fragment.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .fragment else {
       throw .unreadable(

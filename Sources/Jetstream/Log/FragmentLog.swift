@@ -12,12 +12,15 @@ import Synchronization
 /// Each change set is one line of JSON that people can read. Recording does not wait for the disk; ``sync()`` returns when
 /// everything is durable. The promises of a log, and its format, are in <doc:Logs>.
 ///
+/// A log has one use: an app records a scope in it, or a client or a server keeps a scope in it.
+///
 /// The log can be used from any isolation domain; what takes a scope has to be called in that scope's.
 public final class FragmentLog: Sendable {
   /// The underlying log of records. Each change set is one record.
   package let records: RecordLog
   /// The change sets appended last, so that none is appended twice.
   private let recent = Mutex(RecentSets())
+  private let use = Mutex<Use?>(nil)
 
   /// Opens the log in the directory at `path`, which is created with those above it if it does not exist.
   ///
@@ -28,6 +31,43 @@ public final class FragmentLog: Sendable {
     _ path: String, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
     records = try RecordLog(path, configuration: configuration)
+  }
+
+  /// The use of a log. Each writes records of its own, and cannot read those of the others.
+  package enum Use: Sendable {
+    /// An app records the change sets of a scope.
+    case app
+    /// A client keeps what it has of a scope.
+    case client
+    /// A server keeps the history of a scope.
+    case server
+
+    fileprivate var before: String {
+      switch self {
+      case .app: "is recorded by an app already"
+      case .client: "is the log of a client already"
+      case .server: "is the log of a server already"
+      }
+    }
+
+    fileprivate var after: String {
+      switch self {
+      case .app: "be recorded by an app"
+      case .client: "be the log of a client"
+      case .server: "be the log of a server"
+      }
+    }
+  }
+
+  /// Notes the use of the log, which stays the same for as long as it is open.
+  package func claim(_ new: Use) {
+    let old = use.withLock { use in
+      use = use ?? new
+      return use ?? new
+    }
+    precondition(
+      old == new,
+      "A log \(old.before), and cannot \(new.after), too: give each use a log of its own.")
   }
 
   /// Uses an open log of records.
@@ -44,13 +84,15 @@ public final class FragmentLog: Sendable {
   /// The sequence number of the last record; 0 if there is none.
   public var lastSequence: Int { records.lastSequence }
 
-  /// Appends a change set. It is encoded here and written elsewhere.
+  /// Appends a change set and returns its receipt. The change set is encoded before this returns,
+  /// and written on a queue of the log.
   ///
-  /// Appending a set again that was appended shortly before, or that is not durable yet, does nothing and
-  /// gives the same receipt: so it is safe to repeat whatever has failed.
+  /// Appending a change set again does nothing and returns a receipt for the same record, provided
+  /// that it was appended shortly before or is not durable yet. It is therefore safe to repeat a
+  /// failed append.
   ///
-  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; then nothing
-  ///   was appended. What the disk has to say comes with the receipt.
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; nothing
+  ///   was appended then. Errors of the disk are reported by the receipt.
   @discardableResult
   package func append(_ set: ChangeSet) throws(LogError) -> LogReceipt {
     var payload: [UInt8] = []

@@ -16,48 +16,49 @@ extension Client {
   /// a connection. Otherwise the server's state replaces the scope's content when it arrives; changes made until then,
   /// also before ``connect(params:)``, stay pending on top of it.
   ///
-  /// A scope that is synced for the first time can begin with content of the app's:
+  /// An app can give a scope content of its own when it is synced for the first time:
   ///
   /// ```swift
   /// try client.fetch(canvas, log: log) { root.title = "Untitled" }
   /// ```
   ///
-  /// `initial` is called if the log has nothing of the scope yet. What it writes to the root is visible at once, and
-  /// counts on the server property by property, where no client has written the property before: what two clients bring at
-  /// the same time does not add up. A server of version 1 is sent what its first state has no content for.
+  /// The client calls `initial` if the log has nothing of the scope yet. The changes are visible at once. The server
+  /// accepts them property by property of the root, if no client has written the property before; so the initial content
+  /// of two clients does not add up. A server of version 1 gets only the properties for which its first state has no content.
   ///
-  /// What an app has built before it asks for the first time can be kept, too:
+  /// To keep everything that the scope contains before its first fetch:
   ///
   /// ```swift
   /// try client.fetch(canvas, log: log, keepingContent: true)
   /// ```
   ///
-  /// If the log has nothing of the scope yet, all that the scope contains is one pending change set, as if the app had
-  /// written it just now: models and collections join those that the server has, and values replace the server's.
+  /// If the log has nothing of the scope yet, the content becomes one pending change set, as if the app had just written
+  /// it: models and collections join those that the server has, and values replace the server's.
   ///
-  /// A server that refuses the scope is asked again, and ``SyncState/Stall/refused(_:)`` tells why, unless it says that
-  /// there is no such scope, or none any more: ``Denial``.
+  /// If the server refuses the scope, the client asks again, and ``SyncState/Stall/refused(_:)`` gives the reason, unless
+  /// the server says that the scope does not exist or no longer exists: ``Denial``.
   ///
-  /// A change set is sent when its record is durable. When the disk fails, ``onDiagnostic`` tells and another
-  /// attempt is made every second; until one succeeds new change sets are not sent, and nothing is lost.
+  /// A change set is sent when its record is durable. If the disk fails, ``onDiagnostic`` fires and the client tries again
+  /// every second; until an attempt succeeds, new change sets are not sent, and nothing is lost.
   ///
   /// - Parameters:
   ///   - scope: the scope to sync, whose name the server knows.
-  ///   - params: what the application wants to tell the server, such as which document it means.
-  ///   - mode: when what happens is sent and taken in.
-  ///   - log: what there is on disk. No other scope, and no other process, may use it.
-  ///   - snapshotEvery: after how many records a snapshot is made, in a turn of its own; 0 for never. It carries
-  ///     pending change sets along: while there are more of them, after as many. The state is copied on the
-  ///     client's actor, in O(models); all else happens elsewhere.
-  ///   - keepingContent: whether the content of the scope becomes a change set instead of being replaced.
+  ///   - params: parameters for the application on the server, such as the document that is meant.
+  ///   - mode: the sync mode.
+  ///   - log: the log of this scope alone, in this process alone.
+  ///   - snapshotEvery: the number of records after which a snapshot is written, in a turn of its own; 0 for never. A
+  ///     snapshot contains the pending change sets: while there are more of them than that, it is written after as many
+  ///     records. The state is copied on the client's actor, in O(n) for n models; the rest runs on queues of the log.
+  ///   - keepingContent: true if the content of the scope becomes a change set instead of being replaced.
   ///   - initial: writes initial content to the root and to new models.
-  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(scope:)``; what
-  ///   `initial` throws, and then what it has written is taken back.
+  /// - Throws: ``LogError``; ``ScopeError`` if the log is not one of this scope; ``SyncError/alreadyFetched(scope:)``; and
+  ///   any error that `initial` throws, after its changes were undone.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime, log: FragmentLog,
     snapshotEvery: Int = 10_000, keepingContent: Bool = false,
     initial: (() throws -> Void)? = nil
   ) throws {
+    log.claim(.client)
     let log = ClientLog(log.records)
     let history = try log.history()
     let kept = Kept()

@@ -93,18 +93,23 @@ package struct ClientLog: Sendable {
     ]
   }
 
-  /// Reads all of it: the newest snapshot, and the records after it. Nil if the log is new.
+  /// Reads the newest snapshot and the records after it. Returns nil if the log is new.
   ///
-  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(sequence:problem:)`` with the
-  ///   number of the record that is not what it should be.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)``, or ``LogError/unreadable(sequence:problem:)`` with the sequence
+  ///   of the record that is not valid.
   package func history() throws(LogError) -> ReplicaHistory? {
     try Self.history(in: LogReader(records.directory))?.history
+  }
+
+  /// Returns true if a client has written the snapshot.
+  static func isOfClient(_ snapshot: LogSnapshot) -> Bool {
+    snapshot.state.contains { $0.kind == place || $0.kind == placeAmongPending }
   }
 
   /// Returns true if a log belongs to a client.
   static func isKept(in reader: LogReader) throws(LogError) -> Bool {
     if let snapshot = try reader.snapshot() {
-      return snapshot.state.contains { $0.kind == place || $0.kind == placeAmongPending }
+      return isOfClient(snapshot)
     }
     var cursor = try reader.read()
     return try cursor.next()?.kind == ReplicaRecord.Kind.named
