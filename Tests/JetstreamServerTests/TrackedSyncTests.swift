@@ -2,6 +2,7 @@ import Jetstream
 import JetstreamServer
 import Observation
 import Pacing
+import Synchronization
 import Testing
 
 @Suite("Views that follow a client", .live, .timeLimit(.minutes(5)))
@@ -103,5 +104,34 @@ struct TrackedSyncTests {
     #expect(scope.conflicts.items.isEmpty)
     client.close()
     await server.stop()
+  }
+
+  @Test("A scope that is made at the address of a released one is tracked as well")
+  func reusedAddress() async throws {
+    try await client.connect()
+    var addresses: Set<ObjectIdentifier> = []
+    for _ in 0..<10_000 {
+      let canvas = Canvas()
+      let scope = Scope(name: "Canvas", root: canvas)
+      guard addresses.contains(ObjectIdentifier(scope)) else {
+        addresses.insert(ObjectIdentifier(scope))
+        _ = client.isPending(canvas)
+        continue
+      }
+      try await client.fetch(scope)
+      let isTold = Atomic(false)
+      withObservationTracking {
+        _ = client.isPending(canvas)
+      } onChange: {
+        isTold.store(true, ordering: .relaxed)
+      }
+      canvas.name = "a"
+      scope.flush()
+      #expect(isTold.load(ordering: .relaxed) && client.isPending(canvas))
+      client.close()
+      await server.stop()
+      return
+    }
+    Issue.record("No address was used again, so this has tested nothing.")
   }
 }

@@ -3,19 +3,25 @@ import Observation
 /// The part of a client that SwiftUI and `withObservationTracking` follow: its status, the sync states of its scopes,
 /// and the pending changes of models.
 ///
-/// A client that nothing tracks pays for a registrar and nothing else. Pending changes are followed from the first read
-/// on: the ledger of pending change sets of that scope is listened to until the client is gone.
+/// A client that nothing tracks pays for a registrar and nothing else. From the first read of pending changes on, the
+/// pending change sets of that scope are listened to, for as long as scope and client are there.
 ///
 /// Isolation: the client's actor.
 final class ClientTracking {
   private unowned let client: Client
   private let registrar = ObservationRegistrar()
-  private var followed: [ObjectIdentifier: [ObservationToken]] = [:]
+  private var followed: [Followed] = []
+
+  /// A scope that is listened to. Held weakly: another scope may have the address of one that is gone.
+  private struct Followed {
+    weak var scope: Scope?
+    let tokens: [ObservationToken]
+  }
 
   init(_ client: Client) { self.client = client }
 
   deinit {
-    for token in followed.values.joined() { token.cancel() }
+    for token in followed.lazy.flatMap(\.tokens) { token.cancel() }
   }
 
   /// Notes that a property of the client is read.
@@ -26,12 +32,13 @@ final class ClientTracking {
   /// Notes that the pending changes of models of a scope are read.
   func readPending(in scope: Scope?) {
     read(\.trackedPendingChanges)
-    guard let scope, followed[ObjectIdentifier(scope)] == nil else { return }
+    guard let scope, !followed.contains(where: { $0.scope === scope }) else { return }
+    followed.removeAll { $0.scope == nil }
     let pending = scope.pendingChangeSets
-    followed[ObjectIdentifier(scope)] = [
-      pending.onAdd.listen { [weak self] _ in self?.didChange(\.trackedPendingChanges) },
-      pending.onRemove.listen { [weak self] _ in self?.didChange(\.trackedPendingChanges) },
-    ]
+    let tokens = [pending.onAdd, pending.onRemove].map { signal in
+      signal.listen { [weak self] _ in self?.didChange(\.trackedPendingChanges) }
+    }
+    followed.append(Followed(scope: scope, tokens: tokens))
   }
 
   /// Reports that a property of the client has changed.
