@@ -66,7 +66,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
     }
     let first = scope.modify { canvas.name = "first" }
     #expect(server.engine.brokenInvariants() == [])
-    first.onError.listen { [scope, canvas] _ in
+    first.onStateChange.listen { [scope, canvas] _ in
       made.append(Fate(scope.modify { canvas.name = "on error" }))
     }
     let messages = server.takeSyncs()

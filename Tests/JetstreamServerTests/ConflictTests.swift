@@ -228,7 +228,7 @@ struct ConflictTests: ScriptedSuite {
     #expect(items.count == 3)
     scope.conflicts.capacity = 1
     #expect(items.count == 1)
-    scope.conflicts.discardAll()
+    for conflict in scope.conflicts.items { scope.conflicts.discard(conflict.id) }
     #expect(items.isEmpty)
   }
 

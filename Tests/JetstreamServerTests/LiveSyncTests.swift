@@ -150,7 +150,7 @@ extension Client {
     if pendingCount == 0 { return }
     await recordOverdue {
       try await awaitCall { done in
-        onPendingCountChange.listen(self) { _, count in if count == 0 { done(()) } }
+        onSyncStateChange.listen(self) { me, _ in if me.pendingCount == 0 { done(()) } }
       }
     }
   }

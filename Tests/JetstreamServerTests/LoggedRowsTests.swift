@@ -125,7 +125,7 @@ struct LoggedRowsTests {
         world.clients[client].scope.flush()
         cut[client].append(shape)
       case 108..<120:
-        // What was cut is put back, perhaps changed, while others go on changing it.
+        // A model that was cut is put back, perhaps changed, while other clients go on changing it.
         let scope = world.clients[client].scope
         guard let shape = cut[client].popLast(), scope.model(shape.uuid) == nil else { continue }
         if Bool.random(using: &world.generator) { shape.label = "pasted in step \(step)" }

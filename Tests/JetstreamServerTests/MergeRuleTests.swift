@@ -147,7 +147,7 @@ struct MergeRuleTests {
     world.settle()
     #expect(served.name == "two" && score(one).name == "two")
     #expect(one.scope.conflicts.items.map(\.mine) == [.value("one")], "which is seen")
-    one.scope.conflicts.discardAll()
+    for conflict in one.scope.conflicts.items { one.scope.conflicts.discard(conflict.id) }
     expectEqual()
   }
 

@@ -218,8 +218,6 @@ extension ClientEngine.Configuration {
 final class Fate {
   let handle: ChangeSetHandle
   private(set) var states: [ChangeSetHandle.State] = []
-  private(set) var completions = 0
-  private(set) var errors: [ChangeSetError] = []
   private(set) var ends: [ChangeSetError?] = []
 
   /// Whether the handle could tell anything: it was not decided yet when this was made.
@@ -229,20 +227,16 @@ final class Fate {
     self.handle = handle
     wasOpen = !handle.state.isFinal
     handle.onStateChange.listen { [weak self] in self?.states.append($0) }
-    handle.onCompletion.listen { [weak self] in self?.completions += 1 }
-    handle.onError.listen { [weak self] in self?.errors.append($0) }
     handle.whenFinished { [weak self] in self?.ends.append($0) }
   }
 
   /// Whether everything was told that belongs to the state, once.
   var isConsistent: Bool {
     guard handle.state.isFinal else {
-      return states.isEmpty && completions == 0 && errors.isEmpty && ends.isEmpty
+      return states.isEmpty && ends.isEmpty
     }
     let isWhole = handle.state == .accepted
     return states == (wasOpen ? [handle.state] : [])
-      && completions == (wasOpen && isWhole ? 1 : 0)
-      && errors.count == (wasOpen && !isWhole ? 1 : 0)
       && (handle.error == nil) == isWhole && ends == [handle.error]
   }
 }

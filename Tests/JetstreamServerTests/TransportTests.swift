@@ -288,7 +288,7 @@ struct TransportTests {
     client.onSessionDenied.listen(client) { _, _ in denials += 1 }
     try await client.connect()
     client.close()
-    #expect(denials == 0 && client.status == .offline && client.session == nil)
+    #expect(denials == 0 && client.status == .offline && !client.hasSession)
   }
 
   @Test("IPv6 addresses work where the system has them")
@@ -298,7 +298,7 @@ struct TransportTests {
     guard let port = try? await server.listen(host: "::1") else { return }
     let client = Client(url: "ws://[::1]:\(port)")
     try await client.connect()
-    #expect(client.status == .online && client.session != nil)
+    #expect(client.status == .online && client.hasSession)
     client.close()
     await server.stop()
   }

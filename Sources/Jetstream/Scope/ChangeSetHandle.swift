@@ -43,10 +43,6 @@ public final class ChangeSetHandle {
 
   /// Fires when ``state`` becomes final, which happens once.
   public let onStateChange = Signal<State>()
-  /// Fires when the change set is completed.
-  package let onCompletion = Signal<Void>()
-  /// Fires when a part of the change set is known not to count, or when it is abandoned.
-  package let onError = Signal<ChangeSetError>()
 
   /// The change set. It is empty until it is sealed: for a nested call of ``Scope/modify(_:author:_:)`` when the
   /// outermost closure has ended, for a call in an immediate observer of another replica's changes in the next
@@ -122,7 +118,6 @@ public final class ChangeSetHandle {
     let waiting = self.waiting
     self.waiting = []
     onStateChange.fire(state)
-    if let error { onError.fire(error) } else { onCompletion.fire(()) }
     for body in waiting { body(error) }
   }
 }

@@ -66,9 +66,6 @@ public final class ConflictLedger: Observable {
     discard(Set(items.first { $0.id == id }?.parts.map(\.id) ?? [id]))
   }
 
-  /// Discards all conflicts.
-  package func discardAll() { discard(Set(items.flatMap(\.parts).map(\.id))) }
-
   /// Discards conflicts and consequences by id. Consequences of a discarded conflict stay unless they are named,
   /// too.
   func discard(_ ids: Set<Conflict.ID>) {

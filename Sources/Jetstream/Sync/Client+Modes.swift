@@ -3,10 +3,10 @@ extension Client {
   /// Returns the sync mode of a scope; nil if it is not synced.
   package func mode(of scope: Scope) -> SyncMode? { engine.mode(of: scope) }
 
-  /// Changes when what happens to a scope is sent and taken in.
+  /// Changes the sync mode of a scope.
   ///
-  /// What is pending, and what was missed, goes out and comes in once, in order, when the new mode lets it.
-  /// When this returns, no change of others comes in that the new mode does not let in.
+  /// Pending changes are sent, and missed ones applied, in order, as soon as the new mode allows it. Once this
+  /// method has returned, remote changes that the new mode holds back are no longer applied.
   ///
   /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced.
   public func setMode(_ mode: SyncMode, of scope: Scope) throws(SyncError) {
@@ -16,17 +16,19 @@ extension Client {
     scheduleTimer()
   }
 
-  /// Sends all that was changed in `scope` until now, and takes in all that the server has by then, in any
-  /// mode and whatever ``permission`` says. Returns when both are done.
+  /// Sends all changes made in `scope` until now, and applies all changes that the server has by then, in any mode
+  /// and whatever ``permission`` says. Returns when both are done.
   ///
-  /// If there is no connection, one attempt is made to get one. A task that is cancelled stops waiting;
-  /// what was not sent by then stays pending.
+  /// If there is no connection, the client makes one attempt to connect. A cancelled task stops waiting; changes
+  /// that were not sent by then stay pending.
   ///
-  /// With a server of version 1 of the protocol, what it has sent until now is taken in.
+  /// With a server of version 1 of the protocol, applies what the server has sent until now.
   ///
   /// - Throws: ``SyncError/connectionFailed(reason:)`` if there is no connection or it is lost meanwhile,
   ///   ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/notConnected`` before
-  ///   ``connect(params:)``, ``SyncError/sessionClosed(reason:)`` if that ends, and ``SyncError/cancelled``.
+  ///   ``connect(params:)``, ``SyncError/sessionClosed(reason:)`` if the syncing of the scope ends,
+  ///   ``SyncError/scopeDenied(scope:error:)`` if the server refuses the scope for now, and ``SyncError/cancelled`` if the
+  ///   task is cancelled.
   public func sync(
     _ scope: Scope
   ) async throws(SyncError) {

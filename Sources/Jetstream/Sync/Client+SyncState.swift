@@ -46,11 +46,11 @@ extension Client {
     Task.isCancelled ? .cancelled : .sessionClosed(reason: "the scope is not synced any more")
   }
 
-  /// Returns when there is a connection and everything is in the scope that the server had when it was made, or
-  /// asked last: ``SyncState/isUpToDate``.
+  /// Waits until there is a connection and the scope has everything that the server had when the connection was
+  /// made, or when the client last asked for changes: ``SyncState/isUpToDate``.
   ///
-  /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if that
-  ///   ends before, and ``SyncError/cancelled`` if the task is cancelled.
+  /// - Throws: ``SyncError/notFetched(scope:)`` if the scope is not synced, ``SyncError/sessionClosed(reason:)`` if the
+  ///   syncing of the scope ends before, and ``SyncError/cancelled`` if the task is cancelled.
   public func waitForDownload(
     of scope: Scope
   ) async throws(SyncError) {

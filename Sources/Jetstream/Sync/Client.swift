@@ -18,28 +18,18 @@ import Observation
 public final class Client: Observable {
   /// Fires when ``status`` has changed.
   public let onStatusChange = Signal<ClientStatus>()
-  /// Fires when the server has granted a session: the first one, and each one that replaces a lost session.
-  package let onSession = Signal<Session>()
   /// Fires when the server has denied a session, or has ended it for good.
   public let onSessionDenied = Signal<SyncError>()
-  /// Fires for each fragment that the server has rejected, after the scope no longer shows its changes. Fragments
-  /// that were rejected only because of another one do not fire: they are that one's ``Rejection/consequences``.
-  package let onRejection = Signal<Rejection>()
-  /// Fires when ``pendingCount`` changes.
-  package let onPendingCountChange = Signal<Int>()
   /// Fires when ``syncState(of:)`` has changed, except for the passing of time.
   public let onSyncStateChange = Signal<Scope>()
   /// Fires with a scope when its server reports another history than the one that the client knows: the server was
   /// restored from an old copy, or has begun anew. ``historyLoss`` decides what happens to the pending change sets.
   public let onHistoryLoss = Signal<Scope>()
-  /// Fires when a scope differed from the server's state and was repaired: client and server compare digests with
-  /// each ping. A repair means that there is a defect in the app or in this framework, so please report it.
-  package let onRepair = Signal<Repair>()
   /// Fires with a description of each message that the client skipped and each connection that failed.
   public let onDiagnostic = Signal<Diagnostic>()
 
-  /// The current session; nil before the first one and after the last one has ended.
-  package private(set) var session: Session?
+  /// True while there is a session.
+  package private(set) var hasSession = false
 
   private let transport: any Transport
   private(set) lazy var tracking = ClientTracking(self)
@@ -72,28 +62,6 @@ public final class Client: Observable {
   }
   /// The headers of the last credentials, for connections that resume the session.
   private var credentialHeaders: [(String, String)] = []
-
-  /// A fragment that the server rejected, together with the fragments that depend on it.
-  package struct Rejection {
-    /// The scope that the fragment was meant to change.
-    package let scope: Scope
-    /// The rejected fragment. The scope no longer shows its changes.
-    package let fragment: SyncFragment
-    /// The reason why the server rejected the fragment.
-    package let error: WireError
-    /// The fragments of the same change set that were rejected only because this one was. The scope no longer shows
-    /// their changes either.
-    package let consequences: [SyncFragment]
-  }
-
-  /// A repair of a scope that differed from the server's state.
-  package struct Repair {
-    /// The repaired scope.
-    package let scope: Scope
-    /// The models that differed from the server's, or were missing. Does not include models that the server does not
-    /// have, which were removed.
-    package let models: [UUID]
-  }
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`, or `wss://` on Apple platforms.
   /// It does nothing until ``connect(params:)`` is called.
@@ -179,7 +147,7 @@ public final class Client: Observable {
   public func connect(
     params: JSONValue = .object([:])
   ) async throws(SyncError) {
-    if session != nil { return }
+    if hasSession { return }
     let outcome = SyncOutcome()
     connecting.append(outcome)
     beginConnecting(params)
@@ -194,21 +162,21 @@ public final class Client: Observable {
     scheduleTimer()
   }
 
-  /// Syncs `scope`, whose name the server knows, from now on: its content becomes the server's, and
-  /// its changes go to the server, when `mode` says so. Returns when the server's state was applied.
+  /// Starts syncing `scope`, which the server knows by its name: the scope's content becomes the server's, and local
+  /// changes go to the server, as `mode` says. Returns when the server's state has been applied.
   ///
-  /// If the server refuses the scope with a retry time, the client asks again, and this goes on waiting:
-  /// ``SyncState/Stall/refused(_:)`` tells why. So it is when a server refuses a scope later that it has granted
-  /// before; what is changed meanwhile is pending.
+  /// If the server refuses the scope with a retry time, the client asks again, and this method keeps waiting; the
+  /// scope's ``SyncState/stall`` gives the reason. The client also asks again if the server refuses the scope later,
+  /// after having granted it; changes made meanwhile are pending.
   ///
-  /// With `keepingContent`, what the scope contains is not replaced but sent, as one change set: models and collections
-  /// join those that the server has, and values replace the server's.
+  /// With `keepingContent`, the scope's content is not replaced but sent, as one change set: models and collections
+  /// join those on the server, and values replace the server's.
   ///
-  /// Throws ``SyncError/scopeDenied(scope:error:)`` with the server's reason, ``SyncError/notConnected``
-  /// before ``connect(params:)``, ``SyncError/alreadyFetched(scope:)``, ``SyncError/sessionClosed(reason:)``
-  /// if the session ends meanwhile, ``SyncError/invalidReply(problem:)`` if the state does not fit the
-  /// scope, and ``SyncError/cancelled``: a scope whose state has not come by then is not synced, and can be fetched again
-  /// once this has thrown.
+  /// Throws ``SyncError/scopeDenied(scope:error:)`` with the server's reason, ``SyncError/notConnected`` before
+  /// ``connect(params:)``, ``SyncError/alreadyFetched(scope:)``, ``SyncError/sessionClosed(reason:)`` if the
+  /// session ends meanwhile, ``SyncError/invalidReply(problem:)`` if the state does not fit the scope, and
+  /// ``SyncError/cancelled`` if the task is cancelled. A scope whose state has not arrived by then is not synced,
+  /// and can be fetched again once this method has thrown.
   public func fetch(
     _ scope: Scope, params: JSONValue = .object([:]), mode: SyncMode = .realtime,
     keepingContent: Bool = false
@@ -280,25 +248,19 @@ public final class Client: Observable {
     case .statusChanged(let status):
       tracking.didChange(\.status)
       onStatusChange.fire(status)
-    case .sessionCreated(let token):
-      let made = Session(token: token, client: self)
-      session = made
-      onSession.fire(made)
+    case .sessionCreated:
+      hasSession = true
       finishConnecting(.success(()))
     case .sessionDenied(let error):
-      session = nil
+      hasSession = false
       finishConnecting(.failure(error))
       onSessionDenied.fire(error)
     case .ended(let error):
-      session = nil
+      hasSession = false
       finishConnecting(.failure(error))
-    case .rejected(let scope, let fragment, let error, let consequences):
-      onRejection.fire(
-        Rejection(scope: scope, fragment: fragment, error: error, consequences: consequences))
+    case .rejected: break  // It is in the scope's ledger.
     case .diagnostic(let diagnostic): onDiagnostic.fire(diagnostic)
-    case .waitingRepliesChanged(let count):
-      onPendingCountChange.fire(count)
-      scheduleTimer()
+    case .waitingRepliesChanged: scheduleTimer()
     case .historyLost(let scope): onHistoryLoss.fire(scope)
     case .differs(let scope, let sequence):
       onDiagnostic.fire(
@@ -306,7 +268,6 @@ public final class Client: Observable {
           .error, .scope, scope: scope.name,
           "differs from the server's at sequence \(sequence) and is being repaired"))
     case .repaired(let scope, let models):
-      onRepair.fire(Repair(scope: scope, models: models))
       onDiagnostic.fire(
         Diagnostic(
           .error, .scope, scope: scope.name,
@@ -316,6 +277,7 @@ public final class Client: Observable {
       onSyncStateChange.fire(scope)
     case .left(let scope):
       tracking.didChange(\.trackedSyncStates)
+      tracking.didChange(\.trackedPendingChanges)
       onSyncStateChange.fire(scope)
     }
   }
