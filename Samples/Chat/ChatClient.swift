@@ -126,7 +126,7 @@ final class ChatClient {
   }
 
   private func sync(_ scope: Scope) throws {
-    try client.fetch(scope, log: openLog(of: scope, in: folder))
+    try client.fetch(scope, log: FragmentLog("\(folder)/\(scope.name)"))
   }
 
   /// The secret by which the server knows this user again, made when it is first needed.

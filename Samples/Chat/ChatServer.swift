@@ -22,7 +22,7 @@ final class ChatServer {
   private var sessions: [String: String] = [:]
   private var stamps: [UUID: Stamp] = [:]
 
-  /// What a message keeps for good, whatever clients write.
+  /// The parts of a message that clients cannot change.
   private struct Stamp {
     let author: String
     let date: Date
@@ -41,7 +41,7 @@ final class ChatServer {
   /// Reads the logs and begins to listen. Returns the port.
   func start(port: UInt16) async throws -> UInt16 {
     // A scope that is not hosted can be kept on disk all the same.
-    let log = try openLog(of: accountScope, in: folder)
+    let log = try FragmentLog("\(folder)/\(accountScope.name)")
     try await log.restore(into: accountScope)
     log.record(accountScope) { Terminal.say("note: accounts: \($0)") }
     try await host(Scope(name: "lobby", root: lobby))
@@ -59,7 +59,7 @@ final class ChatServer {
   }
 
   private func host(_ scope: Scope) async throws {
-    try await server.host(scope, log: openLog(of: scope, in: folder))
+    try await server.host(scope, log: FragmentLog("\(folder)/\(scope.name)"))
     hosted[scope.name] = scope
   }
 

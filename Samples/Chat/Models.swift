@@ -55,7 +55,7 @@ struct MessageText: CodableValue {
 
 /// The rules for texts. Only a server enforces them: a client has to be able to read the refused messages in its log.
 ///
-/// A server reads its logs under the same rules, and a text that they refuse is read as an empty one. So rules may
+/// A server reads its logs under the same rules, and does not open a room with a text that they refuse. So rules may
 /// become stricter only before there are such texts.
 enum HouseRules {
   static let longest = 500
@@ -80,11 +80,4 @@ enum HouseRules {
 func isName(_ text: some StringProtocol) -> Bool {
   (1...20).contains(text.count)
     && text.allSatisfy { $0.isASCII && ($0.isLowercase || $0.isNumber || $0 == "-") }
-}
-
-/// Opens the log of a scope. A log makes its own folder, and not those above it.
-func openLog(of scope: Scope, in folder: String) throws -> FragmentLog {
-  let path = "\(folder)/\(scope.name)"
-  try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  return try FragmentLog(path)
 }
