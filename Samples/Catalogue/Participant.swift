@@ -13,7 +13,7 @@ final class Participant {
   private let log: FragmentLog?
   private let options: EditOptions
   private let cuts: Int
-  /// What each line begins with that it prints.
+  /// The beginning of each line that it prints.
   private let prefix: String
   private var editing: Task<Void, Never>?
   private var editor: RandomEditor
@@ -66,7 +66,7 @@ final class Participant {
         if options.tells { say("shown \(editor.count) \(Date().timeIntervalSince1970)") }
       }
       if isCut {
-        // What was just sent is on its way, or not even that.
+        // The last change set is on its way, or not even that.
         scope.flush()
         client?.cutConnection()  // Only within this package.
         cutsMade += 1

@@ -79,7 +79,7 @@ struct Shapes {
     }
   }
 
-  /// How an address to bind is written in a URL that can be opened on this machine.
+  /// Returns the host of a URL that can be opened on this machine, for an address to bind.
   private static func name(ofHost host: String) -> String {
     if ["0.0.0.0", "::"].contains(host) { return "localhost" }
     return host.contains(":") ? "[\(host)]" : host

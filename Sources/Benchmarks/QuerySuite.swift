@@ -69,7 +69,7 @@ private final class QueriedDesk {
   private var updates = 0
   /// True if the observer asks for the difference instead of offsets.
   var makesDifference = false
-  /// How many rows the query shows, from the middle of all on; nil for all.
+  /// The number of rows that the query shows, from the middle on; nil for all.
   var limit: Int?
   private var random: UInt64 = 1
 

@@ -4,8 +4,8 @@ import Jetstream
 /// The part of a `FragmentLog` that a server keeps of a hosted scope: everything that was accepted, and what was decided
 /// of the clients' change sets. A server that is killed goes on from there.
 ///
-/// What was accepted stands in it as change sets, so that a `LogReader` and the `jetstream` command read it like the
-/// log of an app.
+/// Accepted changes are records of change sets, so that a `LogReader` and the `jetstream` command read them like those
+/// of an app.
 package struct ScopeLog: Sendable {
   /// The decision on a change set of which nothing was accepted.
   private static let decision = LogKind("decision")

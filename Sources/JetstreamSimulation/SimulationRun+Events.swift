@@ -77,7 +77,7 @@ extension SimulationRun {
     case .sync:
       let (place, starts) = (server.position, starts)
       client.sync(now: now) { [unowned self] in
-        // What a server had not made durable when it crashed cannot be expected.
+        // Changes that were not durable when the server crashed cannot be expected.
         starts == self.starts ? place : nil
       }
     case .conflict(let number, let pick):

@@ -7,7 +7,7 @@ final class LogProcess {
   private let input = Pipe()
   private let reading: FileHandle
   private var rest = Data()
-  /// What it said to standard error.
+  /// The text on its standard error.
   private let errors = Pipe()
 
   /// Starts an executable that is built into the same folder as the tests.

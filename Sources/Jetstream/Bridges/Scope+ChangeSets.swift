@@ -21,7 +21,7 @@ private struct ChangeSetSequence: AsyncSequence {
 
   weak var scope: Scope?
 
-  /// Starts to queue what is made from here on.
+  /// Returns an iterator with its own queue, which collects change sets from this moment on.
   func makeAsyncIterator() -> Iterator {
     let feed = QueueFeed<ChangeSet>()
     guard let scope else {

@@ -83,7 +83,7 @@ extension LogReader {
 extension LogRevision {
   /// Reads a revision from a record of the kind ``LogKind/revision``.
   ///
-  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if it is no such record, or not what it says it is.
+  /// - Throws: ``LogError/unreadable(sequence:problem:)`` if the record is of another kind, or if its content is no revision.
   package init(_ record: LogRecord) throws(LogError) {
     guard record.kind == .revision else {
       throw .unreadable(

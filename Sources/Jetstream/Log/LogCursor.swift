@@ -24,11 +24,11 @@ package struct LogCursor: Sendable {
     self.sequence = sequence
   }
 
-  /// The next record, or nil if there is none yet.
+  /// Returns the next record; nil at the end of the log.
   ///
-  /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it, and at the end of a log
-  ///   that was known to be longer;
-  ///   ``LogError/notKept(sequence:kept:)`` if the log no longer has the record or begins later.
+  /// - Throws: ``LogError/damaged(_:)`` at a damaged place, after all records before it, and at the
+  ///   end of a log that was known to be longer; ``LogError/notKept(sequence:kept:)`` if the log no longer
+  ///   has the record or begins later.
   package mutating func next() throws(LogError) -> LogRecord? { try next(upTo: .max) }
 
   /// Returns the next record; nil at the end of the log or if the sequence number is above `limit`.

@@ -1,9 +1,10 @@
 extension LogReader {
-  /// Reads everything that is kept, snapshots as well, and tells what is wrong.
+  /// Reads all segments and snapshots and reports all damage.
   ///
-  /// Cost: one pass over all files. What is written meanwhile may look like a torn tail.
+  /// Cost: one pass over all files. Records that a process is writing at the same time may look
+  /// like a torn tail.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/newerVersion(file:version:)`` if that is not possible.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/newerVersion(file:version:)`` if a file cannot be read.
   package func verify() throws(LogError) -> LogVerification {
     var check = try LogCheck(directory)
     try check.run()

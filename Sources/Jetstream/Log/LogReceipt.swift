@@ -14,12 +14,11 @@ package struct LogReceipt: Sendable {
   /// True once the record is durable.
   package var isDurable: Bool { log.durableSequence >= sequence }
 
-  /// Returns when the record is durable.
+  /// Waits until the record is durable.
   ///
-  /// - Throws: ``LogError/file(_:)`` when an attempt to write it has failed, and ``LogError/moved(path:)`` when the log is
-  ///   not in its place any more. The record is still in the
-  ///   log and will be written before anything later: calling this again is a new attempt, and so is the
-  ///   next append.
+  /// - Throws: ``LogError/file(_:)`` if an attempt to write it failed, and ``LogError/moved(path:)``
+  ///   if the log is no longer in place. The record stays in memory and will be written before any
+  ///   later one: calling this again, or appending, starts a new attempt.
   package func durable() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       log.whenDurable(sequence) { continuation.resume(returning: $0) }

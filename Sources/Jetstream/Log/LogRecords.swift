@@ -15,7 +15,8 @@ package struct LogRecords: AsyncSequence, Sendable {
     var cursor: LogCursor
     let watch: any LogWatch
 
-    /// The next record.
+    /// Waits until the next record is durable, and returns it. Returns nil when the log is closed
+    /// or the task is cancelled.
     ///
     /// - Throws: ``LogError/damaged(_:)``, ``LogError/file(_:)`` or ``LogError/notKept(sequence:kept:)``.
     package mutating func next(

@@ -109,9 +109,9 @@ extension RecordLog {
     writer.withLock { $0.endSync(sync) }
   }
 
-  /// Looks whether the segment is where the next process will look for it.
+  /// Checks that the segment is in place, where the next process will look for it.
   ///
-  /// - Throws: ``LogError/moved(path:)`` if it is not, and ``LogError/file(_:)`` if that cannot be found out.
+  /// - Throws: ``LogError/moved(path:)`` if it is not, and ``LogError/file(_:)`` if the check fails.
   func checkPlace() throws(LogError) {
     let isInPlace = try reading { () throws(LogFileError) in
       try writer.withLock { writer throws(LogFileError) in try writer.checkPlace() }
@@ -238,10 +238,11 @@ extension RecordLog {
     whenDurable(lastSequence, needsSync: true, done)
   }
 
-  /// Brings all that was appended to stable storage, whatever the configuration says. After a failure
-  /// this is how to try again.
+  /// Writes and syncs all appended records, whatever ``LogConfiguration/durability`` says. After a
+  /// failure, this tries again.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. Nothing is lost then; everything waits for the next attempt.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``. Nothing is lost; the records wait
+  ///   for the next attempt.
   package func sync() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       whenSynced { continuation.resume(returning: $0) }

@@ -78,13 +78,13 @@ package final class RecordLog: Sendable {
     let done: @Sendable (Result<Void, LogError>) -> Void
   }
 
-  /// Opens the log in the directory at `path`, which is made if it is not there.
+  /// Opens the log in the directory at `path`. Creates the directory if it does not exist.
   ///
-  /// Cost: reading the newest snapshot and what follows it.
+  /// Cost: reading the newest snapshot and the records after it.
   ///
   /// - Throws: ``LogError/inUse(path:)``, ``LogError/damaged(_:)``, ``LogError/file(_:)`` or
-  ///   ``LogError/newerVersion(file:version:)``. Nothing has been changed then. A ``LogReader`` reads a damaged log
-  ///   up to the damage.
+  ///   ``LogError/newerVersion(file:version:)``. No record has been changed then. A ``LogReader`` reads a
+  ///   damaged log up to the damage.
   package convenience init(
     _ path: String, configuration: LogConfiguration = LogConfiguration()
   ) throws(LogError) {
@@ -163,12 +163,13 @@ package final class RecordLog: Sendable {
 
   /// Appends a record.
   ///
-  /// The payload has to be one JSON value without line breaks or other control characters, as
-  /// ``JSONValue/write(to:)`` gives; only the latter is checked.
+  /// The payload must be one JSON value without line breaks or other control characters, as
+  /// ``JSONValue/write(to:)`` produces. Only the control characters are checked; one of them traps.
   ///
-  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; then nothing
-  ///   was appended. Otherwise the record has its number for good: if the disk fails, the receipt says so,
-  ///   and the record stays in memory until a later attempt succeeds. It must not be appended again.
+  /// - Throws: ``LogError/backlog(bytes:)``, ``LogError/tooLong(bytes:)`` or ``LogError/closed``; nothing
+  ///   was appended then. Otherwise the record has its final sequence number: if the disk fails,
+  ///   the receipt reports it, and the record stays in memory until a later attempt succeeds. Do
+  ///   not append it again.
   @discardableResult
   package func append(_ kind: LogKind, _ payload: [UInt8]) throws(LogError) -> LogReceipt {
     try append([(kind, payload)])
@@ -217,10 +218,12 @@ package final class RecordLog: Sendable {
 
   // MARK: Closing
 
-  /// Brings everything to stable storage and lets go of the directory. Nothing can be appended any more.
+  /// Writes and syncs all appended records, closes the log and releases its lock. Later appends
+  /// throw ``LogError/closed``.
   ///
-  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)`` if that fails; then the log stays open, and closing it
-  ///   can be tried again. Dropping the last reference closes it as well, without an error.
+  /// - Throws: ``LogError/file(_:)`` or ``LogError/moved(path:)``; the log stays open then, and
+  ///   closing it can be tried again. Releasing the last reference closes the log as well, without
+  ///   an error.
   package func close() async throws(LogError) {
     try await withCheckedContinuation { continuation in
       close { continuation.resume(returning: $0) }

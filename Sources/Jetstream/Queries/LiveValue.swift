@@ -52,7 +52,7 @@ public final class LiveValue<Value>: Observable {
 
   /// Calls `handler` with the new value, once in each tick that has changed it.
   ///
-  /// What the handler writes belongs to the next tick. The observer is held weakly.
+  /// Changes that the handler makes belong to the next tick. The observer is held weakly.
   @discardableResult
   public func observe<Observer: AnyObject>(
     _ observer: Observer, _ handler: @escaping (Observer, Value) -> Void

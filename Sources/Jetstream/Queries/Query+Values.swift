@@ -79,7 +79,7 @@ extension Query {
     let column = TypedColumn<Key?>(
       key: { model in key(Self.row(model)).flatMap { $0 == $0 ? $0 : nil } },
       order: { a, b in
-        // What does not count stands behind all that does.
+        // Keys that do not count come last.
         if let a, let b { order(a, b) } else { a == nil ? b == nil ? 0 : 1 : -1 }
       })
     let engine = valueEngine(isolation, column: column)

@@ -52,17 +52,19 @@ extension Scope {
       ChangeSet(fragments: [], undo: [], author: author, message: message, isAtomic: true), body)
   }
 
-  /// The same for changes that are handed to a procedure of the server, which takes all or nothing.
+  /// Makes one change set for a procedure of the server, which accepts or rejects it as a whole. Otherwise like
+  /// ``modify(_:author:_:)``.
   ///
   /// - Parameters:
-  ///   - procedure: its name, such as `Cart.checkOut`.
-  ///   - constraints: what the procedure is known to ask of each fragment. If one fragment meets none of
-  ///     them, the changes are taken back and nothing is sent. Without any, the server decides alone.
-  ///   - message: what the changes are made for; see ``ChangeSet/message``.
-  ///   - author: who makes them; see ``ChangeSet/author``.
+  ///   - procedure: the name of the procedure, such as `Cart.checkOut`.
+  ///   - constraints: the known requirements of the procedure. If a fragment meets none of them, the changes are
+  ///     rolled back and nothing is sent. Without constraints, the server alone decides.
+  ///   - message: the purpose of the changes; see ``ChangeSet/message``.
+  ///   - author: the author of the changes; see ``ChangeSet/author``.
   ///   - body: makes the changes.
-  /// - Throws: ``ChangeSetError/constraintsNotMet(procedure:fragments:)``; ``ChangeSetError/procedureWithin(procedure:)`` where the
-  ///   changes could not be a set of their own; or what `body` throws.
+  /// - Returns: the handle of the change set, which is empty if nothing has changed.
+  /// - Throws: ``ChangeSetError/constraintsNotMet(procedure:fragments:)``; ``ChangeSetError/procedureWithin(procedure:)`` if the changes
+  ///   could not be a change set of their own; or the error that `body` throws.
   @discardableResult
   public func modify(
     procedure: String, constraints: [Constraint] = [], message: String? = nil,

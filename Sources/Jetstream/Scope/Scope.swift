@@ -118,7 +118,7 @@ public final class Scope: TickClient {
   var isSealMissed = false
   /// The change sets that the server has not decided.
   package let pendingChangeSets = PendingChangeSets()
-  /// Fires with each change set of this scope that a client has taken on, once its log has it: made by
+  /// Fires with each change set of this scope that a client has taken on and handed to its log: made by
   /// ``modify(_:author:_:)`` or collected in an interval. The handle tells what the server decides.
   ///
   /// ```swift
