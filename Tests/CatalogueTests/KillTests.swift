@@ -1,4 +1,5 @@
 import Foundation
+import Pacing
 import Testing
 
 /// A server that opens its rooms on demand, each with a log, and three clients that edit all of them with logs, of which
@@ -89,7 +90,8 @@ private final class Group {
     serving =
       [
         "serve", "--file", data, "--log", folder.appendingPathComponent("server").path,
-        "--snapshot-every", "\(snapshotEvery)", "--on-demand", "--wait",
+        "--snapshot-every", "\(snapshotEvery)", "--on-demand", "--wait", "--port",
+        "\(keptPort())",
       ] + Self.naming
     server = try CatalogueProcess(serving)
     url = try await server.expect("listening on")
@@ -170,8 +172,7 @@ private final class Group {
 
   /// A server that refuses each room for now, until it has opened it.
   private func startServer() async throws {
-    let port = url.split(separator: ":").last.map(String.init) ?? ""
-    server = try CatalogueProcess(serving + ["--port", port])
+    server = try CatalogueProcess(serving)
     _ = try await server.expect("listening on")
     _ = try await server.expect("ready")
   }

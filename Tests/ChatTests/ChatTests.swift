@@ -14,7 +14,7 @@ struct ChatTests {
   init() throws { directory = try TemporaryDirectory() }
 
   /// Starts a server and returns it once it listens, with its port.
-  private func serve(port: String = "0") async throws -> (process: ChatProcess, port: String) {
+  private func serve(port: String = "\(keptPort())") async throws -> (process: ChatProcess, port: String) {
     let server = try ChatProcess("serve", "--port", port, "--data", folder)
     let line = try await server.expect("Serving on ws://")
     return (server, try #require(line.split(separator: ":").last.map(String.init)))
@@ -25,13 +25,6 @@ struct ChatTests {
     return try ChatProcess(
       "join", words[0], words.count > 1 ? words[1] : "hall", "--server",
       "ws://127.0.0.1:\(port)", "--data", folder)
-  }
-
-  /// A port on which nothing listens any more.
-  private func freePort() async throws -> String {
-    let (server, port) = try await serve()
-    await server.crash()
-    return port
   }
 
   /// Opens a room with a client of the library, for what the program does not let its user do.
@@ -61,7 +54,7 @@ struct ChatTests {
 
   @Test("A client that starts without a server sends its messages as soon as there is one")
   func startsOffline() async throws {
-    let port = try await freePort()
+    let port = "\(keptPort())"
     let ada = try join("ada", port: port)
     try ada.type("Written offline")
     try await ada.expect("… --:-- ada: Written offline")

@@ -178,7 +178,7 @@ struct ServerRestartTests {
 
   @Test("What clients were told is there again, and what they had not sent is applied once")
   func restart() async throws {
-    var running = try await start(port: 0, snapshotEvery: 4)
+    var running = try await start(port: keptPort(), snapshotEvery: 4)
     let one = try await Participant(port: running.port)
     let two = try await Participant(port: running.port)
     var expected = 0

@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamWebSocket
+import Pacing
 import Testing
 
 @testable import shapes
@@ -106,7 +107,7 @@ struct ShapesTests {
 
   @Test("A participant waits for its server, and brings its shape to a new one")
   func outlivesServer() async throws {
-    let first = try ShapesProcess("--port", "0", "--memory")
+    let first = try ShapesProcess("--port", "\(keptPort())", "--memory")
     let port = try await first.port()
     let participant = try ShapesProcess("--join", "ws://127.0.0.1:\(port)")
     await first.expect("added shape")
