@@ -14,7 +14,9 @@ struct ChatTests {
   init() throws { directory = try TemporaryDirectory() }
 
   /// Starts a server and returns it once it listens, with its port.
-  private func serve(port: String = "\(keptPort())") async throws -> (process: ChatProcess, port: String) {
+  private func serve(port: String = "\(keptPort())") async throws -> (
+    process: ChatProcess, port: String
+  ) {
     let server = try ChatProcess("serve", "--port", port, "--data", folder)
     let line = try await server.expect("Serving on ws://")
     return (server, try #require(line.split(separator: ":").last.map(String.init)))

@@ -1,9 +1,9 @@
 #if canImport(Glibc)
-  import Glibc
+import Glibc
 #elseif canImport(Musl)
-  import Musl
+import Musl
 #elseif canImport(Darwin)
-  import Darwin
+import Darwin
 #endif
 
 /// A free port below those that systems give to outgoing connections. A server that is to come back on its port needs
@@ -17,9 +17,9 @@ public func keptPort() -> UInt16 {
 
 private func isFree(_ port: UInt16) -> Bool {
   #if canImport(Glibc)
-    let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+  let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
   #else
-    let socket = socket(AF_INET, SOCK_STREAM, 0)
+  let socket = socket(AF_INET, SOCK_STREAM, 0)
   #endif
   defer { close(socket) }
   var address = sockaddr_in()
