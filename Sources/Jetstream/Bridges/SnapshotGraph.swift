@@ -71,7 +71,7 @@ final class SnapshotGraph: Sendable {
         case .model(let child):
           _ = property.access.assign(child.map(model), to: owner, at: property.offset)
         case .models(let children):
-          let list = _ModelList(children.map(model))
+          let list = ModelList(children.map(model))
           _ = property.access.assign(list, to: owner, at: property.offset)
         case .value, .json: continue
         }

@@ -185,11 +185,11 @@ private enum SnapshotProbes {
     case .plain: return json.compactMap(type._decode)
     case .model: return []
     case .reference:
-      let model = type._modelClass?.init()
-      return [type._value(of: nil as ModelObject?), type._value(of: model)].compactMap { $0 }
+      let model = type.heldClass?.init()
+      return [type.holding(nil as ModelObject?), type.holding(model)].compactMap { $0 }
     case .collection:
-      let models = type._modelClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
-      return [_ModelList(), _ModelList(models ?? [])].compactMap { type._value(of: $0) }
+      let models = type.heldClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
+      return [ModelList(), ModelList(models ?? [])].compactMap { type.holding($0) }
     }
   }
 }

@@ -9,7 +9,7 @@ enum ListOperation {
 
 extension BidirectionalCollection<ListOperation> {
   /// Returns the content before the steps, given the content after them. Cost: O(sqrt n) per step.
-  func undone(on list: _ModelList) -> _ModelList {
+  func undone(on list: ModelList) -> ModelList {
     var result = list
     for operation in reversed() {
       switch operation {
@@ -47,19 +47,19 @@ extension BidirectionalCollection<ListOperation> {
 
 /// Records the steps while a collection property is changed in place.
 ///
-/// The property's `_modify` accessor opens it before it yields and closes it afterwards. Public
-/// because ``PropertyValue`` names it; not meant to be used directly.
-public final class _ListLease {
+/// The property's `_modify` accessor opens it before it yields and closes it afterwards.
+@usableFromInline
+final class ListLease {
   var operations: [ListOperation] = []
   /// The index of the property that is being changed.
   fileprivate var index = 0
   /// The next open lease on the same model.
-  fileprivate var next: _ListLease?
-  private unowned(unsafe) var storage: _ModelList.Storage?
+  fileprivate var next: ListLease?
+  private unowned(unsafe) var storage: ModelList.Storage?
   private var remains: ContiguousArray<ModelObject> = []
 
   /// Opens a lease on `list` and makes its storage unique.
-  init(_ list: inout _ModelList) {
+  init(_ list: inout ModelList) {
     let storage = list.uniqueStorage()
     precondition(
       storage.lease == nil, "A ModelArray property is changed while another change of it goes on.")
@@ -74,18 +74,18 @@ public final class _ListLease {
   }
 
   /// The content at the time the lease was opened. Cost: O(n).
-  fileprivate var before: _ModelList { operations.undone(on: reached) }
+  fileprivate var before: ModelList { operations.undone(on: reached) }
 
   /// The current content of the leased storage.
-  private var reached: _ModelList {
-    storage.map { _ModelList($0.chunks.joined()) } ?? _ModelList(remains)
+  private var reached: ModelList {
+    storage.map { ModelList($0.chunks.joined()) } ?? ModelList(remains)
   }
 
   /// Ends the lease and returns the steps from the content before to `list`.
   ///
   /// Normally these are the recorded steps, at O(1). If the whole list was replaced, they are
   /// computed, at O(n log n).
-  func close(on list: _ModelList) -> [ListOperation] {
+  func close(on list: ModelList) -> [ListOperation] {
     let leased = storage
     if let leased, leased.lease === self { leased.lease = nil }
     if leased == nil || list.storage !== leased {
@@ -101,19 +101,19 @@ public final class _ListLease {
 /// tree during the change, for example because another property is changed within it, must get the
 /// content before.
 struct OpenLeases {
-  private var first: _ListLease?
+  private var first: ListLease?
 
   var isEmpty: Bool { first == nil }
 
   /// Adds an open lease of property `index`.
-  mutating func add(_ lease: _ListLease, of index: Int) {
+  mutating func add(_ lease: ListLease, of index: Int) {
     lease.index = index
     lease.next = first
     first = lease
   }
 
   /// Removes a lease, if it was added.
-  mutating func remove(_ lease: _ListLease) {
+  mutating func remove(_ lease: ListLease) {
     if first === lease {
       first = lease.next
     } else {
@@ -126,7 +126,7 @@ struct OpenLeases {
 
   /// Returns the content of property `index` before the change in progress; nil if it is not being
   /// changed.
-  func content(before index: Int) -> _ModelList? {
+  func content(before index: Int) -> ModelList? {
     var place = first
     while let lease = place {
       if lease.index == index { return lease.before }
@@ -140,7 +140,7 @@ struct OpenLeases {
 enum ListDifference {
   /// Returns removals, then insertions and moves from front to back. A model whose order relative
   /// to the other remaining models is unchanged is not moved. Cost: O(n log n).
-  static func operations(from old: _ModelList, to new: _ModelList) -> [ListOperation] {
+  static func operations(from old: ModelList, to new: ModelList) -> [ListOperation] {
     if old.isSame(as: new) { return [] }
     var result: [ListOperation] = []
     var current = old

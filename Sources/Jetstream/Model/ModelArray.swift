@@ -17,7 +17,7 @@
 ///
 /// An array belongs to the isolation domain of its models.
 public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
-  var list = _ModelList()
+  var list = ModelList()
 
   /// Makes an empty array.
   public init() {}
@@ -27,7 +27,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
     for model in models { list.append(model) }
   }
 
-  init(list: _ModelList) { self.list = list }
+  init(list: ModelList) { self.list = list }
 
   /// Always 0.
   public var startIndex: Int { 0 }
@@ -43,7 +43,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 
   /// Returns an iterator over the current models. Later changes of the property do not affect it.
   public func makeIterator() -> some IteratorProtocol<Element> {
-    ModelArrayIterator<Element>(base: _ModelList.Iterator(list))
+    ModelArrayIterator<Element>(base: ModelList.Iterator(list))
   }
 
   /// Answers `firstIndex(of:)` before that looks at each element. Cost: O(sqrt n).
@@ -121,10 +121,10 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 
   /// Sorts in place. Moves only the models whose relative order changes. Cost: O(n log n).
   public mutating func sort(by areInIncreasingOrder: (Element, Element) throws -> Bool) rethrows {
-    replace(with: _ModelList(try sorted(by: areInIncreasingOrder)))
+    replace(with: ModelList(try sorted(by: areInIncreasingOrder)))
   }
 
-  private mutating func replace(with target: _ModelList) {
+  private mutating func replace(with target: ModelList) {
     for operation in ListDifference.operations(from: list, to: target) {
       switch operation {
       case .insert(let model, let position): list.insert(model, at: position)
@@ -137,7 +137,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
 
 /// Iterates over the models of a ``ModelArray``.
 private struct ModelArrayIterator<Element: ModelObject>: IteratorProtocol {
-  var base: _ModelList.Iterator
+  var base: ModelList.Iterator
 
   mutating func next() -> Element? { base.next().map(ModelArray<Element>.element) }
 }
@@ -169,29 +169,6 @@ extension ModelArray: PropertyValue {
   public static func _decode(_ json: JSONValue) -> ModelArray? { nil }
   /// Always `collection`.
   public static var _storageKind: _StorageKind { .collection }
-  /// Returns the list inside the array.
-  public static func _list(of value: ModelArray) -> _ModelList? { value.list }
-  /// Returns an array of `list`; nil if an element is of another class.
-  public static func _value(of list: _ModelList) -> ModelArray? {
-    var fits = true
-    list.forEach { if !($0 is Element) { fits = false } }
-    return fits ? ModelArray(list: list) : nil
-  }
-  /// The element's class.
-  public static var _modelClass: ModelObject.Type? { Element.self }
-  /// Returns true if `model` is of the element's class.
-  public static func _canHold(_ model: ModelObject) -> Bool { model is Element }
-  /// Opens a lease, which records the changes that follow.
-  ///
-  /// Safe because `Property` passes the address of a value of its own type, during an access to it.
-  public static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease? {
-    let value = address.assumingMemoryBound(to: ModelArray.self)
-    return _ListLease(&value.pointee.list)
-  }
-  /// Changes the list in place. Safe for the same reason.
-  public static func _changeList(
-    at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void
-  ) {
-    change(&address.assumingMemoryBound(to: ModelArray.self).pointee.list)
-  }
+  /// The access to the elements.
+  public static var _holder: _ModelHolding? { _ModelHolding(type: Self.self) }
 }

@@ -1,4 +1,4 @@
-extension _ModelList.Storage {
+extension ModelList.Storage {
   /// The maximum number of models in a chunk.
   static var chunkCapacity: Int { 512 }
   /// The maximum size of a list that is searched without an index.

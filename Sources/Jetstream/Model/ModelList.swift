@@ -1,11 +1,10 @@
-/// The storage of a ``ModelArray``, without its element type. Public because ``PropertyValue`` names
-/// it; not meant to be used directly.
+/// The storage of a ``ModelArray``, without its element type.
 ///
 /// The models are stored in chunks of at most 512. The chunks, the table of their start positions,
 /// and the index from models to chunks are values that are copied when shared, one chunk and one
 /// part of the index at a time. An insertion, a removal, a move or `index(of:)` therefore costs
 /// O(sqrt n) for up to some millions of models, even while another copy of the list exists.
-public struct _ModelList {
+struct ModelList {
   final class Storage {
     var chunks: ContiguousArray<ContiguousArray<ModelObject>>
     var chunkNames: ContiguousArray<Int32>
@@ -16,7 +15,7 @@ public struct _ModelList {
     /// The lease that records the changes of this storage; nil if there is none. Unowned, because
     /// the lease clears it when it ends. A storage that is released first passes its content to the
     /// lease.
-    unowned(unsafe) var lease: _ListLease?
+    unowned(unsafe) var lease: ListLease?
 
     init() {
       chunks = []
@@ -50,7 +49,7 @@ public struct _ModelList {
   var count: Int { storage?.count ?? 0 }
 
   /// Returns true if two lists share their storage, which makes them equal in O(1).
-  func isIdentical(to other: _ModelList) -> Bool { storage === other.storage }
+  func isIdentical(to other: ModelList) -> Bool { storage === other.storage }
 
   subscript(position: Int) -> ModelObject {
     guard let storage, position >= 0, position < storage.count else {
@@ -83,7 +82,7 @@ public struct _ModelList {
     for chunk in storage.chunks { for model in chunk { body(model) } }
   }
 
-  func isSame(as other: _ModelList) -> Bool {
+  func isSame(as other: ModelList) -> Bool {
     if isIdentical(to: other) { return true }
     guard count == other.count else { return false }
     var iterator = Iterator(other)
@@ -160,7 +159,7 @@ public struct _ModelList {
     private var chunk = 0
     private var offset = 0
 
-    init(_ list: _ModelList) { chunks = list.storage?.chunks ?? [] }
+    init(_ list: ModelList) { chunks = list.storage?.chunks ?? [] }
 
     mutating func next() -> ModelObject? {
       while chunk < chunks.count {
@@ -176,7 +175,7 @@ public struct _ModelList {
   }
 }
 
-extension _ModelList: Equatable {
+extension ModelList: Equatable {
   /// Returns true if both lists hold the same models in the same order.
-  public static func == (a: _ModelList, b: _ModelList) -> Bool { a.isSame(as: b) }
+  static func == (a: ModelList, b: ModelList) -> Bool { a.isSame(as: b) }
 }

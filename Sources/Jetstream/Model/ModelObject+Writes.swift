@@ -5,9 +5,9 @@ extension ModelObject {
   final func didReplaceReference<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
-    let oldChild = Value._model(of: old)
+    let oldChild = Value.heldModel(old)
     var events = StructureEvents()
-    if let child = Value._model(of: new),
+    if let child = Value.heldModel(new),
       let error = Structure.link(child, to: record, index: index, &events)
     {
       record.schema.properties[index].access.restore(old, in: self, at: offset)
@@ -32,17 +32,17 @@ extension ModelObject {
 
   /// Notes that a collection is being changed in place from now on.
   @usableFromInline
-  final func willModifyCollection(at offset: Int, lease: _ListLease) {
+  final func willModifyCollection(at offset: Int, lease: ListLease) {
     let record = ensureRecord()
     record.leases.add(lease, of: record.schema.index(atOffset: offset))
   }
 
   @usableFromInline
   final func didModifyCollection<Value: PropertyValue>(
-    at offset: Int, lease: _ListLease, value: Value
+    at offset: Int, lease: ListLease, value: Value
   ) {
     record?.leases.remove(lease)
-    guard let list = Value._list(of: value) else { return }
+    guard let list = Value.heldList(value) else { return }
     let operations = lease.close(on: list)
     if operations.isEmpty { return }
     didChangeCollection(at: offset, by: operations, base: nil)
@@ -50,14 +50,14 @@ extension ModelObject {
 
   @usableFromInline
   final func didReplaceCollection<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
-    guard let oldList = Value._list(of: old), let newList = Value._list(of: new) else { return }
+    guard let oldList = Value.heldList(old), let newList = Value.heldList(new) else { return }
     let operations = ListDifference.operations(from: oldList, to: newList)
     if operations.isEmpty { return }
     didChangeCollection(at: offset, by: operations, base: oldList)
   }
 
   private final func didChangeCollection(
-    at offset: Int, by operations: [ListOperation], base: _ModelList?
+    at offset: Int, by operations: [ListOperation], base: ModelList?
   ) {
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
@@ -137,7 +137,7 @@ extension ModelObject {
   ) -> [ListOperation] {
     let reached = list(of: property)
     let refused = Set(refused)
-    let kept = _ModelList(reached.models.filter { !refused.contains($0) })
+    let kept = ModelList(reached.models.filter { !refused.contains($0) })
     property.access.restore(kept, in: self, at: property.offset)
     return ListDifference.operations(from: operations.undone(on: reached), to: kept)
   }

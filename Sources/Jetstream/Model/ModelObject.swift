@@ -127,11 +127,11 @@ open class ModelObject: Hashable {
 
   /// Returns the content of a collection. For one that is being changed in place, that is the
   /// content before.
-  final func list(of property: ModelSchema.Property) -> _ModelList {
+  final func list(of property: ModelSchema.Property) -> ModelList {
     contentBefore(property) ?? property.access.list(at: address + property.offset)
   }
 
-  private func contentBefore(_ property: ModelSchema.Property) -> _ModelList? {
+  private func contentBefore(_ property: ModelSchema.Property) -> ModelList? {
     guard let record, !record.leases.isEmpty else { return nil }
     return record.leases.content(before: property.index)
   }
@@ -239,14 +239,8 @@ extension ModelObject: PropertyValue {
   public static func _decode(_ json: JSONValue) -> Self? { nil }
   /// Always `model`.
   @inlinable public static var _storageKind: _StorageKind { .model }
-  /// Returns the model itself.
-  public static func _model(of value: ModelObject) -> ModelObject? { value }
-  /// Returns the model if it is of this class; otherwise nil.
-  public static func _value(of model: ModelObject?) -> Self? { model as? Self }
-  /// Returns true if `model` is of this class.
-  public static func _canHold(_ model: ModelObject) -> Bool { model is Self }
-  /// This class.
-  public static var _modelClass: ModelObject.Type? { Self.self }
+  /// The access to the model itself.
+  public static var _holder: _ModelHolding? { _ModelHolding(type: Self.self) }
   /// Returns true if both are the same object.
   @inlinable public static func _isSame(_ a: ModelObject, _ b: ModelObject) -> Bool { a === b }
 }

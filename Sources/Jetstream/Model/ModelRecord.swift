@@ -49,7 +49,7 @@ final class ModelRecord {
   struct Base {
     enum Value {
       case json(JSONValue)
-      case list(_ModelList)
+      case list(ModelList)
       /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
       case steps([ListOperation])
     }
@@ -58,7 +58,7 @@ final class ModelRecord {
 
     /// Returns the old content of a collection, given its content `now`. Nil for any other
     /// property.
-    func list(now: _ModelList) -> _ModelList? {
+    func list(now: ModelList) -> ModelList? {
       switch value {
       case .json: nil
       case .list(let list): list
@@ -163,7 +163,7 @@ final class ModelRecord {
   var modification: Modification? { capturing?._withUnsafeGuaranteedRef { $0.modification } }
 
   /// Stores the steps by which a collection has changed; `now` is its current content.
-  func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> _ModelList) {
+  func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
     if needsBase(index) { return keepBase(index, .steps(steps)) }
     guard captured.contains(index), let place = bases.firstIndex(where: { $0.index == index }),
       case .steps(var all) = bases[place].value

@@ -33,7 +33,7 @@ extension ModelSchema.Property {
   /// The declared class of the models that a reference or a collection holds; nil for other
   /// properties.
   package var modelClass: ModelObject.Type? {
-    isCollection || isReference ? access.valueType._modelClass : nil
+    isCollection || isReference ? access.valueType.heldClass : nil
   }
 
   /// Returns true if a plain property can hold the JSON.
@@ -45,7 +45,7 @@ extension ModelSchema.Property {
 
   /// Returns true if a reference or a collection can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {
-    guard let expected = access.valueType._modelClass else { return false }
+    guard let expected = access.valueType.heldClass else { return false }
     var current: AnyClass? = modelClass
     while let next = current {
       if next == expected { return true }

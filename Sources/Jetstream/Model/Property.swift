@@ -87,7 +87,7 @@ public struct Property<Value: PropertyValue> {
       if Value._storageKind == .collection {
         let slot = offset(of: &owner[keyPath: storageKeyPath], in: owner)
         let lease = withUnsafeMutablePointer(to: &owner[keyPath: storageKeyPath].value) {
-          Value._openLease(at: UnsafeMutableRawPointer($0))
+          Value.openLease(at: $0)
         }
         owner.willModifyCollection(at: slot, lease: lease!)
         defer {

@@ -236,15 +236,8 @@ extension Optional: PropertyValue where Wrapped: PropertyValue {
   }
   /// True if the wrapped type is a buffer.
   @inlinable public static var _isBuffer: Bool { Wrapped._isBuffer }
-  /// Returns the wrapped model; nil if there is none.
-  public static func _model(of value: Wrapped?) -> ModelObject? { value.flatMap(Wrapped._model) }
-  /// Returns a reference to `model`; nil if its class does not fit.
-  public static func _value(of model: ModelObject?) -> Wrapped?? {
-    guard let model else { return .some(nil) }
-    return Wrapped._value(of: model).map { .some($0) }
+  /// The access to the wrapped model; nil if the wrapped type is none.
+  public static var _holder: _ModelHolding? {
+    Wrapped._holder == nil ? nil : _ModelHolding(type: Self.self)
   }
-  /// The wrapped class.
-  public static var _modelClass: ModelObject.Type? { Wrapped._modelClass }
-  /// Returns true if the wrapped type can hold `model`.
-  public static func _canHold(_ model: ModelObject) -> Bool { Wrapped._canHold(model) }
 }

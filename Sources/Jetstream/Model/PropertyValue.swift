@@ -35,31 +35,17 @@ public protocol PropertyValue {
   /// does nothing.
   static func _isSame(_ a: Self, _ b: Self) -> Bool
 
-  /// The kind of storage. This and the following requirements are for the framework; do not
-  /// implement them.
+  /// The way in which values of the type take part in the tree. This and the following requirements
+  /// are for the framework; do not implement them.
   static var _storageKind: _StorageKind { get }
   /// True if changing a copy of the value takes time in proportion to its size.
   static var _isBuffer: Bool { get }
-  /// Returns the model that a reference holds.
-  static func _model(of value: Self) -> ModelObject?
-  /// Returns a reference to `model`; nil if its class does not fit.
-  static func _value(of model: ModelObject?) -> Self?
-  /// Returns the list of models that a collection holds.
-  static func _list(of value: Self) -> _ModelList?
-  /// Returns a collection of `list`; nil if an element's class does not fit.
-  static func _value(of list: _ModelList) -> Self?
-  /// The class of the models that the value holds.
-  static var _modelClass: ModelObject.Type? { get }
-  /// Returns true if a reference or collection of this type can hold `model`.
-  static func _canHold(_ model: ModelObject) -> Bool
-  /// Opens a lease, which records changes of the collection at `address`.
-  static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease?
+  /// The framework's access to the models of a value; nil if the type holds none.
+  static var _holder: _ModelHolding? { get }
   /// Returns the value of this type at `address` as JSON.
   static func _json(at address: UnsafeRawPointer) -> JSONValue
   /// Returns true if the value of this type at `address` is the one that the JSON describes.
   static func _isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
-  /// Changes the list of the collection at `address` in place.
-  static func _changeList(at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void)
 }
 
 /// The way in which a property's value takes part in the tree.
@@ -159,25 +145,8 @@ extension PropertyValue {
   @inlinable public static var _storageKind: _StorageKind { .plain }
   /// Always false.
   @inlinable public static var _isBuffer: Bool { false }
-  /// Returns nil: plain values hold no model.
-  public static func _model(of value: Self) -> ModelObject? { nil }
-  /// Returns nil: plain values hold no model.
-  public static func _value(of model: ModelObject?) -> Self? { nil }
-  /// Returns nil: plain values hold no list.
-  public static func _list(of value: Self) -> _ModelList? { nil }
-  /// Returns nil: plain values hold no list.
-  public static func _value(of list: _ModelList) -> Self? { nil }
-  /// Always nil: plain values hold no model.
-  public static var _modelClass: ModelObject.Type? { nil }
-  /// Returns false: plain values hold no model.
-  public static func _canHold(_ model: ModelObject) -> Bool { false }
-  /// Does nothing: plain values hold no list.
-  public static func _changeList(
-    at address: UnsafeMutableRawPointer, _ change: (inout _ModelList) -> Void
-  ) {}
-  /// Returns nil: plain values need no lease.
-  @inlinable
-  public static func _openLease(at address: UnsafeMutableRawPointer) -> _ListLease? { nil }
+  /// Nil: plain values hold no model.
+  @inlinable public static var _holder: _ModelHolding? { nil }
   // Protocol requirements, so that each type has its own implementation: making change sets must
   // not look types up at run time. Safe because `Property` passes the address of a value of its
   // type.

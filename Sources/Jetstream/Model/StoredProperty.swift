@@ -8,17 +8,17 @@ protocol StoredProperty: SendableMetatype {
   static var targetClass: ModelObject.Type? { get }
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
-  static func list(at address: UnsafeRawPointer) -> _ModelList
+  static func list(at address: UnsafeRawPointer) -> ModelList
   /// Decodes and writes a plain value, and notifies observers. Returns false if the JSON does not
   /// fit.
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a reference, and notifies observers. Returns false if the model's class does not fit.
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies observers. Returns false if an element's class does not fit.
-  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool
+  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
   /// Changes a collection in place, and notifies observers.
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void)
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void)
   /// Adds to an integer, clamped to the range of its type, and notifies observers. Returns false
   /// for any other type.
   static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool
@@ -27,7 +27,7 @@ protocol StoredProperty: SendableMetatype {
   /// Returns true if the value is the one that the JSON describes.
   static func isSame(_ json: JSONValue, at address: UnsafeRawPointer) -> Bool
   /// Returns a list as a value of the property's type.
-  static func wrap(_ list: _ModelList) -> Any
+  static func wrap(_ list: ModelList) -> Any
   /// Returns true if a plain property can hold the JSON.
   static func accepts(_ json: JSONValue) -> Bool
   /// Describes why a plain property cannot hold the JSON, as its type puts it; nil if the type
@@ -47,7 +47,7 @@ protocol StoredProperty: SendableMetatype {
 extension Property: StoredProperty {
   static var valueType: any PropertyValue.Type { Value.self }
   static var declaredType: Any.Type { Value.self }
-  static var targetClass: ModelObject.Type? { Value._modelClass }
+  static var targetClass: ModelObject.Type? { Value.heldClass }
 
   private static func pointer(_ address: UnsafeRawPointer) -> UnsafePointer<Property<Value>> {
     address.assumingMemoryBound(to: Property<Value>.self)
@@ -57,11 +57,11 @@ extension Property: StoredProperty {
   static func json(at address: UnsafeRawPointer) -> JSONValue { Value._json(at: address) }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
-    Value._model(of: pointer(address).pointee.value)
+    Value.heldModel(pointer(address).pointee.value)
   }
 
-  static func list(at address: UnsafeRawPointer) -> _ModelList {
-    Value._list(of: pointer(address).pointee.value) ?? _ModelList()
+  static func list(at address: UnsafeRawPointer) -> ModelList {
+    Value.heldList(pointer(address).pointee.value) ?? ModelList()
   }
 
   static func accepts(_ json: JSONValue) -> Bool { Value._decode(json) != nil }
@@ -79,23 +79,23 @@ extension Property: StoredProperty {
     Value._isSame(json, at: address)
   }
 
-  static func wrap(_ list: _ModelList) -> Any { Value._value(of: list) ?? [] }
+  static func wrap(_ list: ModelList) -> Any { Value.holding(list) ?? [] }
 
   static func clear(at address: UnsafeMutableRawPointer) {
     let storage = address.assumingMemoryBound(to: Property<Value>.self)
     let empty =
       Value._storageKind == .collection
-      ? Value._value(of: _ModelList()) : Value._value(of: nil as ModelObject?)
+      ? Value.holding(ModelList()) : Value.holding(nil as ModelObject?)
     if let empty { storage.pointee.value = empty }
   }
 
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
   ) {
     let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
       .assumingMemoryBound(to: Property<Value>.self)
-    let lease = Value._openLease(at: storage)
-    Value._changeList(at: storage, change)
+    let lease = Value.openLease(at: &storage.pointee.value)
+    Value.changeList(at: &storage.pointee.value, change)
     if let lease {
       model.didModifyCollection(at: offset, lease: lease, value: storage.pointee.value)
     }
@@ -115,8 +115,8 @@ extension Property: StoredProperty {
   }
 
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {
-    if let list = value as? _ModelList {
-      if let array = Value._value(of: list) { _ = exchange(array, in: model, at: offset) }
+    if let list = value as? ModelList {
+      if let array = Value.holding(list) { _ = exchange(array, in: model, at: offset) }
     } else if let value = value as? Value {
       _ = exchange(value, in: model, at: offset)
     }
@@ -135,14 +135,14 @@ extension Property: StoredProperty {
   }
 
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool {
-    guard let value = Value._value(of: child) else { return false }
+    guard let value = Value.holding(child) else { return false }
     guard let old = exchange(value, in: model, at: offset) else { return true }
     model.didReplaceReference(at: offset, old: old, new: value)
     return true
   }
 
-  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool {
-    guard let value = Value._value(of: list) else { return false }
+  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool {
+    guard let value = Value.holding(list) else { return false }
     guard let old = exchange(value, in: model, at: offset) else { return true }
     model.didReplaceCollection(at: offset, old: old, new: value)
     return true

@@ -278,14 +278,14 @@ extension WeakReference: StoredProperty {
 
   // It holds no models.
   static func model(at address: UnsafeRawPointer) -> ModelObject? { nil }
-  static func list(at address: UnsafeRawPointer) -> _ModelList { _ModelList() }
+  static func list(at address: UnsafeRawPointer) -> ModelList { ModelList() }
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool { false }
-  static func assign(_ list: _ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
+  static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
   static func edit(
-    _ model: ModelObject, at offset: Int, _ change: (inout _ModelList) -> Void
+    _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
   ) {}
   static func add(_ delta: Int64, to model: ModelObject, at offset: Int) -> Bool { false }
   static func clear(at address: UnsafeMutableRawPointer) {}
-  static func wrap(_ list: _ModelList) -> Any { [] }
+  static func wrap(_ list: ModelList) -> Any { [] }
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {}
 }

@@ -107,7 +107,7 @@ final class CollectionSource {
   }
 
   /// The current models; nil if the owner is gone.
-  var list: _ModelList? {
+  var list: ModelList? {
     owner.model.map { $0.list(of: owner.schema.properties[property]) }
   }
 

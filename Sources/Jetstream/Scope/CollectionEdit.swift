@@ -15,7 +15,7 @@ struct CollectionEdit {
   static let anchorCount = 3
 
   /// Makes the operations for `steps`, which have led to the content `now`.
-  init(_ steps: some Collection<ListOperation>, now: _ModelList) {
+  init(_ steps: some Collection<ListOperation>, now: ModelList) {
     let stretches = StepComposition(steps, newCount: now.count).stretches()
     if Self.isNothingToOthers(stretches, steps, now) {
       (forward, backward) = ([], [])
@@ -75,7 +75,7 @@ struct CollectionEdit {
   /// replaced by another one with its UUID. Only then does this cost O(n) in the size of the collection.
   private static func isNothingToOthers(
     _ stretches: (new: [StepComposition.Stretch], removed: [(offset: Int, model: ModelObject)]),
-    _ steps: some Collection<ListOperation>, _ now: _ModelList
+    _ steps: some Collection<ListOperation>, _ now: ModelList
   ) -> Bool {
     let inserted = stretches.new.filter(\.isNew)
     let count = inserted.reduce(0) { $0 + $1.count }

@@ -59,8 +59,8 @@ package enum CollectionMerge {
     return result
   }
 
-  static func merge(base: _ModelList, before: _ModelList, after: _ModelList) -> _ModelList {
-    _ModelList(
+  static func merge(base: ModelList, before: ModelList, after: ModelList) -> ModelList {
+    ModelList(
       merge(base: Array(base.models), before: Array(before.models), after: Array(after.models)))
   }
 }

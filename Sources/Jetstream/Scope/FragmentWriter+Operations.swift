@@ -105,7 +105,7 @@ extension FragmentWriter {
     case put(ModelObject, Place, isNew: Bool)
     case takeOut(ModelObject)
 
-    func perform(on list: inout _ModelList, _ scope: Scope) {
+    func perform(on list: inout ModelList, _ scope: Scope) {
       switch self {
       case .takeOut(let model):
         if let at = Self.index(of: model, in: list, scope) { list.remove(at: at) }
@@ -121,7 +121,7 @@ extension FragmentWriter {
       }
     }
 
-    private static func position(_ place: Place, in list: _ModelList, _ scope: Scope) -> Int {
+    private static func position(_ place: Place, in list: ModelList, _ scope: Scope) -> Int {
       switch place {
       case .start: return 0
       case .end: return list.count
@@ -134,7 +134,7 @@ extension FragmentWriter {
     }
 
     /// Returns the index of the model, or of the instance with its UUID that has left and whose place it has taken.
-    private static func index(of model: ModelObject, in list: _ModelList, _ scope: Scope) -> Int? {
+    private static func index(of model: ModelObject, in list: ModelList, _ scope: Scope) -> Int? {
       if let at = list.index(of: model) { return at }
       if !scope.left.isEmpty, let left = scope.modelThatLeft(model.uuid) {
         return list.index(of: left)

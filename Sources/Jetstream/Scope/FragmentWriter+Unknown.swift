@@ -59,7 +59,7 @@ extension FragmentWriter {
     _ open: inout [(fragment: SyncFragment, position: Int)]
   ) {
     guard let uuid = UUID(wireText: text), let kept = store.fragments[uuid],
-      let expected = property.access.valueType._modelClass
+      let expected = property.access.valueType.heldClass
     else { return }
     let known = scope.schema(named: kept.className)
     if let left = scope.modelThatLeft(uuid) {
@@ -69,7 +69,7 @@ extension FragmentWriter {
     }
     if let existing = find(uuid) {
       // The object has left the tree, but the app still holds it.
-      guard property.access.valueType._canHold(existing) else { return }
+      guard property.access.valueType.canHoldModel(existing) else { return }
       held[uuid] = existing
     } else if let known {
       guard property.canHold(known.modelClass) else { return }

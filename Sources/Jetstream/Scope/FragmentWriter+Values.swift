@@ -42,13 +42,13 @@ extension FragmentWriter {
 
   /// Makes `list` the content of a collection as other replicas know it. Local changes that are in no change set
   /// yet are rebased onto it, one call of `modify` after the other.
-  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: _ModelList) {
+  func rebase(_ property: ModelSchema.Property, of model: ModelObject, on list: ModelList) {
     let record = model.ensureRecord()
     var visible = list
     if !isLocal, record.isChanged(property.index) {
       let current = model.list(of: property)
       let before = record.knownLists(of: property.index, now: current)
-      var known: [_ModelList] = []
+      var known: [ModelList] = []
       for (before, after) in zip(before, before.dropFirst() + [current]) {
         known.append(visible)
         visible = CollectionMerge.merge(base: visible, before: before, after: after)
@@ -77,7 +77,7 @@ extension FragmentWriter {
       fail(position, unknown(uuid.wireText, property, model))
       return nil
     }
-    guard property.access.valueType._canHold(child) else {
+    guard property.access.valueType.canHoldModel(child) else {
       fail(position, invalid(property, model))
       return nil
     }
@@ -90,12 +90,12 @@ extension FragmentWriter {
 
   private mutating func list(
     _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
-  ) -> _ModelList? {
+  ) -> ModelList? {
     guard case .array(let elements) = value else {
       fail(position, invalid(property, model))
       return nil
     }
-    var result = _ModelList()
+    var result = ModelList()
     for element in elements {
       switch reference(element, property, model, at: position) {
       case .some(.some(let child)): result.append(child)

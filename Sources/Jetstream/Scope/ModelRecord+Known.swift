@@ -65,8 +65,8 @@ extension ModelRecord {
 
   /// Returns the saved contents of a changed collection whose current content is `now`: the last shared one first,
   /// then the one that each further call of `modify` found. Empty if the collection has no local changes.
-  func knownLists(of index: Int, now: _ModelList) -> [_ModelList] {
-    var result: [_ModelList] = []
+  func knownLists(of index: Int, now: ModelList) -> [ModelList] {
+    var result: [ModelList] = []
     if captured.contains(index), let base = bases.first(where: { $0.index == index }),
       let list = base.list(now: now)
     {
@@ -83,7 +83,7 @@ extension ModelRecord {
   }
 
   /// Replaces the contents that ``knownLists(of:now:)`` returns.
-  func setKnownLists(_ lists: [_ModelList], of index: Int) {
+  func setKnownLists(_ lists: [ModelList], of index: Int) {
     var rest = lists[...]
     if let modification {
       for level in modification.aside.indices

@@ -71,7 +71,7 @@ final class Modification {
 struct SavedValue {
   enum Value {
     case json(JSONValue)
-    case list(_ModelList)
+    case list(ModelList)
   }
 
   let model: ModelObject
@@ -116,7 +116,7 @@ struct SavedValue {
     case (.list(let list), _):
       let known = Set(list.models.map(ObjectIdentifier.init))
       let kept = model.list(of: property).models.filter { known.contains(ObjectIdentifier($0)) }
-      _ = property.access.assign(_ModelList(kept), to: model, at: property.offset)
+      _ = property.access.assign(ModelList(kept), to: model, at: property.offset)
     case (.json, _): break
     }
   }

@@ -139,7 +139,7 @@ extension JSONValue {
   }
 }
 
-extension _ModelList {
+extension ModelList {
   /// The UUIDs in order.
   var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
 }

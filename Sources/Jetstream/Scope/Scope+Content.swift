@@ -13,7 +13,7 @@ extension Scope {
       if property.areSame(model.currentJSON(of: property), property.defaultValue) { continue }
       root.keepBase(
         property.index,
-        property.kind == .collection ? .list(_ModelList()) : .json(property.defaultValue))
+        property.kind == .collection ? .list(ModelList()) : .json(property.defaultValue))
     }
     // Depth first, each model once.
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(root)]

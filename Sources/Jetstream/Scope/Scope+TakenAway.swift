@@ -104,7 +104,7 @@ extension ModelRecord {
       guard property.isSynced, property.kind != .plain else { return nil }
       var change = ModelChange(index: base.index)
       let steps: [ListOperation]
-      let now: _ModelList
+      let now: ModelList
       switch base.value {
       case .json(let old):
         old.forEachUUID { change.takenOut.append($0) }

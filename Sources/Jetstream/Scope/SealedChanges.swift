@@ -11,7 +11,7 @@ package final class SealedChanges {
   /// The values before and after the operations on one property.
   enum Outcome {
     case number(before: JSONValue, now: JSONValue)
-    case list(now: _ModelList, steps: [ListOperation])
+    case list(now: ModelList, steps: [ListOperation])
 
     var before: JSONValue {
       switch self {

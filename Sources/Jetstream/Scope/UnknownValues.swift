@@ -70,7 +70,7 @@ extension ModelRecord {
   func confirmedProperties() -> JSONObject {
     var values = syncedProperties()
     guard let model else { return values }
-    var lists: [Int: _ModelList] = [:]
+    var lists: [Int: ModelList] = [:]
     // The bases that a call of `modify` has set aside are older.
     let own = ObjectIdentifier(self)
     let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []

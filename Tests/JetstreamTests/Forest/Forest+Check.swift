@@ -71,7 +71,7 @@ extension Forest {
         let list = plant[key]
         expect(Set(list).count == list.count, "#\(id).\(key) holds somebody twice")
         expect(
-          list.enumerated().allSatisfy { list.index(of: $1) == $0 && list[$0] === $1 },
+          list.enumerated().allSatisfy { list.firstIndex(of: $1) == $0 && list[$0] === $1 },
           "#\(id).\(key) does not find what it holds")
         list.list.storage?.checkInvariants()
       }

@@ -203,7 +203,7 @@ extension ModelArray {
       let count = Int.random(in: 0...60, using: &generator)
       let old = Array(pool.shuffled(using: &generator).prefix(count))
       let new = Array(pool.shuffled(using: &generator).prefix(60 - count / 2))
-      let steps = ListDifference.operations(from: _ModelList(old), to: _ModelList(new))
+      let steps = ListDifference.operations(from: ModelList(old), to: ModelList(new))
       var current: [ModelObject] = old
       var moves = 0
       for step in steps {
@@ -218,7 +218,7 @@ extension ModelArray {
         }
       }
       #expect(current == new, "seed \(seed)")
-      #expect(steps.undone(on: _ModelList(new)).isSame(as: _ModelList(old)), "seed \(seed)")
+      #expect(steps.undone(on: ModelList(new)).isSame(as: ModelList(old)), "seed \(seed)")
       let kept = old.filter(new.contains).map { new.firstIndex(of: $0)! }
       let inOrder = LongestIncreasing.indices(of: kept).count
       #expect(moves <= kept.count - inOrder, "seed \(seed)")

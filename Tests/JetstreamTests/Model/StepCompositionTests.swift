@@ -4,10 +4,10 @@ import Testing
 
 /// A list that writes down what is done to it.
 private struct Recorder {
-  var list: _ModelList
+  var list: ModelList
   var steps: [ListOperation] = []
 
-  init(_ models: [Node]) { list = _ModelList(models) }
+  init(_ models: [Node]) { list = ModelList(models) }
 
   mutating func insert(_ model: Node, at position: Int) {
     if list.insert(model, at: position) { steps.append(.insert(model, at: position)) }
@@ -26,7 +26,7 @@ private struct Recorder {
   }
 
   mutating func replace(by models: [Node]) {
-    let new = _ModelList(models)
+    let new = ModelList(models)
     steps += ListDifference.operations(from: list, to: new)
     list = new
   }

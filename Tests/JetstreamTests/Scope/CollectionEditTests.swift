@@ -7,9 +7,9 @@ import Testing
 @Suite(.paced) struct CollectionEditTests {
   private let nodes = (0..<40).map { Node("\($0)") as ModelObject }
 
-  private func texts(_ list: _ModelList) -> [UUID] { list.models.map(\.uuid) }
+  private func texts(_ list: ModelList) -> [UUID] { list.models.map(\.uuid) }
 
-  private func steps(on list: inout _ModelList, _ generator: inout SeededGenerator)
+  private func steps(on list: inout ModelList, _ generator: inout SeededGenerator)
     -> [ListOperation]
   {
     var steps: [ListOperation] = []
@@ -40,7 +40,7 @@ import Testing
     arguments: 1...200 as ClosedRange<UInt64>)
   func thereAndBack(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
-    var list = _ModelList(nodes.prefix(Int.random(in: 0...20, using: &generator)))
+    var list = ModelList(nodes.prefix(Int.random(in: 0...20, using: &generator)))
     for round in 0..<20 {
       let old = list
       let steps = steps(on: &list, &generator)

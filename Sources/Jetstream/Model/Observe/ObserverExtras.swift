@@ -21,7 +21,7 @@ final class ObserverExtras {
 
   /// Adds the steps of a changed collection to its journals. Called before any observer, so that
   /// the steps stay in order.
-  func note(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> _ModelList) {
+  func note(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
     var isSomeGone = false
     for entry in journals {
       guard let journal = entry.journal else {

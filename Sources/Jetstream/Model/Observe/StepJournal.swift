@@ -4,11 +4,11 @@ final class StepJournal {
   let index: Int
   private var steps: ContiguousArray<ListOperation> = []
   /// The content at that time; replaces the steps once there are too many of them.
-  private var old: _ModelList?
+  private var old: ModelList?
 
   init(index: Int) { self.index = index }
 
-  func note(_ operations: [ListOperation], now: @autoclosure () -> _ModelList) {
+  func note(_ operations: [ListOperation], now: @autoclosure () -> ModelList) {
     guard old == nil else { return }
     steps.append(contentsOf: operations)
     guard steps.count > 4096 else { return }
@@ -20,7 +20,7 @@ final class StepJournal {
 
   /// Returns the difference from the content at the previous call to `now`, and starts anew from
   /// `now`.
-  func take<Element>(now: _ModelList, as type: Element.Type) -> CollectionDifference<Element> {
+  func take<Element>(now: ModelList, as type: Element.Type) -> CollectionDifference<Element> {
     let composition =
       if let old {
         StepComposition(ListDifference.operations(from: old, to: now), newCount: now.count)
@@ -32,7 +32,7 @@ final class StepJournal {
   }
 
   /// Returns the steps from the content at the previous call to `now`, and starts anew from `now`.
-  func takeSteps(now: _ModelList) -> [ListOperation] {
+  func takeSteps(now: ModelList) -> [ListOperation] {
     defer { forget() }
     return old.map { ListDifference.operations(from: $0, to: now) } ?? Array(steps)
   }

@@ -18,7 +18,7 @@ struct TreePattern {
       let index = schema.indices(of: [name])[0]
       steps.append(PropertySet([index]))
       if place == names.count - 1 { break }
-      guard let next = schema.properties[index].access.valueType._modelClass else {
+      guard let next = schema.properties[index].access.valueType.heldClass else {
         preconditionFailure(
           "\(schema.wireName).\(name) holds no models, so there is nothing called "
             + "\"\(names[place + 1])\" below it, as the path \"\(path)\" has it.")

@@ -1,0 +1,135 @@
+/// A type whose values hold models: a class of models, an optional one, or a ``ModelArray``.
+protocol ModelHolder: PropertyValue {
+  /// The class of the models.
+  static var modelClass: ModelObject.Type { get }
+  /// Returns the model that the reference of this type at `address` holds.
+  static func model(at address: UnsafeRawPointer) -> ModelObject?
+  /// Returns a reference to `model`; nil if its class does not fit.
+  static func value(of model: ModelObject?) -> Self?
+  /// Returns the list of models that the collection of this type at `address` holds.
+  static func list(at address: UnsafeRawPointer) -> ModelList?
+  /// Returns a collection of `list`; nil if an element's class does not fit.
+  static func value(of list: ModelList) -> Self?
+  /// Returns true if a reference or a collection of this type can hold `model`.
+  static func canHold(_ model: ModelObject) -> Bool
+  /// Opens a lease, which records changes of the collection of this type at `address`.
+  static func openLease(at address: UnsafeMutableRawPointer) -> ListLease?
+  /// Changes the list of the collection of this type at `address` in place.
+  static func changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void)
+}
+
+extension ModelHolder {
+  static func model(at address: UnsafeRawPointer) -> ModelObject? { nil }
+  static func value(of model: ModelObject?) -> Self? { nil }
+  static func list(at address: UnsafeRawPointer) -> ModelList? { nil }
+  static func value(of list: ModelList) -> Self? { nil }
+  static func openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
+  static func changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void) {
+  }
+}
+
+/// The framework's access to the models that values of a type hold. Public because ``PropertyValue``
+/// names it; not meant to be used directly.
+public struct _ModelHolding {
+  let type: any ModelHolder.Type
+}
+
+extension ModelObject: ModelHolder {
+  static var modelClass: ModelObject.Type { Self.self }
+  static func model(at address: UnsafeRawPointer) -> ModelObject? {
+    address.assumingMemoryBound(to: ModelObject.self).pointee
+  }
+
+  static func value(of model: ModelObject?) -> Self? { model as? Self }
+  static func canHold(_ model: ModelObject) -> Bool { model is Self }
+}
+
+extension Optional: ModelHolder where Wrapped: PropertyValue {
+  static var modelClass: ModelObject.Type { Wrapped.heldClass ?? ModelObject.self }
+
+  static func model(at address: UnsafeRawPointer) -> ModelObject? {
+    address.assumingMemoryBound(to: Wrapped?.self).pointee.flatMap(Wrapped.heldModel)
+  }
+
+  static func value(of model: ModelObject?) -> Wrapped?? {
+    guard let model else { return .some(nil) }
+    return Wrapped.holding(model).map { .some($0) }
+  }
+
+  static func canHold(_ model: ModelObject) -> Bool { Wrapped.canHoldModel(model) }
+}
+
+extension ModelArray: ModelHolder {
+  static var modelClass: ModelObject.Type { Element.self }
+
+  static func list(at address: UnsafeRawPointer) -> ModelList? {
+    address.assumingMemoryBound(to: ModelArray.self).pointee.list
+  }
+
+  static func value(of list: ModelList) -> ModelArray? {
+    var fits = true
+    list.forEach { if !($0 is Element) { fits = false } }
+    return fits ? ModelArray(list: list) : nil
+  }
+
+  static func canHold(_ model: ModelObject) -> Bool { model is Element }
+
+  static func openLease(at address: UnsafeMutableRawPointer) -> ListLease? {
+    ListLease(&address.assumingMemoryBound(to: ModelArray.self).pointee.list)
+  }
+
+  static func changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void) {
+    change(&address.assumingMemoryBound(to: ModelArray.self).pointee.list)
+  }
+}
+
+/// The same for any value, which may hold no models.
+///
+/// Safe because the holder of a type is the type itself, as each ``PropertyValue/_holder`` says: a
+/// value of the one is a value of the other.
+extension PropertyValue {
+  /// The class of the models that values hold; nil if they hold none.
+  static var heldClass: ModelObject.Type? { _holder?.type.modelClass }
+
+  /// Returns the model that a reference holds.
+  static func heldModel(_ value: Self) -> ModelObject? {
+    withUnsafePointer(to: value) { _holder?.type.model(at: $0) }
+  }
+
+  /// Returns a reference to `model`; nil if its class does not fit.
+  static func holding(_ model: ModelObject?) -> Self? {
+    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
+      Holder.value(of: model).map { unsafeBitCast($0, to: Self.self) }
+    }
+    return _holder.flatMap { open($0.type) }
+  }
+
+  /// Returns the list of models that a collection holds.
+  static func heldList(_ value: Self) -> ModelList? {
+    withUnsafePointer(to: value) { _holder?.type.list(at: $0) }
+  }
+
+  /// Returns a collection of `list`; nil if an element's class does not fit.
+  static func holding(_ list: ModelList) -> Self? {
+    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
+      Holder.value(of: list).map { unsafeBitCast($0, to: Self.self) }
+    }
+    return _holder.flatMap { open($0.type) }
+  }
+
+  /// Returns true if a reference or a collection of this type can hold `model`.
+  static func canHoldModel(_ model: ModelObject) -> Bool { _holder?.type.canHold(model) ?? false }
+
+  /// Opens a lease, which records changes of the collection at `address`.
+  @usableFromInline
+  static func openLease(at address: UnsafeMutablePointer<Self>) -> ListLease? {
+    _holder?.type.openLease(at: address)
+  }
+
+  /// Changes the list of the collection at `address` in place.
+  static func changeList(
+    at address: UnsafeMutablePointer<Self>, _ change: (inout ModelList) -> Void
+  ) {
+    _holder?.type.changeList(at: address, change)
+  }
+}
