@@ -24,9 +24,10 @@ let package = Package(
   ],
   targets: [
     .target(name: "CJetstream"),
+    .target(name: "JetstreamDocument", swiftSettings: settings),
     .target(name: "JetstreamWebSocket", swiftSettings: settings),
     .target(
-      name: "Jetstream", dependencies: ["CJetstream", "JetstreamWebSocket"],
+      name: "Jetstream", dependencies: ["CJetstream", "JetstreamDocument", "JetstreamWebSocket"],
       swiftSettings: settings),
     .target(
       name: "JetstreamServer", dependencies: ["Jetstream", "JetstreamWebSocket"],

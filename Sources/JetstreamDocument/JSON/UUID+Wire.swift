@@ -41,7 +41,7 @@ extension UUID {
   }
 
   /// Appends ``wireText``.
-  func writeWireText(to output: inout JSONOutput) {
+  package func writeWireText(to output: inout JSONOutput) {
     output.append(upTo: 36) { characters in
       write(to: UnsafeMutableBufferPointer(start: characters, count: 36))
       return 36

@@ -1,12 +1,12 @@
 extension JSONWriter {
   /// Appends a whole number.
-  static func write(_ value: Int64, to output: inout JSONOutput) {
+  package static func write(_ value: Int64, to output: inout JSONOutput) {
     if value < 0 { output.append("-") }
     write(digitsOf: value.magnitude, to: &output)
   }
 
   /// Appends a number of any size in plain digits.
-  static func write(digitsOf value: UInt64, to output: inout JSONOutput) {
+  package static func write(digitsOf value: UInt64, to output: inout JSONOutput) {
     guard value >= 10 else {
       output.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value))
       return
@@ -29,7 +29,7 @@ extension JSONWriter {
   }
 
   /// Appends a double: see the article on canonical JSON for its text.
-  static func write(_ value: Double, to output: inout JSONOutput) {
+  package static func write(_ value: Double, to output: inout JSONOutput) {
     if value.magnitude < 0x1p53 {
       if value == value.rounded(.towardZero) { return write(Int64(value), to: &output) }
       // Decimals of up to 15 digits all lie at different doubles, so one that gives this double
@@ -44,7 +44,7 @@ extension JSONWriter {
   }
 
   /// Appends a float: like a double, but with the text that is shortest for a float.
-  static func write(_ value: Float, to output: inout JSONOutput) {
+  package static func write(_ value: Float, to output: inout JSONOutput) {
     if value.magnitude < 0x1p53 {
       if value == value.rounded(.towardZero) { return write(Int64(value), to: &output) }
       // As for doubles, with the six digits that a float keeps apart.

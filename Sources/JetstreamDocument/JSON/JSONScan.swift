@@ -1,5 +1,5 @@
 /// Byte scans that reading and writing JSON share.
-enum JSONScan {
+package enum JSONScan {
   /// The place of the first byte at or after `start` that a JSON string cannot hold as it is: a
   /// quote, a backslash or a control character. Looks at eight bytes at a time.
   static func plainEnd(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
@@ -48,7 +48,7 @@ enum JSONScan {
 
   /// The value of a hexadecimal digit of either case, or nil for any other byte.
   @inline(__always)
-  static func hexValue(_ byte: UInt8) -> UInt8? {
+  package static func hexValue(_ byte: UInt8) -> UInt8? {
     let digit = byte &- UInt8(ascii: "0")
     if digit < 10 { return digit }
     let letter = (byte | 0x20) &- UInt8(ascii: "a")
@@ -57,7 +57,7 @@ enum JSONScan {
 
   /// The lower-case hexadecimal digit of a value below 16.
   @inline(__always)
-  static func hexDigit(_ value: UInt8) -> UInt8 {
+  package static func hexDigit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 

@@ -1,14 +1,14 @@
 /// A growing buffer that JSON is written into.
 ///
 /// Appending single bytes to it is cheaper than to an array, which checks each time whether its storage is shared.
-struct JSONOutput: ~Copyable {
+package struct JSONOutput: ~Copyable {
   private var base: UnsafeMutablePointer<UInt8>
   private var capacity: Int
 
   /// The number of bytes written.
   private(set) var count = 0
 
-  init(capacity: Int = 512) {
+  package init(capacity: Int = 512) {
     self.capacity = max(capacity, 64)
     base = .allocate(capacity: self.capacity)
   }
@@ -16,28 +16,28 @@ struct JSONOutput: ~Copyable {
   deinit { base.deallocate() }
 
   /// The bytes written, valid until the next change.
-  var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base, count: count) }
+  package var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base, count: count) }
 
   @inline(__always)
-  mutating func append(_ byte: UInt8) {
+  package mutating func append(_ byte: UInt8) {
     if count == capacity { grow(by: 1) }
     base[count] = byte
     count += 1
   }
 
   @inline(__always)
-  mutating func append(_ character: Unicode.Scalar) {
+  package mutating func append(_ character: Unicode.Scalar) {
     append(UInt8(ascii: character))
   }
 
   /// Appends fixed text as it is.
   @inline(__always)
-  mutating func append(fixed text: StaticString) {
+  package mutating func append(fixed text: StaticString) {
     append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
   @inline(__always)
-  mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
+  package mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
     guard let start = other.baseAddress else { return }
     if capacity - count < other.count { grow(by: other.count) }
     (base + count).update(from: start, count: other.count)
@@ -46,7 +46,7 @@ struct JSONOutput: ~Copyable {
 
   /// Appends `length` bytes, at most, that `fill` writes; it returns how many it wrote.
   @inline(__always)
-  mutating func append(
+  package mutating func append(
     upTo length: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int
   ) {
     if capacity - count < length { grow(by: length) }
@@ -54,7 +54,7 @@ struct JSONOutput: ~Copyable {
   }
 
   /// Removes the last bytes.
-  mutating func removeLast(_ length: Int) { count -= length }
+  package mutating func removeLast(_ length: Int) { count -= length }
 
   @inline(never)
   private mutating func grow(by length: Int) {
@@ -69,7 +69,7 @@ struct JSONOutput: ~Copyable {
 
 extension [UInt8] {
   /// Appends the bytes that `write` puts out.
-  mutating func append(written write: (inout JSONOutput) -> Void) {
+  package mutating func append(written write: (inout JSONOutput) -> Void) {
     var output = JSONOutput()
     write(&output)
     append(contentsOf: output.bytes)

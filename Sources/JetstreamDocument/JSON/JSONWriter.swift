@@ -1,7 +1,7 @@
 /// Appends the JSON text of values to an output.
-enum JSONWriter {
+package enum JSONWriter {
   /// Appends a value; `sorted` puts the keys of every object into canonical order.
-  static func write(_ value: JSONValue, sorted: Bool, to output: inout JSONOutput) {
+  package static func write(_ value: JSONValue, sorted: Bool, to output: inout JSONOutput) {
     switch value {
     case .null: output.append(fixed: "null")
     case .bool(true): output.append(fixed: "true")
@@ -25,7 +25,7 @@ enum JSONWriter {
   }
 
   /// Appends an object.
-  static func write(_ object: JSONObject, sorted: Bool, to output: inout JSONOutput) {
+  package static func write(_ object: JSONObject, sorted: Bool, to output: inout JSONOutput) {
     output.append("{")
     let members =
       sorted && !isSorted(object)
@@ -51,7 +51,7 @@ enum JSONWriter {
   }
 
   /// Appends a string with its quotes, escaping no more than has to be.
-  static func write(_ string: String, to output: inout JSONOutput) {
+  package static func write(_ string: String, to output: inout JSONOutput) {
     output.append("\"")
     var string = string
     string.withUTF8 { content in

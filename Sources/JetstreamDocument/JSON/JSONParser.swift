@@ -2,7 +2,7 @@
 ///
 /// Recursive descent, with the depth bounded by ``JSONLimits/maxDepth``. A byte of zero stands for
 /// the end of the text while looking ahead: nothing outside a string begins with it.
-struct JSONParser: ~Copyable {
+package struct JSONParser: ~Copyable {
   let bytes: UnsafeBufferPointer<UInt8>
   let maxDepth: Int
 
@@ -17,14 +17,14 @@ struct JSONParser: ~Copyable {
   private var elements = JSONStack<JSONValue>()
 
   /// Reads the whole of `bytes` as one value.
-  static func parse(
+  package static func parse(
     _ bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits
   ) -> Result<JSONValue, JSONError> {
     parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in try parser.value(depth: 0) }
   }
 
   /// Reads the whole of `bytes` as the content that `read` takes from it, with white space around.
-  static func parse<Content>(
+  package static func parse<Content>(
     inPlace bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits,
     _ read: (inout JSONParser) throws(JSONError) -> Content
   ) -> Result<Content, JSONError> {
@@ -43,7 +43,7 @@ struct JSONParser: ~Copyable {
   }
 
   /// Reads the whole of `bytes`, which are copied if they do not stand in one piece.
-  static func parse<Content>(
+  package static func parse<Content>(
     _ bytes: some Collection<UInt8>, limits: JSONLimits,
     _ read: (inout JSONParser) throws(JSONError) -> Content
   ) -> Result<Content, JSONError> {
@@ -61,17 +61,17 @@ struct JSONParser: ~Copyable {
   }
 
   /// The byte at the position, or zero at the end.
-  var next: UInt8 {
+  package var next: UInt8 {
     @inline(__always) get { position < bytes.count ? bytes[position] : 0 }
   }
 
   /// An error at the position, or at the end if that is where the position is.
-  func failure(_ reason: JSONError.Reason = .unexpectedCharacter) -> JSONError {
+  package func failure(_ reason: JSONError.Reason = .unexpectedCharacter) -> JSONError {
     JSONError(position < bytes.count ? reason : .unexpectedEnd, at: position)
   }
 
   @inline(__always)
-  mutating func skipWhiteSpace() {
+  package mutating func skipWhiteSpace() {
     while position < bytes.count, bytes[position] <= 0x20 {
       switch bytes[position] {
       case 0x20, 0x0A, 0x0D, 0x09: position += 1
@@ -81,7 +81,7 @@ struct JSONParser: ~Copyable {
   }
 
   /// Reads any value, which stands inside of `depth` arrays and objects.
-  mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+  package mutating func value(depth: Int) throws(JSONError) -> JSONValue {
     skipWhiteSpace()
     switch next {
     case UInt8(ascii: "\""): return .string(try string())
@@ -119,7 +119,7 @@ struct JSONParser: ~Copyable {
 
   /// Reads an array whose opening bracket is the next byte; `read` takes one element each time.
   @inline(__always)
-  mutating func eachElement(
+  package mutating func eachElement(
     depth: Int, _ read: (inout JSONParser) throws(JSONError) -> Void
   ) throws(JSONError) {
     guard depth <= maxDepth else { throw failure(.tooDeep) }
@@ -143,13 +143,13 @@ struct JSONParser: ~Copyable {
   }
 
   /// Reads an object whose opening brace is the next byte.
-  mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+  package mutating func object(depth: Int) throws(JSONError) -> JSONObject {
     try object(depth: depth) { parser, _ throws(JSONError) in try parser.value(depth: depth) }
   }
 
   /// Reads an object whose opening brace is the next byte; `read` takes the value of each key.
   @inline(__always)
-  mutating func object(
+  package mutating func object(
     depth: Int, _ read: (inout JSONParser, String) throws(JSONError) -> JSONValue
   ) throws(JSONError) -> JSONObject {
     guard depth <= maxDepth else { throw failure(.tooDeep) }

@@ -16,12 +16,12 @@ package struct CounterRange: Sendable, Hashable {
   package let highest: UInt64
 
   /// The range of a counter whose type is not known.
-  static let unknown = CounterRange(lowest: .min, highest: .max)
+  package static let unknown = CounterRange(lowest: .min, highest: .max)
 
   private init(lowest: Int64, highest: UInt64) { (self.lowest, self.highest) = (lowest, highest) }
 
   /// Makes the range of a type; nil for one that is no whole number of at most 64 bits.
-  init?(_ type: Any.Type) {
+  package init?(_ type: Any.Type) {
     guard let type = type as? any FixedWidthInteger.Type else { return nil }
     self.init(of: type)
   }
@@ -51,7 +51,7 @@ package struct CounterRange: Sendable, Hashable {
 
   /// Returns the total that some operations add to the number. Nil if the JSON is no whole number, or if the total
   /// does not fit 64 signed bits.
-  func difference(of json: JSONValue, after operations: [PropertyOperation]) -> Int64? {
+  package func difference(of json: JSONValue, after operations: [PropertyOperation]) -> Int64? {
     whole(json).flatMap { Int64(exactly: number($0, after: operations) - $0) }
   }
 

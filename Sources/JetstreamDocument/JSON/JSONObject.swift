@@ -8,13 +8,14 @@
 /// equivalent ones are the same key.
 public struct JSONObject: Sendable {
   /// One member as it is stored. Unlike a tuple, a structure is released by code that knows its type.
-  struct Member {
-    var key: String
-    var value: JSONValue
+  @usableFromInline
+  struct Member: Sendable {
+    @usableFromInline var key: String
+    @usableFromInline var value: JSONValue
   }
 
   /// All members in order.
-  private(set) var members: [Member] = []
+  @usableFromInline private(set) var members: [Member] = []
 
   /// The index of each key; nil while there are fewer than `indexedCount` members.
   private var positions: [String: Int]?
@@ -72,7 +73,7 @@ public struct JSONObject: Sendable {
 
   /// Adds a member whose key the object does not have.
   @inline(__always)
-  mutating func append(newKey key: consuming String, _ value: consuming JSONValue) {
+  package mutating func append(newKey key: consuming String, _ value: consuming JSONValue) {
     let position = members.count
     guard position >= Self.indexedCount - 1 else {
       return members.append(Member(key: key, value: value))
@@ -102,13 +103,13 @@ public struct JSONObject: Sendable {
 
 extension JSONObject: RandomAccessCollection {
   /// The index of the first member.
-  public var startIndex: Int { 0 }
+  @inlinable public var startIndex: Int { 0 }
 
   /// The number of members.
-  public var endIndex: Int { members.count }
+  @inlinable public var endIndex: Int { members.count }
 
   /// The member at an index.
-  public subscript(position: Int) -> (key: String, value: JSONValue) {
+  @inlinable public subscript(position: Int) -> (key: String, value: JSONValue) {
     let member = members[position]
     return (member.key, member.value)
   }

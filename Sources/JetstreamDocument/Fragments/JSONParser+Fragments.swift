@@ -3,17 +3,17 @@ import Foundation
 /// Reading fragments without making JSON values first.
 extension JSONParser {
   /// The fragments of an array, or the place and the error of the first element that is none.
-  typealias Fragments = Result<[SyncFragment], BadElement>
+  package typealias Fragments = Result<[SyncFragment], BadElement>
 
   /// An element that is JSON, but not what it should be.
-  struct BadElement: Error {
-    var position: Int
-    var error: FragmentError
+  package struct BadElement: Error {
+    package var position: Int
+    package var error: FragmentError
   }
 
   /// Reads an array of fragments whose opening bracket is the next byte. After an element that is no fragment, the
   /// others are only checked for being JSON.
-  mutating func fragments(depth: Int) throws(JSONError) -> Fragments {
+  package mutating func fragments(depth: Int) throws(JSONError) -> Fragments {
     var fragments: [SyncFragment] = []
     var bad: BadElement?
     var place = 0

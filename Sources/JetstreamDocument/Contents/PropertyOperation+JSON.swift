@@ -99,7 +99,7 @@ extension PropertyOperations {
   }
 
   /// Appends ``json`` as UTF-8.
-  func write(to output: inout JSONOutput) {
+  package func write(to output: inout JSONOutput) {
     output.append("{")
     for (place, entry) in enumerated() {
       if place > 0 { output.append(",") }

@@ -58,11 +58,11 @@ extension JSONValue: Codable {
 }
 
 /// A key of an object, whatever it is.
-struct MemberKey: CodingKey {
-  let stringValue: String
-  var intValue: Int? { nil }
+package struct MemberKey: CodingKey {
+  package let stringValue: String
+  package var intValue: Int? { nil }
 
-  init(_ name: String) { stringValue = name }
-  init(stringValue: String) { self.init(stringValue) }
-  init?(intValue: Int) { return nil }
+  package init(_ name: String) { stringValue = name }
+  package init(stringValue: String) { self.init(stringValue) }
+  package init?(intValue: Int) { return nil }
 }

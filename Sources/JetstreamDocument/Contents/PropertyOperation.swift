@@ -43,7 +43,7 @@ public enum PropertyOperation: Sendable, Hashable {
   }
 
   /// Returns the operation with the UUID `new` wherever it names `old`.
-  func renaming(_ old: UUID, to new: UUID) -> PropertyOperation {
+  package func renaming(_ old: UUID, to new: UUID) -> PropertyOperation {
     func name(_ uuid: UUID) -> UUID { uuid == old ? new : uuid }
     func place(_ place: Place) -> Place {
       if case .after(let others) = place { .after(others.map(name)) } else { place }
@@ -67,7 +67,7 @@ package struct PropertyOperations: Sendable, Hashable {
     package internal(set) var operations: [PropertyOperation]
   }
 
-  private var entries: [Entry] = []
+  @usableFromInline package private(set) var entries: [Entry] = []
 
   /// Makes a list without operations.
   package init() {}
@@ -87,12 +87,12 @@ package struct PropertyOperations: Sendable, Hashable {
   }
 
   /// Adds the operations of a property that has none yet.
-  mutating func append(newKey key: String, _ operations: [PropertyOperation]) {
+  package mutating func append(newKey key: String, _ operations: [PropertyOperation]) {
     entries.append(Entry(key: key, operations: operations))
   }
 
   /// Returns the operations with the UUID `new` wherever they name `old`.
-  func renaming(_ old: UUID, to new: UUID) -> PropertyOperations {
+  package func renaming(_ old: UUID, to new: UUID) -> PropertyOperations {
     var result = self
     for place in result.entries.indices {
       result.entries[place].operations = entries[place].operations.map {
@@ -105,11 +105,11 @@ package struct PropertyOperations: Sendable, Hashable {
 
 extension PropertyOperations: RandomAccessCollection {
   /// The index of the first property.
-  package var startIndex: Int { 0 }
+  @inlinable package var startIndex: Int { 0 }
   /// The number of properties.
-  package var endIndex: Int { entries.count }
+  @inlinable package var endIndex: Int { entries.count }
   /// The property at an index.
-  package subscript(position: Int) -> Entry { entries[position] }
+  @inlinable package subscript(position: Int) -> Entry { entries[position] }
 }
 
 extension PropertyOperations: ExpressibleByDictionaryLiteral {

@@ -54,7 +54,9 @@ extension PropertyOperation {
 
 extension FixedWidthInteger {
   /// Returns the sum, limited to the range of the type. For types of at most 64 bits.
-  func addingWithinRange(_ delta: Int64) -> Self { Self(clamping: Int128(self) + Int128(delta)) }
+  package func addingWithinRange(_ delta: Int64) -> Self {
+    Self(clamping: Int128(self) + Int128(delta))
+  }
 
   /// Returns the number to be added to `old` to get this number; nil if it does not fit 64 signed bits.
   func difference(to old: Self) -> Int64? { Int64(exactly: Int128(self) - Int128(old)) }

@@ -139,7 +139,7 @@ public struct SyncFragment: Sendable, Hashable {
   }
 
   /// Appends ``json`` as UTF-8.
-  func write(to output: inout JSONOutput) {
+  package func write(to output: inout JSONOutput) {
     switch kind {
     case .add: output.append(fixed: #"{"type":"add","uuid":""#)
     case .change: output.append(fixed: #"{"type":"change","uuid":""#)
@@ -163,7 +163,7 @@ public struct SyncFragment: Sendable, Hashable {
 
 extension JSONObject {
   /// Returns the string of a required key.
-  func fragmentString(_ field: String) throws(FragmentError) -> String {
+  package func fragmentString(_ field: String) throws(FragmentError) -> String {
     guard let value = self[field] else { throw .missing(field: field) }
     guard case .string(let text) = value else {
       throw .invalid(field: field, problem: "should be a string")
