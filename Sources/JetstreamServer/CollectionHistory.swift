@@ -117,6 +117,6 @@ struct CollectionHistory {
       before.append(next)
       before.append(contentsOf: following[next] ?? [])
     }
-    return CollectionMerge.merge(base: current, before: before, after: submitted)
+    return CollectionContent.merge(base: current, before: before, after: submitted)
   }
 }

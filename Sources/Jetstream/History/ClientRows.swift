@@ -154,8 +154,8 @@ struct ClientRows {
       guard let base = addition.bases[key] else {
         // It takes nothing out of a collection.
         guard case (.list(let mine), .list(var list)) = lists else { continue }
-        PropertyOperation.apply(mine.map { .insert($0, .end) }, to: &list)
-        addition.properties[key] = PropertyContent.list(list).json
+        list.apply(mine.elements.lazy.map { .insert($0, .end) })
+        addition.properties[key] = list.json
         continue
       }
       if mine == base {
@@ -163,8 +163,7 @@ struct ClientRows {
       } else if value != base, case (.list(let mine), .list(let list)) = lists,
         case .list(let base) = PropertyContent(base)
       {
-        let merged = CollectionMerge.merge(base: list, before: base, after: mine)
-        addition.properties[key] = PropertyContent.list(merged).json
+        addition.properties[key] = list.merging(from: base, to: mine).json
       }
     }
     for (key, value) in theirs where addition.properties[key] == nil {

@@ -21,8 +21,7 @@ extension ModelSchema.Property {
         case .list(let theirs) = PropertyContent(theirs),
         case .list(let base) = PropertyContent(base)
       else { return mine }
-      let merged = CollectionMerge.merge(base: theirs, before: base, after: mine)
-      return PropertyContent.list(merged).json
+      return theirs.merging(from: base, to: mine).json
     }
     if options.isCounter, let step = JSONValue.difference(from: base, to: mine) {
       return PropertyOperation.apply(

@@ -10,10 +10,6 @@ struct CollectionEdit {
   /// The operations from the new content to the old one.
   let backward: [PropertyOperation]
 
-  /// The number of predecessors that an operation names to say where its model goes. More than one, since another
-  /// replica may have removed the nearest one meanwhile.
-  static let anchorCount = 3
-
   /// Makes the operations for `steps`, which have led to the content `now`.
   init(_ steps: some Collection<ListOperation>, now: ModelList) {
     let stretches = StepComposition(steps, newCount: now.count).stretches()
@@ -105,8 +101,8 @@ struct CollectionEdit {
 
     /// Passes `count` models; `model` returns the one at an offset.
     mutating func pass(_ count: Int, _ model: (Int) -> ModelObject) {
-      for offset in max(0, count - CollectionEdit.anchorCount)..<count {
-        if models.count == CollectionEdit.anchorCount { models.removeFirst() }
+      for offset in max(0, count - CollectionContent.anchorCount)..<count {
+        if models.count == CollectionContent.anchorCount { models.removeFirst() }
         models.append(model(offset))
       }
     }

@@ -51,7 +51,7 @@ extension FragmentWriter {
       var known: [ModelList] = []
       for (before, after) in zip(before, before.dropFirst() + [current]) {
         known.append(visible)
-        visible = CollectionMerge.merge(base: visible, before: before, after: after)
+        visible = visible.merging(from: before, to: after)
       }
       record.setKnownLists(known, of: property.index)
     }

@@ -124,7 +124,7 @@ extension Scope {
         let now = saved.model.list(of: saved.property)
         guard let before = record.bases[place].list(now: now) else { continue }
         record.bases[place].value = .list(list)
-        let merged = CollectionMerge.merge(base: list, before: before, after: now)
+        let merged = list.merging(from: before, to: now)
         remotely {
           _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
         }

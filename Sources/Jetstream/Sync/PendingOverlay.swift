@@ -17,7 +17,8 @@ struct PendingOverlay {
       switch self {
       case .known(let value): value
       case .before(.number(let before, _)): PropertyContent(before)
-      case .before(.list(let now, let steps)): .list(steps.undone(on: now).models.map(\.uuid))
+      case .before(.list(let now, let steps)):
+        .list(CollectionContent(steps.undone(on: now).models.map(\.uuid)))
       }
     }
   }

@@ -69,10 +69,10 @@ extension Replica {
         base: .known(PropertyContent(confirmed ?? base)))
     } else if property?.isCollection == true, case .list(let list) = PropertyContent(value) {
       // An addition of a model that the server already has removes nothing from a collection.
-      let insertions = list.map { PropertyOperation.insert($0, .end) }
+      let insertions = list.elements.map { PropertyOperation.insert($0, .end) }
       overlay.add(
         set: addition.set, key: name, .operations(insertions, value: nil, range: .unknown),
-        base: .known(.list([])))
+        base: .known(.list(CollectionContent())))
     } else {
       overlay.add(
         set: addition.set, key: name, .assign(PropertyContent(value)), base: .known(.json(.null)))

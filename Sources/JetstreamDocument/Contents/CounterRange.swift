@@ -33,29 +33,23 @@ package struct CounterRange: Sendable, Hashable {
     self.init(lowest: lowest, highest: highest)
   }
 
-  /// Returns the number after some operations, of which only additions count.
-  fileprivate func number(_ number: Int128, after operations: [PropertyOperation]) -> Int128 {
-    var number = number
-    for case .add(let delta) in operations {
-      number = min(max(number + Int128(delta), Int128(lowest)), Int128(highest))
-    }
-    return number
-  }
-
   /// Returns the number as JSON after some operations; nil if the JSON is no whole number.
   func json(_ json: JSONValue, after operations: [PropertyOperation]) -> JSONValue? {
-    guard let before = whole(json) else { return nil }
-    let after = number(before, after: operations)
-    return Int64(exactly: after).map { .integer($0) } ?? .unsigned(UInt64(after))
+    guard var counter = CounterContent(json, within: self) else { return nil }
+    counter.apply(operations)
+    return counter.json
   }
 
   /// Returns the total that some operations add to the number. Nil if the JSON is no whole number, or if the total
   /// does not fit 64 signed bits.
   package func difference(of json: JSONValue, after operations: [PropertyOperation]) -> Int64? {
-    whole(json).flatMap { Int64(exactly: number($0, after: operations) - $0) }
+    guard let before = CounterContent(json, within: self) else { return nil }
+    var after = before
+    after.apply(operations)
+    return Int64(exactly: after.number - before.number)
   }
 
-  private func whole(_ json: JSONValue) -> Int128? {
+  func whole(_ json: JSONValue) -> Int128? {
     switch json {
     case .integer(let value): Int128(value)
     case .unsigned(let value): Int128(value)

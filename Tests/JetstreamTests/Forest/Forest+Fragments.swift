@@ -110,7 +110,7 @@ extension Forest {
       guard let base = reference.bases[id]?[key.rawValue] else {
         return reference.assign(id, key, list)
       }
-      let merged = CollectionMerge.merge(
+      let merged = CollectionContent.merge(
         base: list, before: base, after: reference.nodes[id]!.list(key))
       reference.assign(id, key, merged)
       reference.bases[id]![key.rawValue] = list

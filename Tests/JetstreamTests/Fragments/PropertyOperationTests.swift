@@ -80,9 +80,9 @@ struct PropertyOperationTests {
   @Test("what operations make of a list: each finds its place by the nearest model that is there")
   func lists() {
     func result(_ list: [UUID], _ operations: PropertyOperation...) -> [UUID] {
-      var list = list
-      PropertyOperation.apply(operations, to: &list)
-      return list
+      var list = CollectionContent(list)
+      list.apply(operations)
+      return list.elements
     }
     #expect(result([a], .insert(b, .start), .insert(c, .end)) == [b, a, c])
     #expect(result([a, b], .insert(c, .after([a]))) == [a, c, b])

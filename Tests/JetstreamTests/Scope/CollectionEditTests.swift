@@ -45,11 +45,11 @@ import Testing
       let old = list
       let steps = steps(on: &list, &generator)
       let edit = CollectionEdit(steps, now: list)
-      var result = texts(old)
-      PropertyOperation.apply(edit.forward, to: &result)
-      #expect(result == texts(list), "seed \(seed), round \(round): \(edit.forward)")
-      PropertyOperation.apply(edit.backward, to: &result)
-      #expect(result == texts(old), "seed \(seed), round \(round): \(edit.backward)")
+      var result = CollectionContent(texts(old))
+      result.apply(edit.forward)
+      #expect(result.elements == texts(list), "seed \(seed), round \(round): \(edit.forward)")
+      result.apply(edit.backward)
+      #expect(result.elements == texts(old), "seed \(seed), round \(round): \(edit.backward)")
       #expect(edit.forward.count <= steps.count, "seed \(seed), round \(round)")
       #expect(edit.forward.isEmpty == old.isSame(as: list), "seed \(seed), round \(round)")
     }

@@ -1,11 +1,23 @@
-/// Merges one side's changes of a collection into the other side's current content.
-///
-/// The change from `before` to `after` is taken as removals, insertions and moves, and applied to `base`. A removed
-/// element goes if it is still there. An inserted or moved one follows its nearest predecessor that exists in
-/// `base`. If everything behind it was inserted too, it goes to the end. If no predecessor exists, it goes to the
-/// front if it was put at the front, otherwise to the end.
-package enum CollectionMerge {
-  /// Merges lists of identities. Cost: O(n log n); O(1) where `base` equals `before`.
+/// Merging what two sides have made of a collection.
+extension CollectionContent {
+  /// Returns this content, as one side has it, with the change that leads from `before` to `after` on the other side.
+  /// Cost: see ``merge(base:before:after:)``.
+  package func merging(
+    from before: CollectionContent, to after: CollectionContent
+  ) -> CollectionContent {
+    CollectionContent(
+      Self.merge(base: elements, before: before.elements, after: after.elements))
+  }
+
+  /// Merges one side's change of a collection into the other side's current content, for elements of any kind.
+  ///
+  /// The change from `before` to `after` is taken as removals, insertions and moves, and applied to `base`. A removed
+  /// element goes if it is still there. An inserted or moved one follows its nearest predecessor that exists in
+  /// `base`. If everything behind it was inserted or moved too, it goes to the end. If no predecessor exists, it goes to the
+  /// front if it was put at the front, otherwise to the end. So it does what ``operations(to:anchors:)`` do that name all
+  /// predecessors.
+  ///
+  /// Cost: O(n log n); O(1) where `base` equals `before`.
   package static func merge<Identity: Hashable>(
     base: [Identity], before: [Identity], after: [Identity]
   ) -> [Identity] {
@@ -32,7 +44,7 @@ package enum CollectionMerge {
     // Elements to place, by the anchor they follow; nil is the front.
     var following: [Identity?: [Identity]] = [:]
     var atEnd: [Identity] = []
-    let lastSteady = after.lastIndex { !placed.contains($0) && beforeSet.contains($0) } ?? -1
+    let lastSteady = after.lastIndex(where: steady.contains) ?? -1
     var anchor: Identity?
     var lostAnchor = false
     for (position, element) in after.enumerated() {
@@ -57,10 +69,5 @@ package enum CollectionMerge {
     }
     result.append(contentsOf: atEnd)
     return result
-  }
-
-  static func merge(base: ModelList, before: ModelList, after: ModelList) -> ModelList {
-    ModelList(
-      merge(base: Array(base.models), before: Array(before.models), after: Array(after.models)))
   }
 }

@@ -1,58 +1,5 @@
 import Foundation
 
-/// A property's value in the form in which replicas compare and change it: a collection is a list of UUIDs.
-package enum PropertyContent: Sendable, Hashable {
-  case json(JSONValue)
-  case list([UUID])
-
-  /// Treats an array of UUIDs as a collection, even if it is not one: that makes no difference to the result.
-  init(_ json: JSONValue) {
-    guard case .array(let elements) = json else {
-      self = .json(json)
-      return
-    }
-    var list: [UUID] = []
-    list.reserveCapacity(elements.count)
-    for case .string(let text) in elements {
-      guard let uuid = UUID(wireText: text), uuid.wireText == text else { break }
-      list.append(uuid)
-    }
-    self = list.count == elements.count ? .list(list) : .json(json)
-  }
-
-  package var json: JSONValue {
-    switch self {
-    case .json(let value): value
-    case .list(let list): .array(list.map { .string($0.wireText) })
-    }
-  }
-
-  /// Returns the value after some operations. A counter stays within `range`.
-  func applying(_ operations: [PropertyOperation], within range: CounterRange) -> PropertyContent {
-    guard case .list(var list) = self else {
-      return .json(PropertyOperation.apply(operations, to: json, within: range))
-    }
-    PropertyOperation.apply(operations, to: &list)
-    return .list(list)
-  }
-
-  /// Adds the UUIDs in the value to `result`.
-  func collect(into result: inout Set<UUID>) {
-    switch self {
-    case .list(let list): result.formUnion(list)
-    case .json(let value): Self.collect(value, into: &result)
-    }
-  }
-
-  private static func collect(_ value: JSONValue, into result: inout Set<UUID>) {
-    switch value {
-    case .string(let text): if let uuid = UUID(wireText: text) { result.insert(uuid) }
-    case .array(let elements): for element in elements { collect(element, into: &result) }
-    default: break
-    }
-  }
-}
-
 /// The change that a change set makes to one property.
 enum PendingChange {
   case assign(PropertyContent)
@@ -115,7 +62,7 @@ extension RootRenaming {
   func callAsFunction(_ content: PropertyContent) -> PropertyContent {
     switch content {
     case .json(let value): .json(self(value))
-    case .list(let list): .list(list.map { self($0) })
+    case .list(let list): .list(CollectionContent(list.elements.map { self($0) }))
     }
   }
 }

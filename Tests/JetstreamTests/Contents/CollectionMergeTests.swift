@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.paced) struct CollectionMergeTests {
   private func merge(_ base: String, _ before: String, _ after: String) -> String {
-    String(CollectionMerge.merge(base: Array(base), before: Array(before), after: Array(after)))
+    String(CollectionContent.merge(base: Array(base), before: Array(before), after: Array(after)))
   }
 
   @Test(
@@ -34,13 +34,13 @@ import Testing
     }
     for _ in 0..<2_000 {
       let (base, before, after) = (list(), list(), list())
-      let result = CollectionMerge.merge(base: base, before: before, after: after)
+      let result = CollectionContent.merge(base: base, before: before, after: after)
       #expect(Set(result).count == result.count, "seed \(seed)")
       let expected = Set(base).subtracting(Set(before).subtracting(after))
         .union(Set(after).subtracting(before))
       #expect(Set(result) == expected, "seed \(seed)")
-      #expect(CollectionMerge.merge(base: before, before: before, after: after) == after)
-      #expect(CollectionMerge.merge(base: base, before: after, after: after) == base)
+      #expect(CollectionContent.merge(base: before, before: before, after: after) == after)
+      #expect(CollectionContent.merge(base: base, before: after, after: after) == base)
     }
   }
 }
