@@ -120,7 +120,8 @@ struct FragmentWriter {
   mutating func write(_ fragment: SyncFragment, to model: ModelObject, at position: Int) {
     let schema = model.schema
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
-    for (key, value) in fragment.properties {
+    for member in fragment.properties.members {
+      let (key, value) = (member.key, member.value)
       guard let property = schema[wireName: key] else {
         model.ensureRecord().keepUnknown(key, value)
         unknownValues.append(value)
@@ -173,8 +174,8 @@ struct FragmentWriter {
 
   private mutating func hold(_ fragment: SyncFragment) {
     hold(fragment.uuid)
-    for (_, value) in fragment.properties {
-      switch value {
+    for member in fragment.properties.members {
+      switch member.value {
       case .string(let text): hold(text)
       case .array(let elements):
         for case .string(let text) in elements { hold(text) }

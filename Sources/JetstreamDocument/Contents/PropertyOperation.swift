@@ -104,6 +104,11 @@ package struct PropertyOperations: Sendable, Hashable {
 }
 
 extension PropertyOperations: RandomAccessCollection {
+  // Said for this type itself, so that other targets need no witnesses.
+  @inlinable package var isEmpty: Bool { entries.isEmpty }
+  @inlinable package var count: Int { entries.count }
+  @inlinable package func makeIterator() -> IndexingIterator<[Entry]> { entries.makeIterator() }
+
   /// The index of the first property.
   @inlinable package var startIndex: Int { 0 }
   /// The number of properties.

@@ -9,13 +9,16 @@
 public struct JSONObject: Sendable {
   /// One member as it is stored. Unlike a tuple, a structure is released by code that knows its type.
   @usableFromInline
-  struct Member: Sendable {
-    @usableFromInline var key: String
-    @usableFromInline var value: JSONValue
+  package struct Member: Sendable {
+    @usableFromInline package internal(set) var key: String
+    @usableFromInline package internal(set) var value: JSONValue
+
+    init(key: String, value: JSONValue) { (self.key, self.value) = (key, value) }
   }
 
-  /// All members in order.
-  @usableFromInline private(set) var members: [Member] = []
+  /// All members in order. Where many fragments are read, going through them costs less than through the object: other
+  /// targets see that this is an array.
+  @usableFromInline package private(set) var members: [Member] = []
 
   /// The index of each key; nil while there are fewer than `indexedCount` members.
   private var positions: [String: Int]?
