@@ -7,7 +7,7 @@ private let passes = 2000
 
 private func readRows() -> [Row] {
   func row<Peer: AnyObject>(
-    peer name: String, bar: Double?, _ make: @escaping () -> Peer,
+    peer name: String, bar: Bar?, _ make: @escaping () -> Peer,
     _ read: @escaping (ContiguousArray<Peer>) -> Void
   ) -> Row {
     Row(name: "read a property", unit: "ns", peerName: name, bar: bar) {

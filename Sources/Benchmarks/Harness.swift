@@ -13,8 +13,7 @@ struct Row {
   let unit: String
   /// The peer with which Jetstream's figure is compared.
   var peerName: String?
-  /// The largest ratio to the peer that passes; without a peer, the largest figure.
-  var bar: Double?
+  var bar: Bar?
   var rounds = 15
   /// Makes the probes. Called once, before the first round; what they retain is released with the row.
   let prepare: () -> Probes
@@ -79,7 +78,7 @@ struct Figures {
 struct Measurement {
   let ours: Figures
   let peer: Figures?
-  let bar: Double?
+  let bar: Bar?
 
   /// A row that could not be measured.
   static let failed = Measurement(ours: Figures([.nan]), peer: nil, bar: nil)
@@ -90,7 +89,7 @@ struct Measurement {
   var ratio: Double? { peer.map { ours.median / $0.median } }
 
   /// True if the result is within the bar; nil without a bar.
-  var holds: Bool? { bar.map { (ratio ?? ours.median) <= $0 } }
+  var holds: Bool? { bar.map { $0.holds(self) } }
 }
 
 /// Returns the time that `body` takes, in nanoseconds.

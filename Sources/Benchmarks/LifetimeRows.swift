@@ -4,7 +4,7 @@ import Observation
 /// The cost of making an object, of releasing it, of starting to observe it, and of keeping it in memory.
 func lifetimeRows() -> [Row] {
   func create<Peer: AnyObject>(
-    peer name: String, bar: Double?, _ peer: @escaping () -> Peer
+    peer name: String, bar: Bar?, _ peer: @escaping () -> Peer
   ) -> Row {
     Row(name: "create a model", unit: "ns", peerName: name, bar: bar, rounds: 25) {
       Probes(ours: { lifetimes { Shape() }.make }, peer: { lifetimes(peer).make })

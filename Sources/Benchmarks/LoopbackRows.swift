@@ -5,23 +5,25 @@ import JetstreamServer
 /// A server and two clients over real sockets, each on an actor of its own.
 func loopbackRows() -> [Row] {
   func row(
-    _ name: String, unit: String, rounds: Int = 5, _ measure: @escaping (Loopback) -> Double
+    _ name: String, unit: String, bar: Bar, rounds: Int = 5,
+    _ measure: @escaping (Loopback) -> Double
   ) -> Row {
     // Each round has sessions of its own.
-    Row(name: name, unit: unit, rounds: rounds) { Probes(ours: { measure(Loopback()) }) }
+    Row(name: name, unit: unit, bar: bar, rounds: rounds) { Probes(ours: { measure(Loopback()) }) }
   }
   return [
-    row("edits seen by another client, of 5,000", unit: "per s") { loopback in
+    row("edits seen by another client, of 5,000", unit: "per s", bar: .least(5_000)) { loopback in
       loopback.rate(of: 5_000, LoopbackClient.setLevels, until: LoopbackClient.hasLevel)
     },
     // More than a session may leave unacknowledged.
-    row("edits seen by another client, of 25,000", unit: "per s", rounds: 3) { loopback in
+    row("edits seen by another client, of 25,000", unit: "per s", bar: .least(5_000), rounds: 3) {
+      loopback in
       loopback.rate(of: 25_000, LoopbackClient.setLevels, until: LoopbackClient.hasLevel)
     },
-    row("appends seen by another client, of 5,000", unit: "per s") { loopback in
+    row("appends seen by another client, of 5,000", unit: "per s", bar: .least(5_000)) { loopback in
       loopback.rate(of: 5_000, LoopbackClient.append, until: LoopbackClient.hasShapes)
     },
-    row("an edit until another client sees it", unit: "us") { $0.latency(of: 200) },
+    row("an edit until another client sees it", unit: "us", bar: 600) { $0.latency(of: 200) },
   ]
 }
 

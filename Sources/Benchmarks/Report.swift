@@ -39,13 +39,19 @@ struct Report {
     if measurement.isFailed {
       return print(line(row.name, "FAILED", "", "", "", row.unit, "", "", "", peer: ""))
     }
-    let bar = row.bar.map { "\(measurement.ratio == nil ? "" : "x ")\(short($0))" } ?? ""
+    let bar = row.bar.map { bar in
+      switch bar {
+      case .most(let value): "\(measurement.ratio == nil ? "" : "x ")\(short(value))"
+      case .figure(let value): short(value)
+      case .least(let value): "from \(short(value))"
+      }
+    }
     print(
       line(
         row.name, short(measurement.ours.median), range(measurement.ours),
         measurement.peer.map { short($0.median) } ?? "",
         measurement.peer.map(range) ?? "", row.unit,
-        measurement.ratio.map { "x \(short($0))" } ?? "", bar,
+        measurement.ratio.map { "x \(short($0))" } ?? "", bar ?? "",
         measurement.holds.map { $0 ? "holds" : "MISSED" } ?? "", peer: row.peerName ?? ""))
   }
 
@@ -55,7 +61,7 @@ struct Report {
   ) -> String {
     let cells = [
       left(name, 48), right(ours, 9), left(oursRange, 15), right(peer, 9), left(peerRange, 15),
-      left(unit, 6), right(ratio, 8), right(bar, 7), left(holds, 6), peerName,
+      left(unit, 6), right(ratio, 8), right(bar, 10), left(holds, 6), peerName,
     ]
     var text = cells.joined(separator: " ")
     while text.last == " " { text.removeLast() }
@@ -74,9 +80,9 @@ struct Report {
     String(repeating: " ", count: max(width - text.count, 0)) + text
   }
 
-  /// Returns the value with three significant digits.
+  /// Returns the value with three significant digits, and small ones with four places.
   private func short(_ value: Double) -> String {
-    let places = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2
+    let places = value >= 99.95 ? 0 : value >= 9.995 ? 1 : value >= 0.095 || value == 0 ? 2 : 4
     return String(format: "%.\(places)f", value)
   }
 
@@ -88,7 +94,7 @@ struct Report {
       ("ours", measurement.isFailed ? "null" : number(measurement.ours.median)),
       ("peer", number(measurement.peer?.median)),
       ("peerName", row.peerName.map(quoted) ?? "null"), ("unit", quoted(row.unit)),
-      ("ratio", number(measurement.ratio)), ("bar", number(row.bar)),
+      ("ratio", number(measurement.ratio)), ("bar", number(row.bar?.value)),
       ("holds", measurement.holds.map { "\($0)" } ?? "null"),
     ]
     print("{" + members.map { "\"\($0)\":\($1)" }.joined(separator: ",") + "}")

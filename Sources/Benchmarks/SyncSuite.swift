@@ -1,16 +1,18 @@
 import Jetstream
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
-  pendingRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows() + digestRows()
+  pendingRows() + editRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
+    + digestRows()
 }
 
 /// The cost of an append on the wire, for collections of several sizes. No pings are counted: no time passes.
 private func wireRows() -> [Row] {
-  [10, 1_000, 100_000].flatMap { count in
+  let bars: [(Int, Bar)] = [(10, 0.75), (1_000, 0.02), (100_000, 0.0002)]
+  return bars.flatMap { count, bar in
     func row(_ way: String, _ bytes: @escaping (Appends) -> () -> Double) -> Row {
       Row(
         name: "append to \(count.grouped), \(way)", unit: "bytes",
-        peerName: "protocol 1, the whole array", rounds: 5
+        peerName: "protocol 1, the whole array", bar: bar, rounds: 5
       ) {
         Probes(
           ours: bytes(Appends(to: count, version: 2)), peer: bytes(Appends(to: count, version: 1)))
@@ -26,20 +28,20 @@ private func wireRows() -> [Row] {
 /// The time until a client that was away is up to date again, in one thread, with the frames encoded and decoded but
 /// without sockets.
 private func resumeRows() -> [Row] {
-  func row(_ missed: Int, _ way: Absence.Way) -> Row {
+  func row(_ missed: Int, _ way: Absence.Way, bar: Bar) -> Row {
     Row(
       name: "catch up on \(missed.grouped) sets, \(way.rawValue)", unit: "ms",
-      peerName: "fetching the scope anew", rounds: 5
+      peerName: "fetching the scope anew", bar: bar, rounds: 5
     ) {
       let absence = Absence(of: missed, way)
       return Probes(ours: absence.measure, peer: absence.measureNewcomer)
     }
   }
   return [
-    row(10, .session), row(1_000, .session), row(10, .sequence), row(1_000, .sequence),
-    row(4_000, .sequence),
+    row(10, .session, bar: 0.1), row(1_000, .session, bar: 1), row(10, .sequence, bar: 0.1),
+    row(1_000, .sequence, bar: 1), row(4_000, .sequence, bar: 3.5),
     // More than the server's stream keeps.
-    row(100_000, .state),
+    row(100_000, .state, bar: 1),
   ]
 }
 
@@ -47,11 +49,22 @@ private func resumeRows() -> [Row] {
 /// decided. It should be the same for any number of pending edits.
 private func uploadRows() -> [Row] {
   [100, 1_000, 9_000, 36_000].map { count in
-    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", rounds: 3) {
+    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", bar: 60, rounds: 3) {
       let edits = PendingEdits(count)
       return Probes(ours: edits.measureUpload)
     }
   }
+}
+
+/// The cost of an edit while the client is online: captured, pending, sent, applied by the server and acknowledged, in one
+/// thread and without sockets.
+private func editRows() -> [Row] {
+  [
+    Row(name: "an edit until it is acknowledged, of 1,000", unit: "us", bar: 60, rounds: 9) {
+      let edits = OnlineEdits()
+      return Probes(ours: edits.measure)
+    }
+  ]
 }
 
 /// Memory per pending edit. Comes first, while no large piece of memory was freed.
@@ -59,7 +72,7 @@ private func pendingRows() -> [Row] {
   [
     Row(
       name: "memory of a pending edit, of 100,000", unit: "bytes",
-      peerName: "the change sets alone", rounds: 3
+      peerName: "the change sets alone", bar: .figure(600), rounds: 3
     ) {
       let edits = PendingEdits(100_000)
       return Probes(ours: edits.measure, peer: edits.measureSets)
@@ -157,6 +170,36 @@ private final class Absence {
     defer { world.remove(newcomer) }
     guard isThere, newcomer.states == 1 else { return Row.failed("the client gets no state") }
     return time / 1e6
+  }
+}
+
+/// A client that edits while it is online.
+private final class OnlineEdits {
+  private static let shapes = 1_000
+  private let world = SyncWorld(shapes: shapes)
+  private let peer: SyncWorld.Peer
+  private var level = 0
+
+  init() {
+    peer = world.addPeer()
+    _ = world.settle()
+  }
+
+  /// Microseconds an edit, each a change set that is acknowledged before the next one is made.
+  func measure() -> Double {
+    guard world.settle() else { return Row.failed("the client does not come to rest") }
+    level += 1
+    var isThere = true
+    let time = nanoseconds {
+      for step in 0..<Self.shapes {
+        peer.canvas.shapes[step].level = level
+        isThere = isThere && world.settle()
+      }
+    }
+    guard isThere, peer.scope.canonicalJSON == world.scope.canonicalJSON else {
+      return Row.failed("the server does not get the edits")
+    }
+    return time / 1e3 / Double(Self.shapes)
   }
 }
 

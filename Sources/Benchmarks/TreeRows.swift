@@ -40,7 +40,7 @@ private func insertRows() -> [Row] {
 private func attachRows() -> [Row] {
   let sizes = [10_000, 100_000, 1_000_000]
   func rows(
-    _ name: String, bar: Double?, _ figure: @escaping ((Double, Double, Double)) -> Double
+    _ name: String, bar: Bar?, _ figure: @escaping ((Double, Double, Double)) -> Double
   ) -> [Row] {
     sizes.map { size in
       Row(name: "\(name), tree of \(size)", unit: "ns", bar: bar, rounds: 3) {
