@@ -124,3 +124,15 @@ extension JSONObject {
     }
   }
 }
+
+extension JSONValue {
+  /// The number, if it is integral, not negative and below 2^53, the largest range in which all peers count exactly;
+  /// `1.0` is as good as `1`.
+  var wholeNumber: Int? {
+    switch self {
+    case .integer(let value): value >= 0 && value < 1 << 53 ? Int(exactly: value) : nil
+    case .double(let value): value >= 0 && value < 0x1p53 ? Int(exactly: value) : nil
+    default: nil
+    }
+  }
+}
