@@ -90,6 +90,29 @@ class Feed {
   }
 }
 
+/// Holds the latest element for an iterator. A new element replaces one that was not consumed.
+final class LatestFeed<Element>: Feed {
+  private var latest: Element?
+
+  func put(_ element: Element) {
+    latest = element
+    wakeup.call()
+  }
+
+  func next(isolation: isolated (any Actor)? = #isolation) async -> Element? {
+    while !Task.isCancelled {
+      if let element = latest {
+        latest = nil
+        return element
+      }
+      if wakeup.isOver { return nil }
+      await wakeup.wait()
+    }
+    stop()
+    return nil
+  }
+}
+
 /// Finishes the feed's wakeup when the callback that captures it is released.
 final class FeedEnd {
   private let wakeup: Wakeup
