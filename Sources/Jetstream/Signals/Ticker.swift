@@ -25,10 +25,8 @@ public final class Ticker {
   @exclusivity(unchecked) private var jobs: [Job] = []
   /// Clients that asked to be served, with their due times.
   @exclusivity(unchecked) private var appointments = Appointments()
-  /// Models that have changes for coalesced observers.
-  @exclusivity(unchecked) private var dirtyModels = DirtyModels()
-  /// Evaluations that asked for the next tick, although no model that they follow has changed.
-  @exclusivity(unchecked) private var evaluations: [any TickEvaluation] = []
+  /// The work for coalesced observers; nil until there is some for the first time.
+  @exclusivity(unchecked) var queue: (any TickQueue)?
   @exclusivity(unchecked) private var isTurnScheduled = false
   /// The times at which sleeping tasks will wake this ticker. A new task starts only if it would
   /// wake earlier than all of them, so repeated short waits beside a long one do not accumulate
@@ -36,8 +34,6 @@ public final class Ticker {
   private(set) var alarms: [Duration] = []
 
   private init(mode: Mode) { self.mode = mode }
-
-  deinit { dirtyModels.forget() }
 
   /// Returns a ticker that ticks only when ``tick()`` or ``advance(by:)`` is called.
   public static func manual() -> Ticker { Ticker(mode: .manual) }
@@ -107,25 +103,11 @@ public final class Ticker {
 
   /// Delivers all changes made so far to coalesced observers.
   func deliverToObservers() {
-    if dirtyModels.isEmpty, evaluations.isEmpty { return }
-    let waiting = evaluations
-    if !waiting.isEmpty { evaluations = [] }
-    var work = dirtyModels.take()
-    DirtyModels.deliver(work, waiting)
-    // Releasing the models may call back, so they are released before the buffer is returned.
-    work.clear()
-    dirtyModels.giveBack(&work)
+    queue?.deliver()
   }
 
-  /// Schedules `evaluation` for the next tick. Callers enqueue an evaluation at most once per tick.
-  func enqueue(_ evaluation: any TickEvaluation) {
-    evaluations.append(evaluation)
-    if !isTurnScheduled { scheduleIfNeeded() }
-  }
-
-  /// Queues a model for the next tick.
-  func enqueue(_ record: ModelRecord) {
-    dirtyModels.append(record)
+  /// Makes sure that there will be a tick. Called after something was added to the queue.
+  func queueDidGrow() {
     if !isTurnScheduled { scheduleIfNeeded() }
   }
 
@@ -147,7 +129,7 @@ public final class Ticker {
   }
 
   private var hasTurn: Bool {
-    !nextTurn.isEmpty || !dirtyModels.isEmpty || !evaluations.isEmpty
+    !nextTurn.isEmpty || queue?.isEmpty == false
   }
 
   /// The earliest due time of the timed jobs and client requests; nil if there are none.
@@ -179,4 +161,15 @@ public final class Ticker {
     if let due { alarms.removeAll { $0 == due } } else { isTurnScheduled = false }
     tick()
   }
+}
+
+/// The work that waits for the next tick of a ticker.
+///
+/// The ticker asks only whether there is any and when to do it: what it consists of is known to those that fill the
+/// queue.
+protocol TickQueue: AnyObject {
+  /// True if no work waits.
+  var isEmpty: Bool { get }
+  /// Does the work that waits. Work that is added meanwhile belongs to the next tick.
+  func deliver()
 }
