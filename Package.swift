@@ -25,9 +25,13 @@ let package = Package(
   targets: [
     .target(name: "CJetstream"),
     .target(name: "JetstreamDocument", swiftSettings: settings),
-    .target(name: "JetstreamWebSocket", swiftSettings: settings),
+    // The lock of builds for the thread sanitizer; empty in all others.
+    .target(name: "JetstreamMutex", swiftSettings: settings),
     .target(
-      name: "Jetstream", dependencies: ["CJetstream", "JetstreamDocument", "JetstreamWebSocket"],
+      name: "JetstreamWebSocket", dependencies: ["JetstreamMutex"], swiftSettings: settings),
+    .target(
+      name: "Jetstream",
+      dependencies: ["CJetstream", "JetstreamDocument", "JetstreamMutex", "JetstreamWebSocket"],
       swiftSettings: settings),
     .target(
       name: "JetstreamServer", dependencies: ["Jetstream", "JetstreamWebSocket"],

@@ -1,5 +1,5 @@
 #if JETSTREAM_TSAN
-import JetstreamWebSocket
+import JetstreamMutex
 
 /// Shadows `Mutex` of the Synchronization module in builds for the thread sanitizer, which does not
 /// understand that one.
