@@ -32,9 +32,10 @@ extension Server {
     precondition(
       !engine.keepsHistory(of: scope),
       "Scope \(scope.name) is hosted with a log already: a history has one log.")
-    log.claim(.server)
+    let use = log
     let log = ScopeLog(log.records)
     let history = try log.history()
+    use.claim(.server)
     let keeper = keeper(of: scope, in: log, snapshotEvery: snapshotEvery)
     let now = try engine.host(scope, unknown: unknown, history: history) { keeper.keep($0) }
     if history == nil { try await log.snapshot(now) }

@@ -30,11 +30,11 @@ struct LogUseTests {
     let wrong = try FragmentLog(path)
     let other = Scope(name: "Canvas", root: Canvas())
     await #expect(throws: LogError.self) { try await wrong.restore(into: other) }
-    try await wrong.close()
 
+    // What has failed was no use.
     let again = Canvas()
     let (next, restored) = open(again)
-    try next.fetch(restored, log: FragmentLog(path))
+    try next.fetch(restored, log: wrong)
     #expect(again.name == "pending" && next.syncState(of: restored)?.pendingCount == 1)
     next.close()
   }

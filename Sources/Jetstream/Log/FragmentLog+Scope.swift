@@ -33,8 +33,9 @@ extension FragmentLog {
   ///   Changes that were applied before the error are kept.
   @discardableResult
   public func restore(into scope: Scope) async throws(LogError) -> LogRestoration {
+    let restored = try restoreWhatIsThere(into: scope)
     claim(.app)
-    if let result = try restoreWhatIsThere(into: scope) { return result }
+    if let restored { return restored }
     // The log may already have records of other kinds.
     var result = LogRestoration(snapshot: lastSequence)
     result.sequence = lastSequence

@@ -20,6 +20,7 @@ public final class FragmentLog: Sendable {
   package let records: RecordLog
   /// The change sets appended last, so that none is appended twice.
   private let recent = Mutex(RecentSets())
+  /// The use of the log; nil before the first one.
   private let use = Mutex<Use?>(nil)
 
   /// Opens the log in the directory at `path`, which is created with those above it if it does not exist.
@@ -59,11 +60,13 @@ public final class FragmentLog: Sendable {
     }
   }
 
-  /// Notes the use of the log, which stays the same for as long as it is open.
+  /// Notes the use of the log, which stays the same for as long as it is open. Called once the log was read without an
+  /// error, so that the wrong use of a log leaves it free for the right one.
   package func claim(_ new: Use) {
     let old = use.withLock { use in
-      use = use ?? new
-      return use ?? new
+      if let use { return use }
+      use = new
+      return new
     }
     precondition(
       old == new,

@@ -58,9 +58,10 @@ extension Client {
     snapshotEvery: Int = 10_000, keepingContent: Bool = false,
     initial: (() throws -> Void)? = nil
   ) throws {
-    log.claim(.client)
+    let use = log
     let log = ClientLog(log.records)
     let history = try log.history()
+    use.claim(.client)
     let kept = Kept()
     let keeper = keeper(of: kept, named: scope.name, in: log, snapshotEvery: snapshotEvery)
     kept.replica = try engine.fetch(
