@@ -1,4 +1,4 @@
-/// What a row has to reach.
+/// A bound that the result of a row has to keep.
 enum Bar: Sendable {
   /// At most this ratio to the peer; without a peer, at most this figure.
   case most(Double)

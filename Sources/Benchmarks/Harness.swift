@@ -13,6 +13,7 @@ struct Row {
   let unit: String
   /// The peer with which Jetstream's figure is compared.
   var peerName: String?
+  /// The bound that the result has to keep.
   var bar: Bar?
   var rounds = 15
   /// Makes the probes. Called once, before the first round; what they retain is released with the row.

@@ -36,7 +36,7 @@ public struct ModelArray<Element: ModelObject>: RandomAccessCollection {
   /// The model at `position`. Cost: O(log n).
   public subscript(position: Int) -> Element { Self.element(list[position]) }
 
-  /// Safe because only elements are ever inserted, and `_value(of:)` checks a list from elsewhere.
+  /// Safe because only elements are ever inserted, and `value(of:)` checks a list from elsewhere.
   fileprivate static func element(_ model: ModelObject) -> Element {
     unsafeDowncast(model, to: Element.self)
   }

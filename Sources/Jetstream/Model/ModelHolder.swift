@@ -1,7 +1,7 @@
 /// A type whose values hold models: a class of models, an optional one, or a ``ModelArray``.
 protocol ModelHolder: PropertyValue {
-  /// The class of the models.
-  static var modelClass: ModelObject.Type { get }
+  /// The class of the models; nil for an optional value that is none.
+  static var modelClass: ModelObject.Type? { get }
   /// Returns the model that the reference of this type at `address` holds.
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   /// Returns a reference to `model`; nil if its class does not fit.
@@ -35,7 +35,7 @@ public struct _ModelHolding {
 }
 
 extension ModelObject: ModelHolder {
-  static var modelClass: ModelObject.Type { Self.self }
+  static var modelClass: ModelObject.Type? { Self.self }
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
     address.assumingMemoryBound(to: ModelObject.self).pointee
   }
@@ -45,7 +45,7 @@ extension ModelObject: ModelHolder {
 }
 
 extension Optional: ModelHolder where Wrapped: PropertyValue {
-  static var modelClass: ModelObject.Type { Wrapped.heldClass ?? ModelObject.self }
+  static var modelClass: ModelObject.Type? { Wrapped.heldClass }
 
   static func model(at address: UnsafeRawPointer) -> ModelObject? {
     address.assumingMemoryBound(to: Wrapped?.self).pointee.flatMap(Wrapped.heldModel)
@@ -60,7 +60,7 @@ extension Optional: ModelHolder where Wrapped: PropertyValue {
 }
 
 extension ModelArray: ModelHolder {
-  static var modelClass: ModelObject.Type { Element.self }
+  static var modelClass: ModelObject.Type? { Element.self }
 
   static func list(at address: UnsafeRawPointer) -> ModelList? {
     address.assumingMemoryBound(to: ModelArray.self).pointee.list
@@ -89,7 +89,7 @@ extension ModelArray: ModelHolder {
 /// value of the one is a value of the other.
 extension PropertyValue {
   /// The class of the models that values hold; nil if they hold none.
-  static var heldClass: ModelObject.Type? { _holder?.type.modelClass }
+  static var heldClass: ModelObject.Type? { _holder.flatMap { $0.type.modelClass } }
 
   /// Returns the model that a reference holds.
   static func heldModel(_ value: Self) -> ModelObject? {

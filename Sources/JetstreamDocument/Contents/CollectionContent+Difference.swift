@@ -12,7 +12,7 @@ extension CollectionContent {
     to new: CollectionContent, anchors: Int = anchorCount
   ) -> [PropertyOperation] {
     if self == new { return [] }
-    let steady = steadyElements(to: new)
+    let steady = Self.steadyElements(from: elements, to: new.elements)
     let (before, after) = (Set(elements), Set(new.elements))
     var result = elements.filter { !after.contains($0) }.map { PropertyOperation.remove($0) }
     let lastSteady = new.elements.lastIndex(where: steady.contains) ?? -1
@@ -26,11 +26,13 @@ extension CollectionContent {
     return result
   }
 
-  /// Returns the elements that both contents have, without those that are to be moved: as few as possible.
-  private func steadyElements(to new: CollectionContent) -> Set<UUID> {
+  /// Returns the elements that both lists have, without those that are to be moved: as few as possible.
+  static func steadyElements<Identity: Hashable>(
+    from old: [Identity], to new: [Identity]
+  ) -> Set<Identity> {
     let places = Dictionary(
-      new.elements.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-    let common = elements.filter { places[$0] != nil }
+      new.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
+    let common = old.filter { places[$0] != nil }
     let order = common.map { places[$0]! }
     return Set(LongestIncreasing.indices(of: order).map { common[$0] })
   }

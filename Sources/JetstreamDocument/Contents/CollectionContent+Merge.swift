@@ -17,7 +17,7 @@ extension CollectionContent {
   /// front if it was put at the front, otherwise to the end. So it does what ``operations(to:anchors:)`` do that name all
   /// predecessors.
   ///
-  /// Cost: O(n log n); O(1) where `base` equals `before`.
+  /// Cost: O(n log n); O(n) where one side has changed nothing.
   package static func merge<Identity: Hashable>(
     base: [Identity], before: [Identity], after: [Identity]
   ) -> [Identity] {
@@ -25,12 +25,8 @@ extension CollectionContent {
     if before == after { return base }
     let beforeSet = Set(before)
     let afterSet = Set(after)
-    let afterIndex = Dictionary(
-      after.enumerated().map { ($1, $0) }, uniquingKeysWith: { first, _ in first })
-    let survivors = before.filter(afterSet.contains)
-    let order = survivors.map { afterIndex[$0]! }
-    let steady = Set(LongestIncreasing.indices(of: order).map { survivors[$0] })
-    let moved = Set(survivors).subtracting(steady)
+    let steady = steadyElements(from: before, to: after)
+    let moved = beforeSet.intersection(afterSet).subtracting(steady)
     let baseSet = Set(base)
 
     // An element that was moved here but is gone from the base stays gone.

@@ -12,23 +12,18 @@ package struct CollectionContent: Sendable, Hashable {
   package init(_ elements: [UUID] = []) { self.elements = elements }
 
   /// Reads an array of UUIDs in either case; nil for any other JSON.
-  package init?(_ json: JSONValue) {
-    guard case .array(let values) = json else { return nil }
-    elements = []
-    elements.reserveCapacity(values.count)
-    for value in values {
-      guard case .string(let text) = value, let uuid = UUID(wireText: text) else { return nil }
-      elements.append(uuid)
-    }
-  }
+  package init?(_ json: JSONValue) { self.init(json, isExact: false) }
 
   /// Reads an array of UUIDs that are written as they would be written again; nil for any other JSON.
-  package init?(exactly json: JSONValue) {
+  package init?(exactly json: JSONValue) { self.init(json, isExact: true) }
+
+  private init?(_ json: JSONValue, isExact: Bool) {
     guard case .array(let values) = json else { return nil }
     elements = []
     elements.reserveCapacity(values.count)
     for value in values {
-      guard case .string(let text) = value, let uuid = UUID(wireText: text), uuid.wireText == text
+      guard case .string(let text) = value, let uuid = UUID(wireText: text),
+        !isExact || uuid.wireText == text
       else { return nil }
       elements.append(uuid)
     }

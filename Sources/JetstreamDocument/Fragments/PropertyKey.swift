@@ -11,7 +11,7 @@ package struct PropertyKey: Hashable, Sendable {
     self.name = name
   }
 
-  // Written out so that tables in other targets compare and hash keys without a call.
+  // Written out so that the compiler can inline them into tables of other targets.
   @inlinable
   package static func == (a: PropertyKey, b: PropertyKey) -> Bool {
     a.uuid == b.uuid && a.name == b.name

@@ -2,7 +2,7 @@
 ///
 /// A table of 64 places, each of which keeps the last string that belongs there, so that a text full of different
 /// keys takes no more memory than any other.
-package struct JSONKeys: ~Copyable {
+struct JSONKeys: ~Copyable {
   /// The longest key that is kept, in bytes.
   static let maxLength = 64
 

@@ -19,7 +19,7 @@ package struct JSONOutput: ~Copyable {
   package var bytes: UnsafeBufferPointer<UInt8> { UnsafeBufferPointer(start: base, count: count) }
 
   @inline(__always)
-  package mutating func append(_ byte: UInt8) {
+  mutating func append(_ byte: UInt8) {
     if count == capacity { grow(by: 1) }
     base[count] = byte
     count += 1
@@ -37,7 +37,7 @@ package struct JSONOutput: ~Copyable {
   }
 
   @inline(__always)
-  package mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
+  mutating func append(_ other: UnsafeBufferPointer<UInt8>) {
     guard let start = other.baseAddress else { return }
     if capacity - count < other.count { grow(by: other.count) }
     (base + count).update(from: start, count: other.count)
@@ -46,7 +46,7 @@ package struct JSONOutput: ~Copyable {
 
   /// Appends `length` bytes, at most, that `fill` writes; it returns how many it wrote.
   @inline(__always)
-  package mutating func append(
+  mutating func append(
     upTo length: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int
   ) {
     if capacity - count < length { grow(by: length) }

@@ -1,6 +1,6 @@
 extension JSONParser {
   /// Reads a string whose opening quote is the next byte.
-  package mutating func string() throws(JSONError) -> String {
+  mutating func string() throws(JSONError) -> String {
     position += 1
     let start = position
     position = JSONScan.plainEnd(bytes, from: position)
@@ -14,7 +14,7 @@ extension JSONParser {
   /// Reads a string that is likely to occur again: the key of an object, or the name of a class. Its
   /// opening quote is the next byte. For the bit see ``JSONKeys``.
   @inline(__always)
-  package mutating func key() throws(JSONError) -> (string: String, bit: UInt64) {
+  mutating func key() throws(JSONError) -> (string: String, bit: UInt64) {
     let start = position + 1
     let end = JSONScan.plainEnd(bytes, from: start)
     guard end < bytes.count, bytes[end] == UInt8(ascii: "\""), end - start <= JSONKeys.maxLength,

@@ -17,14 +17,14 @@ package struct JSONParser: ~Copyable {
   private var elements = JSONStack<JSONValue>()
 
   /// Reads the whole of `bytes` as one value.
-  package static func parse(
+  static func parse(
     _ bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits
   ) -> Result<JSONValue, JSONError> {
     parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in try parser.value(depth: 0) }
   }
 
   /// Reads the whole of `bytes` as the content that `read` takes from it, with white space around.
-  package static func parse<Content>(
+  static func parse<Content>(
     inPlace bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits,
     _ read: (inout JSONParser) throws(JSONError) -> Content
   ) -> Result<Content, JSONError> {
@@ -66,7 +66,7 @@ package struct JSONParser: ~Copyable {
   }
 
   /// An error at the position, or at the end if that is where the position is.
-  package func failure(_ reason: JSONError.Reason = .unexpectedCharacter) -> JSONError {
+  func failure(_ reason: JSONError.Reason = .unexpectedCharacter) -> JSONError {
     JSONError(position < bytes.count ? reason : .unexpectedEnd, at: position)
   }
 

@@ -2,7 +2,7 @@
 ///
 /// So the result is allocated once, at its exact size. Values that still wait when reading fails are released with
 /// the stack.
-package struct JSONStack<Element>: ~Copyable {
+struct JSONStack<Element>: ~Copyable {
   // Owned by this value alone, which cannot be copied: the first `count` places are initialized, the
   // others up to `capacity` are not.
   private var base: UnsafeMutablePointer<Element>?

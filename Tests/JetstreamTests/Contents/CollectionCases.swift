@@ -54,8 +54,8 @@ struct CollectionCases {
     }
   }
 
-  /// What an operation makes of a list, said in another way than the library's: by the parts in front of the model and
-  /// behind it.
+  /// Applies an operation to a list in another way than the library does: by the parts in front of the model and behind
+  /// it.
   static func reference(_ list: [UUID], _ operation: PropertyOperation) -> [UUID] {
     func put(_ model: UUID, _ place: PropertyOperation.Place) -> [UUID] {
       let others = list.filter { $0 != model }
