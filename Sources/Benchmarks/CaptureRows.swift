@@ -66,7 +66,10 @@ private final class AttachedShapes {
     let (canvas, shapes) = Shape.canvas(of: Thousand.count)
     self.shapes = shapes
     scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
-    if watching { for shape in shapes { shape.observeChange(self, \.x) { $0.calls += 1 } } }
+    let home = ticker.isolation
+    if watching {
+      for shape in shapes { shape.observeChange(self, \.x, isolation: home) { $0.calls += 1 } }
+    }
   }
 
   func measure() -> Double {
@@ -94,7 +97,8 @@ private final class WatchedShapes {
     self.shapes = shapes
     scope = Scope(name: "Canvas", root: canvas, ticker: ticker)
     scope.onChanges.listen(self) { me, set in me.sets += set.fragments.count }
-    for shape in shapes { shape.observeChange(self, \.level) { $0.calls += 1 } }
+    let home = ticker.isolation
+    for shape in shapes { shape.observeChange(self, \.level, isolation: home) { $0.calls += 1 } }
   }
 
   func measure() -> Double {

@@ -37,6 +37,7 @@ func lifetimeRows() -> [Row] {
 /// Memory per object. Comes first, while no large piece of memory was freed that could be reused for objects.
 func memoryRows() -> [Row] {
   let watcher = Watcher()
+  let home = Ticker.manual().isolation
   return [
     Row(name: "memory of a model", unit: "bytes", peerName: "@Observable", bar: 1, rounds: 3) {
       Probes(ours: MemoryProbe { Shape() }.measure, peer: MemoryProbe { ObservedShape() }.measure)
@@ -48,7 +49,7 @@ func memoryRows() -> [Row] {
       Probes(
         ours: MemoryProbe {
           let shape = Shape()
-          shape.observeChange(watcher, \.level) { $0.calls += 1 }
+          shape.observeChange(watcher, \.level, isolation: home) { $0.calls += 1 }
           return shape
         }.measure,
         peer: MemoryProbe {
@@ -88,10 +89,14 @@ final class Watcher: @unchecked Sendable {
 private enum Registration {
   static func ours() -> Double {
     let watcher = Watcher()
+    let ticker = Ticker.manual()
+    let home = ticker.isolation
     return measure {
       Shape()
     } register: { shapes in
-      for shape in shapes { shape.observeChange(watcher, \.level) { $0.calls += 1 } }
+      for shape in shapes {
+        shape.observeChange(watcher, \.level, isolation: home) { $0.calls += 1 }
+      }
     } check: { shapes in
       for shape in shapes { shape.level = 1 }
     }

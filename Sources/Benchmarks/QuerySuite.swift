@@ -93,7 +93,8 @@ private final class QueriedDesk {
   /// Nanoseconds a changed row: the tick that evaluates it, moves it and tells the difference.
   func measure(changes: Int) -> Double {
     if live == nil {
-      live = (limit.map { query.limit($0, offset: size / 4) } ?? query).live()
+      live = (limit.map { query.limit($0, offset: size / 4) } ?? query).live(
+        isolation: ticker.isolation)
       live?.observe(self) { me, update in
         me.updates +=
           me.makesDifference ? update.difference.count : update.inserted.count + update.moved.count
@@ -113,7 +114,8 @@ private final class QueriedDesk {
 
   /// Nanoseconds a changed row: the tick that evaluates it and adds it up.
   func measureSum() -> Double {
-    let sum = scope.query(Shape.self).filter { $0.level % 2 == 0 }.sum(of: \.level)
+    let sum = scope.query(Shape.self).filter { $0.level % 2 == 0 }.sum(
+      of: \.level, isolation: ticker.isolation)
     sum.observe(self) { me, _ in me.updates += 1 }
     var time = 0.0
     for _ in 0..<400 {
@@ -144,7 +146,7 @@ private final class QueriedDesk {
 
   /// Returns the nanoseconds per inserted or removed row, with a hundred sections that are observed.
   func measureSections() -> Double {
-    let sections = query.sections(by: { $0.level % 100 }).live()
+    let sections = query.sections(by: { $0.level % 100 }).live(isolation: ticker.isolation)
     sections.observe(self) { me, update in me.updates += update.inserted.count }
     let made = (0..<100).map { _ in Shape() }
     var time = 0.0
@@ -165,7 +167,7 @@ private final class QueriedDesk {
   /// Nanoseconds a model of the scope to make a query.
   func measureMaking() -> Double {
     var made: LiveQuery<Shape>?
-    let time = nanoseconds { made = query.live() }
+    let time = nanoseconds { made = query.live(isolation: ticker.isolation) }
     Sink.take(made?.count ?? 0)
     return time / Double(size)
   }

@@ -92,7 +92,7 @@ private final class Replay {
   init(_ history: EditingHistory) {
     self.history = history
     scope = Scope(name: "Document", root: document, ticker: ticker)
-    document.observeDifference(self, \.letters) { $0.apply($1) }
+    document.observeDifference(self, \.letters, isolation: ticker.isolation) { $0.apply($1) }
   }
 
   /// Nanoseconds of both halves.

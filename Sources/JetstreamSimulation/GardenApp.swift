@@ -18,7 +18,7 @@ final class GardenApp {
     self.plan = plan
     self.scope = scope
     self.process = process
-    thirsty = Self.query(scope).live()
+    thirsty = Self.query(scope).live(isolation: scope.ticker.isolation)
     if process.hasRules { addRules() }
   }
 
@@ -30,7 +30,7 @@ final class GardenApp {
   /// Adds observers that write what follows from other properties, whatever the origin of the change.
   private func addRules() {
     tokens.append(
-      plan.observeChange(plan, \.title) { plan in
+      plan.observeChange(plan, \.title, isolation: scope.ticker.isolation) { plan in
         let summary = "about \(plan.title)"
         if plan.summary != summary { plan.summary = summary }
       })
@@ -58,7 +58,7 @@ final class GardenApp {
   func problems() -> [String] { notes + wrongQuery() }
 
   private func wrongQuery() -> [String] {
-    let should = Self.query(scope).live()
+    let should = Self.query(scope).live(isolation: scope.ticker.isolation)
     let (shown, expected) = (thirsty.rows.map(\.uuid), should.rows.map(\.uuid))
     should.stop()
     if Set(shown) != Set(expected) || shown.count != expected.count {

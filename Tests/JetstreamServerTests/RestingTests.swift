@@ -23,7 +23,7 @@ struct RestingTests {
   @Test("A model that comes and goes in one batch notifies no observer of its collection")
   func comesAndGoes() {
     var told = 0
-    client.canvas.observeChange(\.shapes) { told += 1 }
+    client.canvas.observeChange(\.shapes, isolation: Ticker.manual().isolation) { told += 1 }
     client.canvas.observeCollectionAdd(client.canvas, \.shapes) { _, _, _ in told += 1 }
     client.scope.pauseIncoming()
     let shape = Shape()

@@ -15,9 +15,10 @@ extension ObservableModel {
   /// The sequence does not keep the model alive. The loop has to run in the isolation domain of the
   /// model.
   public func differences<Element>(
-    of keyPath: KeyPath<Self, ModelArray<Element>>
+    of keyPath: KeyPath<Self, ModelArray<Element>>, isolation: any Actor = #isolation
   ) -> some AsyncSequence<CollectionDifference<Element>, Never> {
-    ModelDifferences(model: self, keyPath: keyPath)
+    ensureRecord().needsTicker(of: isolation)
+    return ModelDifferences(model: self, keyPath: keyPath)
   }
 }
 
@@ -49,7 +50,7 @@ private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: As
     mutating func next(
       isolation: isolated (any Actor)? = #isolation
     ) async -> CollectionDifference<Member>? {
-      guard let feed = feed ?? start(isolation: isolation) else { return nil }
+      guard let feed = feed ?? start() else { return nil }
       while !Task.isCancelled {
         await feed.wakeup.wait()
         guard !Task.isCancelled, let model else { break }
@@ -65,15 +66,17 @@ private struct ModelDifferences<Model: ObservableModel, Member: ModelObject>: As
       await next(isolation: #isolation)
     }
 
-    private mutating func start(isolation: (any Actor)?) -> DifferenceFeed? {
+    private mutating func start() -> DifferenceFeed? {
       guard let model, !Task.isCancelled else { return nil }
       let feed = DifferenceFeed(StepJournal(index: model.index(of: keyPath)))
       self.feed = feed
       model.ensureRecord().ensureObservers().ensureExtras().add(feed.journal)
       feed.start { end in
-        model.observeChange(keyPath, isolation: isolation) { [weak feed] in
-          feed?.wakeup.call()
-          withExtendedLifetime(end) {}
+        model.add(observing: [keyPath], isolation: nil) {
+          FreeObservation(properties: $0) { [weak feed] in
+            feed?.wakeup.call()
+            withExtendedLifetime(end) {}
+          }
         }
       }
       return feed

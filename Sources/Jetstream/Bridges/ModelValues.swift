@@ -14,9 +14,10 @@ extension ObservableModel {
   /// The loop has to run in the isolation domain of the model, where values that are not Sendable
   /// stay.
   public func values<Value>(
-    of keyPath: KeyPath<Self, Value>
+    of keyPath: KeyPath<Self, Value>, isolation: any Actor = #isolation
   ) -> some AsyncSequence<Value, Never> {
-    ModelValues(model: self, keyPath: keyPath)
+    ensureRecord().needsTicker(of: isolation)
+    return ModelValues(model: self, keyPath: keyPath)
   }
 }
 
@@ -52,9 +53,11 @@ private struct ModelValues<Model: ObservableModel, Value>: AsyncSequence {
       self.feed = feed
       let keyPath = keyPath
       feed.start { end in
-        model.observeChange(keyPath, isolation: isolation) { [weak model, weak feed] in
-          if let model { feed?.put(model[keyPath: keyPath]) }
-          withExtendedLifetime(end) {}
+        model.add(observing: [keyPath], isolation: nil) {
+          FreeObservation(properties: $0) { [weak model, weak feed] in
+            if let model { feed?.put(model[keyPath: keyPath]) }
+            withExtendedLifetime(end) {}
+          }
         }
       }
       return model[keyPath: keyPath]

@@ -35,11 +35,16 @@ extension ObservableModel {
   /// ```
   ///
   /// The handler runs in the isolation domain of the model. For a model in no scope, that is the
-  /// actor of the caller; without an actor, changes are delivered once the model is in a scope.
+  /// actor of the caller. Code that is on no actor, such as a method of a model, passes that of a
+  /// ticker:
+  ///
+  /// ```swift
+  /// observeChange(self, \.title, isolation: scope.ticker.isolation) { note in note.edited = .now }
+  /// ```
   @discardableResult
   public func observeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
-    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+    isolation: any Actor = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
     add(observing: keyPaths, isolation: isolation) {
       BoundObservation(observer, properties: $0, handler)
@@ -50,7 +55,7 @@ extension ObservableModel {
   @discardableResult
   public func observeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPath: PartialKeyPath<Self>,
-    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+    isolation: any Actor = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
     let record = ensureRecord()
     guard let index = record.schema.keyPaths.index(of: keyPath) else {
@@ -67,7 +72,7 @@ extension ObservableModel {
   /// is cancelled. Without key paths, any property counts.
   @discardableResult
   public func observeChange(
-    _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
+    _ keyPaths: PartialKeyPath<Self>..., isolation: any Actor = #isolation,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
     add(observing: keyPaths, isolation: isolation) { FreeObservation(properties: $0, handler) }

@@ -8,7 +8,7 @@ final class DependencyTable {
   /// Set while the query waits for its evaluation.
   var isTriggered = false
   /// The ticker for models that are in no scope.
-  let ticker: Ticker?
+  let ticker: Ticker
   private let madeAt = ObservationClock.next()
   private var watches: [ObjectIdentifier: ModelWatch] = [:]
   private var reads: ContiguousArray<ContiguousArray<Dependency>> = []
@@ -18,7 +18,7 @@ final class DependencyTable {
   /// The row that stands for the dependencies of the query as a whole. Models have the rows after it.
   static let sourceRow = 0
 
-  init(ticker: Ticker?) { self.ticker = ticker }
+  init(ticker: Ticker) { self.ticker = ticker }
 
   deinit { stop() }
 

@@ -2,7 +2,7 @@ extension Query {
   /// Counts the rows, and keeps the number up to date.
   ///
   /// Cost: O(n) and one evaluation of the filters for each model; O(log n) for each row that comes or goes.
-  public func count(isolation: (any Actor)? = #isolation) -> LiveValue<Int> {
+  public func count(isolation: any Actor = #isolation) -> LiveValue<Int> {
     let engine = valueEngine(isolation)
     return LiveValue(engine, 0) { [unowned engine] value in
       Self.assign(engine.table.shown.count, to: &value)
@@ -14,14 +14,14 @@ extension Query {
   /// Rows whose key is nil, or is not equal to itself as not-a-number is, do not count.
   /// Cost: O(n log n); O(log n) for each row that comes, goes, or has another key.
   public func min<Key: Comparable>(
-    of key: @escaping (Model) -> Key?, isolation: (any Actor)? = #isolation
+    of key: @escaping (Model) -> Key?, isolation: any Actor = #isolation
   ) -> LiveValue<Key?> {
     first(of: key, isolation) { KeyOrder.compare($0, $1) }
   }
 
   /// Finds the greatest `key` of all rows, and keeps it up to date; see ``min(of:isolation:)``.
   public func max<Key: Comparable>(
-    of key: @escaping (Model) -> Key?, isolation: (any Actor)? = #isolation
+    of key: @escaping (Model) -> Key?, isolation: any Actor = #isolation
   ) -> LiveValue<Key?> {
     first(of: key, isolation) { KeyOrder.compare($1, $0) }
   }
@@ -33,7 +33,7 @@ extension Query {
   ///
   /// Cost: O(n); O(log n) for each row that comes, goes, or has another key.
   public func sum<Number: FixedWidthInteger>(
-    of key: @escaping (Model) -> Number?, isolation: (any Actor)? = #isolation
+    of key: @escaping (Model) -> Number?, isolation: any Actor = #isolation
   ) -> LiveValue<Int> {
     let sum = IntegerSum { key(Self.row($0)).map { Int128(clamping: $0) } }
     return LiveValue(valueEngine(isolation, aggregate: sum), 0) {
@@ -49,7 +49,7 @@ extension Query {
   ///
   /// Cost: O(n); O(log n) for each row that comes, goes, or has another key.
   public func sum<Number: BinaryFloatingPoint>(
-    of key: @escaping (Model) -> Number?, isolation: (any Actor)? = #isolation
+    of key: @escaping (Model) -> Number?, isolation: any Actor = #isolation
   ) -> LiveValue<Double> {
     let sum = FloatingPointSum { key(Self.row($0)).map { Double($0) } }
     return LiveValue(valueEngine(isolation, aggregate: sum), 0) { value in
@@ -66,14 +66,14 @@ extension Query {
   /// Cost: O(n); O(log n) for each row that comes, goes, or has another key. While a copy of the set is kept, the next
   /// tick that changes it copies it.
   public func distinct<Key: Hashable>(
-    _ key: @escaping (Model) -> Key, isolation: (any Actor)? = #isolation
+    _ key: @escaping (Model) -> Key, isolation: any Actor = #isolation
   ) -> LiveValue<Set<Key>> {
     let keys = DistinctKeys { key(Self.row($0)) }
     return LiveValue(valueEngine(isolation, aggregate: keys), []) { keys.update(&$0) }
   }
 
   private func first<Key: Comparable>(
-    of key: @escaping (Model) -> Key?, _ isolation: (any Actor)?,
+    of key: @escaping (Model) -> Key?, _ isolation: any Actor,
     _ order: @escaping (Key, Key) -> Int
   ) -> LiveValue<Key?> {
     let column = TypedColumn<Key?>(
@@ -97,13 +97,13 @@ extension Query {
   /// Runs the query for something that is made of its rows. They are ordered by `column`; by the sort keys of the query
   /// only where a limit counts by them.
   private func valueEngine(
-    _ isolation: (any Actor)?, column: KeyColumn? = nil, aggregate: RowAggregate? = nil
+    _ isolation: any Actor, column: KeyColumn? = nil, aggregate: RowAggregate? = nil
   ) -> QueryEngine {
     let window = limit.map {
       RowWindow(limit: $0.count, offset: $0.offset, columns: columns.map { $0() })
     }
     return QueryEngine(
       source, filters: filters, columns: column.map { [$0] } ?? [], window: window,
-      aggregate: aggregate, ticker: isolation.map { Ticker.on($0) })
+      aggregate: aggregate, ticker: Ticker.on(isolation))
   }
 }

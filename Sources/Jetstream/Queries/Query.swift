@@ -115,16 +115,16 @@ public struct Query<Model: ModelObject> {
   /// Runs the query, and keeps the result up to date for as long as it is held.
   ///
   /// Cost: O(n log n), and one evaluation of the closures for each model.
-  public func live(isolation: (any Actor)? = #isolation) -> LiveQuery<Model> {
+  public func live(isolation: any Actor = #isolation) -> LiveQuery<Model> {
     LiveQuery(engine(sections: nil, isolation))
   }
 
-  func engine(sections: SectionRows?, _ isolation: (any Actor)?) -> QueryEngine {
+  func engine(sections: SectionRows?, _ isolation: any Actor) -> QueryEngine {
     let columns = columns.map { $0() }
     return QueryEngine(
       source, filters: filters, columns: columns,
       window: limit.map { RowWindow(limit: $0.count, offset: $0.offset, columns: columns) },
-      sections: sections, ticker: isolation.map { Ticker.on($0) })
+      sections: sections, ticker: Ticker.on(isolation))
   }
 
   /// Casts a model to the class of the query. Sound because the sources have only models of this class.
@@ -164,7 +164,7 @@ public struct SectionedQuery<Key, Model: ModelObject> {
   let order: (Key, Key) -> Int
 
   /// Runs the query, and keeps the result up to date for as long as it is held.
-  public func live(isolation: (any Actor)? = #isolation) -> LiveSections<Key, Model> {
+  public func live(isolation: any Actor = #isolation) -> LiveSections<Key, Model> {
     let key = key
     let index = SectionIndex(TypedColumn(key: { key(Query<Model>.row($0)) }, order: order))
     return LiveSections(query.engine(sections: index, isolation), index)

@@ -39,7 +39,7 @@ final class QueryEngine: TickEvaluation {
   init(
     _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
     window: RowWindow?, sections: SectionRows? = nil, aggregate: RowAggregate? = nil,
-    ticker: Ticker?
+    ticker: Ticker
   ) {
     self.filters = filters
     self.window = window

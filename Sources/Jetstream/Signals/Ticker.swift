@@ -28,6 +28,7 @@ public final class Ticker {
   /// The work for coalesced observers; nil until there is some for the first time.
   @exclusivity(unchecked) var queue: (any TickQueue)?
   @exclusivity(unchecked) private var isTurnScheduled = false
+  @exclusivity(unchecked) private weak var standIn: (any Actor)?
   /// The times at which sleeping tasks will wake this ticker. A new task starts only if it would
   /// wake earlier than all of them, so repeated short waits beside a long one do not accumulate
   /// tasks.
@@ -40,6 +41,22 @@ public final class Ticker {
 
   /// Returns the ticker of `actor`, which all scopes and observers on that actor share.
   public static func on(_ actor: any Actor) -> Ticker { TickerRegistry.ticker(for: actor) }
+
+  /// The actor that this ticker ticks on. A manual ticker, and one whose actor was released, has an actor that stands
+  /// for it, keeps it and runs nothing.
+  ///
+  /// Code that is on no actor passes it to the methods that observe:
+  ///
+  /// ```swift
+  /// let newest = scope.query(Shape.self).live(isolation: scope.ticker.isolation)
+  /// ```
+  public var isolation: any Actor {
+    if case .actor(let actor) = mode, let actor = actor.value { return actor }
+    if let standIn { return standIn }
+    let made = TickerRegistry.standIn(for: self)
+    standIn = made
+    return made
+  }
 
   static func make(for actor: WeakActor) -> Ticker { Ticker(mode: .actor(actor)) }
 

@@ -26,6 +26,14 @@ enum TickerRegistry {
   private struct Entries {
     var byActor: [ObjectIdentifier: Entry] = [:]
     var schedule = PruneSchedule()
+
+    mutating func add(_ entry: Entry, for key: ObjectIdentifier) {
+      if schedule.isDue(at: byActor.count) {
+        byActor = byActor.filter { $0.value.ticker != nil }
+        schedule.didPrune(to: byActor.count)
+      }
+      byActor[key] = entry
+    }
   }
 
   private static let entries = Mutex(Entries())
@@ -36,14 +44,24 @@ enum TickerRegistry {
       if let entry = entries.byActor[key], entry.actor.value === actor, let ticker = entry.ticker {
         return Handover(ticker: ticker)
       }
-      if entries.schedule.isDue(at: entries.byActor.count) {
-        entries.byActor = entries.byActor.filter { $0.value.ticker != nil }
-        entries.schedule.didPrune(to: entries.byActor.count)
-      }
       let weakActor = WeakActor(actor)
       let ticker = Ticker.make(for: weakActor)
-      entries.byActor[key] = Entry(ticker: ticker, actor: weakActor)
+      entries.add(Entry(ticker: ticker, actor: weakActor), for: key)
       return Handover(ticker: ticker)
     }.ticker
+  }
+
+  /// Makes an actor that stands for `ticker`, and keeps it.
+  static func standIn(for ticker: Ticker) -> any Actor {
+    let actor = StandIn(Handover(ticker: ticker))
+    let entry = Entry(ticker: ticker, actor: WeakActor(actor))
+    entries.withLock { $0.add(entry, for: ObjectIdentifier(actor)) }
+    return actor
+  }
+
+  private actor StandIn {
+    private let ticker: Handover
+
+    init(_ ticker: Handover) { self.ticker = ticker }
   }
 }

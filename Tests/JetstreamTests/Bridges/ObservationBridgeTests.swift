@@ -143,7 +143,7 @@ final class TrackingCount: Sendable {
     let board = Panel()
     let scope = manualScope(board)
     let listener = Listener()
-    board.observeChange(listener, \.width) { $0.called() }
+    board.observeChange(listener, \.width, isolation: here()) { $0.called() }
     for value in 2..<5 {
       let count = TrackingCount()
       count.track { board.width }
@@ -198,7 +198,7 @@ final class TrackingCount: Sendable {
     let scope = manualScope(board)
     let listener = Listener()
     let count = TrackingCount()
-    count.track { board.observeChange(listener, \.area) { $0.called() } }
+    count.track { board.observeChange(listener, \.area, isolation: here()) { $0.called() } }
     board.length = 5
     #expect(count.value == 1)
     scope.advance()

@@ -60,7 +60,7 @@ import Testing
       let (plant, child) = (Plant(), Plant())
       plant.left = child
       gone = child
-      token = plant.observeChange(\.left) { _, _ in }
+      token = plant.observeChange(\.left, isolation: here()) { _, _ in }
     }
     #expect(gone == nil)
     withExtendedLifetime(token) {}
@@ -73,10 +73,10 @@ import Testing
     var told: [String] = []
     var seen: [Int] = []
     // Before the observers of the composite are called it is back, and then it is not any more.
-    plant.observeChange(\.title) { plant.number = 0 }
-    plant.observeChange(\.total) { told.append("\($0) -> \($1)") }
-    plant.observeChange(\.total) { seen.append(plant.total) }
-    plant.observeChange(\.total) { plant.number = 1 }
+    plant.observeChange(\.title, isolation: here()) { plant.number = 0 }
+    plant.observeChange(\.total, isolation: here()) { told.append("\($0) -> \($1)") }
+    plant.observeChange(\.total, isolation: here()) { seen.append(plant.total) }
+    plant.observeChange(\.total, isolation: here()) { plant.number = 1 }
     plant.title = "a"
     plant.number = 1
     scope.flush()
@@ -90,8 +90,8 @@ import Testing
     let plant = Plant()
     let scope = manualScope(plant)
     var seen: [Int] = []
-    plant.observeChange(\.title) { plant.number = 4 }
-    plant.observeChange(\.total) { seen.append(plant.total) }
+    plant.observeChange(\.title, isolation: here()) { plant.number = 4 }
+    plant.observeChange(\.total, isolation: here()) { seen.append(plant.total) }
     plant.title = "a"
     plant.number = 1
     scope.flush()
@@ -108,11 +108,13 @@ import Testing
     reader!.friend = read
     var told: [String] = []
     // Both wait for the same change; the first one called lets go of the other's model.
-    let first = read.observeChange(\.number) { _, _ in
+    let first = read.observeChange(\.number, isolation: here()) { _, _ in
       told.append("first")
       reader = nil
     }
-    let second = reader!.observeChange(\.friendNumber) { _, _ in told.append("second") }
+    let second = reader!.observeChange(\.friendNumber, isolation: here()) { _, _ in
+      told.append("second")
+    }
     read.number = 1
     scope.flush()
     #expect(told == ["first"])
@@ -124,7 +126,7 @@ import Testing
     let (top, late) = (Plant(), Plant())
     let scope = manualScope(top)
     var told = 0
-    let token = top.observeTreeChange { told += 1 }
+    let token = top.observeTreeChange(isolation: here()) { told += 1 }
     scope.root = nil
     _ = late.uuid  // Something is known about it from here on.
     late.number = 1

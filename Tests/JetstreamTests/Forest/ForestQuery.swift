@@ -24,14 +24,16 @@ enum ForestQuery {
 
   func live(_ plant: Plant, in forest: Forest) -> LiveQuery<Plant> {
     switch self {
-    case .all(let scope): forest.scope(scope).query(Plant.self).live()
+    case .all(let scope): forest.scope(scope).query(Plant.self).live(isolation: here())
     case .numbered(let scope):
       forest.scope(scope).query(Plant.self).filter { $0.number > 0 }
-        .sorted(by: \.number, order: .reverse).then(by: \.title).live()
-    case .byTotal(let scope): forest.scope(scope).query(Plant.self).sorted(by: \.total).live()
+        .sorted(by: \.number, order: .reverse).then(by: \.title).live(isolation: here())
+    case .byTotal(let scope):
+      forest.scope(scope).query(Plant.self).sorted(by: \.total).live(isolation: here())
     case .odd(let key):
-      plant.query(Plant.path(key)).filter { !$0.number.isMultiple(of: 2) }.live()
-    case .byNumber(let key): plant.query(Plant.path(key)).sorted(by: \.number).live()
+      plant.query(Plant.path(key)).filter { !$0.number.isMultiple(of: 2) }.live(isolation: here())
+    case .byNumber(let key):
+      plant.query(Plant.path(key)).sorted(by: \.number).live(isolation: here())
     }
   }
 

@@ -56,40 +56,49 @@ extension ForestWatcher {
         plant.observeDetach(ear) { log.note(.detached(id, log.forest.number(of: $1))) },
       ]
     case .change(let keys):
-      if keys.isEmpty { return [plant.observeChange(ear) { _ in log.tell("change") }] }
+      if keys.isEmpty {
+        return [plant.observeChange(ear, isolation: here()) { _ in log.tell("change") }]
+      }
       return [
         plant.observeChange(ear, of: keys.map { plant.schema[$0]! }) { _ in log.tell("change") }
       ]
     case .numberValue:
       return [
-        plant.observeChange(ear, \.number) { _, old, new in
+        plant.observeChange(ear, \.number, isolation: here()) { _, old, new in
           log.tell("\(old) -> \(new)")
         }
       ]
     case .listValue(let key):
       return [
-        plant.observeChange(ear, Plant.path(key)) { _, old, new in
+        plant.observeChange(ear, Plant.path(key), isolation: here()) { _, old, new in
           log.tell("\(log.forest.text(old)) -> \(log.forest.text(new))")
         }
       ]
     case .referenceValue(let key):
       return [
-        plant.observeChange(ear, Plant.path(key)) { _, old, new in
+        plant.observeChange(ear, Plant.path(key), isolation: here()) { _, old, new in
           log.tell("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
         }
       ]
     case .difference(let key):
-      return [plant.observeDifference(ear, Plant.path(key)) { log.difference($1) }]
-    case .tree: return [plant.observeTreeChange(ear) { _ in log.tell("tree") }]
+      return [
+        plant.observeDifference(ear, Plant.path(key), isolation: here()) { log.difference($1) }
+      ]
+    case .tree: return [plant.observeTreeChange(ear, isolation: here()) { _ in log.tell("tree") }]
     case .treeAt(let key):
-      return [plant.observeTreeChange(ear, path: key.rawValue) { _ in log.tell("tree") }]
+      return [
+        plant.observeTreeChange(ear, path: key.rawValue, isolation: here()) { _ in log.tell("tree")
+        }
+      ]
     case .treeSignal:
       return [plant.signals.onTreeChange.listen(ear) { _, _ in log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(ear, Plant.path(key)) { _ in log.composite(id, key) }]
+      return [
+        plant.observeChange(ear, Plant.path(key), isolation: here()) { _ in log.composite(id, key) }
+      ]
     case .compositeValue(let key):
       return [
-        plant.observeChange(ear, Plant.path(key)) { _, old, new in
+        plant.observeChange(ear, Plant.path(key), isolation: here()) { _, old, new in
           log.tell("\(old) -> \(new)")
         }
       ]
@@ -155,33 +164,35 @@ extension ForestWatcher {
         plant.observeDetach { log.note(.detached(id, log.forest.number(of: $0))) },
       ]
     case .change(let keys):
-      if keys.isEmpty { return [plant.observeChange { log.tell("change") }] }
+      if keys.isEmpty { return [plant.observeChange(isolation: here()) { log.tell("change") }] }
       return [plant.observeChange(of: keys.map { plant.schema[$0]! }) { log.tell("change") }]
     case .numberValue:
-      return [plant.observeChange(\.number) { log.tell("\($0) -> \($1)") }]
+      return [plant.observeChange(\.number, isolation: here()) { log.tell("\($0) -> \($1)") }]
     case .listValue(let key):
       return [
-        plant.observeChange(Plant.path(key)) { old, new in
+        plant.observeChange(Plant.path(key), isolation: here()) { old, new in
           log.tell("\(log.forest.text(old)) -> \(log.forest.text(new))")
         }
       ]
     case .referenceValue(let key):
       return [
-        plant.observeChange(Plant.path(key)) { old, new in
+        plant.observeChange(Plant.path(key), isolation: here()) { old, new in
           log.tell("\(log.forest.text(old as Any)) -> \(log.forest.text(new as Any))")
         }
       ]
     case .difference(let key):
-      return [plant.observeDifference(Plant.path(key)) { log.difference($0) }]
-    case .tree: return [plant.observeTreeChange { log.tell("tree") }]
+      return [plant.observeDifference(Plant.path(key), isolation: here()) { log.difference($0) }]
+    case .tree: return [plant.observeTreeChange(isolation: here()) { log.tell("tree") }]
     case .treeAt(let key):
-      return [plant.observeTreeChange(path: key.rawValue) { log.tell("tree") }]
+      return [plant.observeTreeChange(path: key.rawValue, isolation: here()) { log.tell("tree") }]
     case .treeSignal: return [plant.signals.onTreeChange.listen { log.tell("tree") }]
     case .composite(let key):
-      return [plant.observeChange(Plant.path(key)) { log.composite(id, key) }]
+      return [plant.observeChange(Plant.path(key), isolation: here()) { log.composite(id, key) }]
     case .compositeValue(let key):
       return [
-        plant.observeChange(Plant.path(key)) { old, new in log.tell("\(old) -> \(new)") }
+        plant.observeChange(Plant.path(key), isolation: here()) { old, new in
+          log.tell("\(old) -> \(new)")
+        }
       ]
     case .compositeAtOnce(let key):
       return [

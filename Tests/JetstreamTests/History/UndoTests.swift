@@ -60,7 +60,7 @@ import Testing
   @Test("What observers write meanwhile is not taken for what was taken back")
   func observersWrite() {
     let listener = Listener()
-    root.observeChange(listener, \.label) { [root] _ in root.number += 1 }
+    root.observeChange(listener, \.label, isolation: here()) { [root] _ in root.number += 1 }
     root.label = "a"
     history.undo()
     #expect(root.label == "root")

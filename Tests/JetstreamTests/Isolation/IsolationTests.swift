@@ -14,8 +14,8 @@ private func behave(
   scope.changeInterval = .microseconds(10)
   let listener = Listener()
   var sets: [ChangeSet] = []
-  root.observeChange(listener, \.number) { $0.log.append("number") }
-  root.observeTreeChange(listener) { $0.log.append("tree") }
+  root.observeChange(listener, \.number, isolation: here()) { $0.log.append("number") }
+  root.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
   root.observeChangeImmediately(listener, \.number) { me, _, new in me.log.append("\(new)") }
   scope.onChanges.listen { sets.append($0) }
   root.number = 1

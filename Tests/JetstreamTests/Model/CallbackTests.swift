@@ -113,7 +113,7 @@ import Testing
       me.called()
     }
     let other = Listener()
-    world.root.observeChange(other, \.label) { $0.called() }
+    world.root.observeChange(other, \.label, isolation: here()) { $0.called() }
     world.root.observeChangeImmediately(other, \.label) { me, _, new in me.log.append(new) }
     let sets = world.scope.changeSets {
       world.trigger(kind)

@@ -39,7 +39,7 @@ private final class Person: ModelObject {
 
   @Test("Fires for each dependency, and nothing of it goes into fragments")
   func dependencies() {
-    person.observeChange(listener, \.shown) { $0.called() }
+    person.observeChange(listener, \.shown, isolation: here()) { $0.called() }
     let sets = scope.changeSets { person.name = "Ada" }
     #expect(listener.count == 1)
     #expect(sets.first?.fragments.first?.properties == ["name": "Ada"])
@@ -48,7 +48,7 @@ private final class Person: ModelObject {
 
   @Test("Branches that change bring other dependencies")
   func branches() {
-    person.observeChange(listener, \.shown) { $0.called() }
+    person.observeChange(listener, \.shown, isolation: here()) { $0.called() }
     #expect(calls { person.nickname = "A" } == 0)
     #expect(calls { person.usesNickname = true } == 1)
     #expect(calls { person.nickname = "B" } == 1)
@@ -62,7 +62,7 @@ private final class Person: ModelObject {
   func onlyDifferences() {
     person.name = "Ada"
     scope.flush()
-    person.observeChange(listener, \.initial) { $0.called() }
+    person.observeChange(listener, \.initial, isolation: here()) { $0.called() }
     #expect(calls { person.name = "Alan" } == 0)
     #expect(calls { person.name = "Bob" } == 1)
     #expect(calls { person.name = "" } == 1)
@@ -78,14 +78,14 @@ private final class Person: ModelObject {
     let (friend, other) = (Person(), Person())
     person.friend = friend
     scope.flush()
-    person.observeChange(listener, \.friendName) { $0.called() }
+    person.observeChange(listener, \.friendName, isolation: here()) { $0.called() }
     #expect(calls { friend.name = "F" } == 1)
     #expect(calls { person.friend = other } == 1)
     #expect(calls { friend.name = "gone" } == 0)
     #expect(calls { other.name = "O" } == 1)
     #expect(calls { person.friend = nil } == 1)
 
-    person.observeChange(listener, \.totalScore) { $0.called() }
+    person.observeChange(listener, \.totalScore, isolation: here()) { $0.called() }
     let child = Person()
     #expect(calls { person.children.append(child) } == 0)
     #expect(calls { child.score = 2 } == 1)
@@ -95,8 +95,8 @@ private final class Person: ModelObject {
 
   @Test("Two composites of one property both fire")
   func twoComposites() {
-    person.observeChange(listener, \.shown) { $0.log.append("shown") }
-    person.observeChange(listener, \.initial) { $0.log.append("initial") }
+    person.observeChange(listener, \.shown, isolation: here()) { $0.log.append("shown") }
+    person.observeChange(listener, \.initial, isolation: here()) { $0.log.append("initial") }
     person.name = "Ada"
     scope.flush()
     #expect(listener.log == ["shown", "initial"])
@@ -104,7 +104,9 @@ private final class Person: ModelObject {
 
   @Test("Several key paths in one observation fire once a tick")
   func severalPaths() {
-    person.observeChange(listener, \.shown, \.initial, \.name, \.score) { $0.called() }
+    person.observeChange(listener, \.shown, \.initial, \.name, \.score, isolation: here()) {
+      $0.called()
+    }
     #expect(
       calls {
         person.name = "Ada"
@@ -114,7 +116,9 @@ private final class Person: ModelObject {
 
   @Test("a getter may lead through key paths of values")
   func valuePaths() {
-    person.observeChange(listener, \.name.count, \.children.count) { $0.called() }
+    person.observeChange(listener, \.name.count, \.children.count, isolation: here()) {
+      $0.called()
+    }
     #expect(calls { person.name = "A" } == 1)
     #expect(calls { person.name = "B" } == 0)
     #expect(calls { person.children.append(Person()) } == 1)
@@ -124,17 +128,17 @@ private final class Person: ModelObject {
   func oddValues() {
     person.score = .nan
     scope.flush()
-    person.observeChange(listener, \.totalScore) { $0.called() }
+    person.observeChange(listener, \.totalScore, isolation: here()) { $0.called() }
     #expect(calls { person.children.append(Person()) } == 0)
-    person.observeChange(listener, \.mixed) { $0.called() }
+    person.observeChange(listener, \.mixed, isolation: here()) { $0.called() }
     #expect(calls { person.name = "A" } == 1)
   }
 
   @Test("a getter that gives models compares their identity and keeps none of them alive")
   func models() {
-    person.observeChange(listener, \.youngest) { $0.called() }
-    person.observeChange(listener, \.family) { $0.log.append("family") }
-    person.observeChange(listener, \.all) { $0.log.append("all") }
+    person.observeChange(listener, \.youngest, isolation: here()) { $0.called() }
+    person.observeChange(listener, \.family, isolation: here()) { $0.log.append("family") }
+    person.observeChange(listener, \.all, isolation: here()) { $0.log.append("all") }
     weak var weakChild: Person?
     do {
       let child = Person()
@@ -154,7 +158,7 @@ private final class Person: ModelObject {
     do {
       let person = Person()
       weakPerson = person
-      person.observeChange(listener, \.family, \.shown) { $0.called() }
+      person.observeChange(listener, \.family, \.shown, isolation: here()) { $0.called() }
       person.name = "x"
     }
     #expect(weakPerson == nil)
@@ -165,7 +169,7 @@ private final class Person: ModelObject {
     let people = (0..<2_000).map { _ in Person() }
     for one in people {
       one.friend = person
-      one.observeChange(listener, \.friendName) { $0.called() }
+      one.observeChange(listener, \.friendName, isolation: here()) { $0.called() }
     }
     let holder = Person()
     holder.children = ModelArray(people)
@@ -177,11 +181,11 @@ private final class Person: ModelObject {
 
   @Test("The observer is told about a change made by another composite's observer, next tick")
   func chain() {
-    person.observeChange(listener, \.initial) { [person] me in
+    person.observeChange(listener, \.initial, isolation: here()) { [person] me in
       me.log.append("initial")
       person.score += 1
     }
-    person.observeChange(listener, \.totalScore) { $0.log.append("score") }
+    person.observeChange(listener, \.totalScore, isolation: here()) { $0.log.append("score") }
     person.name = "A"
     scope.flush()
     #expect(listener.log == ["initial"])

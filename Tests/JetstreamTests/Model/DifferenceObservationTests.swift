@@ -37,7 +37,7 @@ private final class Mirror {
   @Test("One call a tick, with offsets of the old and the new content")
   func once() {
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     root.items.remove(at: 1)
     root.items.append(Node("new"))
     root.items.move(from: 0, to: 3)
@@ -52,7 +52,7 @@ private final class Mirror {
 
   @Test("Never called for nothing, nor for another property")
   func nothing() {
-    root.observeDifference(listener, \.items) { me, _ in me.called() }
+    root.observeDifference(listener, \.items, isolation: here()) { me, _ in me.called() }
     let extra = Node("extra")
     root.items.append(extra)
     root.items.remove(extra)
@@ -73,7 +73,7 @@ private final class Mirror {
   @Test("Remote changes, also in the middle of local ones")
   func remote() {
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     let order = [2, 0, 3].map { JSONValue.string(root.items[$0].uuid.wireText) }
     scope.apply([
       SyncFragment(
@@ -95,12 +95,12 @@ private final class Mirror {
   @Test("With and without an observer")
   func withAndWithout() {
     var labels = Array(root.items)
-    let token = root.observeDifference(\.items) { labels = labels.applying($0)! }
-    root.observeDifference(listener, \.items) { me, difference in
+    let token = root.observeDifference(\.items, isolation: here()) { labels = labels.applying($0)! }
+    root.observeDifference(listener, \.items, isolation: here()) { me, difference in
       me.log.append("\(difference.removals.count)-\(difference.insertions.count)")
     }
     var typed = 0
-    root.observeDifference(\.items) { difference in typed += difference.count }
+    root.observeDifference(\.items, isolation: here()) { difference in typed += difference.count }
     root.items = [Node("x"), root.items[0]]
     scope.ticker.tick()
     #expect(labels == Array(root.items))
@@ -117,12 +117,12 @@ private final class Mirror {
   func late() {
     root.items.removeAll()
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     scope.ticker.tick()
     #expect(mirror.calls == 0)
     root.items.append(Node("a"))
     let later = Mirror(root.items)
-    root.observeDifference(later, \.items) { $0.take($1) }
+    root.observeDifference(later, \.items, isolation: here()) { $0.take($1) }
     root.items.append(Node("b"))
     scope.ticker.tick()
     #expect(mirror.content.map(\.label) == ["a", "b"] && mirror.calls == 1)
@@ -132,7 +132,7 @@ private final class Mirror {
   @Test("Steps stay in order when immediate observers change the collection meanwhile")
   func nestedChange() {
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     var isFirst = true
     root.observeCollectionAdd(listener, \.items) { [root] _, _, _ in
       guard isFirst else { return }
@@ -148,12 +148,12 @@ private final class Mirror {
 
   @Test("What an earlier observer does in the tick is part of it, and not told again")
   func changedDuringDelivery() {
-    root.observeChange(listener, \.items) { [root] me in
+    root.observeChange(listener, \.items, isolation: here()) { [root] me in
       me.called()
       if me.count == 1 { root.items.append(Node("more")) }
     }
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     root.items.remove(at: 0)
     scope.ticker.tick()
     #expect(mirror.content == Array(root.items) && mirror.calls == 1)
@@ -167,7 +167,7 @@ private final class Mirror {
     let loose = Node("loose")
     let child = Node("child")
     let mirror = Mirror([])
-    loose.observeDifference(mirror, \.items, isolation: nil) { $0.take($1) }
+    loose.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     for _ in 0..<10_000 {
       loose.items.append(child)
       loose.items.remove(child)
@@ -192,7 +192,7 @@ private final class Mirror {
   func mirrors(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
     let mirror = Mirror(root.items)
-    root.observeDifference(mirror, \.items) { $0.take($1) }
+    root.observeDifference(mirror, \.items, isolation: here()) { $0.take($1) }
     let pool = Array(root.items) + (4..<30).map { Node("\($0)") }
     for step in 0..<300 {
       for _ in 0..<Int.random(in: 0..<6, using: &generator) { change(pool, &generator) }

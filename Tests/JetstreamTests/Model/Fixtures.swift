@@ -25,6 +25,11 @@ final class Listener {
   func called() { count += 1 }
 }
 
+/// Returns the actor of the caller; without one, that of a manual ticker of its own.
+func here(_ isolation: (any Actor)? = #isolation) -> any Actor {
+  isolation ?? Ticker.manual().isolation
+}
+
 /// A node of any graph: two references and two collections of its own class.
 final class Node: ModelObject {
   @Property var label = ""

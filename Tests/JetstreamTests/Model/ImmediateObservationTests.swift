@@ -204,9 +204,13 @@ private final class Account: ModelObject {
 
   @Test("Once a tick with the value as it was the last time and as it is now")
   func coalescedValues() {
-    account.observeChange(listener, \.balance) { me, old, new in me.log.append("\(old)>\(new)") }
+    account.observeChange(listener, \.balance, isolation: here()) { me, old, new in
+      me.log.append("\(old)>\(new)")
+    }
     var totals: [String] = []
-    let token = account.observeChange(\.total) { old, new in totals.append("\(old)>\(new)") }
+    let token = account.observeChange(\.total, isolation: here()) { old, new in
+      totals.append("\(old)>\(new)")
+    }
     account.balance = 1
     account.balance = 2
     scope.ticker.tick()
@@ -233,7 +237,7 @@ private final class Account: ModelObject {
   func coalescedReference() {
     account.partner = Account()
     account.partner?.balance = 3
-    account.observeChange(listener, \.partner) { me, old, new in
+    account.observeChange(listener, \.partner, isolation: here()) { me, old, new in
       me.log.append("\(old?.balance ?? -1)>\(new?.balance ?? -1)")
     }
     account.partner = nil
@@ -243,11 +247,13 @@ private final class Account: ModelObject {
 
   @Test("100 writes in one transaction give one call of each coalesced observer")
   func hundredWrites() {
-    account.observeChange(listener) { $0.log.append("all") }
-    account.observeChange(listener, \.balance) { $0.log.append("one") }
-    account.observeChange(listener, \.total) { $0.log.append("composite") }
-    account.observeTreeChange(listener) { $0.log.append("tree") }
-    account.observeDifference(listener, \.children) { me, _ in me.log.append("difference") }
+    account.observeChange(listener, isolation: here()) { $0.log.append("all") }
+    account.observeChange(listener, \.balance, isolation: here()) { $0.log.append("one") }
+    account.observeChange(listener, \.total, isolation: here()) { $0.log.append("composite") }
+    account.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
+    account.observeDifference(listener, \.children, isolation: here()) { me, _ in
+      me.log.append("difference")
+    }
     for value in 1...100 {
       account.balance = value
       account.children.append(Account())

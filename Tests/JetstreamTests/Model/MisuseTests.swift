@@ -34,15 +34,15 @@ private func text(_ result: ExitTest.Result?) -> String {
   @Test("A path that the declared classes do not have traps, and tells where")
   func unknownPath() async {
     let segment = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      Canvas().observeTreeChange(path: "shapes.parts.z") {}
+      Canvas().observeTreeChange(path: "shapes.parts.z", isolation: here()) {}
     }
     #expect(text(segment).contains("Shape has no property \"z\"; it has x, y"))
     let plain = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      Canvas().observeTreeChange(path: "shapes.x.y") {}
+      Canvas().observeTreeChange(path: "shapes.x.y", isolation: here()) {}
     }
     #expect(text(plain).contains("Shape.x holds no models, so there is nothing called \"y\" below"))
     let empty = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      Canvas().observeTreeChange(path: "shapes.") {}
+      Canvas().observeTreeChange(path: "shapes.", isolation: here()) {}
     }
     #expect(text(empty).contains("Shape has no property \"\""))
   }
@@ -50,11 +50,11 @@ private func text(_ result: ExitTest.Result?) -> String {
   @Test("A computed property traps where only stored ones can be observed")
   func computed() async {
     let tree = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      Shape().observeTreeChange(\.area) {}
+      Shape().observeTreeChange(\.area, isolation: here()) {}
     }
     #expect(text(tree).contains("is not a @Property of Shape"))
     let several = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
-      _ = Shape().observeTreeChange(\.x, \.area) {}
+      _ = Shape().observeTreeChange(\.x, \.area, isolation: here()) {}
     }
     #expect(text(several).contains("one at a time with observeChangeImmediately"))
   }

@@ -33,7 +33,7 @@ extension ModelArray {
     let scope = manualScope(node)
     scope.flush()
     var told: [String] = []
-    node.observeChange(node, \.items) { _ in told.append("in the tick") }
+    node.observeChange(node, \.items, isolation: here()) { _ in told.append("in the tick") }
     node.observeChangeImmediately(node, \.items) { _, _, _ in told.append("at once") }
     func goRound(_ items: inout ModelArray<Node>) {
       items.move(from: 0, to: 1)

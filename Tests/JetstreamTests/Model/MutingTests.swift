@@ -13,7 +13,7 @@ import Testing
 
   @Test("What had changed before is told although the token is muted afterwards")
   func before() {
-    let token = world.model.observeChange(listener, \.number) { $0.called() }
+    let token = world.model.observeChange(listener, \.number, isolation: here()) { $0.called() }
     world.model.number = 1
     world.scope.withoutNotifying([token]) { world.model.number = 2 }
     #expect(listener.count == 1)
@@ -26,11 +26,13 @@ import Testing
     var content = Array(world.model.items)
     let model = world.model
     let tokens = [
-      model.observeChange(listener, \.number) { me, old, new in me.log.append("\(old)>\(new)") },
+      model.observeChange(listener, \.number, isolation: here()) { me, old, new in
+        me.log.append("\(old)>\(new)")
+      },
       model.observeChangeImmediately(listener, \.doubled) { me, old, new in
         me.log.append("\(old):\(new)")
       },
-      model.observeDifference(listener, \.items) { _, difference in
+      model.observeDifference(listener, \.items, isolation: here()) { _, difference in
         content = content.applying(difference)!
       },
     ]
@@ -71,7 +73,7 @@ import Testing
 
   @Test("The change set contains what the muted observer was not told")
   func changeSet() {
-    let token = world.model.observeChange(listener) { $0.called() }
+    let token = world.model.observeChange(listener, isolation: here()) { $0.called() }
     let sets = world.scope.changeSets {
       world.scope.withoutNotifying([token]) { world.model.number = 9 }
     }

@@ -56,16 +56,22 @@ final class ObservationWorld {
       }
     case .immediateComposite:
       model.observeChangeImmediately(listener, \.doubled) { me, _, _ in handler(me) }
-    case .coalesced: model.observeChange(listener, \.number, handler)
-    case .coalescedAll: model.observeChange(listener) { handler($0) }
-    case .coalescedKeys: model.observeChange(listener, \.number, \.label) { handler($0) }
-    case .composite: model.observeChange(listener, \.childNumber, handler)
-    case .values: model.observeChange(listener, \.number) { me, _, _ in handler(me) }
-    case .compositeValues: model.observeChange(listener, \.doubled) { me, _, _ in handler(me) }
-    case .difference: model.observeDifference(listener, \.items) { me, _ in handler(me) }
-    case .tree: model.observeTreeChange(listener) { handler($0) }
-    case .treeOfProperty: model.observeTreeChange(listener, \.left) { handler($0) }
-    case .treePath: model.observeTreeChange(listener, path: "left.number", handler)
+    case .coalesced: model.observeChange(listener, \.number, isolation: here(), handler)
+    case .coalescedAll: model.observeChange(listener, isolation: here()) { handler($0) }
+    case .coalescedKeys:
+      model.observeChange(listener, \.number, \.label, isolation: here()) { handler($0) }
+    case .composite: model.observeChange(listener, \.childNumber, isolation: here(), handler)
+    case .values:
+      model.observeChange(listener, \.number, isolation: here()) { me, _, _ in handler(me) }
+    case .compositeValues:
+      model.observeChange(listener, \.doubled, isolation: here()) { me, _, _ in handler(me) }
+    case .difference:
+      model.observeDifference(listener, \.items, isolation: here()) { me, _ in handler(me) }
+    case .tree: model.observeTreeChange(listener, isolation: here()) { handler($0) }
+    case .treeOfProperty:
+      model.observeTreeChange(listener, \.left, isolation: here()) { handler($0) }
+    case .treePath:
+      model.observeTreeChange(listener, path: "left.number", isolation: here(), handler)
     case .rawTree: model.signals.onTreeChange.listen(listener) { me, _ in handler(me) }
     case .collectionAdd: model.observeCollectionAdd(listener, \.items) { me, _, _ in handler(me) }
     case .collectionRemove:

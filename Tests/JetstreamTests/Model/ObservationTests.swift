@@ -18,7 +18,7 @@ import Testing
 
   @Test("Observing all properties gives one call a tick")
   func allProperties() {
-    shape.observeChange(listener) { $0.called() }
+    shape.observeChange(listener, isolation: here()) { $0.called() }
     shape.x = 1
     shape.y = 2
     shape.x = 3
@@ -31,7 +31,7 @@ import Testing
 
   @Test("Observing one property")
   func oneProperty() {
-    shape.observeChange(listener, \.x) { $0.called() }
+    shape.observeChange(listener, \.x, isolation: here()) { $0.called() }
     shape.y = 1
     scope.ticker.tick()
     #expect(listener.count == 0)
@@ -42,8 +42,8 @@ import Testing
 
   @Test("Several properties in one observation still give one call a tick")
   func severalProperties() {
-    shape.observeChange(listener, \.x, \.y) { $0.called() }
-    shape.observeChange(listener, \.color, \.width) { $0.log.append("keys") }
+    shape.observeChange(listener, \.x, \.y, isolation: here()) { $0.called() }
+    shape.observeChange(listener, \.color, \.width, isolation: here()) { $0.log.append("keys") }
     shape.x = 1
     shape.y = 1
     shape.color = .blue
@@ -60,7 +60,7 @@ import Testing
   @Test("A collection counts as a property, and the observer may be left out")
   func collectionAndNoObserver() {
     var calls = 0
-    let token = canvas.observeChange(\.shapes, \.selected) { calls += 1 }
+    let token = canvas.observeChange(\.shapes, \.selected, isolation: here()) { calls += 1 }
     canvas.shapes.append(Shape())
     canvas.selected = shape
     scope.ticker.tick()
@@ -131,9 +131,9 @@ import Testing
 
   @Test("Observers cannot tell a remote change from a local one")
   func remoteIsTheSame() {
-    shape.observeChange(listener, \.x) { $0.called() }
+    shape.observeChange(listener, \.x, isolation: here()) { $0.called() }
     shape.observeChangeImmediately(listener, \.x) { me, old, new in me.log.append("\(old)\(new)") }
-    canvas.observeTreeChange(listener) { $0.log.append("tree") }
+    canvas.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
     shape.x = 1
     scope.flush()
     scope.apply([
@@ -147,7 +147,7 @@ import Testing
   @Test("outside of a scope changes are delivered once the model is in one")
   func deliveredOnAttach() {
     let loose = Shape()
-    loose.observeChange(listener, \.x) { $0.called() }
+    loose.observeChange(listener, \.x, isolation: here()) { $0.called() }
     loose.x = 1
     scope.ticker.tick()
     #if ON_ACTOR
@@ -172,7 +172,7 @@ import Testing
     }
     let box = Box()
     let scope = manualScope(box)
-    box.observeChange(listener, \.isWide) { $0.called() }
+    box.observeChange(listener, \.isWide, isolation: here()) { $0.called() }
     box.width = 5
     scope.ticker.tick()
     #expect(listener.count == 0)
@@ -184,11 +184,11 @@ import Testing
   @Test("an observer is not told about what had changed before it came")
   func changesBefore() {
     let other = Listener()
-    shape.observeChange(other, \.x) { $0.called() }
-    canvas.observeTreeChange(other) { $0.log.append("tree") }
+    shape.observeChange(other, \.x, isolation: here()) { $0.called() }
+    canvas.observeTreeChange(other, isolation: here()) { $0.log.append("tree") }
     shape.x = 1
-    shape.observeChange(listener) { $0.called() }
-    canvas.observeTreeChange(listener) { $0.called() }
+    shape.observeChange(listener, isolation: here()) { $0.called() }
+    canvas.observeTreeChange(listener, isolation: here()) { $0.called() }
     scope.flush()
     #expect(other.count == 1 && other.log == ["tree"])
     #expect(listener.count == 0)

@@ -17,22 +17,24 @@ import Testing
     let model = world.model
     var log: [String] = []
     let tokens: [ObservationToken] = [
-      model.observeChange(\.number) { log.append("change") },
-      model.observeChange(\.number) { old, new in log.append("values \(old) \(new)") },
+      model.observeChange(\.number, isolation: here()) { log.append("change") },
+      model.observeChange(\.number, isolation: here()) { old, new in
+        log.append("values \(old) \(new)")
+      },
       model.observeChangeImmediately(\.number) { old, new in log.append("at once \(old) \(new)") },
       model.signals.onPropertyChange.listen(filter: { $0.key == "number" }) {
         log.append("at once \($0.key)")
       },
       model.observeChangeImmediately(\.doubled) { old, new in log.append("doubled \(old) \(new)") },
-      model.observeTreeChange { log.append("tree") },
-      model.observeTreeChange(\.left) { log.append("left") },
-      model.observeTreeChange(path: "left.number") { log.append("path") },
+      model.observeTreeChange(isolation: here()) { log.append("tree") },
+      model.observeTreeChange(\.left, isolation: here()) { log.append("left") },
+      model.observeTreeChange(path: "left.number", isolation: here()) { log.append("path") },
       model.observeCollectionAdd(\.items) { node, at in log.append("+\(node.label)\(at)") },
       model.observeCollectionMove(\.items) { node, from, to in
         log.append("\(node.label)\(from)>\(to)")
       },
       model.observeCollectionRemove(\.items) { node, at in log.append("-\(node.label)\(at)") },
-      model.observeDifference(\.items) { log.append("difference \($0.count)") },
+      model.observeDifference(\.items, isolation: here()) { log.append("difference \($0.count)") },
       model.observeAttach { log.append("attach \($0.name)") },
       model.observeDetach { log.append("detach \($0.name)") },
       model.observeAddedToParent { log.append("to \(($0 as! Node).label).\($1)") },

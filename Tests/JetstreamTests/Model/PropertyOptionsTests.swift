@@ -137,7 +137,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     let listener = Listener()
     var told: [String] = []
     model.signals.onPropertyChange.listen { told.append($0.key) }
-    model.observeChange(listener, \.color) { $0.called() }
+    model.observeChange(listener, \.color, isolation: here()) { $0.called() }
     let part = UUID()
     let state = { (properties: JSONObject) in
       SyncFragment(.change, uuid: model.uuid, className: "Renamed", properties: properties)

@@ -88,10 +88,10 @@ private final class Derived: Base {
     let scope = manualScope(canvas)
     scope.flush()
     let listener = Listener()
-    shape.observeChange(listener) { $0.called() }
+    shape.observeChange(listener, isolation: here()) { $0.called() }
     shape.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
     canvas.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
-    canvas.observeTreeChange(listener) { $0.called() }
+    canvas.observeTreeChange(listener, isolation: here()) { $0.called() }
     canvas.signals.onCollectionChange.listen(listener) { me, _ in me.called() }
     let sets = scope.changeSets {
       shape.x = 1
@@ -147,7 +147,7 @@ private final class Derived: Base {
     let shape = Shape()
     let scope = manualScope(shape)
     let listener = Listener()
-    shape.observeChange(listener, \.isSelected) { $0.called() }
+    shape.observeChange(listener, \.isSelected, isolation: here()) { $0.called() }
     let sets = scope.changeSets { shape.isSelected = true }
     #expect(listener.count == 1)
     #expect(sets.isEmpty)

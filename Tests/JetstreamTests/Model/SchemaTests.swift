@@ -212,7 +212,7 @@ private final class Wide: ModelObject {
     check(model)
     let scope = manualScope(model)
     let listener = Listener()
-    model.observeChange(listener, \.i2) { $0.called() }
+    model.observeChange(listener, \.i2, isolation: here()) { $0.called() }
     let sets = scope.changeSets {
       model.a0 = 1
       model.i0 = 2

@@ -128,7 +128,7 @@ import Testing
     a.left = b
     b.left = a
     a.right = c
-    root.observeTreeChange(self.listener) { $0.called() }
+    root.observeTreeChange(self.listener, isolation: here()) { $0.called() }
     c.number = 1
     #expect(c.record?.ticker == nil)
     a.left = nil

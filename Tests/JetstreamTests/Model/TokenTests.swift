@@ -19,11 +19,11 @@ import Testing
   /// Observes in every way that there is, on behalf of `listener`.
   private func observeAll(_ listener: Listener) -> [ObservationToken] {
     [
-      shape.observeChange(listener) { $0.called() },
-      shape.observeChange(listener, \.x) { $0.called() },
-      shape.observeChange(listener, \.area) { $0.called() },
+      shape.observeChange(listener, isolation: here()) { $0.called() },
+      shape.observeChange(listener, \.x, isolation: here()) { $0.called() },
+      shape.observeChange(listener, \.area, isolation: here()) { $0.called() },
       shape.signals.onPropertyChange.listen(listener) { me, _ in me.called() },
-      shape.observeTreeChange(listener) { $0.called() },
+      shape.observeTreeChange(listener, isolation: here()) { $0.called() },
       canvas.observeCollectionAdd(listener, \.shapes) { me, _, _ in me.called() },
       canvas.observeCollectionRemove(listener, \.shapes) { me, _, _ in me.called() },
       canvas.observeCollectionMove(listener, \.shapes) { me, _, _, _ in me.called() },
@@ -93,8 +93,8 @@ import Testing
       weakShape = shape
       weakScope = scope
       tokens = [
-        shape.observeChange(listener, \.x, \.area) { $0.called() },
-        shape.observeTreeChange(listener) { $0.called() },
+        shape.observeChange(listener, \.x, \.area, isolation: here()) { $0.called() },
+        shape.observeTreeChange(listener, isolation: here()) { $0.called() },
         shape.observeChangeImmediately(listener, \.x) { me, _, _ in me.called() },
         scope.onChanges.listen(listener) { me, _ in me.called() },
       ]
@@ -112,14 +112,14 @@ import Testing
     var first: ObservationToken?
     var second: ObservationToken?
     var tree: ObservationToken?
-    first = shape.observeChange(listener, \.x) { me in
+    first = shape.observeChange(listener, \.x, isolation: here()) { me in
       me.called()
       first?.cancel()
       second?.cancel()
       tree?.cancel()
     }
-    second = shape.observeChange(listener, \.x) { $0.log.append("second") }
-    tree = canvas.observeTreeChange(listener) { $0.log.append("tree") }
+    second = shape.observeChange(listener, \.x, isolation: here()) { $0.log.append("second") }
+    tree = canvas.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
     for value in 1...3 {
       shape.x = Float(value)
       scope.flush()
@@ -131,9 +131,9 @@ import Testing
   @Test("Added inside a callback, it hears the next change")
   func addInCallback() {
     var token: ObservationToken?
-    token = shape.observeChange(listener, \.x) { [shape] me in
+    token = shape.observeChange(listener, \.x, isolation: here()) { [shape] me in
       token?.cancel()
-      shape.observeChange(me, \.x) { $0.called() }
+      shape.observeChange(me, \.x, isolation: here()) { $0.called() }
       shape.observeChangeImmediately(me, \.x) { me, _, _ in me.log.append("now") }
     }
     shape.x = 1
@@ -165,11 +165,11 @@ import Testing
   @Test("Observers that come and go on a quiet model leave nothing behind")
   func noLeftovers() {
     for _ in 0..<1_000 {
-      shape.observeChange(Listener(), \.x) { $0.called() }
-      shape.observeTreeChange(Listener()) { $0.called() }
+      shape.observeChange(Listener(), \.x, isolation: here()) { $0.called() }
+      shape.observeTreeChange(Listener(), isolation: here()) { $0.called() }
       let owner = Shape()
       canvas.shapes.append(owner)
-      owner.observeChange(listener, \.parentName) { $0.called() }
+      owner.observeChange(listener, \.parentName, isolation: here()) { $0.called() }
       canvas.shapes.remove(owner)
       scope.flush()
     }

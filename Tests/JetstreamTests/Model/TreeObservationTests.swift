@@ -19,7 +19,7 @@ import Testing
     a.items = [b]
     b.right = c
     scope.flush()
-    root.observeTreeChange(listener) { $0.called() }
+    root.observeTreeChange(listener, isolation: here()) { $0.called() }
     c.number = 1
     c.number = 2
     #expect(listener.count == 0)
@@ -39,7 +39,7 @@ import Testing
     shared.right = root
     scope.flush()
     for node in [root, a, b, shared] {
-      node.observeTreeChange(listener) { $0.log.append(node.label) }
+      node.observeTreeChange(listener, isolation: here()) { $0.log.append(node.label) }
     }
     shared.number = 1
     scope.ticker.tick()
@@ -56,9 +56,9 @@ import Testing
     let (a, b) = (Node("a"), Node("b"))
     root.items = [a, b]
     scope.flush()
-    a.observeTreeChange(listener) { $0.log.append("a") }
-    b.observeTreeChange(listener) { $0.log.append("b") }
-    root.observeTreeChange(listener) { $0.log.append("root") }
+    a.observeTreeChange(listener, isolation: here()) { $0.log.append("a") }
+    b.observeTreeChange(listener, isolation: here()) { $0.log.append("b") }
+    root.observeTreeChange(listener, isolation: here()) { $0.log.append("root") }
     b.items.append(Node())
     scope.ticker.tick()
     #expect(listener.log.sorted() == ["b", "root"])
@@ -74,7 +74,7 @@ import Testing
     let a = Node("a")
     root.left = a
     scope.flush()
-    root.observeTreeChange(listener) { $0.called() }
+    root.observeTreeChange(listener, isolation: here()) { $0.called() }
     a.number = 1
     root.left = nil
     scope.flush()

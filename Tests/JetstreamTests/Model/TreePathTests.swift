@@ -27,7 +27,7 @@ import Testing
 
   @Test("Limited to properties, only these and what is below them count")
   func keyPaths() {
-    canvas.observeTreeChange(listener, \.selected) { $0.called() }
+    canvas.observeTreeChange(listener, \.selected, isolation: here()) { $0.called() }
     #expect(calls { canvas.name = "x" } == 0)
     #expect(calls { shapes[0].x = 1 } == 0)
     #expect(calls { canvas.shapes.append(Shape()) } == 0)
@@ -46,7 +46,7 @@ import Testing
   @Test("Several properties in one observation; one call whatever the number of ways")
   func severalKeyPaths() {
     var bare = 0
-    let token = canvas.observeTreeChange(\.selected, \.shapes) { bare += 1 }
+    let token = canvas.observeTreeChange(\.selected, \.shapes, isolation: here()) { bare += 1 }
     canvas.selected = shapes[0]
     scope.ticker.tick()
     #expect(bare == 1)
@@ -64,7 +64,7 @@ import Testing
 
   @Test("A path reports its target and what is below it, and no sibling")
   func path() {
-    canvas.observeTreeChange(listener, path: "shapes.parts") { $0.called() }
+    canvas.observeTreeChange(listener, path: "shapes.parts", isolation: here()) { $0.called() }
     #expect(calls { shapes[0].x = 1 } == 0)
     #expect(calls { canvas.name = "x" } == 0)
     #expect(calls { canvas.selected = shapes[1] } == 0)
@@ -77,7 +77,7 @@ import Testing
 
   @Test("The last name is a property; others of the same model are siblings")
   func lastName() {
-    canvas.observeTreeChange(listener, path: "shapes.parts.x") { $0.called() }
+    canvas.observeTreeChange(listener, path: "shapes.parts.x", isolation: here()) { $0.called() }
     let part = shapes[0].parts[0]
     #expect(calls { part.x = 1 } == 1)
     #expect(calls { part.y = 1 } == 0)
@@ -88,7 +88,7 @@ import Testing
 
   @Test("A model that comes to the path or leaves it counts")
   func structure() {
-    canvas.observeTreeChange(listener, path: "shapes.parts.x") { $0.called() }
+    canvas.observeTreeChange(listener, path: "shapes.parts.x", isolation: here()) { $0.called() }
     #expect(calls { canvas.shapes.append(Shape()) } == 1)
     #expect(calls { canvas.shapes.move(from: 0, to: 2) } == 1)
     #expect(calls { shapes[0].parts.remove(at: 0) } == 1)
@@ -110,9 +110,13 @@ import Testing
     shared.left = root
     shared.right = a
     scope.flush()
-    root.observeTreeChange(listener, path: "items.left.number") { $0.called() }
-    root.observeTreeChange(listener, path: "items.left.right.label") { $0.log.append("deep") }
-    root.observeTreeChange(listener, path: "right") { _ in Issue.record("no such thing") }
+    root.observeTreeChange(listener, path: "items.left.number", isolation: here()) { $0.called() }
+    root.observeTreeChange(listener, path: "items.left.right.label", isolation: here()) {
+      $0.log.append("deep")
+    }
+    root.observeTreeChange(listener, path: "right", isolation: here()) { _ in
+      Issue.record("no such thing")
+    }
     shared.number = 1
     scope.ticker.tick()
     #expect(listener.count == 1 && listener.log.isEmpty)
@@ -131,7 +135,7 @@ import Testing
 
   @Test("Remote changes count like local ones")
   func remote() {
-    canvas.observeTreeChange(listener, path: "shapes.x") { $0.called() }
+    canvas.observeTreeChange(listener, path: "shapes.x", isolation: here()) { $0.called() }
     for (key, count) in [("x", 1), ("y", 0)] {
       listener.count = 0
       let report = scope.apply([
@@ -148,9 +152,9 @@ import Testing
   @Test("An observer is not told about what had changed before it came")
   func changesBefore() {
     let other = Listener()
-    canvas.observeTreeChange(other) { $0.called() }
+    canvas.observeTreeChange(other, isolation: here()) { $0.called() }
     shapes[0].x = 1
-    canvas.observeTreeChange(listener, path: "shapes.x") { $0.called() }
+    canvas.observeTreeChange(listener, path: "shapes.x", isolation: here()) { $0.called() }
     scope.ticker.tick()
     #expect(other.count == 1 && listener.count == 0)
     shapes[0].x = 2
@@ -163,7 +167,7 @@ import Testing
     let shape = Shape()
     let part = Shape()
     shape.parts = [part]
-    shape.observeTreeChange(listener, path: "parts.x", isolation: nil) { $0.called() }
+    shape.observeTreeChange(listener, path: "parts.x", isolation: here()) { $0.called() }
     canvas.shapes.append(shape)
     scope.ticker.tick()
     #expect(listener.count == 0)
@@ -187,7 +191,9 @@ import Testing
     ]
     var told: [Int] = []
     for (number, path) in paths.enumerated() {
-      root.observeTreeChange(path: path.joined(separator: ".")) { told.append(number) }
+      root.observeTreeChange(path: path.joined(separator: "."), isolation: here()) {
+        told.append(number)
+      }
     }
     scope.flush()
     for step in 0..<150 {

@@ -151,8 +151,8 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   func observed() {
     let listener = Listener()
     item.title = "title"
-    arrow.observeChange(listener, \.target) { $0.log.append("path") }
-    arrow.observeChange(listener, \.targetTitle) { $0.log.append("composite") }
+    arrow.observeChange(listener, \.target, isolation: here()) { $0.log.append("path") }
+    arrow.observeChange(listener, \.targetTitle, isolation: here()) { $0.log.append("composite") }
     arrow.observeChangeImmediately(listener, \.target) { me, old, new in
       me.log.append("\(old?.title ?? "-") \(new?.title ?? "-")")
     }
@@ -172,8 +172,8 @@ private func words<Target>(_ state: WeakReference<Target>.State) -> String {
   @Test("tree observers and the projected value are told too")
   func observedByState() {
     let listener = Listener()
-    arrow.observeChange(listener, \.stateInWords) { $0.log.append("state") }
-    board.observeTreeChange(listener) { $0.log.append("tree") }
+    arrow.observeChange(listener, \.stateInWords, isolation: here()) { $0.log.append("state") }
+    board.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
     arrow.target = item
     scope.flush()
     #expect(listener.log.sorted() == ["state", "tree"])

@@ -14,20 +14,22 @@ import Testing
   @Test("A limit counts in the query's order, whatever the order of the calls")
   func order() {
     let sorted = scope.query(Chore.self).limit(2, offset: 1).sorted(by: \.title, order: .reverse)
-    #expect(titles(sorted.live()) == "ed")
-    #expect(titles(sorted.filter { $0.title != "e" }.live()) == "dc")
-    #expect(titles(sorted.limit(3).live()) == "fed")
-    #expect(titles(board.query(\.chores).limit(2, offset: 3).live()) == "de")
-    #expect(titles(board.query(\.chores).limit(9, offset: 4).live()) == "ef")
-    #expect(titles(board.query(\.chores).limit(.max, offset: .max).live()) == "")
-    #expect(titles(board.query(\.chores).limit(0).live()) == "")
-    let all = scope.query(Chore.self).live().rows.map(\.uuid)
-    #expect(scope.query(Chore.self).limit(4).live().rows.map(\.uuid) == Array(all.prefix(4)))
+    #expect(titles(sorted.live(isolation: here())) == "ed")
+    #expect(titles(sorted.filter { $0.title != "e" }.live(isolation: here())) == "dc")
+    #expect(titles(sorted.limit(3).live(isolation: here())) == "fed")
+    #expect(titles(board.query(\.chores).limit(2, offset: 3).live(isolation: here())) == "de")
+    #expect(titles(board.query(\.chores).limit(9, offset: 4).live(isolation: here())) == "ef")
+    #expect(titles(board.query(\.chores).limit(.max, offset: .max).live(isolation: here())) == "")
+    #expect(titles(board.query(\.chores).limit(0).live(isolation: here())) == "")
+    let all = scope.query(Chore.self).live(isolation: here()).rows.map(\.uuid)
+    #expect(
+      scope.query(Chore.self).limit(4).live(isolation: here()).rows.map(\.uuid)
+        == Array(all.prefix(4)))
   }
 
   @Test("A row that comes into the window because another left is an insertion")
   func replaced() throws {
-    let live = board.query(\.chores).sorted(by: \.title).limit(3, offset: 1).live()
+    let live = board.query(\.chores).sorted(by: \.title).limit(3, offset: 1).live(isolation: here())
     let follower = RowFollower(live)
     chores[2].title = "z"
     scope.flush()
@@ -39,7 +41,7 @@ import Testing
 
   @Test("A row that comes in front of the window pushes one in and one out")
   func pushed() throws {
-    let live = board.query(\.chores).limit(3, offset: 1).live()
+    let live = board.query(\.chores).limit(3, offset: 1).live(isolation: here())
     let follower = RowFollower(live)
     board.chores.insert(Chore("0"), at: 0)
     scope.flush()
@@ -50,7 +52,7 @@ import Testing
 
   @Test("All rows of the window are replaced when it has been passed by")
   func jumped() throws {
-    let live = board.query(\.chores).limit(2, offset: 1).live()
+    let live = board.query(\.chores).limit(2, offset: 1).live(isolation: here())
     let follower = RowFollower(live)
     board.chores.replaceSubrange(0..<0, with: ["1", "2", "3", "4"].map { Chore($0) })
     scope.flush()
@@ -64,7 +66,7 @@ import Testing
   @Test("Nothing is told of rows outside of the window")
   func outside() {
     let live = board.query(\.chores).filter { $0.priority < 9 }.sorted(by: \.title).limit(2)
-      .live()
+      .live(isolation: here())
     let follower = RowFollower(live)
     let count = TrackingCount()
     count.track { live.rows.count }
@@ -85,7 +87,7 @@ import Testing
   func sections() {
     for (chore, priority) in zip(chores, [2, 1, 2, 1, 2, 1]) { chore.priority = priority }
     let live = board.query(\.chores).sorted(by: \.title).limit(3, offset: 1)
-      .sections(by: \.priority).live()
+      .sections(by: \.priority).live(isolation: here())
     let follower = SectionFollower(live)
     func content() -> [String] {
       live.sections.map { "\($0.key):\($0.map(\.title).joined())" }

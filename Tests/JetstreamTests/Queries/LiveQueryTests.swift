@@ -18,16 +18,16 @@ import Testing
   @Test("Filter, sort and order by a second key")
   func describes() {
     for (index, chore) in chores.enumerated() { chore.priority = index % 2 }
-    let sorted = scope.query(Chore.self).sorted(by: \.title).live()
+    let sorted = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
     #expect(titles(sorted) == ["a", "b", "c", "d"])
     let two = scope.query(Chore.self).sorted(by: \.priority, order: .reverse).then(by: \.title)
-      .live()
+      .live(isolation: here())
     #expect(titles(two) == ["b", "c", "a", "d"])
     let again = scope.query(Chore.self).sorted(by: \.title, order: .reverse).sorted(by: \.priority)
-      .live()
+      .live(isolation: here())
     #expect(titles(again) == ["d", "a", "c", "b"])
     let filtered = scope.query(Chore.self).filter { $0.title > "a" }.filter { $0.title < "d" }
-      .sorted(by: \.title) { $0 > $1 }.live()
+      .sorted(by: \.title) { $0 > $1 }.live(isolation: here())
     #expect(titles(filtered) == ["c", "b"])
     #expect(filtered.count == 2 && !filtered.rows.isEmpty)
     #expect(filtered.rows.first?.title == "c" && filtered.rows.last?.title == "b")
@@ -39,11 +39,14 @@ import Testing
   @Test("Nil and not-a-number come first in ascending order and last in descending order")
   func oddKeys() {
     for (chore, due) in zip(chores, [2, nil, .nan, 1] as [Double?]) { chore.due = due }
-    #expect(titles(scope.query(Chore.self).sorted(by: \.due).live()) == ["b", "a", "c", "d"])
     #expect(
-      titles(scope.query(Chore.self).sorted(by: \.due, order: .reverse).live())
+      titles(scope.query(Chore.self).sorted(by: \.due).live(isolation: here())) == [
+        "b", "a", "c", "d",
+      ])
+    #expect(
+      titles(scope.query(Chore.self).sorted(by: \.due, order: .reverse).live(isolation: here()))
         == ["d", "c", "a", "b"])
-    let live = scope.query(Chore.self).sorted(by: \.due).live()
+    let live = scope.query(Chore.self).sorted(by: \.due).live(isolation: here())
     let follower = RowFollower(live)
     chores[0].due = .nan
     chores[1].due = .nan
@@ -56,8 +59,8 @@ import Testing
   func keyTypes() {
     for (chore, priority) in zip(chores, [2, 4, 1, 3]) { chore.priority = priority }
     func check<Key: Comparable>(_ key: @escaping (Chore) -> Key?) {
-      let up = scope.query(Chore.self).sorted(by: key).live()
-      let down = scope.query(Chore.self).sorted(by: key, order: .reverse).live()
+      let up = scope.query(Chore.self).sorted(by: key).live(isolation: here())
+      let down = scope.query(Chore.self).sorted(by: key, order: .reverse).live(isolation: here())
       let followers = [RowFollower(up), RowFollower(down)]
       for step in 0..<8 {
         let chore = chores[step % 4]
@@ -81,15 +84,16 @@ import Testing
 
   @Test("An unsorted query has the collection's order, that of a scope the UUIDs' order")
   func unsorted() {
-    let list = board.query(\.chores).filter { $0.title != "b" }.live()
+    let list = board.query(\.chores).filter { $0.title != "b" }.live(isolation: here())
     #expect(titles(list) == ["d", "a", "c"])
-    let all = scope.query(Chore.self).live()
+    let all = scope.query(Chore.self).live(isolation: here())
     #expect(all.rows.map(\.uuid.uuidString) == chores.map(\.uuid.uuidString).sorted())
   }
 
   @Test("A change comes in the tick, as one exact update")
   func updates() throws {
-    let query = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
+    let query = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(
+      isolation: here())
     let follower = RowFollower(query)
     let (d, b, a, c) = (chores[0], chores[1], chores[2], chores[3])
     a.title = "z"
@@ -112,7 +116,7 @@ import Testing
 
   @Test("A key that changes without a new place is an update in place")
   func inPlace() throws {
-    let query = scope.query(Chore.self).sorted(by: \.title).live()
+    let query = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
     let follower = RowFollower(query)
     chores[1].title = "bb"
     chores[0].title = "dd"
@@ -127,8 +131,8 @@ import Testing
 
   @Test("Rows that come and go again within a tick are no update")
   func comeAndGo() {
-    let query = scope.query(Chore.self).filter { $0.priority >= 0 }.live()
-    let list = board.query(\.chores).live()
+    let query = scope.query(Chore.self).filter { $0.priority >= 0 }.live(isolation: here())
+    let list = board.query(\.chores).live(isolation: here())
     let (follower, listFollower) = (RowFollower(query), RowFollower(list))
     let chore = Chore("x")
     board.chores.append(chore)
@@ -145,7 +149,7 @@ import Testing
 
   @Test("A collection keeps its order through steps and through replacement")
   func collection() throws {
-    let query = board.query(\.chores).filter { !$0.isDone }.live()
+    let query = board.query(\.chores).filter { !$0.isDone }.live(isolation: here())
     let follower = RowFollower(query)
     board.chores.move(from: 0, to: 3)
     scope.flush()
@@ -165,7 +169,7 @@ import Testing
 
   @Test("More steps than are kept are found out as a difference")
   func overfullJournal() {
-    let query = board.query(\.chores).live()
+    let query = board.query(\.chores).live(isolation: here())
     let follower = RowFollower(query)
     for _ in 0..<2_100 {
       board.chores.move(from: 0, to: 3)
@@ -182,7 +186,7 @@ import Testing
     let (one, two) = (Project("one"), Project("two"))
     board.projects = [one, two]
     chores[0].project = one
-    let query = board.query(\.chores).filter { $0.project?.name == "one" }.live()
+    let query = board.query(\.chores).filter { $0.project?.name == "one" }.live(isolation: here())
     let follower = RowFollower(query)
     chores[1].project = two
     two.color = 5
@@ -198,7 +202,8 @@ import Testing
     one.name = "three"
     scope.flush()
     #expect(follower.take().isEmpty)
-    let parts = board.query(\.chores).sorted(by: { $0.parts.count { !$0.isDone } }).live()
+    let parts = board.query(\.chores).sorted(by: { $0.parts.count { !$0.isDone } }).live(
+      isolation: here())
     let part = Chore("part")
     chores[0].parts.append(part)
     scope.flush()
@@ -210,8 +215,8 @@ import Testing
 
   @Test("Subclasses are in, subtrees come and go with their models")
   func subtrees() {
-    let all = scope.query(Chore.self).sorted(by: \.title).live()
-    let errands = scope.query(Errand.self).live()
+    let all = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
+    let errands = scope.query(Errand.self).live(isolation: here())
     let top = Chore("top")
     let errand = Errand()
     errand.title = "errand"
@@ -231,7 +236,7 @@ import Testing
 
   @Test("What an observer writes belongs to the next tick")
   func writesInUpdates() {
-    let query = board.query(\.chores).sorted(by: \.title).live()
+    let query = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     let follower = RowFollower(query)
     query.observe(follower) { [board] _, _ in
       if board.chores.count < 7 { board.chores.append(Chore("x\(board.chores.count)")) }
@@ -250,7 +255,7 @@ import Testing
 
   @Test("An observer that has the next tick delivered does not get ahead of others")
   func nestedTicks() {
-    let query = board.query(\.chores).sorted(by: \.title).live()
+    let query = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     var counts: [Int] = []
     var rows = Array(query.rows)
     query.observe { [board, scope] _ in
@@ -270,10 +275,10 @@ import Testing
 
   @Test("The rows fit the update, whoever has a tick delivered in between")
   func ticksInBetween() {
-    let query = board.query(\.chores).sorted(by: \.title).live()
+    let query = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     let follower = RowFollower(query)
     var late: RowFollower<Chore>?
-    board.observeChange(board, \.chores) { [scope, board] _ in
+    board.observeChange(board, \.chores, isolation: here()) { [scope, board] _ in
       guard board.chores.count < 7 else { return }
       // It sees the rows of this tick, and hears of the next.
       late = late ?? RowFollower(query)
@@ -292,7 +297,7 @@ import Testing
 
   @Test("Rows that somebody keeps stay what they were")
   func keptRows() {
-    let query = board.query(\.chores).sorted(by: \.title).live()
+    let query = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     let kept = query.rows
     board.chores.removeAll { $0.title < "c" }
     chores[0].title = "0"
@@ -309,9 +314,11 @@ import Testing
     let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)
     let copied = try #require(copy.root as? Workboard)
-    let query = copy.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
-    let list = copied.query(\.chores).live()
-    let mine = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
+    let query = copy.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(
+      isolation: here())
+    let list = copied.query(\.chores).live(isolation: here())
+    let mine = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(
+      isolation: here())
     let (follower, listFollower) = (RowFollower(query), RowFollower(list))
     scope.onChanges.listen { copy.apply($0.fragments) }
     chores[0].title = "0"
@@ -330,7 +337,7 @@ import Testing
   func renamedRoot(attempt: Int) throws {
     let local = Workboard(["a", "b", "c"])
     let copy = boardScope(local)
-    let query = copy.query(ModelObject.self).live()
+    let query = copy.query(ModelObject.self).live(isolation: here())
     let follower = RowFollower(query)
     let state = copy.fullState()
     let uuid = UUID()
@@ -347,8 +354,8 @@ import Testing
   func replicaOrder() throws {
     let copy = boardScope(Workboard(uuid: board.uuid))
     _ = try copy.applyFullState(scope.fullState(), rootUUID: board.uuid)
-    let mine = scope.query(ModelObject.self).live()
-    let theirs = copy.query(ModelObject.self).live()
+    let mine = scope.query(ModelObject.self).live(isolation: here())
+    let theirs = copy.query(ModelObject.self).live(isolation: here())
     #expect(mine.rows.map(\.uuid) == theirs.rows.map(\.uuid))
     #expect(mine.count == 5)
   }

@@ -24,22 +24,24 @@ import Testing
 
   @Test("Sections stand in the order of their keys, rows in that of the query")
   func order() {
-    let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.project?.name).live()
+    let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.project?.name).live(
+      isolation: here())
     #expect(content(live) == ["-:ad", "home:be", "work:c"])
-    let descending = board.query(\.chores).sections(by: \.project?.name, order: .reverse).live()
+    let descending = board.query(\.chores).sections(by: \.project?.name, order: .reverse).live(
+      isolation: here())
     #expect(content(descending) == ["work:c", "home:be", "-:ad"])
     #expect(live.count == 5 && !live.rows.isEmpty)
     #expect(live.path(of: chores[4]) == [1, 1])
     #expect(live[[1, 1]] === chores[4])
     #expect(live.path(of: Chore("x")) == nil)
-    let plain = scope.query(Chore.self).sections(by: \.priority).live()
+    let plain = scope.query(Chore.self).sections(by: \.priority).live(isolation: here())
     #expect(plain.sections.map(\.key) == [0])
     #expect(plain.sections[0].count == 5)
   }
 
   @Test("Rows move between sections, sections come and go")
   func moves() throws {
-    let live = board.query(\.chores).sections(by: \.project?.name).live()
+    let live = board.query(\.chores).sections(by: \.project?.name).live(isolation: here())
     let follower = SectionFollower(live)
     chores[0].project = home
     scope.flush()
@@ -71,7 +73,7 @@ import Testing
 
   @Test("A section whose only row changes its place for another one stays the same section")
   func refilled() throws {
-    let live = board.query(\.chores).sections(by: \.project?.name).live()
+    let live = board.query(\.chores).sections(by: \.project?.name).live(isolation: here())
     let follower = SectionFollower(live)
     chores[2].project = home
     chores[1].project = work
@@ -84,7 +86,7 @@ import Testing
 
   @Test("A row that changes its section but not its rank moves")
   func neighbours() throws {
-    let live = board.query(\.chores).sections(by: \.project?.name).live()
+    let live = board.query(\.chores).sections(by: \.project?.name).live(isolation: here())
     let follower = SectionFollower(live)
     // The last one without a project becomes the first one at home.
     chores[3].project = home
@@ -99,7 +101,7 @@ import Testing
 
   @Test("Renaming what the key reads takes all its rows along")
   func rename() throws {
-    let live = board.query(\.chores).sections(by: \.project?.name).live()
+    let live = board.query(\.chores).sections(by: \.project?.name).live(isolation: here())
     let follower = SectionFollower(live)
     home.name = "zoo"
     scope.flush()
@@ -117,7 +119,7 @@ import Testing
   @Test("A change in place is told by its path")
   func inPlace() throws {
     let live = board.query(\.chores).filter { $0.priority < 9 }.sections(by: \.project?.name)
-      .live()
+      .live(isolation: here())
     let follower = SectionFollower(live)
     chores[4].priority = 3
     chores[0].priority = 9
@@ -129,7 +131,7 @@ import Testing
 
   @Test("Sections that somebody keeps stay what they were")
   func kept() {
-    let live = board.query(\.chores).sections(by: \.project?.name).live()
+    let live = board.query(\.chores).sections(by: \.project?.name).live(isolation: here())
     let kept = live.sections
     board.chores = []
     scope.flush()

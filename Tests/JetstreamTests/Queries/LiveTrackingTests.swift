@@ -15,7 +15,8 @@ import Testing
 
   @Test("A tracking of a query is called once, in the tick that has changed the rows")
   func query() {
-    let live = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
+    let live = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(
+      isolation: here())
     let reads: [(String, () -> Void)] = [
       ("rows", { _ = live.rows.map(\.title) }), ("count", { _ = live.count }),
       ("isEmpty", { _ = live.rows.isEmpty }),
@@ -36,7 +37,8 @@ import Testing
 
   @Test("A tick that leaves the rows as they are calls no tracking")
   func unchanged() {
-    let live = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live()
+    let live = scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(
+      isolation: here())
     let count = TrackingCount()
     count.track { live.rows.count }
     // A key that leaves the row in its place, something that was not read, and a change that is taken back.
@@ -55,7 +57,8 @@ import Testing
 
   @Test("A tracking of sections is called when a row changes its section but not its rank")
   func sections() {
-    let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.priority).live()
+    let live = scope.query(Chore.self).sorted(by: \.title).sections(by: \.priority).live(
+      isolation: here())
     let reads: [(String, () -> Void)] = [
       ("sections", { _ = live.sections.count }), ("rows", { _ = live.rows.count }),
       ("count", { _ = live.count }),
@@ -75,7 +78,7 @@ import Testing
 
   @Test("A tracking that is set up again from its own call hears of the next change, once")
   func rearmed() {
-    let live = board.query(\.chores).live()
+    let live = board.query(\.chores).live(isolation: here())
     final class Loop: @unchecked Sendable {
       // Used in one isolation domain: a query calls its trackings in its own.
       let live: LiveQuery<Chore>
@@ -101,7 +104,7 @@ import Testing
 
   @Test("A tracking that has a tick delivered is called for that one as well, after the first")
   func nested() {
-    let live = board.query(\.chores).live()
+    let live = board.query(\.chores).live(isolation: here())
     final class Loop: @unchecked Sendable {
       // Used in one isolation domain, as above.
       let (live, board, scope): (LiveQuery<Chore>, Workboard, Scope)
@@ -129,7 +132,7 @@ import Testing
 
   @Test("A query that nothing reads or observes computes no difference")
   func untracked() {
-    let live = board.query(\.chores).live()
+    let live = board.query(\.chores).live(isolation: here())
     #expect(!live.engine.wantsChanges())
     let count = TrackingCount()
     count.track { live.count }
@@ -145,7 +148,7 @@ import Testing
     let count = TrackingCount()
     weak var weakLive: LiveQuery<Chore>?
     do {
-      let live = board.query(\.chores).live()
+      let live = board.query(\.chores).live(isolation: here())
       weakLive = live
       count.track { live.count }
       live.stop()

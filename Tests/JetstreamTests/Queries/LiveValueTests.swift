@@ -19,24 +19,24 @@ import Testing
     chores[0].due = 0.5
     chores[2].due = 2
     let query = board.query(\.chores).filter { $0.title != "a" }
-    #expect(query.count().value == 2)
-    #expect(query.min(of: \.title).value == "b")
-    #expect(query.max(of: \.title).value == "c")
-    #expect(query.sum(of: \.priority).value == 5)
-    #expect(query.sum(of: \.due).value == 2.5)
-    #expect(query.distinct(\.priority).value == [2, 3])
-    #expect(board.query(\.chores).distinct(\.due).value == [nil, 0.5, 2])
+    #expect(query.count(isolation: here()).value == 2)
+    #expect(query.min(of: \.title, isolation: here()).value == "b")
+    #expect(query.max(of: \.title, isolation: here()).value == "c")
+    #expect(query.sum(of: \.priority, isolation: here()).value == 5)
+    #expect(query.sum(of: \.due, isolation: here()).value == 2.5)
+    #expect(query.distinct(\.priority, isolation: here()).value == [2, 3])
+    #expect(board.query(\.chores).distinct(\.due, isolation: here()).value == [nil, 0.5, 2])
     let none = board.query(\.chores).filter { _ in false }
-    #expect(none.min(of: \.title).value == nil)
-    #expect(none.sum(of: \.due).value == 0)
-    #expect(none.distinct(\.title).value.isEmpty)
+    #expect(none.min(of: \.title, isolation: here()).value == nil)
+    #expect(none.sum(of: \.due, isolation: here()).value == 0)
+    #expect(none.distinct(\.title, isolation: here()).value.isEmpty)
   }
 
   @Test(
     "A change comes in the tick, to observers and trackings, once and only where the value is another one"
   )
   func changes() {
-    let sum = board.query(\.chores).filter { !$0.isDone }.sum(of: \.priority)
+    let sum = board.query(\.chores).filter { !$0.isDone }.sum(of: \.priority, isolation: here())
     var heard: [Int] = []
     sum.observe { heard.append($0) }
     let listener = Listener()
@@ -71,9 +71,10 @@ import Testing
   func unordered() {
     for (chore, due) in zip(chores, [.nan, nil, 7] as [Double?]) { chore.due = due }
     let (least, greatest) = (
-      board.query(\.chores).min(of: \.due), board.query(\.chores).max(of: \.due)
+      board.query(\.chores).min(of: \.due, isolation: here()),
+      board.query(\.chores).max(of: \.due, isolation: here())
     )
-    let all = board.query(\.chores).distinct(\.due)
+    let all = board.query(\.chores).distinct(\.due, isolation: here())
     #expect(least.value == 7 && greatest.value == 7 && all.value == [nil, 7])
     chores[2].due = .nan
     scope.flush()
@@ -87,8 +88,12 @@ import Testing
   func limited() {
     for (chore, priority) in zip(chores, [1, 10, 100]) { chore.priority = priority }
     let query = board.query(\.chores).sorted(by: \.title).limit(2)
-    let (sum, least) = (query.sum(of: \.priority), query.min(of: \.priority))
-    let (count, keys) = (query.count(), query.distinct(\.priority))
+    let (sum, least) = (
+      query.sum(of: \.priority, isolation: here()), query.min(of: \.priority, isolation: here())
+    )
+    let (count, keys) = (
+      query.count(isolation: here()), query.distinct(\.priority, isolation: here())
+    )
     #expect(sum.value == 110 && least.value == 10 && count.value == 2 && keys.value == [10, 100])
     chores[1].title = "z"
     scope.flush()
@@ -98,10 +103,12 @@ import Testing
   @Test("A sum of integers does not overflow, and is at the end of the range while it is out of it")
   func overflow() {
     for (chore, priority) in zip(chores, [.max, .max, 1] as [Int]) { chore.priority = priority }
-    let sum = board.query(\.chores).sum(of: \.priority)
-    let unsigned = board.query(\.chores).sum(of: { UInt64.max - UInt64($0.priority.magnitude) })
-    let wide = board.query(\.chores).sum(of: { $0.priority == 1 ? Int128.min : 5 })
-    let narrow = board.query(\.chores).sum(of: { Int8(clamping: $0.priority) })
+    let sum = board.query(\.chores).sum(of: \.priority, isolation: here())
+    let unsigned = board.query(\.chores).sum(
+      of: { UInt64.max - UInt64($0.priority.magnitude) }, isolation: here())
+    let wide = board.query(\.chores).sum(
+      of: { $0.priority == 1 ? Int128.min : 5 }, isolation: here())
+    let narrow = board.query(\.chores).sum(of: { Int8(clamping: $0.priority) }, isolation: here())
     #expect(sum.value == .max && narrow.value == 127 + 127 + 1)
     #expect(unsigned.value == .max && wide.value == .min)
     board.chores.remove(at: 0)
@@ -115,7 +122,7 @@ import Testing
 
   @Test("Nothing of a number stays behind when it goes")
   func drift() {
-    let sum = board.query(\.chores).sum(of: \.due)
+    let sum = board.query(\.chores).sum(of: \.due, isolation: here())
     for (chore, due) in zip(chores, [1e300, 0.1, 1]) { chore.due = due }
     scope.flush()
     #expect(sum.value == 1e300)
@@ -140,8 +147,10 @@ import Testing
     let all = Array(board.chores)
     do {
       let values: [AnyObject] = [
-        scope.query(Chore.self).count(), board.query(\.chores).min(of: \.title),
-        board.query(\.chores).sum(of: \.due), board.query(\.chores).distinct(\.title),
+        scope.query(Chore.self).count(isolation: here()),
+        board.query(\.chores).min(of: \.title, isolation: here()),
+        board.query(\.chores).sum(of: \.due, isolation: here()),
+        board.query(\.chores).distinct(\.title, isolation: here()),
       ]
       #expect(values.count == 4)
       #expect(scope.hasMembershipObservers)
@@ -204,21 +213,26 @@ import Testing
     ]
     let checks = kinds.flatMap { name, query, fresh in
       [
-        check("\(name) count", query.count(), isSame: ==) { fresh().count },
-        check("\(name) min", query.min(of: \.due), isSame: ==) {
+        check("\(name) count", query.count(isolation: here()), isSame: ==) { fresh().count },
+        check("\(name) min", query.min(of: \.due, isolation: here()), isSame: ==) {
           fresh().compactMap(\.due).filter { !$0.isNaN }.min()
         },
-        check("\(name) max", query.max(of: \.title), isSame: ==) { fresh().map(\.title).max() },
-        check("\(name) integers", query.sum(of: big), isSame: ==) {
+        check("\(name) max", query.max(of: \.title, isolation: here()), isSame: ==) {
+          fresh().map(\.title).max()
+        },
+        check("\(name) integers", query.sum(of: big, isolation: here()), isSame: ==) {
           Int(clamping: fresh().compactMap(big).reduce(Int128(0)) { $0 + Int128($1) })
         },
-        check("\(name) numbers", query.sum(of: spread), isSame: ==) {
+        check("\(name) numbers", query.sum(of: spread, isolation: here()), isSame: ==) {
           exactSum(fresh().map(spread))
         },
-        check("\(name) due", query.sum(of: \.due), isSame: { $0 == $1 || $0.isNaN && $1.isNaN }) {
+        check(
+          "\(name) due", query.sum(of: \.due, isolation: here()),
+          isSame: { $0 == $1 || $0.isNaN && $1.isNaN }
+        ) {
           fresh().compactMap(\.due).reduce(0, +)
         },
-        check("\(name) projects", query.distinct(\.project?.name), isSame: ==) {
+        check("\(name) projects", query.distinct(\.project?.name, isolation: here()), isSame: ==) {
           Set(fresh().map { $0.project?.name })
         },
       ]

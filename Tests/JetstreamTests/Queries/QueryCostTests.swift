@@ -39,7 +39,7 @@ private struct CountedKey: Comparable {
     }).sections(by: { (chore: Chore) -> String? in
       sections += 1
       return chore.project?.name
-    }).live()
+    }).live(isolation: here())
     func counts(_ body: () -> Void) -> [Int] {
       (filters, keys, sections) = (0, 0, 0)
       body()
@@ -72,7 +72,7 @@ private struct CountedKey: Comparable {
     for (index, chore) in chores.enumerated() { chore.priority = index * 10 }
     let counter = CountedKey.Counter()
     let live = scope.query(Chore.self).filter { !$0.isDone }
-      .sorted(by: { CountedKey(value: $0.priority, counter: counter) }).live()
+      .sorted(by: { CountedKey(value: $0.priority, counter: counter) }).live(isolation: here())
     var updates = 0
     live.observe { _ in updates += 1 }
     var generator = SeededGenerator(seed: 5)
@@ -111,7 +111,7 @@ private struct CountedKey: Comparable {
     let counter = CountedKey.Counter()
     let live = board.query(\.chores).filter { !$0.isDone }
       .sorted(by: { CountedKey(value: $0.priority, counter: counter) })
-      .limit(20, offset: size / 2).live()
+      .limit(20, offset: size / 2).live(isolation: here())
     var steps: [Int] = []
     live.observe { update in steps.append(update.difference.count) }
     var generator = SeededGenerator(seed: 6)
@@ -136,7 +136,7 @@ private struct CountedKey: Comparable {
     board.projects = [one, two]
     for chore in board.chores { chore.project = one }
     let scope = boardScope(board)
-    let live = scope.query(Chore.self).sorted(by: \.project?.name).live()
+    let live = scope.query(Chore.self).sorted(by: \.project?.name).live(isolation: here())
     // One registration with each model that was read, however many rows have read it.
     #expect(one.record?.nodes.count == 1)
     for chore in board.chores { chore.project = two }

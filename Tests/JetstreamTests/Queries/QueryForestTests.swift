@@ -18,7 +18,7 @@ import Testing
   private func check(
     _ world: World, _ query: Query<Chore>, _ fresh: @escaping () -> [Chore]
   ) -> Check {
-    let live = query.live()
+    let live = query.live(isolation: here())
     let follower = RowFollower(live) { world.place }
     return Check(
       verify: {
@@ -40,7 +40,7 @@ import Testing
     _ world: World, _ query: SectionedQuery<Key?, Chore>, _ key: @escaping (Chore) -> Key?,
     _ fresh: @escaping () -> [Chore]
   ) -> Check {
-    let live = query.live()
+    let live = query.live(isolation: here())
     let follower = SectionFollower(live) { world.place }
     return Check(
       verify: {
@@ -159,9 +159,9 @@ import Testing
     let copied = try #require(copy.root as? Workboard)
     func queries(_ scope: Scope, _ board: Workboard) -> [LiveQuery<Chore>] {
       [
-        scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(),
-        board.query(\.chores).live(),
-        board.query(\.chores).sorted(by: { $0.project?.name }).live(),
+        scope.query(Chore.self).filter { !$0.isDone }.sorted(by: \.title).live(isolation: here()),
+        board.query(\.chores).live(isolation: here()),
+        board.query(\.chores).sorted(by: { $0.project?.name }).live(isolation: here()),
       ]
     }
     let mine = queries(world.scope, world.board)

@@ -20,8 +20,8 @@ import Testing
       let all = scope.query(Chore.self).filter {
         evaluations += 1
         return $0.project?.name != "x"
-      }.live()
-      let list = board.query(\.chores).sorted(by: \.title).live()
+      }.live(isolation: here())
+      let list = board.query(\.chores).sorted(by: \.title).live(isolation: here())
       #expect(models.allSatisfy { $0.record?.nodes.isEmpty == false })
       // Something waits for the tick while they go.
       board.chores.append(Chore("c"))
@@ -41,7 +41,7 @@ import Testing
   func stopped() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
-    let live = scope.query(Chore.self).sorted(by: \.title).live()
+    let live = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
     let follower = RowFollower(live)
     board.chores[0].title = "z"
     live.stop()
@@ -59,7 +59,7 @@ import Testing
     weak var weakLive: LiveQuery<Chore>?
     var calls = 0
     do {
-      let live = board.query(\.chores).live()
+      let live = board.query(\.chores).live(isolation: here())
       weakLive = live
       var listener: Listener? = Listener()
       live.observe(listener!) { _, _ in calls += 1 }
@@ -81,7 +81,7 @@ import Testing
   func releasedByObserver() {
     let board = Workboard(["a"])
     let scope = boardScope(board)
-    var live: LiveQuery<Chore>? = board.query(\.chores).live()
+    var live: LiveQuery<Chore>? = board.query(\.chores).live(isolation: here())
     var calls = 0
     live?.observe { _ in
       calls += 1
@@ -108,8 +108,8 @@ import Testing
     do {
       let board = Workboard(["b", "a"])
       let scope = Scope(name: "S", root: board, ticker: ticker)
-      all = scope.query(Chore.self).sorted(by: \.title).live()
-      list = board.query(\.chores).filter { $0.priority < 5 }.live()
+      all = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
+      list = board.query(\.chores).filter { $0.priority < 5 }.live(isolation: here())
       loose = board.chores[0]
       weakChore = board.chores[1]
       board.chores.append(Chore("gone unseen"))
@@ -138,8 +138,8 @@ import Testing
   func departed() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
-    let live = scope.query(Chore.self).sorted(by: \.title).live()
-    let list = board.query(\.chores).live()
+    let live = scope.query(Chore.self).sorted(by: \.title).live(isolation: here())
+    let list = board.query(\.chores).live(isolation: here())
     live.observe { _ in }
     weak var weakChore: Chore?
     do {
@@ -162,7 +162,7 @@ import Testing
     let board = Workboard(["a"])
     let ticker = Ticker.manual()
     board.ensureRecord().ownTicker = ticker
-    let live = board.query(\.chores).sorted(by: \.title).live()
+    let live = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     board.chores.append(Chore("0"))
     ticker.tick()
     #expect(live.rows.map(\.title) == ["0", "a"])
@@ -181,9 +181,9 @@ import Testing
   func earlierChanges() {
     let board = Workboard(["a", "b"])
     let scope = boardScope(board)
-    board.chores[0].observeChange(board, \.title) { _ in }
+    board.chores[0].observeChange(board, \.title, isolation: here()) { _ in }
     board.chores[0].title = "c"
-    let live = board.query(\.chores).sorted(by: \.title).live()
+    let live = board.query(\.chores).sorted(by: \.title).live(isolation: here())
     let follower = RowFollower(live)
     #expect(live.rows.map(\.title) == ["b", "c"])
     scope.flush()

@@ -158,7 +158,7 @@ private final class Mirror {
     let scope = manualScope(document)
     let mirror = Mirror()
     mirror.letters = Array(document.letters)
-    document.observeDifference(mirror, \.letters) { $0.apply($1) }
+    document.observeDifference(mirror, \.letters, isolation: here()) { $0.apply($1) }
     for (number, transaction) in trace.txns.enumerated() {
       for patch in transaction.patches {
         for _ in 0..<patch.deleted { document.letters.remove(at: patch.position) }

@@ -251,9 +251,9 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
     scope.flush()
     let state = scope.fullState()
     for model in scope.models.compactMap({ $0 as? Node }) {
-      model.observeChange(listener) { $0.called() }
+      model.observeChange(listener, isolation: here()) { $0.called() }
       model.signals.onPropertyChange.listen(listener) { me, _ in me.called() }
-      model.observeTreeChange(listener) { $0.called() }
+      model.observeTreeChange(listener, isolation: here()) { $0.called() }
       model.observeAttach(listener) { me, _ in me.called() }
       model.observeDetach(listener) { me, _ in me.called() }
       model.observeAddedToParent(listener) { me, _, _ in me.called() }

@@ -125,7 +125,7 @@ import Testing
     let tally = Tally()
     let scope = manualScope(tally)
     var told = 0
-    tally.observeChange(tally, \.count) { _ in told += 1 }
+    tally.observeChange(tally, \.count, isolation: here()) { _ in told += 1 }
     tally.signals.onPropertyChange.listen(tally) { _, _ in told += 1 }
     func add(_ numbers: Int64...) {
       let fragment = SyncFragment(

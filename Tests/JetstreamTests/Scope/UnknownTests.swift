@@ -231,7 +231,7 @@ private final class Badge: ModelObject {
     let before = old.canonicalJSON
     let listener = Listener()
     for model in old.models {
-      (model as? OldItem)?.observeTreeChange(listener) { $0.called() }
+      (model as? OldItem)?.observeTreeChange(listener, isolation: here()) { $0.called() }
       (model as? OldItem)?.observeDetach(listener) { me, _ in me.called() }
     }
     let objects = Set(old.models)

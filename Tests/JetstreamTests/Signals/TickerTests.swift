@@ -43,9 +43,9 @@ import Testing
     let scope = manualScope(canvas)
     let listener = Listener()
     scope.onChanges.listen(listener) { me, _ in me.log.append("set") }
-    canvas.observeTreeChange(listener) { $0.log.append("tree") }
-    shape.observeChange(listener, \.x) { $0.log.append("x") }
-    shape.observeChange(listener, \.area) { $0.log.append("area") }
+    canvas.observeTreeChange(listener, isolation: here()) { $0.log.append("tree") }
+    shape.observeChange(listener, \.x, isolation: here()) { $0.log.append("x") }
+    shape.observeChange(listener, \.area, isolation: here()) { $0.log.append("area") }
     canvas.observeCollectionAdd(listener, \.shapes) { me, _, _ in me.log.append("now") }
     canvas.shapes.append(Shape())
     shape.x = 1
@@ -62,7 +62,7 @@ import Testing
     var sets: [ChangeSet] = []
     scope.onChanges.listen { sets.append($0) }
     var calls = 0
-    shape.observeChange(self.listener, \.x) { _ in
+    shape.observeChange(self.listener, \.x, isolation: here()) { _ in
       calls += 1
       if calls < 3 { shape.x += 1 }
     }
@@ -111,13 +111,50 @@ import Testing
     #expect(ticker.isIdle)
   }
 
+  @Test("Code on no actor names the ticker by an actor that stands for it")
+  func isolationOfManual() {
+    let ticker = Ticker.manual()
+    let shape = Shape()
+    let listener = Listener()
+    #expect(Ticker.on(ticker.isolation) === ticker)
+    shape.observeChange(listener, \.x, isolation: ticker.isolation) { $0.called() }
+    shape.x = 1
+    #expect(listener.count == 0)
+    ticker.tick()
+    #expect(listener.count == 1)
+  }
+
+  @Test("The actor that stands for a ticker keeps it, and is not kept by it")
+  func lifeOfStandIn() {
+    weak var released: Ticker?
+    weak var standIn: (any Actor)?
+    do {
+      let isolation = Ticker.manual().isolation
+      released = Ticker.on(isolation)
+      standIn = isolation
+      #expect(released != nil)
+      #expect(released?.isolation === isolation)
+    }
+    #expect(released == nil)
+    #expect(standIn == nil)
+  }
+
+  @Test("The isolation of an actor's ticker is the actor; without it, a ticker still has one")
+  func isolationOfActor() {
+    var actor: Empty? = Empty()
+    let ticker = Ticker.on(actor!)
+    #expect(ticker.isolation === actor)
+    actor = nil
+    #expect(Ticker.on(ticker.isolation) === ticker)
+  }
+
   @Test("a model whose ticker went before it ticked is delivered by the next one")
   func tickerReleasedWithQueue() {
     let shape = Shape()
     let listener = Listener()
     do {
       let scope = manualScope(shape)
-      shape.observeChange(listener, \.x) { $0.called() }
+      shape.observeChange(listener, \.x, isolation: here()) { $0.called() }
       shape.x = 1
       _ = scope
     }
@@ -128,3 +165,5 @@ import Testing
     #expect(listener.count == 1)
   }
 }
+
+private actor Empty {}

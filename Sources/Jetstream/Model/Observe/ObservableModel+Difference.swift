@@ -21,7 +21,7 @@ extension ObservableModel {
   @discardableResult
   public func observeDifference<Observer: AnyObject, Element>(
     _ observer: Observer, _ keyPath: KeyPath<Self, ModelArray<Element>>,
-    isolation: (any Actor)? = #isolation,
+    isolation: any Actor = #isolation,
     _ handler: @escaping (Observer, CollectionDifference<Element>) -> Void
   ) -> ObservationToken {
     observeDifference(observer, at: index(of: keyPath), isolation: isolation) {
@@ -34,14 +34,14 @@ extension ObservableModel {
   /// its content at the previous call, until the token is cancelled.
   @discardableResult
   public func observeDifference<Element>(
-    _ keyPath: KeyPath<Self, ModelArray<Element>>, isolation: (any Actor)? = #isolation,
+    _ keyPath: KeyPath<Self, ModelArray<Element>>, isolation: any Actor = #isolation,
     _ handler: @escaping (CollectionDifference<Element>) -> Void
   ) -> ObservationToken {
     observeDifference(nil, at: index(of: keyPath), isolation: isolation, handler)
   }
 
   private func observeDifference<Element: ModelObject>(
-    _ observer: AnyObject?, at index: Int, isolation: (any Actor)?,
+    _ observer: AnyObject?, at index: Int, isolation: any Actor,
     _ handler: @escaping (CollectionDifference<Element>) -> Void
   ) -> ObservationToken {
     let record = ensureRecord()

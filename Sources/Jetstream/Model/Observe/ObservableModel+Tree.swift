@@ -13,7 +13,7 @@ extension ObservableModel {
   @discardableResult
   public func observeTreeChange<Observer: AnyObject>(
     _ observer: Observer, _ keyPaths: PartialKeyPath<Self>...,
-    isolation: (any Actor)? = #isolation, _ handler: @escaping (Observer) -> Void
+    isolation: any Actor = #isolation, _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
     observeTree(observer, pattern(keyPaths), isolation: isolation) { [weak observer] in
       if let observer { handler(observer) }
@@ -25,7 +25,7 @@ extension ObservableModel {
   /// of models at any depth below them, count.
   @discardableResult
   public func observeTreeChange(
-    _ keyPaths: PartialKeyPath<Self>..., isolation: (any Actor)? = #isolation,
+    _ keyPaths: PartialKeyPath<Self>..., isolation: any Actor = #isolation,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
     observeTree(nil, pattern(keyPaths), isolation: isolation, handler)
@@ -48,7 +48,7 @@ extension ObservableModel {
   /// all ancestors of each changed model, whatever the size of the collections on the path.
   @discardableResult
   public func observeTreeChange<Observer: AnyObject>(
-    _ observer: Observer, path: String, isolation: (any Actor)? = #isolation,
+    _ observer: Observer, path: String, isolation: any Actor = #isolation,
     _ handler: @escaping (Observer) -> Void
   ) -> ObservationToken {
     let pattern = TreePattern(path: path, in: schema)
@@ -62,7 +62,7 @@ extension ObservableModel {
   /// not exist.
   @discardableResult
   public func observeTreeChange(
-    path: String, isolation: (any Actor)? = #isolation, _ handler: @escaping () -> Void
+    path: String, isolation: any Actor = #isolation, _ handler: @escaping () -> Void
   ) -> ObservationToken {
     observeTree(nil, TreePattern(path: path, in: schema), isolation: isolation, handler)
   }
@@ -72,7 +72,7 @@ extension ObservableModel {
   }
 
   private func observeTree(
-    _ observer: AnyObject?, _ pattern: TreePattern?, isolation: (any Actor)?,
+    _ observer: AnyObject?, _ pattern: TreePattern?, isolation: any Actor,
     _ handler: @escaping () -> Void
   ) -> ObservationToken {
     let record = ensureRecord()

@@ -12,7 +12,7 @@ extension ObservableModel {
   /// ``observeDifference(_:_:isolation:_:)`` costs less.
   @discardableResult
   public func observeChange<Observer: AnyObject, Value>(
-    _ observer: Observer, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
+    _ observer: Observer, _ keyPath: KeyPath<Self, Value>, isolation: any Actor = #isolation,
     _ handler: @escaping (Observer, Value, Value) -> Void
   ) -> ObservationToken {
     observeValue(observer, keyPath, isolation: isolation) { [weak observer] in
@@ -24,14 +24,14 @@ extension ObservableModel {
   /// value at the previous call and the value now, until the token is cancelled.
   @discardableResult
   public func observeChange<Value>(
-    _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)? = #isolation,
+    _ keyPath: KeyPath<Self, Value>, isolation: any Actor = #isolation,
     _ handler: @escaping (Value, Value) -> Void
   ) -> ObservationToken {
     observeValue(nil, keyPath, isolation: isolation, handler)
   }
 
   private func observeValue<Value>(
-    _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>, isolation: (any Actor)?,
+    _ observer: AnyObject?, _ keyPath: KeyPath<Self, Value>, isolation: any Actor,
     _ handler: @escaping (Value, Value) -> Void
   ) -> ObservationToken {
     let keepsModels = if case .property = resolve(keyPath) { true } else { false }
