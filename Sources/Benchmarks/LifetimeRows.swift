@@ -89,16 +89,17 @@ final class Watcher: @unchecked Sendable {
 private enum Registration {
   static func ours() -> Double {
     let watcher = Watcher()
-    let ticker = Ticker.manual()
-    let home = ticker.isolation
+    let ticker = Ticker.on(MainActor.shared)
     return measure {
       Shape()
     } register: { shapes in
       for shape in shapes {
-        shape.observeChange(watcher, \.level, isolation: home) { $0.calls += 1 }
+        shape.observeChange(watcher, \.level, isolation: MainActor.shared) { $0.calls += 1 }
       }
     } check: { shapes in
       for shape in shapes { shape.level = 1 }
+      ticker.tick()
+      precondition(watcher.calls >= shapes.count, "An observer was not called.")
     }
   }
 

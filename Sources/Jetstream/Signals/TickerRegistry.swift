@@ -1,14 +1,19 @@
 import Synchronization
 
-/// A weak reference to an actor.
+/// A weak reference to an actor. The main actor lives as long as the process and is not referred to weakly, because
+/// objects that are take longer to retain.
 package final class WeakActor: Sendable {
+  private let isMain: Bool
   private let reference: Mutex<Box>
 
   private struct Box: Sendable { weak var actor: (any Actor)? }
 
-  package init(_ actor: any Actor) { reference = Mutex(Box(actor: actor)) }
+  package init(_ actor: any Actor) {
+    isMain = actor === MainActor.shared
+    reference = Mutex(Box(actor: isMain ? nil : actor))
+  }
 
-  package var value: (any Actor)? { reference.withLock { $0.actor } }
+  package var value: (any Actor)? { isMain ? MainActor.shared : reference.withLock { $0.actor } }
 }
 
 /// Holds one ticker per actor, for as long as the ticker is used.
@@ -37,9 +42,15 @@ enum TickerRegistry {
   }
 
   private static let entries = Mutex(Entries())
+  /// The ticker of the main actor. Both live as long as the process, so that no lock is needed to look it up.
+  private static let main = (
+    key: ObjectIdentifier(MainActor.shared),
+    handover: Handover(ticker: Ticker.make(for: WeakActor(MainActor.shared)))
+  )
 
   static func ticker(for actor: any Actor) -> Ticker {
     let key = ObjectIdentifier(actor)
+    if key == main.key { return main.handover.ticker }
     return entries.withLock { entries -> Handover in
       if let entry = entries.byActor[key], entry.actor.value === actor, let ticker = entry.ticker {
         return Handover(ticker: ticker)
