@@ -5,7 +5,7 @@ import Jetstream
 extension FragmentValidator {
   /// Returns the first problem with the operations of a fragment that is otherwise accepted; nil if there is none.
   func problem(
-    with operations: PropertyOperations, of fragment: SyncFragment, _ schema: ModelSchema?
+    with operations: PropertyOperations, of fragment: SyncFragment, _ schema: ClassSchema?
   ) -> Problem? {
     for entry in operations {
       let key = entry.key
@@ -31,7 +31,7 @@ extension FragmentValidator {
   }
 
   private func problem(
-    with operation: PropertyOperation, on property: ModelSchema.Property
+    with operation: PropertyOperation, on property: PropertySchema
   ) -> Problem? {
     let key = property.wireName
     guard let uuid = operation.model else {

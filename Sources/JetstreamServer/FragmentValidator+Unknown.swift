@@ -18,18 +18,18 @@ extension FragmentValidator {
 
   /// Returns a model of the scope that is stored as a fragment only, since its class is unknown.
   func keptModel(_ uuid: UUID) -> SyncFragment? {
-    unknown == .keep && unknownModels.contains(uuid) ? scope.unknownModel(uuid) : nil
+    unknown == .keep && unknownModels.contains(uuid) ? content.unknownModel(uuid) : nil
   }
 
   /// Returns the schema against which a model without an object is checked if a known property refers to it.
-  func keptSchema(_ uuid: UUID) -> ModelSchema? {
+  func keptSchema(_ uuid: UUID) -> ClassSchema? {
     guard let kept = keptModel(uuid) else { return nil }
-    return scope.schema(named: kept.className) ?? standIns[uuid]
+    return content.schema(named: kept.className) ?? standIns[uuid]
   }
 
   /// Returns the models that a value refers to; nil if the property cannot refer to models. In an unknown property
   /// every UUID counts as a reference.
-  func references(in value: JSONValue, at key: String, _ schema: ModelSchema?) -> [UUID]? {
+  func references(in value: JSONValue, at key: String, _ schema: ClassSchema?) -> [UUID]? {
     if let property = schema?[wireName: key] {
       return property.isCollection || property.isReference ? Self.uuids(in: value) : nil
     }
@@ -42,7 +42,7 @@ extension FragmentValidator {
   /// class that the property expects.
   mutating func findStandIns() {
     var positions: [UUID: [Int]] = [:]
-    var open: [(links: [(key: String, uuids: [UUID])], schema: ModelSchema)] = []
+    var open: [(links: [(key: String, uuids: [UUID])], schema: ClassSchema)] = []
     for (at, fragment) in fragments.enumerated() {
       guard let entry = accepted[at] else { continue }
       positions[fragment.uuid, default: []].append(at)
@@ -53,14 +53,14 @@ extension FragmentValidator {
       let (links, schema) = open[next]
       next += 1
       for (key, uuids) in links {
-        guard let expected = schema[wireName: key]?.modelClass else { continue }
+        guard let expected = schema[wireName: key]?.heldClass else { continue }
         for uuid in uuids where standIns[uuid] == nil {
           let isAdded = additions[uuid].map { accepted[$0]?.schema == nil } ?? false
           let kept = keptModel(uuid)
-          guard isAdded || kept.map({ scope.schema(named: $0.className) == nil }) ?? false else {
+          guard isAdded || kept.map({ content.schema(named: $0.className) == nil }) ?? false else {
             continue
           }
-          let standIn = ModelSchema.of(expected)
+          guard let standIn = content.schema(named: expected) else { continue }
           standIns[uuid] = standIn
           if let kept { open.append((Self.links(of: kept), standIn)) }
           for at in positions[uuid] ?? [] {
@@ -83,7 +83,7 @@ extension FragmentValidator {
   func rejectedReference(in value: JSONValue, at key: String) -> Problem? {
     var missing: UUID?
     value.forEachUUID { uuid in
-      if memory.wasRejected(uuid), additions[uuid] == nil, scope.sharedModel(uuid) == nil {
+      if memory.wasRejected(uuid), additions[uuid] == nil, content.sharedModel(uuid) == nil {
         missing = uuid
       }
     }
@@ -94,14 +94,14 @@ extension FragmentValidator {
 
   /// Returns an error text if a fragment would give its model more than ``maxUnknownProperties`` unknown properties;
   /// nil otherwise.
-  func sizeProblem(of fragment: SyncFragment, schema: ModelSchema?) -> String? {
+  func sizeProblem(of fragment: SyncFragment, schema: ClassSchema?) -> String? {
     let limit = Self.maxUnknownProperties
     let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
     let new = keys.filter { schema?[wireName: $0] == nil }
     if new.isEmpty { return nil }
     var known = Set(keptModel(fragment.uuid)?.properties.map(\.key) ?? [])
-    if let model = scope.model(fragment.uuid) {
-      known.formUnion(scope.unknownProperties(of: model).map(\.key))
+    if let model = content.model(fragment.uuid) {
+      known.formUnion(content.unknownKeys(of: model))
     }
     return known.union(new).count > limit
       ? "More than \(limit) unknown properties" : nil

@@ -3,10 +3,10 @@ import Jetstream
 
 /// Checks the fragments of one submission against a scope, before anything is changed.
 struct FragmentValidator {
-  /// The host's record of models that are not, or no longer, in the scope.
+  /// The host's record of models that are not, or no longer, in the content.
   protocol Memory {
     /// Returns a model that was removed from the scope and that some session may still know.
-    func departed(_ uuid: UUID) -> ModelObject?
+    func departed(_ uuid: UUID) -> (any HostedModel)?
     /// Returns whether the addition of a model was rejected and some session may not know that yet.
     func wasRejected(_ uuid: UUID) -> Bool
   }
@@ -14,14 +14,14 @@ struct FragmentValidator {
   /// A fragment that was accepted, for a model that exists or is being added.
   struct Accepted {
     /// The schema of the model; nil for an unknown class, as long as no known property refers to the model.
-    var schema: ModelSchema?
+    var schema: ClassSchema?
     /// The values that can be applied unchanged.
     var properties: JSONObject
     /// The operations that can be applied unchanged.
     var operations: PropertyOperations = [:]
   }
 
-  let scope: Scope
+  let content: any HostedContent
   let memory: any Memory
   let fragments: [SyncFragment]
   private(set) var errors: [WireError?]
@@ -39,17 +39,17 @@ struct FragmentValidator {
   /// The models of the scope that are stored as fragments only, since their classes are unknown.
   let unknownModels: Set<UUID>
   /// The schemas against which models of unknown classes are checked because known properties refer to them, by UUID.
-  var standIns: [UUID: ModelSchema] = [:]
+  var standIns: [UUID: ClassSchema] = [:]
 
   init(
-    scope: Scope, memory: any Memory, unknown: UnknownContent = .reject,
+    content: any HostedContent, memory: any Memory, unknown: UnknownContent = .reject,
     takesOperations: Bool = true, fragments: [SyncFragment]
   ) {
-    self.scope = scope
+    self.content = content
     self.memory = memory
     self.unknown = unknown
     self.takesOperations = takesOperations
-    unknownModels = unknown == .keep ? scope.unknownModelUUIDs() : []
+    unknownModels = unknown == .keep ? content.unknownModelUUIDs() : []
     self.fragments = fragments
     errors = Array(repeating: nil, count: fragments.count)
     causes = Array(repeating: nil, count: fragments.count)
@@ -86,11 +86,11 @@ struct FragmentValidator {
       case .add:
         if additions[fragment.uuid] != nil {
           reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
-        } else if let known = scope.model(fragment.uuid),
-          known.wireClassName != name || scope.sharedModel(fragment.uuid) != nil
+        } else if let known = content.model(fragment.uuid),
+          known.wireClassName != name || content.sharedModel(fragment.uuid) != nil
         {
           if known.wireClassName == name {
-            accepted[at] = Accepted(schema: known.schema, properties: JSONObject())
+            accepted[at] = Accepted(schema: known.classSchema, properties: JSONObject())
           } else {
             reject(
               at,
@@ -102,7 +102,7 @@ struct FragmentValidator {
             at,
             "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
               + "\(other), not a \(name)")
-        } else if let schema = scope.schema(named: name) {
+        } else if let schema = content.schema(named: name) {
           additions[fragment.uuid] = at
           accepted[at] = Accepted(schema: schema, properties: JSONObject())
         } else if unknown == .keep {
@@ -115,13 +115,13 @@ struct FragmentValidator {
       }
     }
     for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
-      if let model = scope.sharedModel(fragment.uuid) {
-        accepted[at] = Accepted(schema: model.schema, properties: JSONObject())
+      if let model = content.sharedModel(fragment.uuid) {
+        accepted[at] = Accepted(schema: model.classSchema, properties: JSONObject())
       } else if let added = additions[fragment.uuid], let addition = accepted[added] {
         accepted[at] = Accepted(schema: addition.schema, properties: JSONObject())
       } else if let kept = keptModel(fragment.uuid) {
         accepted[at] = Accepted(
-          schema: scope.schema(named: kept.className), properties: JSONObject())
+          schema: content.schema(named: kept.className), properties: JSONObject())
       } else {
         reject(at, Problem("ModelObject not found", missing: fragment.uuid))
       }
@@ -132,7 +132,8 @@ struct FragmentValidator {
   /// if there is no such model.
   private func otherClass(of addition: SyncFragment) -> String? {
     let known =
-      memory.departed(addition.uuid)?.wireClassName ?? scope.unknownModel(addition.uuid)?.className
+      memory.departed(addition.uuid)?.wireClassName
+      ?? content.unknownModel(addition.uuid)?.className
     return known == addition.className ? nil : known
   }
 
@@ -181,7 +182,7 @@ struct FragmentValidator {
     }
   }
 
-  private func problem(of value: JSONValue, for property: ModelSchema.Property) -> Problem? {
+  private func problem(of value: JSONValue, for property: PropertySchema) -> Problem? {
     let key = property.wireName
     if property.isCollection {
       guard case .array(let elements) = value else {
@@ -214,11 +215,11 @@ struct FragmentValidator {
   }
 
   func referenceProblem(
-    _ uuid: UUID, _ text: String, _ property: ModelSchema.Property
+    _ uuid: UUID, _ text: String, _ property: PropertySchema
   ) -> Problem? {
-    let target: ModelSchema
-    if let model = scope.sharedModel(uuid) ?? memory.departed(uuid) {
-      target = model.schema
+    let target: ClassSchema
+    if let model = content.sharedModel(uuid) ?? memory.departed(uuid) {
+      target = model.classSchema
     } else if let at = additions[uuid], let schema = accepted[at]?.schema {
       target = schema
     } else if let schema = keptSchema(uuid) {
@@ -226,13 +227,13 @@ struct FragmentValidator {
     } else {
       return Problem("No such ModelObject '\(text)' at '\(property.wireName)'", missing: uuid)
     }
-    if property.canHold(target.modelClass) { return nil }
+    if property.canHold(target) { return nil }
     return Problem(
       "ModelObject '\(text)' at '\(property.wireName)' is a \(target.wireName), should be a "
         + className(property))
   }
 
-  private func className(_ property: ModelSchema.Property) -> String {
+  private func className(_ property: PropertySchema) -> String {
     switch property.type {
     case .reference(let name), .collection(let name): name
     default: "\(property.type)"
@@ -275,7 +276,7 @@ struct FragmentValidator {
     for (at, fragment) in fragments.enumerated() where errors[at] == nil {
       for entry in accepted[at]?.operations ?? [:] {
         let uuids = Self.inserted(by: entry.operations)
-        if scope.sharedModel(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
+        if content.sharedModel(fragment.uuid) != nil || unknownModels.contains(fragment.uuid) {
           open.append(contentsOf: uuids)
         } else {
           held[fragment.uuid, default: []].append(contentsOf: uuids)
@@ -286,10 +287,12 @@ struct FragmentValidator {
       guard
         let uuids = references(
           in: value, at: key.name,
-          scope.model(key.uuid)?.schema ?? additions[key.uuid].flatMap { accepted[$0]?.schema }
+          content.model(key.uuid)?.classSchema ?? additions[key.uuid].flatMap {
+            accepted[$0]?.schema
+          }
             ?? keptSchema(key.uuid))
       else { continue }
-      if scope.sharedModel(key.uuid) != nil || unknownModels.contains(key.uuid) {
+      if content.sharedModel(key.uuid) != nil || unknownModels.contains(key.uuid) {
         open.append(contentsOf: uuids)
       } else {
         held[key.uuid, default: []].append(contentsOf: uuids)

@@ -31,10 +31,10 @@ extension ScopeHost {
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
     let revived = revived(except: added)
-    let returned = returned.subtracting(added).sorted().compactMap { scope.unknownModel($0) }
+    let returned = returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
     return revived.map(addition) + returned
       + effective.compactMap { fragment in
-        if let model = scope.sharedModel(fragment.uuid) {
+        if let model = content.sharedModel(fragment.uuid) {
           return SyncFragment(
             fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
             properties: currentValues(of: fragment, in: model, asValues: asValues),
@@ -45,13 +45,13 @@ extension ScopeHost {
   }
 
   /// Returns the models that the submission has brought back without adding them.
-  private func revived(except added: Set<UUID>) -> [ModelObject] {
-    arrived.filter { !added.contains($0.uuid) && scope.sharedModel($0.uuid) === $0 }
+  private func revived(except added: Set<UUID>) -> [any HostedModel] {
+    arrived.filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
   }
 
   /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
   private func currentValues(ofUnknown fragment: SyncFragment) -> SyncFragment? {
-    guard let kept = scope.unknownModel(fragment.uuid) else { return nil }
+    guard let kept = content.unknownModel(fragment.uuid) else { return nil }
     let keys = fragment.properties.map(\.key) + fragment.operations.map(\.key)
     let properties =
       fragment.kind == .add
@@ -64,7 +64,7 @@ extension ScopeHost {
   /// Computes the submitter's correction: values that differ from the submitted ones, and, if its client does not
   /// rebase, the values that it has to show in place of rejected or dropped ones.
   func correct(_ result: inout Result, _ submission: Submission, _ submitter: Submitter) {
-    var correction = Correction()
+    var correction = Correction(content)
     var own: [PropertyKey: JSONValue] = [:]
     for fragment in submission.fragments {
       for (key, value) in fragment.properties {
@@ -72,7 +72,7 @@ extension ScopeHost {
       }
     }
     for fragment in submission.effective {
-      guard let model = scope.model(fragment.uuid) else {
+      guard let model = content.model(fragment.uuid) else {
         correctUnknown(&correction, fragment, own, submitter)
         continue
       }
@@ -80,7 +80,7 @@ extension ScopeHost {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let isMissed = submitter.mayHaveMissed(name)
         if !isMissed, let mine = own[name],
-          isRight(mine, instead: value, model.schema[wireName: key])
+          isRight(mine, instead: value, model.classSchema[wireName: key])
         {
           continue
         }
@@ -95,7 +95,7 @@ extension ScopeHost {
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
       correction.doubt(revived(except: added))
-      correction.doubt(returned.subtracting(added).sorted().compactMap { scope.unknownModel($0) })
+      correction.doubt(returned.subtracting(added).sorted().compactMap { content.unknownModel($0) })
     }
     if !submitter.rebases {
       restoreRejected(&correction, submission, submitter)
@@ -107,7 +107,7 @@ extension ScopeHost {
   /// Returns whether a client may keep the value that it has submitted although the server writes it differently. A
   /// rounded number is a different number; another text for the same date or UUID is not a different value.
   private func isRight(
-    _ mine: JSONValue, instead value: JSONValue, _ property: ModelSchema.Property?
+    _ mine: JSONValue, instead value: JSONValue, _ property: PropertySchema?
   ) -> Bool {
     if mine.isWritten(as: value) { return true }
     if mine.isNumber, value.isNumber { return false }
@@ -130,8 +130,8 @@ extension ScopeHost {
 
   /// Returns the models of unknown classes that a value refers to, with the models that these refer to.
   private func doubtfulUnknown(_ value: JSONValue) -> [SyncFragment] {
-    guard unknown == .keep, scope.hasUnknownModels else { return [] }
-    return scope.unknownModels(referredToBy: value)
+    guard unknown == .keep, content.hasUnknownModels else { return [] }
+    return content.unknownModels(referredToBy: value)
   }
 
   /// Adds the confirmed values of rejected changes. A client that does not rebase goes back from a rejected value to
@@ -141,9 +141,9 @@ extension ScopeHost {
   ) {
     for (at, fragment) in submission.fragments.enumerated()
     where fragment.kind == .change && submission.errors[at] != nil {
-      guard let model = scope.model(fragment.uuid) else { continue }
+      guard let model = content.model(fragment.uuid) else { continue }
       for (key, mine) in fragment.properties {
-        guard let property = model.schema[wireName: key], property.isSynced else { continue }
+        guard let property = model.classSchema[wireName: key], property.isSynced else { continue }
         let isStructure = property.isCollection || property.isReference
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         guard isStructure || submitter.mayHaveMissed(name) else { continue }
@@ -162,7 +162,8 @@ extension ScopeHost {
   ) {
     guard submission.effective.contains(where: isStructural) else { return }
     for name in submitter.missed.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) }) {
-      guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
+      guard let model = content.model(name.uuid),
+        let property = model.classSchema[wireName: name.name]
       else {
         continue
       }
@@ -177,7 +178,7 @@ extension ScopeHost {
       } else {
         continue
       }
-      let models = FragmentValidator.uuids(in: value).filter(isNew).compactMap { scope.model($0) }
+      let models = FragmentValidator.uuids(in: value).filter(isNew).compactMap { content.model($0) }
       guard !models.isEmpty else { continue }
       correction.set(name.name, to: value, of: model)
       correction.doubt(models)
@@ -187,34 +188,35 @@ extension ScopeHost {
   /// Returns the models in a corrected value that the submitter may not have, or may have dropped.
   private func doubtfulModels(
     _ value: JSONValue, own: JSONValue?, before: JSONValue?, isMissed: Bool
-  ) -> [ModelObject] {
+  ) -> [any HostedModel] {
     let sure = Set(FragmentValidator.uuids(in: (isMissed ? before : own) ?? .null))
     let alsoSure = isMissed ? Set(FragmentValidator.uuids(in: own ?? .null)) : sure
     return FragmentValidator.uuids(in: value).compactMap { uuid in
-      sure.contains(uuid) && alsoSure.contains(uuid) ? nil : scope.model(uuid)
+      sure.contains(uuid) && alsoSure.contains(uuid) ? nil : content.model(uuid)
     }
   }
 
   private func isStructural(_ fragment: SyncFragment) -> Bool {
-    guard let schema = scope.schema(of: fragment) else { return false }
+    guard let schema = content.schema(of: fragment) else { return false }
     return fragment.properties.contains { key, _ in
       schema[wireName: key].map { $0.isCollection || $0.isReference } ?? false
     }
   }
 
   private func currentValues(
-    of fragment: SyncFragment, in model: ModelObject, asValues: Bool = false
+    of fragment: SyncFragment, in model: any HostedModel, asValues: Bool = false
   ) -> JSONObject {
     if fragment.kind == .add { return model.currentProperties() }
     let keys = fragment.properties.map(\.key) + (asValues ? fragment.operations.map(\.key) : [])
     return JSONObject(
       keys.compactMap { key in
-        (model.schema[wireName: key].map { model.currentJSON(of: $0) } ?? model.unknownValue(key))
+        (model.classSchema[wireName: key].map { model.currentJSON(of: $0) }
+          ?? model.unknownValue(key))
           .map { (key, $0) }
       })
   }
 
-  private func addition(of model: ModelObject) -> SyncFragment {
+  private func addition(of model: any HostedModel) -> SyncFragment {
     SyncFragment(
       .add, uuid: model.uuid, className: model.wireClassName,
       properties: model.currentProperties())
@@ -222,14 +224,17 @@ extension ScopeHost {
 
   /// The values to be sent, preceded by the models that the client may need for them.
   private struct Correction {
+    private let content: any HostedContent
     private var models: [SyncFragment] = []
     private var known: Set<UUID> = []
     private var changes: [SyncFragment] = []
     private var positions: [UUID: Int] = [:]
 
+    init(_ content: any HostedContent) { self.content = content }
+
     var fragments: [SyncFragment] { models + changes }
 
-    mutating func set(_ key: String, to value: JSONValue, of model: ModelObject) {
+    mutating func set(_ key: String, to value: JSONValue, of model: any HostedModel) {
       set(key, to: value, of: model.uuid, className: model.wireClassName)
     }
 
@@ -248,9 +253,9 @@ extension ScopeHost {
       for fragment in kept where known.insert(fragment.uuid).inserted { models.append(fragment) }
     }
 
-    mutating func doubt(_ models: [ModelObject]) {
+    mutating func doubt(_ models: [any HostedModel]) {
       for model in models where !known.contains(model.uuid) {
-        for fragment in model.subtreeFragments() where known.insert(fragment.uuid).inserted {
+        for fragment in content.subtree(of: model) where known.insert(fragment.uuid).inserted {
           self.models.append(fragment)
         }
       }

@@ -6,8 +6,10 @@ extension ScopeHost {
   /// Applies the part of a client's initial content that is for properties of the root that were never written. All
   /// fragments are accepted; ``Result/effective`` contains those that were applied.
   func submitInitial(_ fragments: [SyncFragment], by submitter: Submitter) -> Result {
-    guard let root = scope.root else { return submit(fragments, isAtomic: false, by: submitter) }
-    let part = InitialContent(of: fragments, root: root.uuid, in: scope) { hasContent($0, root) }
+    guard let root = content.root else { return submit(fragments, isAtomic: false, by: submitter) }
+    let part = InitialContent(
+      of: fragments, root: root.uuid, naming: content.forEachModel(namedBy:_:)
+    ) { hasContent($0, root) }
     var result = submit(part.fragments, isAtomic: false, by: submitter)
     guard part.fragments != fragments else { return result }
     var replies = fragments.map { _ in FragmentReply() }
@@ -21,17 +23,17 @@ extension ScopeHost {
   }
 
   /// Returns whether a property of the root was ever written in this history, or has another value than its default.
-  private func hasContent(_ key: String, _ root: ModelObject) -> Bool {
+  private func hasContent(_ key: String, _ root: any HostedModel) -> Bool {
     guard let written, !written.contains(key) else { return true }
-    guard let property = root.schema[wireName: key] else {
-      return scope.unknownValue(PropertyKey(uuid: root.uuid, name: key)) != nil
+    guard let property = root.classSchema[wireName: key] else {
+      return content.unknownValue(PropertyKey(uuid: root.uuid, name: key)) != nil
     }
     return !property.areSame(root.currentJSON(of: property), property.defaultValue)
   }
 
   /// Notes which properties of the root the fragments write.
   func noteWritten(_ fragments: [SyncFragment]) {
-    guard written != nil, let root = scope.root?.uuid else { return }
+    guard written != nil, let root = content.root?.uuid else { return }
     for fragment in fragments where fragment.uuid == root {
       for (key, _) in fragment.properties { written?.insert(key) }
       for entry in fragment.operations { written?.insert(entry.key) }

@@ -66,7 +66,7 @@ extension ScopeHost {
     if !rejected.isEmpty, !edits.isEmpty {
       for fragment in rejected {
         let inserted = fragment.operations.flatMap { FragmentValidator.inserted(by: $0.operations) }
-        let schema = scope.schema(of: fragment)
+        let schema = content.schema(of: fragment)
         // A weak reference holds nothing: what it was to name is not moved there.
         let named = fragment.properties.flatMap { key, value in
           let property = schema?[wireName: key]
@@ -82,11 +82,11 @@ extension ScopeHost {
     guard !candidates.isEmpty else { return LostMoves(moves: [:], lost: []) }
     var lost: Set<UUID> = []
     for uuid in candidates {
-      guard let model = scope.sharedModel(uuid), let move = edits[uuid], !move.targets.isEmpty
+      guard let model = content.sharedModel(uuid), let move = edits[uuid], !move.targets.isEmpty
       else {
         continue
       }
-      if !model.holders.contains(where: move.sources.contains) { lost.insert(uuid) }
+      if !content.holders(of: model).contains(where: move.sources.contains) { lost.insert(uuid) }
     }
     let assigned = Assignments(fragments)
     // The order does not matter for reachability: what a model was found to be reached through is reached
@@ -145,7 +145,7 @@ extension ScopeHost {
   private func isReachable(
     _ uuid: UUID, after edits: [UUID: Move], without lost: Set<UUID>, _ assigned: Assignments
   ) -> Bool {
-    guard let root = scope.root?.uuid else { return false }
+    guard let root = content.root?.uuid else { return false }
     var seen: Set<UUID> = [uuid]
     var open = [uuid]
     while let next = open.popLast() {
@@ -153,7 +153,7 @@ extension ScopeHost {
       let edit = lost.contains(next) ? nil : edits[next]
       var above: [UUID] = assigned.holders[next] ?? []
       above += edit?.targets.map(\.uuid) ?? []
-      for link in scope.model(next)?.holders ?? [] {
+      for link in content.model(next).map { content.holders(of: $0) } ?? [] {
         if edit?.sources.contains(link) != true, !assigned.properties.contains(link) {
           above.append(link.uuid)
         }

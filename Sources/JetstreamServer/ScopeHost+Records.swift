@@ -39,10 +39,10 @@ extension ScopeHost {
   ///
   /// - Throws: `ScopeError` if the state does not fit the scope, or if a class no longer accepts a value.
   func restore(_ history: ScopeHistory) throws(ScopeError) {
-    guard let root = history.state.first else {
-      throw .invalidState(problem: "the history of scope \(scope.name) has no state.")
+    if history.state.isEmpty {
+      throw .invalidState(problem: "the history of scope \(content.name) has no state.")
     }
-    try refuseMisfits(in: scope.applyFullState(history.state, rootUUID: root.uuid))
+    try refuseMisfits(in: content.restore(history.state))
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
     written = history.sequence == 0 ? [] : history.written
@@ -52,7 +52,7 @@ extension ScopeHost {
           decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
-      try refuseMisfits(in: scope.apply(record.fragments))
+      try refuseMisfits(in: content.apply(record.fragments, known: { _ in nil }))
       noteWritten(record.fragments)
       begin(at: sequence, of: history.epoch)
       let author = record.decision.map {
@@ -69,8 +69,8 @@ extension ScopeHost {
 
   /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next
   /// snapshot, and the clients, would get that.
-  private func refuseMisfits(in report: ApplyReport) throws(ScopeError) {
-    for (_, error) in report.errors {
+  private func refuseMisfits(in errors: [(fragment: Int, error: ScopeError)]) throws(ScopeError) {
+    for (_, error) in errors {
       if case .invalidValue = error { throw error }
     }
   }
@@ -81,14 +81,14 @@ extension ScopeHost {
   /// A submission is applied before its record is handed over, and observers run in between. For a change set of the
   /// server's own, there is such a moment while the scope delivers it; `settle()` returns false then.
   var history: ScopeHistory? {
-    openSteps == 0 && scope.settle() ? state : nil
+    openSteps == 0 && content.settle() ? state : nil
   }
 
   /// The current state of the scope and of its clients, as a history without records. It is consistent only if no step
   /// is under way.
   var state: ScopeHistory {
     var history = ScopeHistory(
-      epoch: epoch, sequence: sequence, state: scope.sharedState(), clients: clients.history)
+      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.history)
     history.forgottenUpTo = clients.forgottenUpTo
     history.written = written
     return history

@@ -53,17 +53,17 @@ extension ScopeHost {
 
 extension ServerEngine {
   /// The number of models that have left a scope and are kept for sessions that may name them; for tests.
-  package func departedCount(of scope: Scope) -> Int? {
+  package func departedCount(of scope: any Hostable) -> Int? {
     hosts[ObjectIdentifier(scope)]?.departed.count
   }
 
   /// The approximate size in bytes of the change sets that a scope keeps in its stream; for tests.
-  package func streamBytes(of scope: Scope) -> Int? {
+  package func streamBytes(of scope: any Hostable) -> Int? {
     hosts[ObjectIdentifier(scope)]?.stream.bytes
   }
 
   /// The number of clients whose decisions a scope keeps; for tests.
-  package func rememberedClients(of scope: Scope) -> Int? {
+  package func rememberedClients(of scope: any Hostable) -> Int? {
     hosts[ObjectIdentifier(scope)]?.clients.count
   }
 

@@ -7,7 +7,7 @@ extension ScopeHost {
   /// the scope's own changes before making `submitter`.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
     let check = FragmentValidator(
-      scope: scope, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
+      content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)
     if isAtomic, !check.isClean { return rejectAll(check, check.replies, submitter) }
     var result = Result(replies: check.replies)
@@ -24,7 +24,7 @@ extension ScopeHost {
       applied.properties = entry.properties
       applied.bases = fragment.kind == .add ? [:] : fragment.bases
       if submitter.usesOperations, fragment.kind == .add,
-        let model = scope.sharedModel(fragment.uuid)
+        let model = content.sharedModel(fragment.uuid)
       {
         applied = addedAgain(applied, model, known: fragment.bases)
       } else if submitter.usesOperations, fragment.kind == .add,
@@ -33,7 +33,7 @@ extension ScopeHost {
         for (key, value) in entry.properties {
           applied.properties[key] = putBack(value, key, of: model, known: fragment.bases)
         }
-      } else if let model = scope.sharedModel(fragment.uuid) {
+      } else if let model = content.sharedModel(fragment.uuid) {
         for (key, value) in entry.properties {
           let name = PropertyKey(uuid: fragment.uuid, name: key)
           guard let property = entry.schema?[wireName: key] else {
@@ -74,7 +74,8 @@ extension ScopeHost {
     } else if isAtomic {
       // The merge may leave out a model that the set adds.
       let merged = FragmentValidator(
-        scope: scope, memory: self, unknown: unknown, takesOperations: true, fragments: effective)
+        content: content, memory: self, unknown: unknown, takesOperations: true,
+        fragments: effective)
       if !merged.isClean {
         for (position, reply) in zip(positions, merged.replies) {
           result.replies[position].error = reply.error
@@ -94,8 +95,7 @@ extension ScopeHost {
     }
 
     begin()
-    let report = scope.apply(effective, alsoKnown: { [self] in departed($0) })
-    for (position, error) in report.errors {
+    for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
     if unknown == .keep {
@@ -127,7 +127,7 @@ extension ScopeHost {
 
   /// Returns whether the scope has a model, with or without an object.
   private func has(_ uuid: UUID, _ check: FragmentValidator) -> Bool {
-    scope.sharedModel(uuid) != nil || check.unknownModels.contains(uuid)
+    content.sharedModel(uuid) != nil || check.unknownModels.contains(uuid)
   }
 
   /// Returns whether the applied fragments equal the submitted ones to the letter. A value that is equal only as the
@@ -149,12 +149,12 @@ extension ScopeHost {
   /// back, these are the values that it has changed since it knew the model. Otherwise all values are set, and nothing
   /// is removed from collections.
   private func addedAgain(
-    _ fragment: SyncFragment, _ model: ModelObject, known: JSONObject
+    _ fragment: SyncFragment, _ model: any HostedModel, known: JSONObject
   ) -> SyncFragment {
     var result = fragment
     result.kind = .change
     for (key, value) in fragment.properties {
-      guard let property = model.schema[wireName: key] else { continue }
+      guard let property = model.classSchema[wireName: key] else { continue }
       if known[key] != nil {
         let current = model.currentJSON(of: property)
         let merged = putBack(value, key, of: model, known: known)
@@ -170,9 +170,11 @@ extension ScopeHost {
   /// Returns the merged value of a property of a model that a client has put back; `known` are the values that the
   /// client started from.
   private func putBack(
-    _ value: JSONValue, _ key: String, of model: ModelObject, known: JSONObject
+    _ value: JSONValue, _ key: String, of model: any HostedModel, known: JSONObject
   ) -> JSONValue {
-    guard let property = model.schema[wireName: key], let base = known[key] else { return value }
+    guard let property = model.classSchema[wireName: key], let base = known[key] else {
+      return value
+    }
     return property.putBack(value, onto: model.currentJSON(of: property), base: base)
   }
 
@@ -220,8 +222,9 @@ extension ScopeHost {
 
   /// Returns the value of a collection, or of an unknown property whose value looks like one; nil for other properties.
   private func collection(_ name: PropertyKey) -> JSONValue? {
-    guard let model = scope.model(name.uuid), let property = model.schema[wireName: name.name]
-    else { return scope.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
+    guard let model = content.model(name.uuid),
+      let property = model.classSchema[wireName: name.name]
+    else { return content.unknownValue(name).flatMap { Self.isCollection($0) ? $0 : nil } }
     return property.isCollection ? model.currentJSON(of: property) : nil
   }
 
@@ -238,7 +241,7 @@ extension ScopeHost {
     _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
     _ before: inout [PropertyKey: JSONValue]
   ) -> JSONValue {
-    guard let current = scope.unknownValue(name) else { return value }
+    guard let current = content.unknownValue(name) else { return value }
     before[name] = before[name] ?? current
     guard Self.isCollection(current), Self.isCollection(value) else { return value }
     return merged(value, current, name, submitter)

@@ -9,7 +9,7 @@ import Jetstream
 /// A submission is checked, applied and recorded in one step, before its record is durable. The next submission is
 /// checked against that state at once. Replies and broadcasts wait in ``untold`` until the record is durable, so that a
 /// crash cannot take back what a client was told.
-final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
+final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// The state of a session with respect to a scope when it submits.
   struct Submitter {
     let session: Int
@@ -45,7 +45,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
     var effective: [SyncFragment]?
   }
 
-  let scope: Scope
+  let content: any HostedContent
   /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
   /// The treatment of properties and classes that the scope does not know.
@@ -70,8 +70,6 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
   /// restored from a log that does not contain them.
   var written: Set<String>? = []
-  /// The digest of the scope's state, for clients that compare it with theirs.
-  private(set) lazy var digest = ScopeDigest(scope)
   /// The subscriptions of version 2 that are sent each change set as soon as it is durable, by session number: those
   /// that want all change sets and were sent all earlier ones.
   var listeners: [Int: Subscription] = [:]
@@ -84,8 +82,8 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   var onLocalChanges: ((StreamItem) -> Void)?
 
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
-  private(set) var departed: [UUID: (model: ModelObject, sequence: Int)] = [:]
-  private(set) var arrived: [ModelObject] = []
+  private(set) var departed: [UUID: (model: any HostedModel, sequence: Int)] = [:]
+  private(set) var arrived: [any HostedModel] = []
   /// The models of unknown classes that the last submission brought back: some session may not have them.
   private(set) var returned: Set<UUID> = []
   /// The models that left the tree with the last submission.
@@ -98,18 +96,17 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// Models that some session may already have although the next change set adds them: those that have come back since
   /// the last change set, and those that are added once more.
   private var revived: Set<UUID> = []
-  private var token: ObservationToken?
 
   init(
-    scope: Scope, epoch: String, unknown: UnknownContent = .reject, streamLimit: ScopeStream.Limit
+    content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
+    streamLimit: ScopeStream.Limit
   ) {
-    self.scope = scope
+    self.content = content
     self.epoch = epoch
     self.unknown = unknown
     stream = ScopeStream(limit: streamLimit)
-    scope.sealChanges()
-    scope.addMembershipObserver(self)
-    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
+    content.host = self
+    content.begin()
   }
 
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
@@ -129,7 +126,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   /// Notes the models of unknown classes that the last submission brought into the scope; `before` are those that were
   /// in it.
   func noteReturned(_ before: Set<UUID>) {
-    returned = scope.unknownModelUUIDs().subtracting(before).subtracting(leaving)
+    returned = content.unknownModelUUIDs().subtracting(before).subtracting(leaving)
   }
 
   /// Notes whether the addition of a model was rejected.
@@ -146,8 +143,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
   func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
 
   func end() {
-    token?.cancel()
-    scope.removeMembershipObserver(self)
+    content.end()
     forgetSubscriptions()
   }
 
@@ -158,28 +154,22 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
   /// still hold it.
-  func departed(_ uuid: UUID) -> ModelObject? {
-    guard let model = departed[uuid]?.model else { return nil }
-    if model.scope == nil { return model }
-    return model.scope === scope && scope.sharedModel(uuid) == nil ? model : nil
+  func departed(_ uuid: UUID) -> (any HostedModel)? {
+    departed[uuid].flatMap { content.isGone($0.model) ? $0.model : nil }
   }
 
-  func modelEntered(_ model: ModelObject) {
+  func entered(_ model: any HostedModel, byClient: Bool) {
     if departed.removeValue(forKey: model.uuid) != nil { revived.insert(model.uuid) }
-    if scope.isWritingRemotely { arrived.append(model) }
+    if byClient { arrived.append(model) }
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
-  func modelLeft(_ model: ModelObject) {
+  func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool) {
     // Sessions never knew a model that a call of `modify` has added and takes back.
-    if scope.isRollingBack, !revived.contains(model.uuid) { return }
-    departed[model.uuid] = (model, scope.isWritingRemotely ? sequence : sequence + 1)
+    if takesBack, !revived.contains(model.uuid) { return }
+    departed[model.uuid] = (model, byClient ? sequence : sequence + 1)
     if unknown == .keep { leaving.insert(model.uuid) }
   }
-
-  func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
-
-  func modelShared(_ model: ModelObject) { modelEntered(model) }
 
   /// Drops the records of removed models, rejected additions and elements up to `horizon`, which every session has
   /// seen.
@@ -199,7 +189,7 @@ final class ScopeHost: MembershipObserver, FragmentValidator.Memory {
 
   // MARK: The server's own changes
 
-  private func localChange(_ sealed: SealedChanges) {
+  func localChange(_ sealed: SealedChanges) {
     sequence += 1
     for fragment in sealed.set.fragments where fragment.kind == .change {
       note(fragment.operations, of: fragment.uuid, origin: nil)

@@ -41,7 +41,7 @@ extension Server {
     if history == nil { try await log.snapshot(now) }
     // The scope may have been removed in the meantime.
     guard engine.keepsHistory(of: scope) else { return try await log.records.close() }
-    offer(scope)
+    offer(scope, as: scope.name)
     logs[ObjectIdentifier(scope)] = (log, keeper)
     keeper.begin()
   }

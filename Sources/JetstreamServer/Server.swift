@@ -50,7 +50,7 @@ public final class Server {
   let actor: WeakActor
   let ticker: Ticker
   private(set) var engine: ServerEngine!
-  private var hosted: [String: Scope] = [:]
+  private var hosted: [String: any Hostable] = [:]
   /// The logs of hosted scopes, each with the keeper that hands it records.
   var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
   private var listener: WebSocketListener?
@@ -153,7 +153,7 @@ public final class Server {
   ///     the largest message and by 256 unknown properties per model, and an array of UUIDs in an unknown property is
   ///     merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
-    offer(scope)
+    offer(scope, as: scope.name)
     engine.host(scope, unknown: unknown)
   }
 
@@ -184,7 +184,7 @@ public final class Server {
   }
 
   /// Makes the scope available under its name.
-  func offer(_ scope: Scope) { hosted[scope.name] = scope }
+  func offer(_ content: any Hostable, as name: String) { hosted[name] = content }
 
   /// The number of sessions, with or without a connection.
   public var sessionCount: Int { engine.sessionCount }
@@ -267,8 +267,8 @@ public final class Server {
 
   private func choose(
     _ session: SessionInfo, _ name: String, _ params: JSONValue
-  ) -> Result<Scope, WireError> {
-    if let resolveScope { return resolveScope(session, name, params) }
+  ) -> Result<any Hostable, WireError> {
+    if let resolveScope { return resolveScope(session, name, params).map { $0 } }
     if let scope = hosted[name] { return .success(scope) }
     return .failure(.rejected("There is no scope '\(name)'"))
   }

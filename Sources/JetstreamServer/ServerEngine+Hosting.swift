@@ -5,7 +5,7 @@ import Jetstream
 extension ServerEngine {
   /// Collects the local changes of `scope` from now on, so that they are ordered with those of the sessions that fetch
   /// it later.
-  package func host(_ scope: Scope, unknown: UnknownContent = .reject) {
+  package func host(_ scope: any Hostable, unknown: UnknownContent = .reject) {
     pinned.insert(ObjectIdentifier(scope))
     hostedScope(scope).unknown = unknown
   }
@@ -17,7 +17,7 @@ extension ServerEngine {
   /// - Throws: `ScopeError` if the history does not fit the scope.
   @discardableResult
   package func host(
-    _ scope: Scope, unknown: UnknownContent = .reject, history: ScopeHistory?,
+    _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
     store: @escaping (ScopeRecord) -> Void
   ) throws(ScopeError) -> ScopeHistory {
     pinned.insert(ObjectIdentifier(scope))
@@ -30,37 +30,37 @@ extension ServerEngine {
 
   /// Stops hosting a scope: all sessions that have fetched it are sent `error`. Submissions whose records are not
   /// durable yet are not answered: a client that comes back later learns then how they were decided.
-  package func remove(_ scope: Scope, _ error: WireError) {
+  package func remove(_ scope: any Hostable, _ error: WireError) {
     let key = ObjectIdentifier(scope)
     pinned.remove(key)
     guard let host = hosts.removeValue(forKey: key) else { return }
-    scope.sealChanges()
+    host.content.seal()
     leave(host, error)
     host.end()
     if !isHandling { flush() }
   }
 
   /// Marks the first `count` records of a scope since it was hosted as durable.
-  package func stored(_ count: Int, of scope: Scope) {
+  package func stored(_ count: Int, of scope: any Hostable) {
     hosts[ObjectIdentifier(scope)]?.stored(count)
     if !isHandling { flush() }
   }
 
   /// Returns whether a scope is hosted with a stored history.
-  package func keepsHistory(of scope: Scope) -> Bool {
+  package func keepsHistory(of scope: any Hostable) -> Bool {
     hosts[ObjectIdentifier(scope)]?.store != nil
   }
 
   /// Returns the history of a hosted scope until now; nil in the middle of a step.
-  package func history(of scope: Scope) -> ScopeHistory? {
+  package func history(of scope: any Hostable) -> ScopeHistory? {
     hosts[ObjectIdentifier(scope)]?.history
   }
 
   /// Returns the host of a scope, which is made on first use.
-  func hostedScope(_ scope: Scope) -> ScopeHost {
+  func hostedScope(_ scope: any Hostable) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     let host = ScopeHost(
-      scope: scope, epoch: hooks.makeEpoch(),
+      content: scope.makeContent(), epoch: hooks.makeEpoch(),
       streamLimit: .init(sets: configuration.streamLimit, bytes: configuration.streamBytes))
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date

@@ -9,8 +9,8 @@ extension ServerEngine {
       guard subscription.listens else { return nil }
       let host = subscription.host
       // Seal the changes made meanwhile, so that they get a sequence first.
-      host.scope.sealChanges()
-      return host.digest.total().map {
+      host.content.seal()
+      return host.content.digest(budget: 2_000).map {
         Ping.Check(
           scopeIndex: subscription.index, sequence: host.sequence, digest: $0.digest,
           schema: $0.schema)
@@ -23,16 +23,16 @@ extension ServerEngine {
     guard session.version > 1, let subscription = session.subscriptions[difference.scopeIndex]
     else { return }
     let host = subscription.host
-    host.scope.sealChanges()
-    guard host.digest.total(budget: .max) != nil else { return }
-    var fragments = host.digest.fragments(whereNot: difference.parts)
+    host.content.seal()
+    guard host.content.digest(budget: .max) != nil else { return }
+    var fragments = host.content.fragments(whereNot: difference.parts)
     // If that is too much, send nothing: a client that is still different fetches the scope again, which comes in
     // parts.
     if fragments.reduce(0, { $0 + $1.roughSize }) > configuration.frameBytes { fragments = [] }
     let count = fragments.count
     hooks.report(
       Diagnostic(
-        .error, .scope, session: session.number, scope: host.scope.name,
+        .error, .scope, session: session.number, scope: host.content.name,
         "the client's state differs; \(count) models are sent again"))
     var repair = ScopeSync(scopeIndex: subscription.index, fragments: fragments)
     repair.sequence = host.sequence

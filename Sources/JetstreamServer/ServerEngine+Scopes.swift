@@ -15,8 +15,8 @@ extension ServerEngine {
       guard known != nil || session.subscriptions.count < configuration.maxScopesPerSession else {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
-      scope.sealChanges()
-      guard let root = scope.root else { return refuse(.rejected("The scope has no root")) }
+      host.content.seal()
+      guard let root = host.content.root else { return refuse(.rejected("The scope has no root")) }
       let client = session.version > 1 ? fetch.client ?? session.info.client : nil
       // A scope that is fetched again keeps its number.
       let subscription = known ?? session.subscribe(to: host, as: client)
@@ -42,7 +42,7 @@ extension ServerEngine {
     for session in sessions.values.sorted(by: { $0.number < $1.number }) {
       guard let subscription = session.subscription(to: host) else { continue }
       guard session.version > 1 else {
-        end(session, code: 4097, reason: "scope \(host.scope.name) is not served any more")
+        end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
         continue
       }
       session.leave(subscription)
@@ -53,8 +53,8 @@ extension ServerEngine {
   /// Sends a client of version 1 the full state of a scope.
   func tellState(to session: ServerSession, of subscription: Subscription) {
     let host = subscription.host
-    host.scope.sealChanges()
-    guard let root = host.scope.root else { return }
+    host.content.seal()
+    guard let root = host.content.root else { return }
     let state = state(of: host, root)
     tell(
       session, of: subscription,
@@ -64,11 +64,11 @@ extension ServerEngine {
   }
 
   /// Returns the full state of a scope at its current sequence. It is made once per frame. O(models).
-  private func state(of host: ScopeHost, _ root: ModelObject) -> Subscription.UntoldState {
+  private func state(of host: ScopeHost, _ root: any HostedModel) -> Subscription.UntoldState {
     let key = ObjectIdentifier(host)
     if let copy = states[key], copy.sequence == host.sequence { return copy.state }
     let state = Subscription.UntoldState(
-      root: root.uuid, fragments: host.scope.sharedState()[...])
+      root: root.uuid, fragments: host.content.sharedState()[...])
     states[key] = ServerSession.StateCopy(sequence: host.sequence, state: state)
     return state
   }

@@ -43,7 +43,7 @@ extension ServerEngine {
       session.takeProbed(at: now)
       // The server's own changes come first in the order, and the session is told of them: seal them before
       // asking what the session may have missed.
-      host.scope.sealChanges()
+      host.content.seal()
       var submitter = session.submitter(of: sync, to: subscription)
       submitter.origin.date = submitter.origin.date ?? hooks.date()
       result =
@@ -64,8 +64,8 @@ extension ServerEngine {
     }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
-    if let item = result.item, host.scope.onRemoteChanges.hasListeners {
-      host.scope.onRemoteChanges.fire(
+    if let item = result.item {
+      host.content.tell(
         RemoteChanges(item.fragments, sequence: item.sequence, origin: item.origin))
     }
   }

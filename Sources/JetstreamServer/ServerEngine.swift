@@ -59,7 +59,7 @@ package final class ServerEngine {
   /// The functions that the owner provides.
   package struct Hooks {
     package var authorize: (SessionInfo) -> Server.Authorization
-    package var fetch: (SessionInfo, String, JSONValue) -> Result<Scope, WireError>
+    package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
     package var report: (Diagnostic) -> Void
     /// Makes a session token, which must be impossible to guess.
     package var makeToken: () -> String
@@ -73,7 +73,7 @@ package final class ServerEngine {
 
     package init(
       authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
-      fetch: @escaping (SessionInfo, String, JSONValue) -> Result<Scope, WireError>,
+      fetch: @escaping (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>,
       report: @escaping (Diagnostic) -> Void = { _ in },
       makeToken: @escaping () -> String,
       makeEpoch: @escaping () -> String = { UUID().wireText },
@@ -329,7 +329,7 @@ package final class ServerEngine {
   /// Ends every session and closes all connections, for a server that stops.
   package func stop() {
     // The app's last changes belong in the logs, too.
-    for host in hosts.values { host.scope.sealChanges() }
+    for host in hosts.values { host.content.seal() }
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
     connections = [:]

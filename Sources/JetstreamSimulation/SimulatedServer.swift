@@ -59,7 +59,7 @@ final class SimulatedServer {
     token = scope.onChanges.listen { changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
     let hooks = ServerEngine.Hooks(
-      fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()) },
+      fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()).map { $0 } },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version

@@ -56,8 +56,17 @@ extension ModelSchema.Property {
 
   /// Returns true if two JSON values decode to the same value of this property, even if they are
   /// written differently.
-  package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool {
-    a == b || access.areSame(a, b) || (kind != .plain && a.lowercased == b.lowercased)
+  package func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool { data.areSame(a, b) }
+
+  /// Returns the value that results from setting `mine`, made when the property was `base`, on the
+  /// current value `theirs`.
+  package func merged(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
+    data.merged(mine, onto: theirs, base: base)
+  }
+
+  /// Merges the value of a property of a model that a replica has put back.
+  package func putBack(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
+    data.putBack(mine, onto: theirs, base: base)
   }
 }
 
@@ -70,15 +79,6 @@ extension JSONValue {
     case (.string(let a), .string(let b)): String._isSame(a, b)
     case (.null, .null): true
     default: canonicalText == other.canonicalText
-    }
-  }
-
-  /// The value with its UUIDs, alone or in an array, in lower case.
-  fileprivate var lowercased: JSONValue {
-    switch self {
-    case .string(let text): .string(text.lowercased())
-    case .array(let elements): .array(elements.map(\.lowercased))
-    default: self
     }
   }
 }

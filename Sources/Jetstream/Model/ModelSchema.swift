@@ -31,6 +31,8 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
 
     /// True if the property is part of fragments; false for a local one.
     package let isSynced: Bool
+    /// The property as data.
+    package let data: PropertySchema
 
     init(
       name: String, options: PropertyOptions, index: Int, defaultValue: JSONValue,
@@ -48,6 +50,10 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
       counterRange = CounterRange(access.valueType)
       self.access = access
       isSynced = !options.isLocal
+      data = PropertySchema(
+        wireName: wireName, type: type, index: index, isSynced: isSynced,
+        isCounter: options.isCounter, mergeRule: options.mergeRule, counterRange: counterRange,
+        defaultValue: defaultValue, codec: TypeCodec(access))
     }
   }
 
@@ -64,6 +70,8 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   let isObservable: Bool
   /// The synced properties with a minimum sync interval.
   let throttledProperties: [Property]
+  /// The class as data.
+  package let data: ClassSchema
   /// A cache from key paths of the class to property indices.
   let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
@@ -86,6 +94,9 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
         "\(modelClass).\(properties[first].name) and \(modelClass).\(properties[second].name) are "
           + "both called \(properties[first].wireName) on the wire.")
     }
+    data = ClassSchema(
+      wireName, superclasses: SchemaReflection.superclassNames(of: modelClass),
+      properties: properties.map(\.data))
     var table = [UInt16](repeating: .max, count: (properties.map(\.offset).max() ?? 0) + 1)
     for property in properties { table[property.offset] = UInt16(property.index) }
     indexByOffset = table

@@ -108,6 +108,11 @@ enum SchemaReflection {
     return chain.reversed()
   }
 
+  /// Returns the wire names of the classes above `modelClass`, the nearest first, without that of ``ModelObject``.
+  static func superclassNames(of modelClass: ModelObject.Type) -> [String] {
+    lineage(of: modelClass).dropLast().reversed().map(\.wireName)
+  }
+
   /// Returns the number of properties that each class of the inheritance chain declares, from the
   /// root down.
   static func propertyCounts(of modelClass: ModelObject.Type) -> [Int] {

@@ -183,22 +183,6 @@ extension Scope {
   public var canonicalJSON: String { fullState().canonicalJSON }
 }
 
-extension [SyncFragment] {
-  /// The canonical form of a full state, whose models are all different ones.
-  var canonicalJSON: String {
-    var models = JSONObject()
-    models.reserveCapacity(count)
-    for fragment in self {
-      models.append(
-        newKey: fragment.uuid.wireText,
-        ["clsName": .string(fragment.className), "properties": .object(fragment.properties)])
-    }
-    let root: JSONValue = first.map { .string($0.uuid.wireText) } ?? .null
-    let content: JSONValue = .object(JSONObject([("models", .object(models)), ("root", root)]))
-    return content.canonicalText
-  }
-}
-
 extension ModelRecord {
   /// Returns the model and all models below it, depth first, each once, followed by the unknown models that their
   /// unknown properties refer to. All are additions, except that the first one can be a change.

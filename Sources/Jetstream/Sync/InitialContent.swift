@@ -27,8 +27,10 @@ package struct InitialContent {
       of: all, root: root, naming: { scope.forEachModel(namedBy: $0, $1) }, hasContent: hasContent)
   }
 
+  /// Filters the fragments of a change set.
+  ///
   /// - Parameter forEachModel: calls its second argument with the models that a fragment names.
-  init(
+  package init(
     of all: [SyncFragment], root: UUID,
     naming forEachModel: (SyncFragment, (UUID) -> Void) -> Void, hasContent: (String) -> Bool
   ) {

@@ -44,3 +44,20 @@ package struct CounterContent: Sendable, Hashable {
     return result
   }
 }
+
+extension JSONValue {
+  /// Returns the number to be added to one whole number to get another. Nil if one of them is no whole number, or
+  /// if the difference or its opposite does not fit 64 bits.
+  package static func difference(from old: JSONValue, to new: JSONValue) -> Int64? {
+    func number(_ value: JSONValue) -> Int128? {
+      switch value {
+      case .integer(let number): Int128(number)
+      case .unsigned(let number): Int128(number)
+      default: nil
+      }
+    }
+    guard let old = number(old), let new = number(new) else { return nil }
+    // The opposite has to fit, too.
+    return Int64(exactly: new - old).flatMap { $0 == .min ? nil : $0 }
+  }
+}

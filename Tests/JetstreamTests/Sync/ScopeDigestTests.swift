@@ -20,7 +20,7 @@ struct ScopeDigestTests {
     return copy
   }
 
-  private func total(_ scope: Scope) throws -> ScopeDigest.Total {
+  private func total(_ scope: Scope) throws -> StateDigest.Total {
     scope.flush()
     return try #require(ScopeDigest(scope).total())
   }
@@ -41,7 +41,7 @@ struct ScopeDigestTests {
       { first.number = 3 }, { first.sizes["a"] = 1.5 }, { root.items.move(from: 0, to: 2) },
       { root.left = nil }, { root.friend = first }, { root.title = nil }, { root.count += 1 },
     ]
-    var seen: Set<ScopeDigest.Total> = [before]
+    var seen: Set<StateDigest.Total> = [before]
     for change in changes {
       change()
       let now = try total(scope)

@@ -13,7 +13,7 @@
 /// ```
 ///
 /// Client and server should have the same rule; if they differ, the server's rule wins. To sum up
-/// increments of several replicas, use ``PropertyOptions/counter``. Collections of models need no
+/// increments of several replicas, use `PropertyOptions.counter`. Collections of models need no
 /// rule. Peers of version 1 of the protocol do not report which value they knew, so their writes
 /// win.
 public struct MergeRule: Sendable, Hashable {
@@ -81,21 +81,13 @@ public struct MergeRule: Sendable, Hashable {
   /// elements are appended, each once.
   public static let union = MergeRule(name: "union") { $0.united }
 
+  /// Returns the rule that Jetstream brings along under a name; nil if there is none.
+  package static func builtIn(_ name: String) -> MergeRule? {
+    [max, min, union].first { $0.name == name }
+  }
+
   /// Returns the merged value.
   package func value(_ conflict: Conflict) -> JSONValue { function.resolve(conflict) }
-}
-
-extension ModelSchema.Property {
-  /// Returns the value that results from setting `mine`, made when the property was `base`, on the
-  /// current value `theirs`. That is `mine` itself if `theirs` equals `base`, or if there is no
-  /// rule.
-  package func merged(_ mine: JSONValue, onto theirs: JSONValue, base: JSONValue) -> JSONValue {
-    guard let rule = options.mergeRule, !areSame(theirs, base) else { return mine }
-    // Values received from a peer and local ones must look the same to the rule.
-    func normal(_ json: JSONValue) -> JSONValue { access.normalized(json) ?? json }
-    // A set that a rule has made of two has to be in order as well.
-    return normal(rule.value(.init(base: normal(base), theirs: normal(theirs), mine: normal(mine))))
-  }
 }
 
 extension MergeRule.Conflict {

@@ -1,0 +1,168 @@
+import Foundation
+
+/// The content of a scope without model objects: a row for each model, below a root.
+///
+/// It agrees with what a `Scope` makes of the same fragments. A row is in the document while a synced property of
+/// another row in it, or a chain of them, leads from the root to it. A row that has left keeps its contents, for whoever
+/// holds it, and comes back with them when a fragment names it and ``apply(_:known:)`` is told of it.
+///
+/// It does no I/O, and has no observers: each input returns what has changed. Not thread-safe.
+package final class Document {
+  /// What fragments have done to a document.
+  package struct Outcome {
+    /// What could not be applied, by the index of the fragment. Everything else was applied.
+    package internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
+    /// The rows that have come in, in that order.
+    package internal(set) var entered: [Row] = []
+    /// The rows that have left, in that order. A row can come in and leave at once.
+    package internal(set) var left: [Row] = []
+  }
+
+  /// The classes of the document.
+  package let schema: Schema
+  /// The row of the root.
+  package private(set) var root: Row
+  /// The rows that the root leads to, with the root.
+  private(set) var rows: [UUID: Row]
+
+  /// Makes a document of a new root.
+  package init(schema: Schema, root uuid: UUID) {
+    self.schema = schema
+    root = Row(schema.root, uuid)
+    rows = [uuid: root]
+  }
+
+  /// The row of a model; nil if the document does not have it.
+  package subscript(_ uuid: UUID) -> Row? { rows[uuid] }
+
+  /// The UUIDs of all models.
+  package var uuids: some Collection<UUID> { rows.keys }
+
+  /// The number of models.
+  package var count: Int { rows.count }
+
+  /// Returns true if a row is in the document.
+  package func has(_ row: Row) -> Bool { rows[row.uuid] === row }
+
+  /// Returns the properties that hold a row.
+  package func holders(of row: Row) -> [PropertyKey] {
+    row.holders.all.compactMap { holder in
+      rows[holder.uuid].map {
+        PropertyKey(uuid: holder.uuid, name: $0.schema.properties[holder.index].wireName)
+      }
+    }
+  }
+
+  /// Applies the fragments of a change set: the additions first, then the changes. A part that does not fit is left out
+  /// and told, and the rest is applied.
+  ///
+  /// Cost: O(n) in the fragments, and in the models above those that a property lets go of.
+  ///
+  /// - Parameter known: Finds rows that have left and may come back.
+  package func apply(_ fragments: [SyncFragment], known: @escaping (UUID) -> Row? = { _ in nil })
+    -> Outcome
+  {
+    var writer = RowWriter(document: self, known: known)
+    writer.write(fragments)
+    return writer.outcome
+  }
+
+  /// Replaces everything by a full state, whose first fragment is the root.
+  ///
+  /// - Throws: ``ScopeError/invalidState(problem:)`` if the state is empty; ``ScopeError/classMismatch(model:className:other:)``
+  ///   if its root has another class. Nothing is changed then.
+  package func restore(_ state: [SyncFragment]) throws(ScopeError) -> Outcome {
+    guard let first = state.first else { throw .invalidState(problem: "it has no root.") }
+    guard first.className == schema.root.wireName else {
+      throw .classMismatch(
+        model: first.uuid, className: schema.root.wireName, other: first.className)
+    }
+    root = Row(schema.root, first.uuid)
+    rows = [first.uuid: root]
+    return apply(state)
+  }
+
+  /// Returns every model as a fragment: the root as a change, first, then the others in depth-first order, each once.
+  /// Cost: O(n) in all values.
+  package func fullState() -> [SyncFragment] { subtree(of: root, first: .change) }
+
+  /// Returns a row and all rows below it, depth first, each once.
+  package func subtree(of row: Row, first: SyncFragment.Kind = .add) -> [SyncFragment] {
+    var result: [SyncFragment] = []
+    var visited: Set<UUID> = []
+    var open = [row]
+    while let next = open.popLast() {
+      guard visited.insert(next.uuid).inserted else { continue }
+      result.append(fragment(of: next, result.isEmpty ? first : .add))
+      let bottom = open.count
+      next.forEachChild { uuid, _ in if let child = rows[uuid] { open.append(child) } }
+      open[bottom...].reverse()
+    }
+    return result
+  }
+
+  /// Returns a row as a fragment.
+  package func fragment(of row: Row, _ kind: SyncFragment.Kind = .add) -> SyncFragment {
+    SyncFragment(
+      kind, uuid: row.uuid, className: row.schema.wireName, properties: row.properties)
+  }
+
+  /// The content in the form of `Scope.canonicalJSON`.
+  package var canonicalJSON: String { fullState().canonicalJSON }
+
+  // MARK: Coming and going
+
+  /// Takes a row in. The caller tells its children that it holds them.
+  func insert(_ row: Row) { rows[row.uuid] = row }
+
+  /// Takes a row out. The caller tells its children that it no longer holds them.
+  func remove(_ row: Row) { rows[row.uuid] = nil }
+
+  /// Returns true if the root leads to a row. Cost: O(n) in the rows above it.
+  func isReachable(_ row: Row) -> Bool {
+    var seen: Set<UUID> = [row.uuid]
+    var open = [row]
+    while let next = open.popLast() {
+      if next === root { return true }
+      for holder in next.holders.all where seen.insert(holder.uuid).inserted {
+        if let above = rows[holder.uuid] { open.append(above) }
+      }
+    }
+    return false
+  }
+
+  /// Describes what must not be the case, a line for each; empty if all is well. For tests and simulations. Cost: O(n)
+  /// in all values.
+  package func brokenInvariants() -> [String] {
+    var problems: [String] = []
+    var holders: [UUID: Set<RowHolders.Holder>] = [:]
+    var reached: Set<UUID> = [root.uuid]
+    var open = [root]
+    while let row = open.popLast() {
+      for property in row.schema.properties {
+        if case .collection(let list) = row[property],
+          Set(list.elements).count != list.elements.count
+        {
+          problems.append("\(row.uuid.wireText).\(property.wireName) has an element twice")
+        }
+        if case .value(let value) = row[property], property.normalized(value) != value {
+          problems.append("\(row.uuid.wireText).\(property.wireName) is not as its type writes it")
+        }
+      }
+      row.forEachChild { uuid, index in
+        holders[uuid, default: []].insert(.init(uuid: row.uuid, index: index))
+        guard let child = rows[uuid] else {
+          return problems.append("\(row.uuid.wireText) holds \(uuid.wireText), which is not there")
+        }
+        if reached.insert(uuid).inserted { open.append(child) }
+      }
+    }
+    for (uuid, row) in rows {
+      if !reached.contains(uuid) { problems.append("the root does not lead to \(uuid.wireText)") }
+      if Set(row.holders.all) != holders[uuid] ?? [] {
+        problems.append("\(uuid.wireText) is held by others than it knows")
+      }
+    }
+    return problems
+  }
+}

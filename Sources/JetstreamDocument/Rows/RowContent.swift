@@ -1,0 +1,40 @@
+import Foundation
+
+/// The content of one property of a row.
+package enum RowContent: Sendable, Hashable {
+  /// A plain value, as its type writes it.
+  case value(JSONValue)
+  /// The model that a reference leads to.
+  case reference(UUID?)
+  /// The models of a collection.
+  case collection(CollectionContent)
+
+  /// Makes the content of a new model.
+  init(of property: PropertySchema) {
+    self =
+      switch property.kind {
+      case .plain: .value(property.defaultValue)
+      case .reference: .reference(nil)
+      case .collection: .collection(CollectionContent())
+      }
+  }
+
+  /// The content as JSON.
+  package var json: JSONValue {
+    switch self {
+    case .value(let value): value
+    case .reference(let uuid): uuid.map { .string($0.wireText) } ?? .null
+    case .collection(let list): list.json
+    }
+  }
+
+  /// Calls `body` with each model that the content holds.
+  @inline(__always)
+  func forEachModel(_ body: (UUID) -> Void) {
+    switch self {
+    case .value, .reference(nil): break
+    case .reference(let uuid?): body(uuid)
+    case .collection(let list): for uuid in list.elements { body(uuid) }
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import Foundation
+
+/// Writes the fragments of one change set into a document.
+struct RowWriter {
+  let document: Document
+  /// Finds rows that have left and may come back.
+  let known: (UUID) -> Row?
+  private(set) var outcome = Document.Outcome()
+  /// The rows that the fragments add, until the root leads to them.
+  private var created: [UUID: Row] = [:]
+  /// The added rows that a property has held.
+  private var referenced: Set<UUID> = []
+  /// The rows that a property has let go of.
+  private var suspects: [Row] = []
+  /// The rows that a property of the document has taken and that are not in it yet.
+  private var arriving: [Row] = []
+
+  init(document: Document, known: @escaping (UUID) -> Row?) {
+    self.document = document
+    self.known = known
+  }
+
+  mutating func write(_ fragments: [SyncFragment]) {
+    for (at, fragment) in fragments.enumerated() where fragment.kind == .add { make(fragment, at) }
+    for (at, fragment) in fragments.enumerated() where fragment.kind == .add {
+      write(fragment, at)
+    }
+    for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
+      write(fragment, at)
+    }
+    takeIn()
+    letGo()
+    for (at, fragment) in fragments.enumerated() where fragment.kind == .add {
+      guard let row = created[fragment.uuid], !document.has(row),
+        !referenced.contains(fragment.uuid)
+      else { continue }
+      fail(at, .noParent(className: fragment.className, model: fragment.uuid))
+    }
+  }
+
+  private mutating func make(_ fragment: SyncFragment, _ at: Int) {
+    if let row = find(fragment.uuid) {
+      guard row.schema.wireName != fragment.className else { return }
+      return fail(
+        at,
+        .classMismatch(
+          model: fragment.uuid, className: row.schema.wireName, other: fragment.className))
+    }
+    guard let schema = document.schema[fragment.className] else {
+      return fail(at, .unknownClass(className: fragment.className, model: fragment.uuid))
+    }
+    created[fragment.uuid] = Row(schema, fragment.uuid)
+  }
+
+  private mutating func write(_ fragment: SyncFragment, _ at: Int) {
+    guard let row = find(fragment.uuid) else {
+      if fragment.kind == .change {
+        fail(at, .unknownModel(className: fragment.className, model: fragment.uuid))
+      }
+      return
+    }
+    if fragment.kind == .add, row.schema.wireName != fragment.className { return }
+    for member in fragment.properties.members {
+      guard let property = property(member.key, row, at) else { continue }
+      write(member.value, to: property, of: row, at)
+    }
+    for entry in fragment.operations {
+      guard let property = property(entry.key, row, at) else { continue }
+      if property.isCollection {
+        edit(property, of: row, entry.operations, at)
+      } else {
+        add(entry.operations, to: property, of: row, at)
+      }
+    }
+  }
+
+  private mutating func property(_ key: String, _ row: Row, _ at: Int) -> PropertySchema? {
+    guard let property = row.schema[wireName: key] else {
+      fail(
+        at,
+        .unknownProperty(className: row.schema.wireName, model: row.uuid, property: key))
+      return nil
+    }
+    return property.isSynced ? property : nil
+  }
+
+  // MARK: Values
+
+  private mutating func write(
+    _ value: JSONValue, to property: PropertySchema, of row: Row, _ at: Int
+  ) {
+    switch property.kind {
+    case .plain:
+      guard let normal = property.normalized(value) else {
+        fail(at, invalid(property, row))
+        if let null = property.normalized(.null) { set(.value(null), property, row) }
+        return
+      }
+      // The same value written in another way changes nothing.
+      if !property.isSame(row[property].json, as: normal) { set(.value(normal), property, row) }
+    case .reference:
+      if value == .null { return set(.reference(nil), property, row) }
+      guard let uuid = uuid(in: value) else { return fail(at, invalid(property, row)) }
+      if child(uuid, property, row, at) != nil { set(.reference(uuid), property, row) }
+    case .collection:
+      guard case .array(let elements) = value else { return fail(at, invalid(property, row)) }
+      var list: [UUID] = []
+      var seen: Set<UUID> = []
+      for element in elements {
+        guard let uuid = uuid(in: element) else {
+          fail(at, invalid(property, row))
+          continue
+        }
+        guard child(uuid, property, row, at) != nil, seen.insert(uuid).inserted else { continue }
+        list.append(uuid)
+      }
+      set(.collection(CollectionContent(list)), property, row)
+    }
+  }
+
+  private mutating func edit(
+    _ property: PropertySchema, of row: Row, _ operations: [PropertyOperation], _ at: Int
+  ) {
+    guard case .collection(var list) = row[property] else { return }
+    for operation in operations {
+      switch operation {
+      case .insert(let uuid, _):
+        if child(uuid, property, row, at) != nil { list.apply(operation) }
+      case .move, .remove: list.apply(operation)
+      case .add: fail(at, invalid(property, row))
+      }
+    }
+    set(.collection(list), property, row)
+  }
+
+  private mutating func add(
+    _ operations: [PropertyOperation], to property: PropertySchema, of row: Row, _ at: Int
+  ) {
+    let additions = operations.filter { $0.model == nil }
+    if additions.count < operations.count { fail(at, invalid(property, row)) }
+    guard let range = property.counterRange else { return fail(at, invalid(property, row)) }
+    let sum = PropertyOperation.apply(additions, to: row[property].json, within: range)
+    set(.value(sum), property, row)
+  }
+
+  private func uuid(in value: JSONValue) -> UUID? {
+    if case .string(let text) = value { UUID(wireText: text) } else { nil }
+  }
+
+  /// Returns the row that a property is to hold. Nil, after noting an error, if it cannot hold it.
+  private mutating func child(
+    _ uuid: UUID, _ property: PropertySchema, _ row: Row, _ at: Int
+  ) -> Row? {
+    guard let child = find(uuid) else {
+      fail(
+        at,
+        .unknownReference(
+          className: row.schema.wireName, model: row.uuid, property: property.wireName,
+          missing: uuid.wireText))
+      return nil
+    }
+    guard property.canHold(child.schema) else {
+      fail(at, invalid(property, row))
+      return nil
+    }
+    if created[uuid] != nil { referenced.insert(uuid) }
+    return child
+  }
+
+  /// Gives a property its content. Those that a row in the document no longer holds are suspects, those that it holds
+  /// from now on arrive.
+  private mutating func set(_ content: RowContent, _ property: PropertySchema, _ row: Row) {
+    let old = row[property]
+    row.contents[property.index] = content
+    guard property.kind != .plain, document.has(row), old != content else { return }
+    let holder = RowHolders.Holder(uuid: row.uuid, index: property.index)
+    old.forEachModel { uuid in
+      guard let child = find(uuid) else { return }
+      child.holders.remove(holder)
+      suspects.append(child)
+    }
+    content.forEachModel { uuid in
+      guard let child = find(uuid) else { return }
+      child.holders.insert(holder)
+      if !document.has(child) { arriving.append(child) }
+    }
+  }
+
+  // MARK: Coming and going
+
+  /// Takes in the rows that the document holds now, with those below them.
+  private mutating func takeIn() {
+    while let row = arriving.popLast() {
+      if document.has(row) || row.holders.isEmpty { continue }
+      document.insert(row)
+      outcome.entered.append(row)
+      row.forEachChild { uuid, index in
+        guard let child = find(uuid) else { return }
+        child.holders.insert(.init(uuid: row.uuid, index: index))
+        if !document.has(child) { arriving.append(child) }
+      }
+    }
+  }
+
+  /// Takes out the rows that the root no longer leads to.
+  private mutating func letGo() {
+    while let row = suspects.popLast() {
+      guard document.has(row), !document.isReachable(row) else { continue }
+      document.remove(row)
+      // The root does not lead to those that hold it, either.
+      row.holders = RowHolders()
+      outcome.left.append(row)
+      row.forEachChild { uuid, index in
+        guard let child = document[uuid] else { return }
+        child.holders.remove(.init(uuid: row.uuid, index: index))
+        suspects.append(child)
+      }
+    }
+  }
+
+  private func find(_ uuid: UUID) -> Row? { document[uuid] ?? created[uuid] ?? known(uuid) }
+
+  private mutating func fail(_ at: Int, _ error: ScopeError) { outcome.errors.append((at, error)) }
+
+  private func invalid(_ property: PropertySchema, _ row: Row) -> ScopeError {
+    .invalidValue(
+      className: row.schema.wireName, model: row.uuid, property: property.wireName,
+      expected: property.type.description)
+  }
+}

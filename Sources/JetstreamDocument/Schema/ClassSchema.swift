@@ -1,0 +1,40 @@
+/// A model class as data: its name on the wire, and its properties.
+package final class ClassSchema: Sendable {
+  /// The name of the class on the wire.
+  package let wireName: String
+  /// The names of the classes above it, the nearest first, without `ModelObject`.
+  package let superclasses: [String]
+  /// All properties, in the order of declaration, inherited ones first.
+  package let properties: [PropertySchema]
+  private let indexByWireName: [String: Int]
+
+  /// Makes a class. The properties have different names, and their indices.
+  package init(_ wireName: String, superclasses: [String] = [], properties: [PropertySchema]) {
+    self.wireName = wireName
+    self.superclasses = superclasses
+    self.properties = properties
+    indexByWireName = Dictionary(
+      uniqueKeysWithValues: properties.map { ($0.wireName, $0.index) })
+  }
+
+  /// The property with a name on the wire; nil if there is none.
+  package subscript(wireName wireName: String) -> PropertySchema? {
+    indexByWireName[wireName].map { properties[$0] }
+  }
+
+  /// Returns true for the class itself and the classes above it. Every class is a `ModelObject`.
+  package func isKind(of name: String) -> Bool {
+    name == wireName || superclasses.contains(name) || name == Self.root
+  }
+
+  /// The name of the class above all others.
+  package static let root = "ModelObject"
+
+  /// The fingerprint of the class: its wire name, and the wire names and types of its synced properties. Cost:
+  /// O(n log n).
+  package var fingerprint: SchemaFingerprint {
+    let synced = properties.filter(\.isSynced)
+      .sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
+    return SchemaFingerprint(of: [wireName] + synced.flatMap { [$0.wireName, $0.type.signature] })
+  }
+}

@@ -1,0 +1,127 @@
+import Foundation
+import Jetstream
+
+/// A model of the content that a server hosts: an object of the app, or a row.
+package protocol HostedModel: AnyObject {
+  var uuid: UUID { get }
+  /// The name of the class on the wire, which may be one that the server does not know.
+  var wireClassName: String { get }
+  /// The class as which the server treats the model.
+  var classSchema: ClassSchema { get }
+  /// Returns the value of a property, as clients are to know it.
+  func currentJSON(of property: PropertySchema) -> JSONValue
+  /// Returns every synced property with its value, as clients are to know it.
+  func currentProperties() -> JSONObject
+  /// Returns the value of a property that the class does not have; nil if there is none.
+  func unknownValue(_ key: String) -> JSONValue?
+}
+
+/// What a server can host: a scope of the app, or rows.
+package protocol Hostable: AnyObject {
+  /// Makes the content that a host works on. Called once for each host.
+  func makeContent() -> any HostedContent
+}
+
+/// The host of some content, as the content sees it.
+package protocol ContentHost: AnyObject {
+  /// Takes a model that has come into the content. `byClient` is false for a change of the app.
+  func entered(_ model: any HostedModel, byClient: Bool)
+  /// Takes a model that has left the content. `takesBack` is true if the app takes back what it has added, in a change
+  /// that clients were never told of.
+  func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool)
+  /// Takes a change set of the app.
+  func localChange(_ sealed: SealedChanges)
+}
+
+/// The content of one hosted scope, as its host sees it: a scope of the app, or rows.
+package protocol HostedContent: AnyObject {
+  /// The host, which is told of changes; held weakly.
+  var host: (any ContentHost)? { get set }
+  /// The name under which clients fetch the content.
+  var name: String { get }
+  /// The root; nil if a scope has none.
+  var root: (any HostedModel)? { get }
+
+  /// Returns a model of the content, also one that only local properties hold.
+  func model(_ uuid: UUID) -> (any HostedModel)?
+  /// Returns a model that clients have, too.
+  func sharedModel(_ uuid: UUID) -> (any HostedModel)?
+  /// Returns true if a model that has left is nowhere else by now.
+  func isGone(_ model: any HostedModel) -> Bool
+  /// Returns the synced properties that hold a model.
+  func holders(of model: any HostedModel) -> [PropertyKey]
+  /// Returns a model and all models below it as additions, depth first, as clients are to know them.
+  func subtree(of model: any HostedModel) -> [SyncFragment]
+  /// Returns all models: the root as a change, first, then the others, depth first.
+  func sharedState() -> [SyncFragment]
+
+  /// Returns a class that the content knows.
+  func schema(named wireName: String) -> ClassSchema?
+  /// Returns the class of the model that a fragment is of.
+  func schema(of fragment: SyncFragment) -> ClassSchema?
+
+  /// Applies what was accepted. Returns what could not be applied, by the index of the fragment.
+  ///
+  /// - Parameter known: Finds models that have left and may come back.
+  func apply(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)]
+  /// Replaces everything by a full state, whose first fragment is the root. Returns what did not fit.
+  func restore(_ state: [SyncFragment]) throws(ScopeError) -> [(fragment: Int, error: ScopeError)]
+
+  /// Returns the digest of the content, as `StateDigest.total(budget:)` does; nil if it cannot be compared.
+  func digest(budget: Int) -> StateDigest.Total?
+  /// Returns the models in the parts whose digests differ from the given ones.
+  func fragments(whereNot parts: [UInt64]) -> [SyncFragment]
+
+  // What follows has defaults, for content that only clients change, and whose classes are all known.
+
+  /// Begins to tell the host of changes.
+  func begin()
+  /// Ends to tell the host of changes.
+  func end()
+  /// Seals the app's own changes that were made so far.
+  func seal()
+  /// Seals the app's own changes. Returns false if the content is in the middle of a step.
+  func settle() -> Bool
+  /// Tells the app what a client has changed.
+  func tell(_ changes: RemoteChanges)
+  /// True if there are models of unknown classes.
+  var hasUnknownModels: Bool { get }
+  /// Returns the models of unknown classes.
+  func unknownModelUUIDs() -> Set<UUID>
+  /// Returns a model of an unknown class.
+  func unknownModel(_ uuid: UUID) -> SyncFragment?
+  /// Returns the models of unknown classes that a value refers to, with those that these refer to.
+  func unknownModels(referredToBy value: JSONValue) -> [SyncFragment]
+  /// Returns the value of a property that no class has.
+  func unknownValue(_ key: PropertyKey) -> JSONValue?
+  /// Returns the names of the properties of a model that its class does not have.
+  func unknownKeys(of model: any HostedModel) -> [String]
+}
+
+extension HostedContent {
+  package func begin() {}
+  package func end() {}
+  package func seal() {}
+  package func settle() -> Bool { true }
+  package func tell(_ changes: RemoteChanges) {}
+  package var hasUnknownModels: Bool { false }
+  package func unknownModelUUIDs() -> Set<UUID> { [] }
+  package func unknownModel(_ uuid: UUID) -> SyncFragment? { nil }
+  package func unknownModels(referredToBy value: JSONValue) -> [SyncFragment] { [] }
+  package func unknownValue(_ key: PropertyKey) -> JSONValue? { nil }
+  package func unknownKeys(of model: any HostedModel) -> [String] { [] }
+
+  /// Calls `body` with each model that a fragment puts into a property.
+  func forEachModel(namedBy fragment: SyncFragment, _ body: (UUID) -> Void) {
+    let schema = schema(of: fragment)
+    for (key, value) in fragment.properties {
+      if schema?[wireName: key]?.kind == .plain { continue }
+      value.forEachUUID(body)
+    }
+    for entry in fragment.operations {
+      for case .insert(let uuid, _) in entry.operations { body(uuid) }
+    }
+  }
+}

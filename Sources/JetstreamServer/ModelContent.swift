@@ -1,0 +1,123 @@
+import Foundation
+import Jetstream
+
+extension ModelObject: HostedModel {
+  package var classSchema: ClassSchema { schema.data }
+
+  package func currentJSON(of property: PropertySchema) -> JSONValue {
+    currentJSON(of: schema.properties[property.index])
+  }
+}
+
+extension Scope: Hostable {
+  package func makeContent() -> any HostedContent { ModelContent(self) }
+}
+
+/// A scope of the app: its models are the content, and the app may change them, too.
+final class ModelContent: HostedContent {
+  package weak var host: (any ContentHost)?
+  let scope: Scope
+  private lazy var digest = ScopeDigest(scope)
+  private var token: ObservationToken?
+
+  init(_ scope: Scope) { self.scope = scope }
+
+  package var name: String { scope.name }
+
+  package func begin() {
+    scope.sealChanges()
+    scope.addMembershipObserver(self)
+    token = scope.onSealedChanges.listen { [weak self] in self?.host?.localChange($0) }
+  }
+
+  package func end() {
+    token?.cancel()
+    scope.removeMembershipObserver(self)
+  }
+
+  package func seal() { scope.sealChanges() }
+
+  package func settle() -> Bool { scope.settle() }
+
+  package func tell(_ changes: RemoteChanges) { scope.onRemoteChanges.fire(changes) }
+
+  package var root: (any HostedModel)? { scope.root }
+
+  package func model(_ uuid: UUID) -> (any HostedModel)? { scope.model(uuid) }
+
+  package func sharedModel(_ uuid: UUID) -> (any HostedModel)? { scope.sharedModel(uuid) }
+
+  /// A local property of the server may still hold the model.
+  package func isGone(_ model: any HostedModel) -> Bool {
+    guard let model = model as? ModelObject else { return false }
+    if model.scope == nil { return true }
+    return model.scope === scope && scope.sharedModel(model.uuid) == nil
+  }
+
+  package func holders(of model: any HostedModel) -> [PropertyKey] {
+    (model as? ModelObject)?.holders ?? []
+  }
+
+  package func subtree(of model: any HostedModel) -> [SyncFragment] {
+    (model as? ModelObject)?.subtreeFragments() ?? []
+  }
+
+  package func sharedState() -> [SyncFragment] { scope.sharedState() }
+
+  package func schema(named wireName: String) -> ClassSchema? {
+    scope.schema(named: wireName)?.data
+  }
+
+  package func schema(of fragment: SyncFragment) -> ClassSchema? {
+    scope.schema(of: fragment)?.data
+  }
+
+  package func apply(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)] {
+    scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
+  }
+
+  package func restore(
+    _ state: [SyncFragment]
+  ) throws(ScopeError) -> [(fragment: Int, error: ScopeError)] {
+    guard let root = state.first else { throw .invalidState(problem: "it has no root.") }
+    return try scope.applyFullState(state, rootUUID: root.uuid).errors
+  }
+
+  package var hasUnknownModels: Bool { scope.hasUnknownModels }
+
+  package func unknownModelUUIDs() -> Set<UUID> { scope.unknownModelUUIDs() }
+
+  package func unknownModel(_ uuid: UUID) -> SyncFragment? { scope.unknownModel(uuid) }
+
+  package func unknownModels(referredToBy value: JSONValue) -> [SyncFragment] {
+    scope.unknownModels(referredToBy: value)
+  }
+
+  package func unknownValue(_ key: PropertyKey) -> JSONValue? { scope.unknownValue(key) }
+
+  package func unknownKeys(of model: any HostedModel) -> [String] {
+    (model as? ModelObject).map { scope.unknownProperties(of: $0).map(\.key) } ?? []
+  }
+
+  package func digest(budget: Int) -> StateDigest.Total? { digest.total(budget: budget) }
+
+  package func fragments(whereNot parts: [UInt64]) -> [SyncFragment] {
+    digest.fragments(whereNot: parts)
+  }
+}
+
+extension ModelContent: MembershipObserver {
+  package func modelEntered(_ model: ModelObject) {
+    host?.entered(model, byClient: scope.isWritingRemotely)
+  }
+
+  package func modelLeft(_ model: ModelObject) {
+    host?.left(model, byClient: scope.isWritingRemotely, takesBack: scope.isRollingBack)
+  }
+
+  package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
+
+  package func modelShared(_ model: ModelObject) { modelEntered(model) }
+}

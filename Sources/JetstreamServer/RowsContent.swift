@@ -1,0 +1,84 @@
+import Foundation
+import Jetstream
+
+extension Row: HostedModel {
+  package var wireClassName: String { schema.wireName }
+
+  package var classSchema: ClassSchema { schema }
+
+  package func currentJSON(of property: PropertySchema) -> JSONValue { self[property].json }
+
+  package func currentProperties() -> JSONObject { properties }
+
+  package func unknownValue(_ key: String) -> JSONValue? { nil }
+}
+
+/// Rows of classes that are known from a schema alone. Only clients change them.
+final class RowsContent: HostedContent {
+  package weak var host: (any ContentHost)?
+  package let name: String
+  let document: Document
+  private lazy var stateDigest = StateDigest(of: document.uuids) { [document] uuid in
+    document[uuid].map { row in
+      StateDigest.Model(
+        document.fragment(of: row, row === document.root ? .change : .add), row.schema)
+    }
+  }
+
+  init(name: String, _ document: Document) {
+    self.document = document
+    self.name = name
+  }
+
+  package var root: (any HostedModel)? { document.root }
+
+  package func model(_ uuid: UUID) -> (any HostedModel)? { document[uuid] }
+
+  package func sharedModel(_ uuid: UUID) -> (any HostedModel)? { document[uuid] }
+
+  package func isGone(_ model: any HostedModel) -> Bool {
+    (model as? Row).map { !document.has($0) } ?? false
+  }
+
+  package func holders(of model: any HostedModel) -> [PropertyKey] {
+    (model as? Row).map { document.holders(of: $0) } ?? []
+  }
+
+  package func subtree(of model: any HostedModel) -> [SyncFragment] {
+    (model as? Row).map { document.subtree(of: $0) } ?? []
+  }
+
+  package func sharedState() -> [SyncFragment] { document.fullState() }
+
+  package func schema(named wireName: String) -> ClassSchema? { document.schema[wireName] }
+
+  package func schema(of fragment: SyncFragment) -> ClassSchema? {
+    document.schema[fragment.className]
+  }
+
+  package func apply(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)] {
+    let outcome = document.apply(fragments, known: { known($0) as? Row })
+    for row in outcome.entered { host?.entered(row, byClient: true) }
+    for row in outcome.left { host?.left(row, byClient: true, takesBack: false) }
+    for fragment in fragments { stateDigest.note(fragment.uuid) }
+    for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }
+    return outcome.errors
+  }
+
+  package func restore(
+    _ state: [SyncFragment]
+  ) throws(ScopeError) -> [(fragment: Int, error: ScopeError)] {
+    let outcome = try document.restore(state)
+    stateDigest.noteAll()
+    for fragment in state { stateDigest.note(fragment.uuid) }
+    return outcome.errors
+  }
+
+  package func digest(budget: Int) -> StateDigest.Total? { stateDigest.total(budget: budget) }
+
+  package func fragments(whereNot parts: [UInt64]) -> [SyncFragment] {
+    stateDigest.fragments(whereNot: parts)
+  }
+}
