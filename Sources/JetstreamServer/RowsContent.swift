@@ -13,6 +13,10 @@ extension Row: HostedModel {
   package func unknownValue(_ key: String) -> JSONValue? { nil }
 }
 
+extension RowsContent: Hostable {
+  package func makeContent() -> any HostedContent { self }
+}
+
 /// Rows of classes that are known from a schema alone. Only clients change them.
 final class RowsContent: HostedContent {
   package weak var host: (any ContentHost)?

@@ -175,15 +175,22 @@ public final class Server {
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    if hosted[scope.name] === scope { hosted[scope.name] = nil }
-    engine.remove(scope, error)
-    guard let (log, keeper) = logs.removeValue(forKey: ObjectIdentifier(scope)) else { return }
+    try await remove(scope, as: scope.name, telling: error)
+  }
+
+  func remove(_ content: any Hostable, as name: String, telling error: WireError) async throws {
+    if hosted[name] === content { hosted[name] = nil }
+    engine.remove(content, error)
+    guard let (log, keeper) = logs.removeValue(forKey: ObjectIdentifier(content)) else { return }
     let unwritten = Result { try keeper.finish() }
     try await log.records.close()
     try unwritten.get()
   }
 
-  /// Makes the scope available under its name.
+  /// Returns what is available under a name.
+  func offered(as name: String) -> (any Hostable)? { hosted[name] }
+
+  /// Makes content available under a name.
   func offer(_ content: any Hostable, as name: String) { hosted[name] = content }
 
   /// The number of sessions, with or without a connection.

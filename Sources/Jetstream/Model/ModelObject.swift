@@ -103,11 +103,12 @@ open class ModelObject: Hashable {
     }
   }
 
-  /// The synced properties that hold this model, by their wire names.
+  /// The synced properties that hold this model, by their wire names, of models that are in the same scope. One that has
+  /// left may go on holding it, as another instance than the one that has its UUID now.
   package final var holders: [PropertyKey] {
-    (record?.parents.all ?? []).filter(\.isSynced).map { link in
-      PropertyKey(
-        uuid: link.parent.uuid, name: link.parent.schema.properties[link.index].wireName)
+    guard let record else { return [] }
+    return record.parents.all.filter { $0.isSynced && $0.parent.scope === record.scope }.map {
+      PropertyKey(uuid: $0.parent.uuid, name: $0.parent.schema.properties[$0.index].wireName)
     }
   }
 

@@ -47,10 +47,10 @@ extension FragmentWriter {
       switch operation {
       case .insert(let uuid, let place):
         guard let child = child(uuid, property, model, at: position) else { continue }
-        steps.append(.put(child, resolve(place), isNew: true))
+        steps.append(.put(child, resolve(place, of: uuid), isNew: true))
       case .move(let uuid, let place):
         guard let child = find(uuid) ?? modelElsewhere(uuid, property, model) else { continue }
-        steps.append(.put(child, resolve(place), isNew: false))
+        steps.append(.put(child, resolve(place, of: uuid), isNew: false))
       case .remove(let uuid):
         guard let child = find(uuid) ?? modelElsewhere(uuid, property, model) else { continue }
         steps.append(.takeOut(child))
@@ -86,11 +86,12 @@ extension FragmentWriter {
     return known.first?.models.first { $0.uuid == uuid }
   }
 
-  private func resolve(_ place: PropertyOperation.Place) -> ListEdit.Place {
+  /// Returns a place for a model, which is no predecessor of itself.
+  private func resolve(_ place: PropertyOperation.Place, of uuid: UUID) -> ListEdit.Place {
     switch place {
     case .start: .start
     case .end: .end
-    case .after(let others): .after(others.compactMap(find))
+    case .after(let others): .after(others.filter { $0 != uuid }.compactMap(find))
     }
   }
 

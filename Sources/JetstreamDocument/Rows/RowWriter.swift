@@ -12,8 +12,6 @@ struct RowWriter {
   private var referenced: Set<UUID> = []
   /// The rows that a property has let go of.
   private var suspects: [Row] = []
-  /// The rows that a property of the document has taken and that are not in it yet.
-  private var arriving: [Row] = []
 
   init(document: Document, known: @escaping (UUID) -> Row?) {
     self.document = document
@@ -28,7 +26,6 @@ struct RowWriter {
     for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
       write(fragment, at)
     }
-    takeIn()
     letGo()
     for (at, fragment) in fragments.enumerated() where fragment.kind == .add {
       guard let row = created[fragment.uuid], !document.has(row),
@@ -168,7 +165,7 @@ struct RowWriter {
   }
 
   /// Gives a property its content. Those that a row in the document no longer holds are suspects, those that it holds
-  /// from now on arrive.
+  /// from now on come in at once, even if another fragment lets go of them again.
   private mutating func set(_ content: RowContent, _ property: PropertySchema, _ row: Row) {
     let old = row[property]
     row.contents[property.index] = content
@@ -182,23 +179,27 @@ struct RowWriter {
     content.forEachModel { uuid in
       guard let child = find(uuid) else { return }
       child.holders.insert(holder)
-      if !document.has(child) { arriving.append(child) }
+      if !document.has(child) { takeIn(child) }
     }
   }
 
   // MARK: Coming and going
 
-  /// Takes in the rows that the document holds now, with those below them.
-  private mutating func takeIn() {
-    while let row = arriving.popLast() {
-      if document.has(row) || row.holders.isEmpty { continue }
-      document.insert(row)
+  /// Takes in a row that the document holds now, with those below it, depth first.
+  private mutating func takeIn(_ top: Row) {
+    document.insert(top)
+    var open = [top]
+    while let row = open.popLast() {
       outcome.entered.append(row)
+      let bottom = open.count
       row.forEachChild { uuid, index in
         guard let child = find(uuid) else { return }
         child.holders.insert(.init(uuid: row.uuid, index: index))
-        if !document.has(child) { arriving.append(child) }
+        if document.has(child) { return }
+        document.insert(child)
+        open.append(child)
       }
+      open[bottom...].reverse()
     }
   }
 

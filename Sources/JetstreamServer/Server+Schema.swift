@@ -1,0 +1,52 @@
+import Foundation
+import Jetstream
+
+/// Hosting scopes without their model classes.
+extension Server {
+  /// Offers a scope to clients under a name, as rows of the classes of a schema, without a history on disk. It begins with
+  /// a new root, whose properties have their defaults.
+  ///
+  /// Clients of every kind are served as by a scope of model objects. The server itself cannot look into the content, nor
+  /// change it, and what the schema does not know is rejected.
+  ///
+  /// - Parameters:
+  ///   - name: The name by which clients fetch the scope. A scope that was offered under it before is no longer found.
+  ///   - schema: The classes of the scope.
+  public func host(_ name: String, schema: ScopeSchema) {
+    let content = RowsContent(
+      name: name, Document(schema: schema.schema, root: UUID()))
+    offer(content, as: name)
+    engine.host(content)
+  }
+
+  /// Offers a scope to clients under a name, as rows of the classes of a schema, with its history in a log, in the manner
+  /// of ``host(_:unknown:log:snapshotEvery:)``.
+  ///
+  /// If the log has a history, the scope begins with its state, which may be that of a server that had the model classes.
+  ///
+  /// - Parameters:
+  ///   - name: The name by which clients fetch the scope.
+  ///   - schema: The classes of the scope.
+  ///   - log: The log of this scope alone, in this process alone.
+  ///   - snapshotEvery: The number of records after which a snapshot is written; 0 for never.
+  /// - Throws: `LogError`; or `ScopeError` if the root of the history has another class than that of the schema, or if a
+  ///   property cannot hold one of its values.
+  public func host(
+    _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
+  ) async throws {
+    let content = RowsContent(
+      name: name, Document(schema: schema.schema, root: UUID()))
+    try await host(content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+  }
+
+  /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does
+  /// nothing if there is none.
+  ///
+  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
+  public func remove(
+    _ name: String, telling error: WireError = .gone("The scope is not served any more")
+  ) async throws {
+    guard let content = offered(as: name) else { return }
+    try await remove(content, as: name, telling: error)
+  }
+}
