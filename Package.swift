@@ -65,7 +65,12 @@ let package = Package(
     .testTarget(
       name: "ChatTests", dependencies: ["Jetstream", "Pacing", "chat"], swiftSettings: settings),
     .testTarget(
-      name: "CatalogueTests", dependencies: ["Pacing", "catalogue"], swiftSettings: settings),
+      name: "CatalogueTests", dependencies: ["Pacing", "SchemaServer", "catalogue"],
+      swiftSettings: settings),
+    // A server without model classes.
+    .executableTarget(
+      name: "SchemaServer", dependencies: ["Jetstream", "JetstreamServer"],
+      path: "Tests/Fixtures/SchemaServer", swiftSettings: settings),
     .testTarget(
       name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket", "Pacing"],
       swiftSettings: settings),

@@ -7,6 +7,7 @@ enum Command: Equatable {
   case join(JoinOptions)
   case record(RecordOptions)
   case replay(ReplayOptions)
+  case schema
 
   static let usage = """
     A catalogue of events and performances that several processes edit at the same time.
@@ -17,6 +18,7 @@ enum Command: Equatable {
                    [EDITING]
     catalogue record --log FOLDER [--file FILE] [--edits COUNT] [--seed SEED]
     catalogue replay --log FOLDER [--at SEQUENCE] [--undo] [--check STEP]
+    catalogue schema
 
     EDITING is [--edits COUNT] [--seed SEED] [--name NAME] [--pause MS] [--wait] [--tell]
 
@@ -50,7 +52,8 @@ enum Command: Equatable {
 
     record imports the catalogue, edits it and writes each change set to the log. Both print
     "canonical BYTES HASH": record of the import and of the end, replay of what it has come to. They
-    end then.
+    end then. schema prints the classes of the catalogue as JSON, from which a server can host it that does not have
+    them.
 
     serve and join print "ready" when they have all catalogues and "edited COUNT" when the edits are made, and
     answer these lines:
@@ -207,6 +210,9 @@ extension Command {
       }
       guard !options.log.isEmpty else { throw UsageError(message: "record needs --log") }
       self = .record(options)
+    case "schema":
+      if let option = rest.next() { throw UsageError(message: "schema takes no '\(option)'") }
+      self = .schema
     case "replay":
       var options = ReplayOptions()
       while let option = rest.next() {

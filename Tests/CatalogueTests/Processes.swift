@@ -26,8 +26,8 @@ enum Place {
     return (folder, file.path)
   }
 
-  /// The executable, which is built into the same folder as the tests.
-  static let executable: URL? = {
+  /// An executable, which is built into the same folder as the tests.
+  static func executable(_ name: String) throws -> URL {
     var places = Bundle.allBundles.filter { $0.bundlePath.hasSuffix(".xctest") }.map(\.bundleURL)
     if let own = Bundle.main.executableURL { places.append(own) }
     // A runner elsewhere is told where the tests are.
@@ -35,9 +35,11 @@ enum Place {
       guard let end = argument.range(of: ".xctest") else { continue }
       places.append(URL(fileURLWithPath: String(argument[..<end.upperBound])))
     }
-    return places.map { $0.deletingLastPathComponent().appendingPathComponent("catalogue") }
-      .first { FileManager.default.isExecutableFile(atPath: $0.path) }
-  }()
+    let found = places.map { $0.deletingLastPathComponent().appendingPathComponent(name) }
+    guard let place = found.first(where: { FileManager.default.isExecutableFile(atPath: $0.path) })
+    else { throw ProcessError(description: "The executable '\(name)' is not beside the tests.") }
+    return place
+  }
 }
 
 /// What went wrong with a process.
@@ -48,9 +50,14 @@ struct ProcessError: Error, CustomStringConvertible {
 /// Runs the catalogue to its end.
 func runCatalogue(_ arguments: [String]) throws -> (lines: [String], errors: String, status: Int32)
 {
-  guard let executable = Place.executable else {
-    throw ProcessError(description: "The executable 'catalogue' is not beside the tests.")
-  }
+  try run("catalogue", arguments)
+}
+
+/// Runs an executable to its end.
+func run(
+  _ name: String, _ arguments: [String]
+) throws -> (lines: [String], errors: String, status: Int32) {
+  let executable = try Place.executable(name)
   let process = Process()
   let (output, errors) = (Pipe(), Pipe())
   process.executableURL = executable
@@ -76,10 +83,10 @@ final class CatalogueProcess {
   private var asides: [String] = []
 
   /// - Parameter filter: a command of the shell that reads what it prints first.
-  init(_ arguments: [String], through filter: String? = nil) throws {
-    guard let executable = Place.executable else {
-      throw ProcessError(description: "The executable 'catalogue' is not beside the tests.")
-    }
+  init(
+    _ arguments: [String], of name: String = "catalogue", through filter: String? = nil
+  ) throws {
+    let executable = try Place.executable(name)
     let output = Pipe()
     if let filter {
       process.executableURL = URL(fileURLWithPath: "/bin/sh")

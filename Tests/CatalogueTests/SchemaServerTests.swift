@@ -1,0 +1,82 @@
+import Foundation
+import Pacing
+import Testing
+
+@Suite("A server that has the catalogue's schema, and none of its classes", .live, .serialized)
+struct SchemaServerTests {
+  @Test(
+    "It serves clients that have the classes, over a restart and with the log of a server that had them"
+  )
+  func restart() async throws {
+    let (folder, sample) = try Place.folder(performances: 24)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let data = Place.realData ?? sample
+    func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
+    let written = try runCatalogue(["schema"])
+    try #require(written.status == 0, "\(written.errors)")
+    try written.lines.joined().write(toFile: path("schema.json"), atomically: true, encoding: .utf8)
+
+    // A server with classes begins the log.
+    let first = try CatalogueProcess(["serve", "--file", data, "--log", path("server")])
+    _ = try await first.expect("listening on")
+    _ = try await first.expect("ready")
+    let imported = try await first.ask("print", for: "canonical")
+    first.kill()
+
+    let serving = [path("schema.json"), "Catalogue", path("server"), "\(keptPort())"]
+    var server = try CatalogueProcess(serving, of: "SchemaServer")
+    defer { server.kill() }
+    let url = try await server.expect("listening on")
+    var clients: [CatalogueProcess] = []
+    defer { for client in clients { client.kill() } }
+    for seed in 1...2 {
+      clients.append(
+        try CatalogueProcess(
+          ["join", "--url", url, "--edits", "60", "--seed", "\(seed)", "--wait"]))
+      _ = try await clients[seed - 1].expect("ready")
+      #expect(try await clients[seed - 1].ask("print", for: "canonical") == imported)
+    }
+    for client in clients { try client.say("go") }
+    _ = try await clients[0].expect("edited")
+    server.murder()
+    server = try CatalogueProcess(serving, of: "SchemaServer")
+    _ = try await server.expect("listening on")
+    _ = try await clients[1].expect("edited")
+
+    for client in clients { #expect(try await client.ask("quiet?", for: "quiet") == "0") }
+    var names: [String] = []
+    for client in clients { names.append(try await client.ask("mark", for: "marked")) }
+    var states: [String] = []
+    for client in clients {
+      for name in names { _ = try await client.ask("await \(name)", for: "seen") }
+      states.append(try await client.ask("print", for: "canonical"))
+    }
+    // One that comes later gets everything from the server.
+    let late = try CatalogueProcess(["join", "--url", url, "--wait"])
+    defer { late.kill() }
+    _ = try await late.expect("ready")
+    for name in names { _ = try await late.ask("await \(name)", for: "seen") }
+    states.append(try await late.ask("print", for: "canonical"))
+    #expect(states[0] == states[1] && states[0] == states[2])
+    #expect(states[0] != imported)
+    let report = try await clients[0].ask("report", for: "report")
+    #expect(report.contains("rejected=0"), "\(report)")
+    server.kill()
+  }
+
+  @Test("It says what is wrong with a schema, and where")
+  func wrongSchema() throws {
+    let (folder, _) = try Place.folder(performances: 1)
+    defer { try? FileManager.default.removeItem(at: folder) }
+    let file = folder.appendingPathComponent("schema.json")
+    try Data(
+      #"{"version":1,"root":"A","classes":[{"name":"A","properties":[{"name":"x","type":"Itn"}]}]}"#
+        .utf8
+    ).write(to: file)
+    let result = try run("SchemaServer", [file.path, "A", folder.path + "/log", "0"])
+    #expect(result.status == 1)
+    #expect(
+      result.errors == "SchemaServer: classes[0].properties[0].type is \"Itn\", which is no type.\n"
+    )
+  }
+}
