@@ -13,7 +13,7 @@ enum CatalogueCommand {
       case .join(let options): await join(options)
       case .record(let options): await record(options)
       case .replay(let options): replay(options)
-      case .schema: Console.say(ScopeSchema(of: Catalogue.self).json.text)
+      case .schema: Console.say("\(ScopeSchema(of: Catalogue.self).json)")
       }
     } catch {
       Console.fail("\(error.message)\nTry 'catalogue --help'.", status: 2)

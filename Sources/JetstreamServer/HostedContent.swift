@@ -16,7 +16,7 @@ package protocol HostedModel: AnyObject {
   func unknownValue(_ key: String) -> JSONValue?
 }
 
-/// What a server can host: a scope of the app, or rows.
+/// Something that a server can host: a scope of the app, or rows.
 package protocol Hostable: AnyObject {
   /// Makes the content that a host works on. Called once for each host.
   func makeContent() -> any HostedContent

@@ -25,7 +25,7 @@ extension ScopeSchema {
   ///
   /// - Parameters:
   ///   - json: What ``json`` has returned, or the same written by hand.
-  ///   - rules: The rules of the app that properties name; see ``Jetstream/MergeRule/rule(_:_:)``. The rules that
+  ///   - rules: The rules of the app that properties name; see `MergeRule.rule(_:_:)`. The rules that
   ///     Jetstream brings along need not be named.
   /// - Throws: ``SchemaError`` for the first thing that is missing or does not fit.
   public init(_ json: JSONValue, rules: [MergeRule] = []) throws(SchemaError) {

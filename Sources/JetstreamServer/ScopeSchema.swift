@@ -6,7 +6,7 @@ import Jetstream
 ///
 /// ```swift
 /// let schema = ScopeSchema(of: Board.self)
-/// try schema.json.text.write(toFile: "board.json", atomically: true, encoding: .utf8)
+/// try schema.json.description.write(toFile: "board.json", atomically: true, encoding: .utf8)
 /// ```
 ///
 /// The server reads it:
@@ -20,7 +20,7 @@ import Jetstream
 /// rule for merging. Clients whose classes have other properties, or properties of other types, get their changes to
 /// these rejected.
 ///
-/// Of an enumeration, the server accepts any raw value, and of a ``Jetstream/CodableValue`` any JSON: what only the
+/// Of an enumeration, the server accepts any raw value, and of a `CodableValue` any JSON: what only the
 /// code of a type can refuse, the clients have to refuse.
 public struct ScopeSchema: Sendable {
   let schema: Schema

@@ -10,11 +10,10 @@ extension Server {
   /// change it, and what the schema does not know is rejected.
   ///
   /// - Parameters:
-  ///   - name: The name by which clients fetch the scope. A scope that was offered under it before is no longer found.
+  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. No other scope is hosted under it.
   ///   - schema: The classes of the scope.
   public func host(_ name: String, schema: ScopeSchema) {
-    let content = RowsContent(
-      name: name, Document(schema: schema.schema, root: UUID()))
+    let content = makeContent(name, schema)
     offer(content, as: name)
     engine.host(content)
   }
@@ -25,7 +24,7 @@ extension Server {
   /// If the log has a history, the scope begins with its state, which may be that of a server that had the model classes.
   ///
   /// - Parameters:
-  ///   - name: The name by which clients fetch the scope.
+  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. No other scope is hosted under it.
   ///   - schema: The classes of the scope.
   ///   - log: The log of this scope alone, in this process alone.
   ///   - snapshotEvery: The number of records after which a snapshot is written; 0 for never.
@@ -34,9 +33,15 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    let content = RowsContent(
-      name: name, Document(schema: schema.schema, root: UUID()))
+    let content = makeContent(name, schema)
     try await host(content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+  }
+
+  private func makeContent(_ name: String, _ schema: ScopeSchema) -> RowsContent {
+    precondition(
+      offered(as: name) == nil,
+      "A scope is hosted as \(name) already: remove it before another one is hosted.")
+    return RowsContent(name: name, Document(schema: schema.schema, root: UUID()))
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does

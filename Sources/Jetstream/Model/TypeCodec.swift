@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a Swift type makes of JSON, for a schema that is data.
+/// The codec of a Swift type, for a schema that is data.
 package struct TypeCodec: ValueCodec {
   private let property: any StoredProperty.Type
 

@@ -3,14 +3,14 @@ import Foundation
 /// The content of a scope without model objects: a row for each model, below a root.
 ///
 /// It agrees with what a `Scope` makes of the same fragments. A row is in the document while a synced property of
-/// another row in it, or a chain of them, leads from the root to it. A row that has left keeps its contents, for whoever
-/// holds it, and comes back with them when a fragment names it and ``apply(_:known:)`` is told of it.
+/// another row in it, or a chain of them, leads from the root to it. A row that has left keeps its contents, as long
+/// as it is held, and comes back with them when a fragment names it and ``apply(_:known:)`` is told of it.
 ///
 /// It does no I/O, and has no observers: each input returns what has changed. Not thread-safe.
 package final class Document {
-  /// What fragments have done to a document.
+  /// The changes that fragments have made to a document.
   package struct Outcome {
-    /// What could not be applied, by the index of the fragment. Everything else was applied.
+    /// The parts that could not be applied, by the index of the fragment. Everything else was applied.
     package internal(set) var errors: [(fragment: Int, error: ScopeError)] = []
     /// The rows that have come in, in that order.
     package internal(set) var entered: [Row] = []

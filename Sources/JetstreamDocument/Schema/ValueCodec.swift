@@ -1,4 +1,5 @@
-/// What the type of a plain property makes of JSON: which it accepts, how it writes it, and when two are the same value.
+/// The rules by which the type of a plain property reads JSON: which it accepts, how it writes it, and when two are the
+/// same value.
 ///
 /// The types themselves are those of `PropertyValue`, which the document does not know.
 package protocol ValueCodec: Sendable {

@@ -1,0 +1,11 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+
+final class Board: ModelObject {
+  @Property var title = ""
+}
+
+func listing() throws {
+  // listing
+}
