@@ -18,15 +18,16 @@ extension RowsContent: Hostable {
 }
 
 /// Rows of classes that are known from a schema alone. Only clients change them.
-final class RowsContent: HostedContent {
+package final class RowsContent: HostedContent {
   package weak var host: (any ContentHost)?
   package let name: String
   let document: Document
-  private lazy var stateDigest = StateDigest(of: document.uuids) { [document] uuid in
-    document[uuid].map { row in
-      StateDigest.Model(
-        document.fragment(of: row, row === document.root ? .change : .add), row.schema)
-    }
+  /// The digest, from the first time that it is asked for.
+  private var stateDigest: StateDigest?
+
+  /// Makes content of a new root.
+  package convenience init(name: String, _ schema: ScopeSchema) {
+    self.init(name: name, Document(schema: schema.schema, root: UUID()))
   }
 
   init(name: String, _ document: Document) {
@@ -66,8 +67,10 @@ final class RowsContent: HostedContent {
     let outcome = document.apply(fragments, known: { known($0) as? Row })
     for row in outcome.entered { host?.entered(row, byClient: true) }
     for row in outcome.left { host?.left(row, byClient: true, takesBack: false) }
-    for fragment in fragments { stateDigest.note(fragment.uuid) }
-    for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }
+    if let stateDigest {
+      for fragment in fragments { stateDigest.note(fragment.uuid) }
+      for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }
+    }
     return outcome.errors
   }
 
@@ -75,14 +78,25 @@ final class RowsContent: HostedContent {
     _ state: [SyncFragment]
   ) throws(ScopeError) -> [(fragment: Int, error: ScopeError)] {
     let outcome = try document.restore(state)
-    stateDigest.noteAll()
-    for fragment in state { stateDigest.note(fragment.uuid) }
+    stateDigest = nil
     return outcome.errors
   }
 
-  package func digest(budget: Int) -> StateDigest.Total? { stateDigest.total(budget: budget) }
+  package func digest(budget: Int) -> StateDigest.Total? { digest().total(budget: budget) }
 
   package func fragments(whereNot parts: [UInt64]) -> [SyncFragment] {
-    stateDigest.fragments(whereNot: parts)
+    digest().fragments(whereNot: parts)
+  }
+
+  private func digest() -> StateDigest {
+    if let stateDigest { return stateDigest }
+    let made = StateDigest(of: document.uuids) { [document] uuid in
+      document[uuid].map { row in
+        StateDigest.Model(
+          document.fragment(of: row, row === document.root ? .change : .add), row.schema)
+      }
+    }
+    stateDigest = made
+    return made
   }
 }

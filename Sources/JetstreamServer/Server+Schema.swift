@@ -41,7 +41,7 @@ extension Server {
     precondition(
       offered(as: name) == nil,
       "A scope is hosted as \(name) already: remove it before another one is hosted.")
-    return RowsContent(name: name, Document(schema: schema.schema, root: UUID()))
+    return RowsContent(name: name, schema)
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does

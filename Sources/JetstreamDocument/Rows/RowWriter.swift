@@ -102,6 +102,7 @@ struct RowWriter {
     case .collection:
       guard case .array(let elements) = value else { return fail(at, invalid(property, row)) }
       var list: [UUID] = []
+      list.reserveCapacity(elements.count)
       var seen: Set<UUID> = []
       for element in elements {
         guard let uuid = uuid(in: element) else {

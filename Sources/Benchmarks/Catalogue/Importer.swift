@@ -1,0 +1,1 @@
+../../../Samples/Catalogue/Importer.swift

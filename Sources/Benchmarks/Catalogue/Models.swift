@@ -1,0 +1,1 @@
+../../../Samples/Catalogue/Models.swift
