@@ -60,7 +60,10 @@ extension FragmentValidator {
           guard isAdded || kept.map({ content.schema(named: $0.className) == nil }) ?? false else {
             continue
           }
-          guard let standIn = content.schema(named: expected) else { continue }
+          let known = content.schema(named: expected)
+          guard let standIn = known ?? (expected == ClassSchema.root ? .base : nil) else {
+            continue
+          }
           standIns[uuid] = standIn
           if let kept { open.append((Self.links(of: kept), standIn)) }
           for at in positions[uuid] ?? [] {

@@ -64,9 +64,23 @@ package final class RowsContent: HostedContent {
   package func apply(
     _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)] {
+    apply(fragments, byClient: true, known: known)
+  }
+
+  /// Applies a change set that no client has made.
+  func applyOwn(
+    _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)] {
+    apply(fragments, byClient: false, known: known)
+  }
+
+  private func apply(
+    _ fragments: [SyncFragment], byClient: Bool,
+    known: @escaping (UUID) -> (any HostedModel)?
+  ) -> [(fragment: Int, error: ScopeError)] {
     let outcome = document.apply(fragments, known: { known($0) as? Row })
-    for row in outcome.entered { host?.entered(row, byClient: true) }
-    for row in outcome.left { host?.left(row, byClient: true, takesBack: false) }
+    for row in outcome.entered { host?.entered(row, byClient: byClient) }
+    for row in outcome.left { host?.left(row, byClient: byClient, takesBack: false) }
     if let stateDigest {
       for fragment in fragments { stateDigest.note(fragment.uuid) }
       for row in outcome.entered + outcome.left { stateDigest.note(row.uuid) }

@@ -153,7 +153,7 @@ extension ScopeHost {
       let edit = lost.contains(next) ? nil : edits[next]
       var above: [UUID] = assigned.holders[next] ?? []
       above += edit?.targets.map(\.uuid) ?? []
-      for link in content.model(next).map { content.holders(of: $0) } ?? [] {
+      for link in content.model(next).map({ content.holders(of: $0) }) ?? [] {
         if edit?.sources.contains(link) != true, !assigned.properties.contains(link) {
           above.append(link.uuid)
         }

@@ -81,6 +81,9 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Called with the server's own change sets, after they got a sequence.
   var onLocalChanges: ((StreamItem) -> Void)?
 
+  /// The host of the same scope as rows, in simulations.
+  var twin: HostTwin?
+
   private(set) var histories: [PropertyKey: CollectionHistory] = [:]
   private(set) var departed: [UUID: (model: any HostedModel, sequence: Int)] = [:]
   private(set) var arrived: [any HostedModel] = []
@@ -158,6 +161,11 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     departed[uuid].flatMap { content.isGone($0.model) ? $0.model : nil }
   }
 
+  /// The models that have left and are nowhere else now, by their UUIDs.
+  var departedModels: [UUID: any HostedModel] {
+    departed.mapValues(\.model).filter { content.isGone($0.value) }
+  }
+
   func entered(_ model: any HostedModel, byClient: Bool) {
     if departed.removeValue(forKey: model.uuid) != nil { revived.insert(model.uuid) }
     if byClient { arrived.append(model) }
@@ -177,6 +185,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     // Everything noted since the last call is behind its horizon.
     guard horizon != lastHorizon else { return }
     lastHorizon = horizon
+    twin?.forget(upTo: horizon)
     if !rejectedAdditions.isEmpty {
       rejectedAdditions = rejectedAdditions.filter { $0.value > horizon }
     }
@@ -203,6 +212,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
       newcomers: newcomers(among: sealed.set.fragments))
     stream.append(item)
     noteWritten(item.fragments)
+    twin?.localChange(sealed, of: self)
     onLocalChanges?(item)
   }
 

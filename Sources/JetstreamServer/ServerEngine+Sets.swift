@@ -46,10 +46,12 @@ extension ServerEngine {
       host.content.seal()
       var submitter = session.submitter(of: sync, to: subscription)
       submitter.origin.date = submitter.origin.date ?? hooks.date()
+      host.twin?.prepare(host)
       result =
         sync.procedure == nil
         ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
         : host.submitInitial(sync.fragments, by: submitter)
+      host.twin?.submit(sync, by: submitter, host, result)
     }
     host.keep(
       result.item,

@@ -83,6 +83,7 @@ final class SimulatedServer {
       }
     }
     self.journal = journal
+    defer { engine.compareWithRows(scope) }
     guard let journal else {
       engine.host(scope)
       return
@@ -107,6 +108,9 @@ final class SimulatedServer {
 
   /// The epoch that the server must have.
   var epoch: String { journal?.epoch ?? engine.positions.first?.epoch ?? "" }
+
+  /// The differences between the server's models and the rows that are hosted beside them.
+  var differencesFromRows: [String] { engine.differencesFromRows }
 
   /// Notes a change set of the server's own, whose record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }

@@ -95,6 +95,9 @@ extension SimulationRun {
     for number in outboxes.keys.sorted() {
       for problem in outboxes[number]?.takeProblems() ?? [] { report(.durability, problem) }
     }
+    for problem in server.differencesFromRows.prefix(4) {
+      report(.divergence, "Models and rows of the server differ: \(problem)")
+    }
     for client in clients {
       for problem in client.brokenInvariants {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")

@@ -162,6 +162,28 @@ private struct FragmentSource {
     return try ScopeSchema(JSONValue(parsing: written))
   }
 
+  @Test("A model of an unknown class is kept where any model can be")
+  func unknownModelAnywhere() {
+    let plot = Plot()
+    let scope = Scope(name: "Plot", root: plot, ticker: .manual())
+    let host = ScopeHost(
+      content: ModelContent(scope), epoch: "e", unknown: .keep,
+      streamLimit: .init(sets: 100, bytes: 100_000))
+    let weed = UUID()
+    var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
+    submitter.usesOperations = true
+    let result = host.submit(
+      [
+        SyncFragment(.add, uuid: weed, className: "Weed", properties: ["size": 3]),
+        SyncFragment(
+          .change, uuid: plot.uuid, className: "Plot",
+          properties: ["any": .string(weed.wireText)]),
+      ], isAtomic: true, by: submitter)
+    #expect(result.replies.compactMap(\.error) == [])
+    #expect(plot.any?.uuid == weed)
+    #expect(scope.canonicalJSON.contains(#""clsName":"Weed","properties":{"size":3}"#))
+  }
+
   @Test("They decide, tell and keep what hosts of objects do", arguments: UInt64(1)...60)
   func sameAsObjects(seed: UInt64) throws {
     var source = FragmentSource(seed: seed)

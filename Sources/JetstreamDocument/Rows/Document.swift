@@ -110,6 +110,15 @@ package final class Document {
   /// The content in the form of `Scope.canonicalJSON`.
   package var canonicalJSON: String { fullState().canonicalJSON }
 
+  /// Gives a row that is not in the document other values, which fit their properties.
+  package func setValues(of row: Row, to properties: JSONObject) {
+    precondition(!has(row), "\(row.uuid.wireText) is in the document, which fragments change.")
+    for property in row.schema.properties where property.isSynced {
+      guard let json = properties[property.wireName] else { continue }
+      row.contents[property.index] = RowContent(json, of: property)
+    }
+  }
+
   // MARK: Coming and going
 
   /// Takes a row in. The caller tells its children that it holds them.

@@ -19,6 +19,16 @@ package enum RowContent: Sendable, Hashable {
       }
   }
 
+  /// Reads JSON that fits the property.
+  init(_ json: JSONValue, of property: PropertySchema) {
+    switch (property.kind, json) {
+    case (.plain, _): self = .value(json)
+    case (.reference, .string(let text)): self = .reference(UUID(wireText: text))
+    case (.reference, _): self = .reference(nil)
+    case (.collection, _): self = .collection(CollectionContent(json) ?? CollectionContent())
+    }
+  }
+
   /// The content as JSON.
   package var json: JSONValue {
     switch self {

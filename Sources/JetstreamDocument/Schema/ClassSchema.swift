@@ -30,6 +30,9 @@ package final class ClassSchema: Sendable {
   /// The name of the class above all others.
   package static let root = "ModelObject"
 
+  /// The class above all others, which has no properties.
+  package static let base = ClassSchema(root, properties: [])
+
   /// The fingerprint of the class: its wire name, and the wire names and types of its synced properties. Cost:
   /// O(n log n).
   package var fingerprint: SchemaFingerprint {

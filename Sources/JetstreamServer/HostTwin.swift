@@ -1,0 +1,101 @@
+import Foundation
+import Jetstream
+
+/// A second host of a scope, of rows in place of the app's models, that gets all that the first one gets. It notes where
+/// the two decide, tell or keep different things.
+///
+/// For simulations: the models and the rows have to be worth the same to clients.
+final class HostTwin {
+  private let content: RowsContent
+  private let host: ScopeHost
+  /// The differences that were noted, a line for each.
+  private(set) var problems: [String] = []
+
+  /// Makes the twin of a host that was just made or restored.
+  init(of host: ScopeHost, _ schema: Schema) {
+    content = RowsContent(name: host.content.name, Document(schema: schema, root: UUID()))
+    self.host = ScopeHost(content: content, epoch: host.epoch, streamLimit: host.stream.limit)
+    let state = host.content.sharedState()
+    do {
+      for (at, error) in try content.restore(state) {
+        problems.append("rows refuse \(state[at].json): \(error)")
+      }
+    } catch {
+      problems.append("rows cannot be restored: \(error)")
+    }
+    self.host.begin(at: host.sequence, of: host.epoch)
+    self.host.written = host.written
+  }
+
+  /// Takes over what the app has changed in models that have left: no change set tells of that, and only the models know
+  /// it when they come back. Call it before the first host is given a change set.
+  func prepare(_ first: ScopeHost) {
+    for (uuid, model) in first.departedModels {
+      guard let row = host.departed(uuid) as? Row else { continue }
+      content.document.setValues(of: row, to: model.currentProperties())
+    }
+  }
+
+  /// Submits what the first host was given, and compares the results.
+  func submit(
+    _ sync: ScopeSync, by submitter: ScopeHost.Submitter, _ first: ScopeHost,
+    _ result: ScopeHost.Result
+  ) {
+    host.valueSessions = first.valueSessions
+    let own =
+      sync.procedure == nil
+      ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+      : host.submitInitial(sync.fragments, by: submitter)
+    compare("replies", "\(result.replies)", "\(own.replies)")
+    compare("applied", text(result.item?.fragments), text(own.item?.fragments))
+    compare("applied as values", text(result.item?.whole), text(own.item?.whole))
+    compare(
+      "new models", "\(result.item?.newcomers.sorted() ?? [])",
+      "\(own.item?.newcomers.sorted() ?? [])")
+    compare("corrected", text(result.correction), text(own.correction))
+    compare("effective", text(result.effective), text(own.effective))
+    compareStates(first)
+  }
+
+  /// Takes a change set of the app that the first host hosts.
+  func localChange(_ sealed: SealedChanges, of first: ScopeHost) {
+    host.valueSessions = first.valueSessions
+    for (at, error) in content.applyOwn(
+      sealed.set.fragments, known: { [host] in host.departed($0) })
+    {
+      problems.append("rows refuse \(sealed.set.fragments[at].json): \(error)")
+    }
+    host.localChange(sealed)
+  }
+
+  func forget(upTo horizon: Int) { host.forget(upTo: horizon) }
+
+  /// Compares what the two hosts keep. There are no changes that are not sealed.
+  func compareStates(_ first: ScopeHost) {
+    compare("the sequence", "\(first.sequence)", "\(host.sequence)")
+    compare("the state", first.content.sharedState().canonicalJSON, content.document.canonicalJSON)
+    problems += content.document.brokenInvariants()
+  }
+
+  private func text(_ fragments: [SyncFragment]?) -> String {
+    fragments.map { $0.map { "\($0.json)" }.joined(separator: ",") } ?? "nothing"
+  }
+
+  private func compare(_ subject: String, _ models: String, _ rows: String) {
+    if models == rows { return }
+    problems.append("\(subject): models have \(models); rows have \(rows)")
+  }
+}
+
+extension ServerEngine {
+  /// Hosts a scope a second time, as rows beside its models, and compares the two from now on. Call it when the scope has
+  /// just been hosted.
+  package func compareWithRows(_ scope: Scope) {
+    guard let host = hosts[ObjectIdentifier(scope)], let root = scope.root else { return }
+    let schema = Schema(root: root.schema.data, classes: scope.schemas.map(\.data))
+    host.twin = HostTwin(of: host, schema)
+  }
+
+  /// The differences between models and rows that were found so far.
+  package var differencesFromRows: [String] { hosts.values.flatMap { $0.twin?.problems ?? [] } }
+}
