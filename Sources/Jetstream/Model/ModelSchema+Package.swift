@@ -30,18 +30,8 @@ extension ModelSchema.Property {
   /// True for a ``WeakReference``.
   package var isWeakReference: Bool { if case .weakReference = type { true } else { false } }
 
-  /// The declared class of the models that a reference or a collection holds; nil for other
-  /// properties.
-  package var modelClass: ModelObject.Type? {
-    isCollection || isReference ? access.valueType.heldClass : nil
-  }
-
   /// Returns true if a plain property can hold the JSON.
   package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
-
-  /// Describes why a plain property cannot hold JSON that it does not accept, as its type puts it;
-  /// nil if the type gives no reason.
-  package func problem(with json: JSONValue) -> String? { access._problem(with: json) }
 
   /// Returns true if a reference or a collection can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {

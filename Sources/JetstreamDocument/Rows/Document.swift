@@ -38,9 +38,6 @@ package final class Document {
   /// The UUIDs of all models.
   package var uuids: some Collection<UUID> { rows.keys }
 
-  /// The number of models.
-  package var count: Int { rows.count }
-
   /// Returns true if a row is in the document.
   package func has(_ row: Row) -> Bool { rows[row.uuid] === row }
 
