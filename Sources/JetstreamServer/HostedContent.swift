@@ -74,7 +74,7 @@ package protocol HostedContent: AnyObject {
   /// Returns the models in the parts whose digests differ from the given ones.
   func fragments(whereNot parts: [UInt64]) -> [SyncFragment]
 
-  // What follows has defaults, for content that only clients change, and whose classes are all known.
+  // Content that only clients change, and whose classes are all known, leaves out the rest.
 
   /// Begins to tell the host of changes.
   func begin()
@@ -112,16 +112,4 @@ extension HostedContent {
   package func unknownModels(referredToBy value: JSONValue) -> [SyncFragment] { [] }
   package func unknownValue(_ key: PropertyKey) -> JSONValue? { nil }
   package func unknownKeys(of model: any HostedModel) -> [String] { [] }
-
-  /// Calls `body` with each model that a fragment puts into a property.
-  func forEachModel(namedBy fragment: SyncFragment, _ body: (UUID) -> Void) {
-    let schema = schema(of: fragment)
-    for (key, value) in fragment.properties {
-      if schema?[wireName: key]?.kind == .plain { continue }
-      value.forEachUUID(body)
-    }
-    for entry in fragment.operations {
-      for case .insert(let uuid, _) in entry.operations { body(uuid) }
-    }
-  }
 }

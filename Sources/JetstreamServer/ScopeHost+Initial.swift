@@ -8,7 +8,8 @@ extension ScopeHost {
   func submitInitial(_ fragments: [SyncFragment], by submitter: Submitter) -> Result {
     guard let root = content.root else { return submit(fragments, isAtomic: false, by: submitter) }
     let part = InitialContent(
-      of: fragments, root: root.uuid, naming: content.forEachModel(namedBy:_:)
+      of: fragments, root: root.uuid,
+      naming: { [content] in $0.forEachModel(as: content.schema(of: $0), $1) }
     ) { hasContent($0, root) }
     var result = submit(part.fragments, isAtomic: false, by: submitter)
     guard part.fragments != fragments else { return result }

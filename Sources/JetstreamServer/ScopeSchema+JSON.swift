@@ -29,7 +29,7 @@ extension ScopeSchema {
   ///     Jetstream brings along need not be named.
   /// - Throws: ``SchemaError`` for the first thing that is missing or does not fit.
   public init(_ json: JSONValue, rules: [MergeRule] = []) throws(SchemaError) {
-    let file = try SchemaNode(json, at: "schema")
+    let file = SchemaNode(json, at: "schema")
     let version = try file.required("version")
     guard version.json == .integer(Self.version) else {
       throw version.error("is \(version.json.text), and this server reads version \(Self.version).")
@@ -41,9 +41,7 @@ extension ScopeSchema {
         throw node.error("is the second class called \(read.wireName).")
       }
     }
-    for (at, node) in try file.required("classes").elements().enumerated() {
-      try Self.check(node, at, classes)
-    }
+    for node in try file.required("classes").elements() { try Self.check(node, classes) }
     let root = try file.required("root")
     guard let rootClass = classes[try root.string()] else {
       throw root.error("is \(root.json.text), which is none of the classes.")
@@ -144,7 +142,7 @@ extension ScopeSchema {
 
   /// Throws if a property of a class can only hold models of a class that the schema does not have.
   private static func check(
-    _ node: SchemaNode, _ at: Int, _ classes: [String: ClassSchema]
+    _ node: SchemaNode, _ classes: [String: ClassSchema]
   ) throws(SchemaError) {
     for property in try node.required("properties").elements() {
       let type = try property.required("type")
@@ -163,7 +161,7 @@ private struct SchemaNode {
   let json: JSONValue
   private let place: String
 
-  init(_ json: JSONValue, at place: String) throws(SchemaError) {
+  init(_ json: JSONValue, at place: String) {
     (self.json, self.place) = (json, place)
   }
 
@@ -172,7 +170,7 @@ private struct SchemaNode {
   func optional(_ key: String) throws(SchemaError) -> SchemaNode? {
     guard case .object(let members) = json else { throw error("is no object.") }
     guard let member = members[key] else { return nil }
-    return try SchemaNode(member, at: place == "schema" ? key : "\(place).\(key)")
+    return SchemaNode(member, at: place == "schema" ? key : "\(place).\(key)")
   }
 
   func required(_ key: String) throws(SchemaError) -> SchemaNode {
@@ -184,7 +182,7 @@ private struct SchemaNode {
     guard case .array(let values) = json else { throw error("is no array.") }
     var result: [SchemaNode] = []
     for (at, value) in values.enumerated() {
-      result.append(try SchemaNode(value, at: "\(place)[\(at)]"))
+      result.append(SchemaNode(value, at: "\(place)[\(at)]"))
     }
     return result
   }

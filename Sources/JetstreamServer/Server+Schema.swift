@@ -10,7 +10,8 @@ extension Server {
   /// change it, and what the schema does not know is rejected.
   ///
   /// - Parameters:
-  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. No other scope is hosted under it.
+  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. Traps if
+  ///     another scope is hosted under it.
   ///   - schema: The classes of the scope.
   public func host(_ name: String, schema: ScopeSchema) {
     let content = makeContent(name, schema)
@@ -24,7 +25,8 @@ extension Server {
   /// If the log has a history, the scope begins with its state, which may be that of a server that had the model classes.
   ///
   /// - Parameters:
-  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. No other scope is hosted under it.
+  ///   - name: The name by which clients fetch the scope, unless ``resolveScope`` is set. Traps if
+  ///     another scope is hosted under it.
   ///   - schema: The classes of the scope.
   ///   - log: The log of this scope alone, in this process alone.
   ///   - snapshotEvery: The number of records after which a snapshot is written; 0 for never.

@@ -31,7 +31,7 @@ struct LogUseTests {
     let other = Scope(name: "Canvas", root: Canvas())
     await #expect(throws: LogError.self) { try await wrong.restore(into: other) }
 
-    // What has failed was no use.
+    // A call that fails does not use the log.
     let again = Canvas()
     let (next, restored) = open(again)
     try next.fetch(restored, log: wrong)

@@ -79,12 +79,19 @@ extension Scope {
 
   /// Calls `body` with each model that a fragment puts into a property.
   func forEachModel(namedBy fragment: SyncFragment, _ body: (UUID) -> Void) {
-    let schema = schema(of: fragment)
-    for (key, value) in fragment.properties {
+    fragment.forEachModel(as: schema(of: fragment)?.data, body)
+  }
+}
+
+extension SyncFragment {
+  /// Calls `body` with each model that the fragment puts into a property of its class. In a property that the class does
+  /// not have, or of a class that is not known, every UUID counts.
+  package func forEachModel(as schema: ClassSchema?, _ body: (UUID) -> Void) {
+    for (key, value) in properties {
       if schema?[wireName: key]?.kind == .plain { continue }
       value.forEachUUID(body)
     }
-    for entry in fragment.operations {
+    for entry in operations {
       for case .insert(let uuid, _) in entry.operations { body(uuid) }
     }
   }

@@ -225,8 +225,7 @@ public final class Scope: TickClient {
   func isRoot(_ record: ModelRecord) -> Bool { record === rootRecord }
 
   func register(_ schema: ModelSchema) {
-    var open = [schema]
-    while let next = open.popLast() {
+    for next in schema.reachable() {
       if let known = classes[next.wireName] {
         precondition(
           known === next,
@@ -236,11 +235,6 @@ public final class Scope: TickClient {
       }
       classes[next.wireName] = next
       if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
-      for property in next.properties {
-        if let child = property.access.targetClass, child != ModelObject.self {
-          open.append(ModelSchema.of(child))
-        }
-      }
     }
   }
 
