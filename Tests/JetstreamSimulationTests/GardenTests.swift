@@ -125,7 +125,7 @@ struct NotificationTests {
     let events: [SimulationEvent] = [.pass(milliseconds: 1_000), .edit(client: 1, seed: 1)]
     #expect(simulation.run(events).failure == nil)
     simulation.sabotage = Sabotage(afterEvent: { _, scope in
-      if let root = scope.root { scope.suspects.append(root) }
+      if let root = scope.root { scope.tree.suspects.append(root) }
     })
     #expect(simulation.run(events).failure?.kind == .tables)
   }

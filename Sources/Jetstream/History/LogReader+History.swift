@@ -22,7 +22,7 @@ extension LogReader {
     into scope: Scope, at sequence: Int? = nil
   ) throws(LogError) -> LogRestoration {
     let result =
-      try ClientLog.isKept(in: self)
+      try isOfClient()
       ? replayClient(into: scope, upTo: sequence) : replay(into: scope, upTo: sequence)
     if let sequence, result.sequence != sequence {
       throw .unreadable(sequence: sequence, problem: "the log has records 1 to \(result.sequence)")
@@ -79,7 +79,7 @@ extension LogReader {
   public func writes(
     to key: String, of model: UUID
   ) throws(LogError) -> [PropertyWrite] {
-    let sets = try ClientLog.isKept(in: self) ? countingSets() : changeSets(in: 1...Int.max)
+    let sets = try isOfClient() ? countingSets() : changeSets(in: 1...Int.max)
     return sets.flatMap { sequence, set in
       set.fragments.lazy.filter { $0.uuid == model }.compactMap { fragment in
         let operations = fragment.operations[key]
@@ -88,77 +88,6 @@ extension LogReader {
         }
         return PropertyWrite(sequence, set, .value(value))
       }
-    }
-  }
-
-  /// Applies the newest snapshot, or the newest one that is not later than `last`, and the records after it up to
-  /// `last`. Ends early if the log does.
-  func replay(into scope: Scope, upTo last: Int?) throws(LogError) -> LogRestoration {
-    var result = LogRestoration()
-    if let snapshot = try snapshot(upTo: last ?? .max) {
-      if ClientLog.isOfClient(snapshot) { throw .ofClient(snapshot.sequence) }
-      try result.apply(snapshot, to: scope)
-    } else if let last {
-      throw .unreadable(sequence: last, problem: "no snapshot below it is kept")
-    } else {
-      try checkBeginning()
-    }
-    var cursor = try read(from: result.sequence + 1)
-    while result.sequence < last ?? .max, let record = try cursor.next() {
-      if record.kind == ReplicaRecord.Kind.named { throw .ofClient(record.sequence) }
-      try result.apply(record, to: scope)
-    }
-    return result
-  }
-
-  /// Checks, if no snapshot can be read, that no snapshot is missing on which the records are based.
-  private func checkBeginning() throws(LogError) {
-    if try LogMark.missingSnapshot(directory) == 0 {
-      throw .damaged(LogDamage(missingSnapshot: 0, readable: nil))
-    }
-    // A log that was opened without the snapshot continues without it.
-    if let mark = LogMark(directory), mark.snapshot != 0 { return }
-    guard try LogFiles(directory).snapshots.first == 0 else { return }
-    // The snapshot exists: reading it throws the reason why it cannot be used.
-    var file = try SnapshotFile(directory, 0, of: nil)
-    try file.check()
-  }
-}
-
-extension LogError {
-  /// The log is one of a client, whose records mean something else to an app that records its own.
-  fileprivate static func ofClient(_ sequence: Int) -> LogError {
-    .unreadable(
-      sequence: sequence,
-      problem: "the log is one of a client; a client that fetches the scope with it restores it")
-  }
-}
-
-extension LogRestoration {
-  /// Applies the next record to the scope.
-  mutating func apply(_ record: LogRecord, to scope: Scope) throws(LogError) {
-    sequence = record.sequence
-    guard record.kind == .set else {
-      others.append(record)
-      return
-    }
-    let report = scope.apply(try ChangeSet(record).fragments)
-    changeSetCount += 1
-    misfits += report.errors.map { (record.sequence, $0.error) }
-  }
-
-  /// Applies the state of a snapshot to the scope.
-  mutating func apply(_ snapshot: LogSnapshot, to scope: Scope) throws(LogError) {
-    let fragments = try snapshot.fragments()
-    sequence = snapshot.sequence
-    self.snapshot = snapshot.sequence
-    others = snapshot.kept + snapshot.state.filter { $0.kind != .fragment }
-    guard let root = fragments.first else { return }
-    do throws(ScopeError) {
-      let report = try scope.applyFullState(fragments, rootUUID: root.uuid)
-      misfits = report.errors.map { (snapshot.sequence, $0.error) }
-    } catch {
-      throw .unreadable(sequence: snapshot.sequence, problem: "\(error)")
     }
   }
 }

@@ -13,7 +13,7 @@ extension LogReader {
   ///   ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
   package func rows(at sequence: Int? = nil) throws(LogError) -> FragmentRows {
     let end = sequence ?? .max
-    let isOfClient = try ClientLog.isKept(in: self)
+    let isOfClient = try self.isOfClient()
     let snapshot = try snapshot(upTo: end)
     // A client's log begins with nothing.
     let first = try firstSequence()

@@ -39,7 +39,7 @@ class Follower {
     for (record, properties) in wanted {
       let node = FollowerNode(self, properties: properties)
       nodes.append(node)
-      if record.scope == nil, record.ownTicker == nil { record.ownTicker = ticker() }
+      if record.tree == nil, record.ownTicker == nil { record.ownTicker = ticker() }
       record.add(node)
     }
   }

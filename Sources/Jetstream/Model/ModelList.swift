@@ -82,6 +82,9 @@ struct ModelList {
     for chunk in storage.chunks { for model in chunk { body(model) } }
   }
 
+  /// The UUIDs in order.
+  var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
+
   func isSame(as other: ModelList) -> Bool {
     if isIdentical(to: other) { return true }
     guard count == other.count else { return false }

@@ -11,14 +11,14 @@ extension ModelObject {
       let error = Structure.link(child, to: record, index: index, &events)
     {
       record.schema.properties[index].access.restore(old, in: self, at: offset)
-      record.fire { record.scope?.refuse(error) }
+      record.fire { record.tree?.refuse(error) }
       return
     }
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
-    Structure.settle(&events, of: record.scope)
+    Structure.settle(&events, of: record.tree)
     if record.needsBase(index) {
       record.keepBase(index, .json(old._jsonValue))
-      record.modification?.keep(.model(oldChild), of: index, in: record)
+      record.originals?.keep(.model(oldChild), of: index, in: record)
     }
     record.noteChange(index)
     record.fire {
@@ -71,7 +71,7 @@ extension ModelObject {
         // The steps lead back to the old content, as with a model that comes and goes in one frame,
         // or whose insertion and removal are undone together. Only observers of single steps are
         // notified.
-        if record.scope?.isWritingRemotely != true {
+        if record.tree?.isWritingRemotely != true {
           record.fire { tell(operations, of: property) }
         }
         return
@@ -88,7 +88,7 @@ extension ModelObject {
       operations = takeOut(refused.map(\.model), of: property, from: operations)
     }
     for child in removed { Structure.unlink(child, from: record, index: index, &events) }
-    Structure.settle(&events, of: record.scope)
+    Structure.settle(&events, of: record.tree)
     if !operations.isEmpty {
       if let base, record.needsBase(index) {
         record.keepBase(index, .list(base))
@@ -101,7 +101,7 @@ extension ModelObject {
     // Made before any observer is called, since observers may change the collection again.
     let change = propertyChange(of: property, by: operations)
     record.fire {
-      for (_, error) in refused { record.scope?.refuse(error) }
+      for (_, error) in refused { record.tree?.refuse(error) }
       if operations.isEmpty { return }
       record.observers?.bridge?.didChange(index)
       if let change { record.observers?.propertyChange?.fire(change) }

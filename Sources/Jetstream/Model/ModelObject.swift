@@ -90,9 +90,6 @@ open class ModelObject: Hashable {
   /// The UUID that identifies the model on the wire. Made on first use; it never changes.
   public final var uuid: UUID { ensureRecord().uuid }
 
-  /// The scope whose root reaches this model; nil if there is none.
-  public final var scope: Scope? { record?.scope }
-
   /// The schema of the model's class.
   package final var schema: ModelSchema { record?.schema ?? ModelSchema.of(type(of: self)) }
 
@@ -107,7 +104,7 @@ open class ModelObject: Hashable {
   /// left may go on holding it, as another instance than the one that has its UUID now.
   package final var holders: [PropertyKey] {
     guard let record else { return [] }
-    return record.parents.all.filter { $0.isSynced && $0.parent.scope === record.scope }.map {
+    return record.parents.all.filter { $0.isSynced && $0.parent.tree === record.tree }.map {
       PropertyKey(uuid: $0.parent.uuid, name: $0.parent.schema.properties[$0.index].wireName)
     }
   }

@@ -4,8 +4,8 @@ final class ModelObservers {
   var trees: [TreeObservation] = []
   var propertyChange: Signal<PropertyChange>?
   var collectionChange: Signal<CollectionChange>?
-  var attach: Signal<Scope>?
-  var detach: Signal<Scope>?
+  var attach: Signal<any TreeKeeper>?
+  var detach: Signal<any TreeKeeper>?
   var parentAdded: Signal<ParentChange>?
   var parentRemoved: Signal<ParentChange>?
   /// Reports to the Observation module; nil unless the class adopts `Observable` and the model was

@@ -16,16 +16,16 @@ final class ModelRecord {
   private var pruneStep: UInt8 = 0
   /// The number of ``parents`` that are in the scope.
   var scopedParents: Int32 = 0
-  /// The scope whose root reaches the model. Unowned: the scope clears it before it is released.
-  unowned(unsafe) var scope: Scope?
-  /// The scope that collects the model's changes: ``scope`` or, if the model has left its scope
-  /// since the last change set, that former scope, in case the model returns.
-  var captureScope: Scope? {
+  /// The tree whose root reaches the model. Unowned: its scope clears it before it is released.
+  unowned(unsafe) var tree: ModelTree?
+  /// The tree whose scope collects the model's changes: ``tree`` or, if the model has left its tree
+  /// since the last change set, that former tree, in case the model returns.
+  var captureTree: ModelTree? {
     get { capturing?.takeUnretainedValue() }
     set { capturing = newValue.map(Unmanaged.passUnretained) }
   }
-  /// ``captureScope`` in a form that can be read without retaining it, as each write does.
-  @exclusivity(unchecked) private var capturing: Unmanaged<Scope>?
+  /// ``captureTree`` in a form that can be read without retaining it, as each write does.
+  @exclusivity(unchecked) private var capturing: Unmanaged<ModelTree>?
   var parents = ParentLinks()
   /// The number of nodes added since dead ones were last searched for.
   private var nodesAdded: UInt32 = 0
@@ -80,7 +80,7 @@ final class ModelRecord {
     set { if newValue { flags |= 2 } else { flags &= ~2 } }
   }
 
-  /// True while ``captureScope`` keeps the model among those that have left it.
+  /// True while the scope of ``captureTree`` keeps the model among those that have left it.
   var isKeptAsLeft: Bool {
     get { flags & 4 != 0 }
     set { if newValue { flags |= 4 } else { flags &= ~4 } }
@@ -123,9 +123,9 @@ final class ModelRecord {
     let index = schema.index(atOffset: offset)
     if needsBase(index) {
       keepBase(index, .json(old._jsonValue))
-      if let modification {
+      if let originals {
         let write = { Property<Value>.assign(value: old, to: $0, at: offset) }
-        modification.keep(.plain(write), of: index, in: self)
+        originals.keep(.plain(write), of: index, in: self)
       }
     }
     noteChange(index)
@@ -144,23 +144,23 @@ final class ModelRecord {
     return capturing._withUnsafeGuaranteedRef {
       // A transaction stores what it changes, whether other replicas know it or not: it may be
       // rolled back.
-      !$0.isWritingRemotely && (isShared || $0.modification != nil)
+      !$0.isWritingRemotely && (isShared || $0.originals != nil)
     }
   }
 
   func keepBase(_ index: Int, _ value: Base.Value) {
-    guard let captureScope, captured.insert(index) else { return }
+    guard let captureTree, captured.insert(index) else { return }
     if bases.isEmpty {
-      captureScope.willCollect(from: self)
+      captureTree.keeper?.willCollect(from: self)
     } else if !schema.throttledProperties.isEmpty {
       // The existing bases may all be of properties that are held back.
-      captureScope.startCollecting()
+      captureTree.keeper?.startCollecting()
     }
     bases.append(Base(index: index, value: value))
   }
 
-  /// The transaction that must know the value before a write; nil if none is running.
-  var modification: Modification? { capturing?._withUnsafeGuaranteedRef { $0.modification } }
+  /// Where the value before a write must be kept; nil while no call of `modify` runs.
+  var originals: OriginalValues? { capturing?._withUnsafeGuaranteedRef { $0.originals } }
 
   /// Stores the steps by which a collection has changed; `now` is its current content.
   func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
@@ -212,12 +212,12 @@ final class ModelRecord {
   /// The ticker that delivers to this model's observers: the ticker of its scope or, for a model in
   /// no scope, that of the isolation domain in which it, or the tree above it, is observed.
   var ticker: Ticker? {
-    if let scope { return scope.ticker }
+    if let tree { return tree.ticker }
     if let ownTicker { return ownTicker }
     guard TreeObservers.existOutsideOfScopes else { return nil }
     var found: Ticker?
     TreeWalk.ancestors(of: self) { record in
-      found = found ?? record.scope?.ticker ?? record.ownTicker
+      found = found ?? record.tree?.ticker ?? record.ownTicker
       return found == nil
     }
     return found
@@ -226,11 +226,11 @@ final class ModelRecord {
   /// Makes `actor` the one on which changes are delivered while the model is in no scope.
   @inline(__always)
   func needsTicker(of actor: (any Actor)?) {
-    if scope == nil, ownTicker == nil, let actor { ownTicker = Ticker.on(actor) }
+    if tree == nil, ownTicker == nil, let actor { ownTicker = Ticker.on(actor) }
   }
 
   /// Queues pending changes on the ticker of the scope that the model has entered.
-  func enteredScope(of ticker: Ticker) {
+  func enteredTree(of ticker: Ticker) {
     if !isQueued {
       queue()
     } else if let ownTicker, ownTicker !== ticker {
@@ -246,10 +246,10 @@ final class ModelRecord {
 
   /// Calls observers. Their changes are local changes, even while remote changes are applied.
   func fire(_ body: () -> Void) {
-    guard let scope = captureScope, scope.isWritingRemotely else { return body() }
-    scope.isWritingRemotely = false
+    guard let tree = captureTree, tree.isWritingRemotely else { return body() }
+    tree.isWritingRemotely = false
     body()
-    scope.isWritingRemotely = true
+    tree.isWritingRemotely = true
   }
 
   func dropBases() {

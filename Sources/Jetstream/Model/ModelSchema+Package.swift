@@ -5,17 +5,6 @@ extension ModelSchema {
   }
 }
 
-extension Scope {
-  /// Returns the range of a counter of the model that a fragment names. Does not look up
-  /// collections.
-  func counterRange(
-    of entry: PropertyOperations.Entry, in fragment: SyncFragment
-  ) -> CounterRange {
-    guard entry.operations.contains(where: { $0.model == nil }) else { return .unknown }
-    return schema(of: fragment)?.counterRange(of: entry.key) ?? .unknown
-  }
-}
-
 /// The properties of schemas and models that the server needs to validate fragments.
 extension ModelSchema.Property {
   /// True for a ``ModelArray``.
@@ -70,24 +59,5 @@ extension JSONValue {
     case (.null, .null): true
     default: canonicalText == other.canonicalText
     }
-  }
-}
-
-extension ModelObject {
-  /// Returns the value of a property as JSON, as other replicas are to know it. Changes held back
-  /// by a minimum sync interval are not included.
-  package final func currentJSON(of property: ModelSchema.Property) -> JSONValue {
-    record?.heldBackBase(of: property) ?? json(of: property)
-  }
-
-  /// Returns add fragments for the model and all models below it, depth first, as other replicas
-  /// are to know them.
-  package final func subtreeFragments() -> [SyncFragment] {
-    ensureRecord().subtreeFragments(withHeldBack: false)
-  }
-
-  /// Returns every synced property with its value, as other replicas are to know it.
-  package final func currentProperties() -> JSONObject {
-    ensureRecord().syncedProperties(withHeldBack: false)
   }
 }

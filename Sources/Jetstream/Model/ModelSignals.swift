@@ -74,9 +74,9 @@ public struct ModelSignals {
   /// Fires after a change of a collection, once for each step.
   public var onCollectionChange: Signal<CollectionChange> { signal(\.collectionChange) }
   /// Fires when the model enters a scope.
-  package var onAttach: Signal<Scope> { signal(\.attach) }
+  var onAttach: Signal<any TreeKeeper> { signal(\.attach) }
   /// Fires when the model leaves its scope.
-  package var onDetach: Signal<Scope> { signal(\.detach) }
+  var onDetach: Signal<any TreeKeeper> { signal(\.detach) }
   /// Fires when a property of a parent begins to hold the model.
   package var onAddedToParent: Signal<ParentChange> { signal(\.parentAdded) }
   /// Fires when a property of a parent ceases to hold the model.

@@ -153,9 +153,9 @@ struct WeakLink<Target: ModelObject> {
   func target(of owner: ModelObject) -> Target? {
     guard let knownUUID else { return nil }
     let model = model
-    guard let scope = owner.scope else { return model }
-    if let model, model.scope === scope { return model }
-    return scope.model(knownUUID) as? Target
+    guard let tree = owner.record?.tree else { return model }
+    if let model, model.record?.tree === tree { return model }
+    return tree.record(of: knownUUID)?.model as? Target
   }
 
   @usableFromInline
@@ -207,7 +207,7 @@ extension ModelObject {
   /// but rolling back a transaction must restore the earlier model.
   @usableFromInline
   final func didExchangeTarget<Target>(at offset: Int, old: WeakLink<Target>) {
-    guard let record, record.modification != nil else { return }
+    guard let record, record.originals != nil else { return }
     let index = record.schema.index(atOffset: offset)
     if record.needsBase(index) { keep(old, of: index, at: offset, record) }
   }
@@ -216,9 +216,9 @@ extension ModelObject {
     _ old: WeakLink<Target>, of index: Int, at offset: Int, _ record: ModelRecord
   ) {
     record.keepBase(index, .json(old._jsonValue))
-    guard let modification = record.modification else { return }
+    guard let originals = record.originals else { return }
     let write = { WeakReference<Target>.restore(old, to: $0, at: offset) }
-    modification.keep(.plain(write), of: index, in: record)
+    originals.keep(.plain(write), of: index, in: record)
   }
 }
 

@@ -145,7 +145,7 @@ private final class ModelWatch: ChangeNode {
     self.table = table
     super.init(observer: nil, properties: nil)
     let ticker = target.ticker ?? table.ticker
-    if target.scope == nil, target.ownTicker == nil { target.ownTicker = ticker }
+    if target.tree == nil, target.ownTicker == nil { target.ownTicker = ticker }
     target.add(self)
   }
 

@@ -6,36 +6,12 @@ extension ChangeSet {
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   public init(json: JSONValue) throws(FragmentError) {
     guard case .object(let object) = json else { throw .notAnObject }
-    guard let id = UUID(wireText: try object.fragmentString("id")) else {
-      throw .invalid(field: "id", problem: "should be a UUID")
-    }
-    guard let fragments = object["fragments"] else { throw .missing(field: "fragments") }
     self.init(
-      id: id, fragments: try Self.fragments(fragments, "fragments"),
-      undo: try object["undo"].map { json throws(FragmentError) in try Self.fragments(json, "undo")
-      }
-        ?? [],
+      id: try object.uuid("id"), fragments: try object.fragments("fragments"),
+      undo: object["undo"] == nil ? [] : try object.fragments("undo"),
       author: try object.optionalString("author"), message: try object.optionalString("message"),
       date: try object.optionalDate("date"), isAtomic: try object.optionalFlag("atomic"),
       procedure: try object.optionalString("procedure"))
-  }
-
-  private static func fragments(
-    _ json: JSONValue, _ field: String
-  ) throws(FragmentError) -> [SyncFragment] {
-    guard case .array(let elements) = json else {
-      throw .invalid(field: field, problem: "should be an array")
-    }
-    var fragments: [SyncFragment] = []
-    fragments.reserveCapacity(elements.count)
-    for (place, element) in elements.enumerated() {
-      do throws(FragmentError) {
-        fragments.append(try SyncFragment(json: element))
-      } catch {
-        throw .invalid(field: field, problem: "element \(place): \(error)")
-      }
-    }
-    return fragments
   }
 
   /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `fragments`,
@@ -94,6 +70,32 @@ extension ChangeSet {
 }
 
 extension JSONObject {
+  /// Returns the UUID of a key.
+  func uuid(_ field: String) throws(FragmentError) -> UUID {
+    guard let uuid = UUID(wireText: try fragmentString(field)) else {
+      throw .invalid(field: field, problem: "should be a UUID")
+    }
+    return uuid
+  }
+
+  /// Returns the fragments of a key.
+  func fragments(_ field: String) throws(FragmentError) -> [SyncFragment] {
+    guard let json = self[field] else { throw .missing(field: field) }
+    guard case .array(let elements) = json else {
+      throw .invalid(field: field, problem: "should be an array")
+    }
+    var fragments: [SyncFragment] = []
+    fragments.reserveCapacity(elements.count)
+    for (place, element) in elements.enumerated() {
+      do throws(FragmentError) {
+        fragments.append(try SyncFragment(json: element))
+      } catch {
+        throw .invalid(field: field, problem: "element \(place): \(error)")
+      }
+    }
+    return fragments
+  }
+
   /// Returns the string of a key; nil if the key is missing or null.
   func optionalString(_ field: String) throws(FragmentError) -> String? {
     switch self[field] {

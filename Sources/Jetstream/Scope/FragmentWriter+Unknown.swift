@@ -91,10 +91,10 @@ extension FragmentWriter {
     guard !materialised.isEmpty, let store = scope.unknown else { return [] }
     for uuid in materialised {
       guard let model = created[uuid] ?? held[uuid], let record = model.record,
-        record.scope == nil
+        record.tree == nil
       else { continue }
       store.keep(record)
-      guard created[uuid] != nil, record.captureScope === scope else { continue }
+      guard created[uuid] != nil, record.captureTree === scope.tree else { continue }
       scope.forget(record)
       report.orphans.append(model)
     }
@@ -109,7 +109,7 @@ extension FragmentWriter {
     var open: [UUID] = []
     for value in unknownValues { value.forEachUUID { open.append($0) } }
     while let uuid = open.popLast() {
-      guard scope.record(of: uuid) == nil, store.fragments[uuid] == nil, created[uuid] == nil,
+      guard scope.tree.record(of: uuid) == nil, store.fragments[uuid] == nil, created[uuid] == nil,
         let record = find(uuid)?.record
       else { continue }
       store.keep(record)

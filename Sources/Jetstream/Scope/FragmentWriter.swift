@@ -86,7 +86,7 @@ struct FragmentWriter {
     let record = model.ensureRecord()
     record.uuidIfMade = uuid
     // Other replicas know the model already, and from here on the changes of observers to it are collected.
-    if !isLocal { record.captureScope = scope }
+    if !isLocal { record.captureTree = scope.tree }
     created[uuid] = model
     return model
   }
@@ -151,7 +151,7 @@ struct FragmentWriter {
     var lost: [(position: Int, fragment: SyncFragment)] = []
     for (position, fragment) in fragments.enumerated() {
       guard let model = created[fragment.uuid], let record = model.record,
-        record.captureScope === scope, record.scope == nil,
+        record.captureTree === scope.tree, record.tree == nil,
         !materialised.contains(fragment.uuid), scope.modelThatLeft(fragment.uuid) == nil
       else { continue }
       // An unknown property may refer to it. A model that is kept already has every value as it arrived.
@@ -196,7 +196,7 @@ struct FragmentWriter {
   /// Holds a model, unless it is in the scope anyway: a model that other replicas take out stays in the scope until
   /// all fragments are written, and a model that an observer takes out is kept as having left.
   private mutating func hold(_ uuid: UUID) {
-    if !isLocal, scope.record(of: uuid) != nil { return }
+    if !isLocal, scope.tree.record(of: uuid) != nil { return }
     if held[uuid] == nil { held[uuid] = find(uuid) }
   }
 

@@ -5,6 +5,9 @@
 /// aside in the modification. The outermost base of a property is then its last shared value; each further base is
 /// the value that the next inner call found.
 extension ModelRecord {
+  /// The call of `modify` that runs in the scope that collects the changes; nil if there is none.
+  var modification: Modification? { captureTree?.scope?.modification }
+
   /// True if the property was changed locally since the last change set.
   func isChanged(_ index: Int) -> Bool {
     captured.contains(index) || modification?.asideLevel(of: index, in: self) != nil
@@ -32,26 +35,26 @@ extension ModelRecord {
   /// visible.
   ///
   /// - Parameter original: the same value in a form that keeps more than JSON does.
-  func setKnown(_ value: JSONValue, of index: Int, _ original: Modification.Original?) {
-    let place = Modification.Place(self, index)
+  func setKnown(_ value: JSONValue, of index: Int, _ original: OriginalValues.Original?) {
+    let place = OriginalValues.Place(self, index)
     if let modification, let level = modification.asideLevel(of: index, in: self) {
       modification.aside[level].setBase(.json(value), of: index, in: self)
       modification.aside[level].originals[place] = original
     } else if let at = bases.firstIndex(where: { $0.index == index }) {
       bases[at].value = .json(value)
-      modification?.originals[place] = original
+      modification?.originals.values[place] = original
     }
   }
 
   /// Applies another replica's addition to a counter to the last shared value and to the value that each call of
   /// `modify` found. Unlike an assignment, the addition counts for all of them.
   func changeKnown(_ index: Int, _ change: (JSONValue) -> JSONValue) {
-    let place = Modification.Place(self, index)
+    let place = OriginalValues.Place(self, index)
     if let at = bases.firstIndex(where: { $0.index == index }),
       case .json(let old) = bases[at].value
     {
       bases[at].value = .json(change(old))
-      modification?.originals[place] = nil
+      modification?.originals.values[place] = nil
     }
     guard let modification else { return }
     for level in modification.aside.indices {

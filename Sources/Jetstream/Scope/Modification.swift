@@ -2,41 +2,14 @@ import Foundation
 
 /// A running call of `modify`, with the nested calls that have joined it.
 final class Modification {
-  /// A property of a model.
-  struct Place: Hashable {
-    /// Held, so that no other record can get the same identity.
-    let record: ModelRecord
-    let index: Int
-
-    init(_ record: ModelRecord, _ index: Int) {
-      self.record = record
-      self.index = index
-    }
-
-    static func == (a: Place, b: Place) -> Bool { a.record === b.record && a.index == b.index }
-
-    func hash(into hasher: inout Hasher) {
-      hasher.combine(ObjectIdentifier(record))
-      hasher.combine(index)
-    }
-  }
-
-  /// The value of a property before the first write, in its original form: JSON may keep less.
-  enum Original {
-    /// The model that a reference held.
-    case model(ModelObject?)
-    /// Writes the plain value again.
-    case plain((ModelObject) -> Void)
-  }
-
   /// The handle that the caller gets. Its change set is empty until it is sealed, but has its id, author and
   /// message.
   let handle: ChangeSetHandle
   /// Models that entered and left within the call, or that other replicas do not know: kept, since a rollback may
   /// need them.
   var departed: [ModelObject] = []
-  /// The values of properties when the innermost call began. Collections are not included: their steps lead back.
-  var originals: [Place: Original] = [:]
+  /// The values of properties when the innermost call began.
+  let originals = OriginalValues()
   /// The changes of the calls around the innermost one, the outermost first.
   var aside: [SetAside] = []
   /// The conflicts that leave the ledger when the outermost call ends.
@@ -47,11 +20,6 @@ final class Modification {
   var isRollingBack = false
 
   init(_ set: ChangeSet) { handle = ChangeSetHandle(set) }
-
-  /// Keeps the value of a property before the first write.
-  func keep(_ original: Original, of index: Int, in record: ModelRecord) {
-    originals[Place(record, index)] = original
-  }
 
   /// Returns the index in ``aside`` of the outermost call that has changed a property. Nil if only the innermost
   /// call has.
@@ -77,7 +45,7 @@ struct SavedValue {
   let model: ModelObject
   let property: ModelSchema.Property
   let value: Value
-  let original: Modification.Original?
+  let original: OriginalValues.Original?
 
   /// The saved value in the form in which records keep it.
   var base: ModelRecord.Base.Value {
@@ -128,12 +96,12 @@ struct SetAside {
   let records: ContiguousArray<ModelRecord>
   private(set) var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>]
   /// The original values of the changed properties.
-  var originals: [Modification.Place: Modification.Original]
+  var originals: [OriginalValues.Place: OriginalValues.Original]
 
   /// Takes the collected changes away from the models.
   init(
     _ changed: ContiguousArray<ModelRecord>,
-    _ originals: [Modification.Place: Modification.Original]
+    _ originals: [OriginalValues.Place: OriginalValues.Original]
   ) {
     var records: ContiguousArray<ModelRecord> = []
     var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>] = [:]

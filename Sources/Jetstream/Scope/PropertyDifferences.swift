@@ -121,8 +121,3 @@ struct PropertyDifferences {
     before.operations.append(newKey: key, backward)
   }
 }
-
-extension ModelList {
-  /// The UUIDs in order.
-  var json: JSONValue { .array(models.map { .string($0.uuid.wireText) }) }
-}

@@ -52,6 +52,16 @@ package struct RootRenaming {
 }
 
 extension Scope {
+  /// Gives the root another UUID, that of the server.
+  func renameRoot(to uuid: UUID) {
+    guard let old = tree.renameRoot(to: uuid) else { return }
+    let renaming = RootRenaming(from: old, to: uuid, in: self)
+    remembered = remembered.mapValues { renaming($0) }
+    conflicts.rename(renaming)
+    renameWeakReferences(renaming)
+    if let root { tree.observers.forEach { $0.modelRenamed(root, from: old) } }
+  }
+
   /// Renames the root in weak references that hold only its UUID, as those read from a log do. They lead to the
   /// same model as before. Cost: O(n) in the models.
   func renameWeakReferences(_ renaming: RootRenaming) {

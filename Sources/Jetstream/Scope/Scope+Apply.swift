@@ -107,7 +107,7 @@ extension Scope {
     guard first.className == root.wireClassName else {
       throw .classMismatch(model: rootUUID, className: root.wireClassName, other: first.className)
     }
-    if let other = record(of: rootUUID), !isRoot(other) {
+    if let other = tree.record(of: rootUUID), !tree.isRoot(other) {
       throw .invalidState(problem: "its root \(rootUUID.wireText) is another model here.")
     }
   }
@@ -150,12 +150,12 @@ extension Scope {
 
   /// Detaches the models that were taken out of a property and that no other fragment has put elsewhere.
   func settleSuspects() {
-    guard !suspects.isEmpty else { return }
-    let models = suspects
-    suspects = []
+    guard !tree.suspects.isEmpty else { return }
+    let models = tree.suspects
+    tree.suspects = []
     var events = StructureEvents()
     isWritingRemotely = true
-    Structure.detachUnreached(among: models, from: self, &events)
+    Structure.detachUnreached(among: models, from: tree, &events)
     isWritingRemotely = false
     events.fire()
   }
@@ -204,7 +204,7 @@ extension ModelRecord {
       }
       stack.reverse(from: bottom)
     }
-    if let store = scope?.unknown { result += store.additions(reachableFrom: unknown) }
+    if let store = tree?.scope?.unknown { result += store.additions(reachableFrom: unknown) }
     return result
   }
 }

@@ -150,7 +150,7 @@ extension Scope {
     findTakenAway()
     fragments.reserveCapacity(entered.count + changed.count)
     undo.reserveCapacity(changed.count)
-    for record in entered where record.isNew && record.scope === self {
+    for record in entered where record.isNew && record.tree === tree {
       record.isNew = false
       record.dropBases()
       let fragment = record.addFragment()
@@ -160,7 +160,7 @@ extension Scope {
       fragments.append(fragment)
     }
     var heldBack: ContiguousArray<ModelRecord> = []
-    for record in changed where !record.bases.isEmpty && record.scope === self {
+    for record in changed where !record.bases.isEmpty && record.tree === tree {
       let differences = record.takeDifferences(withOutcomes: withValues) { [throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
       }

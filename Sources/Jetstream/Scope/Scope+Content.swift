@@ -7,7 +7,7 @@ extension Scope {
   /// - Precondition: this is not called within ``modify(_:author:_:)``.
   package func collectContent() {
     requireNoModification("asked for a change set of all its content")
-    guard let root = rootRecord, let model = root.model else { return }
+    guard let root = tree.rootRecord, let model = root.model else { return }
     root.dropBases()
     for property in root.schema.properties where property.isSynced {
       if property.areSame(model.currentJSON(of: property), property.defaultValue) { continue }
@@ -22,7 +22,7 @@ extension Scope {
       if record !== root { becomeNew(record) }
       var below: ContiguousArray<ModelRecord> = []
       record.forEachChild { child, _ in
-        guard let child = child.record, child.scope === self,
+        guard let child = child.record, child.tree === tree,
           seen.insert(ObjectIdentifier(child)).inserted
         else { return }
         below.append(child)

@@ -14,7 +14,7 @@ extension Scope {
   /// Called before another scope begins to collect the changes of a model of this scope.
   func giveAway(_ record: ModelRecord) {
     // Without a root there will be no change set to undo.
-    if !record.isNew, rootRecord != nil { remember(record) }
+    if !record.isNew, tree.rootRecord != nil { remember(record) }
   }
 
   /// Keeps a model that another replica has put where only a model that has left holds it. It counts as having
@@ -22,7 +22,7 @@ extension Scope {
   func keepAsLeft(_ record: ModelRecord) {
     guard let model = record.model, !record.isKeptAsLeft else { return }
     record.isNew = false
-    record.captureScope = self
+    record.captureTree = tree
     record.isKeptAsLeft = true
     left.append(model)
     // An unknown property may refer to it as well.
@@ -68,7 +68,7 @@ extension Scope {
 
   /// Returns the last shared state of a model; nil if the model is still in the scope and other replicas keep it.
   private func departedModel(_ uuid: UUID, _ added: Set<UUID>) -> SyncFragment? {
-    if let record = record(of: uuid), !record.isNew, !added.contains(uuid) { return nil }
+    if let record = tree.record(of: uuid), !record.isNew, !added.contains(uuid) { return nil }
     return knownModel(uuid)
   }
 
@@ -105,7 +105,8 @@ extension FragmentWriter {
     if let known = scope.remembered[fragment.uuid] {
       scope.remembered[fragment.uuid] = known.updated(
         by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
-    } else if let model = find(fragment.uuid), let record = model.record, record.scope === scope,
+    } else if let model = find(fragment.uuid), let record = model.record,
+      record.tree === scope.tree,
       !record.hasBases, modelThatLeft(behind: model) == nil
     {
       return
@@ -115,7 +116,7 @@ extension FragmentWriter {
 
   /// Returns the model that other replicas mean, if another instance with its UUID has taken its place here.
   func modelThatLeft(behind model: ModelObject) -> ModelObject? {
-    if isLocal || scope.left.isEmpty || model.record?.scope !== scope { return nil }
+    if isLocal || scope.left.isEmpty || model.record?.tree !== scope.tree { return nil }
     return scope.modelThatLeft(model.uuid)
   }
 
@@ -140,12 +141,12 @@ extension FragmentWriter {
     while let uuid = open.popLast() {
       guard
         let known = scope.knownModel(uuid)
-          ?? scope.record(of: uuid).flatMap({ $0.isNew ? nil : $0.known() })
+          ?? scope.tree.record(of: uuid).flatMap({ $0.isNew ? nil : $0.known() })
       else { continue }
       scope.forEachModel(namedBy: known) { child in
-        guard scope.record(of: child) == nil, scope.knownModel(child) == nil,
+        guard scope.tree.record(of: child) == nil, scope.knownModel(child) == nil,
           let model = created[child] ?? held[child], let record = model.record,
-          record.scope == nil, record.captureScope == nil || record.captureScope === scope
+          record.tree == nil, record.captureTree == nil || record.captureTree === scope.tree
         else { return }
         if record.parents.all.contains(where: { $0.parent.isKeptAsLeft && scope.hasLeft($0.parent) }
         ) {

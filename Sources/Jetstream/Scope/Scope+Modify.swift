@@ -178,7 +178,7 @@ extension Scope {
 
   func forgetDeparted(_ modification: Modification) {
     for model in modification.departed {
-      if let record = model.record, record.scope == nil, record.captureScope === self {
+      if let record = model.record, record.tree == nil, record.captureTree === tree {
         forget(record)
       }
     }

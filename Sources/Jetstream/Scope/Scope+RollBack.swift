@@ -9,7 +9,7 @@ extension Scope {
   /// Returns the values that locally changed properties had when the current collection of changes began.
   func savedValues() -> [SavedValue] {
     var result: [SavedValue] = []
-    for record in changed where record.captureScope === self {
+    for record in changed where record.captureTree === tree {
       guard let model = record.model else { continue }
       for base in record.bases {
         let property = record.schema.properties[base.index]
@@ -22,7 +22,7 @@ extension Scope {
         result.append(
           SavedValue(
             model: model, property: property, value: value,
-            original: modification?.originals[.init(record, base.index)]))
+            original: modification?.originals.values[.init(record, base.index)]))
       }
     }
     return result
@@ -43,7 +43,7 @@ extension Scope {
     restore(values)
     end(modification)
     changed.removeAll { $0.bases.isEmpty }
-    entered.removeAll { !($0.isNew && $0.scope === self) }
+    entered.removeAll { !($0.isNew && $0.tree === tree) }
     let gone = takeLeft()
     for model in gone {
       guard let record = model.record, hasLeft(record) else { continue }
@@ -65,16 +65,16 @@ extension Scope {
     // A closure that cannot throw needs no savepoint of its own.
     if Failure.self == Never.self { return try body() }
     guard let modification else { return try body() }
-    modification.aside.append(SetAside(changed, modification.originals))
+    modification.aside.append(SetAside(changed, modification.originals.values))
     changed = []
-    modification.originals = [:]
+    modification.originals.values = [:]
     let retried = modification.retried
     defer { reinstate(modification.aside.removeLast(), in: modification) }
     do { try body() } catch {
       let values = savedValues()
       for record in changed { record.dropBases() }
       changed = []
-      modification.originals = [:]
+      modification.originals.values = [:]
       modification.retried = retried
       restore(values)
       throw error
@@ -85,17 +85,17 @@ extension Scope {
   private func reinstate(_ before: SetAside, in modification: Modification) {
     let later = changed.filter { before.bases[ObjectIdentifier($0)] == nil }
     changed = []
-    for record in before.records where record.captureScope === self {
+    for record in before.records where record.captureTree === tree {
       record.reinstate(before.bases[ObjectIdentifier(record)] ?? [])
       changed.append(record)
     }
     changed += later
     // The original of the first base counts, even if that base has only JSON and no original.
-    let then = modification.originals.filter {
+    let then = modification.originals.values.filter {
       before.base(of: $0.key.index, in: $0.key.record) == nil
     }
-    modification.originals = before.originals
-    modification.originals.merge(then) { _, last in last }
+    modification.originals.values = before.originals
+    modification.originals.values.merge(then) { _, last in last }
   }
 
   /// Gives properties their saved values, without collecting these changes. Values that observers have written
@@ -130,7 +130,7 @@ extension Scope {
         }
       } else {
         record.bases[place].value = saved.base
-        modification?.originals[.init(record, saved.property.index)] = saved.original
+        modification?.originals.values[.init(record, saved.property.index)] = saved.original
       }
     }
     if isPartial || self.refusals != refusals {
@@ -140,7 +140,7 @@ extension Scope {
         guard let record = saved.model.record else { continue }
         record.keepBase(saved.property.index, saved.base)
         // An enclosing call may be rolled back as well, and then the model may find its place again.
-        modification?.originals[.init(record, saved.property.index)] = saved.original
+        modification?.originals.values[.init(record, saved.property.index)] = saved.original
       }
     }
     // Models that only local properties hold are found when a change set is made: this may not be the end.
@@ -152,7 +152,7 @@ extension Scope {
   /// True if another model with the same UUID has taken the place of a model that is about to return.
   private var isPlaceTaken: Bool {
     func isTaken(from model: ModelObject) -> Bool {
-      guard let record = model.record, record.scope == nil, record.captureScope === self else {
+      guard let record = model.record, record.tree == nil, record.captureTree === tree else {
         return false
       }
       return self.model(record.uuid) != nil
@@ -238,10 +238,10 @@ struct WayBack {
     for record in scope.unshared where !known.contains(ObjectIdentifier(record)) {
       record.isNew = false
     }
-    for record in entered + unshared where record.captureScope === scope { record.isNew = true }
+    for record in entered + unshared where record.captureTree === scope.tree { record.isNew = true }
     for model in left {
       guard let record = model.record else { continue }
-      if record.scope == nil, record.captureScope == nil { record.captureScope = scope }
+      if record.tree == nil, record.captureTree == nil { record.captureTree = scope.tree }
       record.isKeptAsLeft = true
     }
     scope.left = left

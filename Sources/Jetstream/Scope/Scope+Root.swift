@@ -18,7 +18,7 @@ extension Scope {
   ///
   /// - Precondition: it is not set within ``modify(_:author:_:)``.
   public var root: ModelObject? {
-    get { rootRecord?.model }
+    get { tree.root }
     set {
       if newValue === root { return }
       guard let newValue else { return releaseRoot() }
@@ -27,20 +27,31 @@ extension Scope {
     }
   }
 
+  /// Makes `model` the root, with all that it holds: it is taken out of every property and collection outside of its own
+  /// tree that holds it, detached from the scope that it is in, and attached to this one.
+  ///
+  /// Refused, with nothing changed, if the model is the root of another scope, or if something else in another scope
+  /// holds a part of what the model holds. Cost: O(n) for the n models.
+  func takeRoot(_ model: ModelObject) {
+    let (outside, error) = Structure.prepareMove(of: model.ensureRecord(), to: tree)
+    if let error { return refuse(error) }
+    Holder.remove(model, from: outside)
+    // Observers of that may have set a root meanwhile.
+    if root == nil { setRoot(model, isInitial: false) }
+  }
+
   func setRoot(_ model: ModelObject, isInitial: Bool) {
     requireNoModification("given a root")
     let record = model.ensureRecord()
-    rootRecord = record
-    heldRoot = model
-    register(model.schema)
+    tree.root = model
+    tree.register(model.schema)
     var events = StructureEvents()
     // The initial tree is the starting point of the scope, not a change.
     isWritingRemotely = isInitial
-    let error = Structure.attach(record, to: self, &events)
+    let error = Structure.attach(record, to: tree, &events)
     isWritingRemotely = false
     if let error {
-      rootRecord = nil
-      heldRoot = nil
+      tree.root = nil
       refuse(error)
     } else {
       events.fire()
@@ -56,14 +67,12 @@ extension Scope {
     } else {
       handle?.finish(.accepted, nil)
     }
-    rootRecord = nil
+    tree.root = nil
     var events = StructureEvents()
-    Structure.detachUnreached(among: [model], from: self, &events)
-    // Until the observers have been told, nothing of this goes.
-    let hold = heldRoot
-    heldRoot = nil
+    Structure.detachUnreached(among: [model], from: tree, &events)
     unknown = nil
     events.fire()
-    withExtendedLifetime(hold) {}
+    // Until the observers have been told, nothing of this goes.
+    withExtendedLifetime(model) {}
   }
 }

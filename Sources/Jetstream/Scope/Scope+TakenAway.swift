@@ -7,10 +7,10 @@ extension Scope {
   func findTakenAway() {
     guard othersWrote else { return }
     othersWrote = false
-    var tree = KnownTree(self)
-    var open = tree.put
+    var known = KnownTree(self)
+    var open = known.put
     while let record = open.popLast() {
-      guard record.scope === self, !record.isNew, !tree.contains(record.uuid) else { continue }
+      guard record.tree === tree, !record.isNew, !known.contains(record.uuid) else { continue }
       record.dropBases()
       record.isNew = true
       entered.append(record)
@@ -35,19 +35,19 @@ private struct KnownTree {
 
   init(_ scope: Scope) {
     self.scope = scope
-    for record in scope.changed where record.captureScope === scope && !record.isNew {
+    for record in scope.changed where record.captureTree === scope.tree && !record.isNew {
       for change in record.modelChanges {
         for child in change.takenOut { holders[child, default: []].append(record.uuid) }
         if change.put.isEmpty { continue }
         putInto[.init(parent: record, index: change.index)] = Set(
           change.put.map(ObjectIdentifier.init))
-        if record.scope === scope { put += change.put }
+        if record.tree === scope.tree { put += change.put }
       }
     }
     for (uuid, known) in scope.remembered {
       scope.forEachModel(namedBy: known) { holders[$0, default: []].append(uuid) }
     }
-    if let root = scope.rootRecord { reached.insert(root.uuid) }
+    if let root = scope.tree.rootRecord { reached.insert(root.uuid) }
   }
 
   /// Returns true if the model is reachable from the root.
@@ -75,10 +75,12 @@ private struct KnownTree {
 
   private func forEachHolder(of uuid: UUID, _ body: (UUID) -> Void) {
     holders[uuid]?.forEach(body)
-    guard let record = scope.record(of: uuid) ?? scope.modelThatLeft(uuid)?.record else { return }
+    guard let record = scope.tree.record(of: uuid) ?? scope.modelThatLeft(uuid)?.record else {
+      return
+    }
     for link in record.parents.all where link.isSynced {
       let parent = link.parent
-      guard parent.scope === scope || scope.hasLeft(parent), !parent.isNew,
+      guard parent.tree === scope.tree || scope.hasLeft(parent), !parent.isNew,
         putInto[link]?.contains(ObjectIdentifier(record)) != true
       else { continue }
       body(parent.uuid)

@@ -56,7 +56,7 @@ extension Scope {
   /// in.
   package func schema(of fragment: SyncFragment) -> ModelSchema? {
     guard let unknown else { return schema(named: fragment.className) }
-    return record(of: fragment.uuid)?.schema ?? schema(named: fragment.className)
+    return tree.record(of: fragment.uuid)?.schema ?? schema(named: fragment.className)
       ?? unknown.standIns[fragment.className]
   }
 }

@@ -8,29 +8,20 @@ extension Scope {
   /// Returns the model with this UUID if it is in the scope and other replicas know it as of the last change set.
   /// Cost: O(1).
   package func sharedModel(_ uuid: UUID) -> ModelObject? {
-    guard let record = record(of: uuid), !record.isNew else { return nil }
+    guard let record = tree.record(of: uuid), !record.isNew else { return nil }
     return record.model
-  }
-
-  /// Notes that a model of the scope has lost a parent, so that the next tick checks whether it is still shared.
-  @inline(__always)
-  func loosen(_ record: ModelRecord) {
-    guard hasLocalReferences else { return }
-    loosened.append(record)
-    // The next tick checks it even if the app changes nothing else.
-    if applying == 0, modification == nil { startCollecting() }
   }
 
   /// Finds the shared models that only local properties hold by now. For other replicas they are gone, so they are
   /// new when a synced property holds them again.
   func findUnshared() {
     if loosened.isEmpty { return }
-    var reachability = Reachability(self, onlySynced: true)
+    var reachability = Reachability(tree, onlySynced: true)
     var open = loosened
     var looked: Set<ObjectIdentifier> = []
     loosened = []
     while let record = open.popLast() {
-      guard record.scope === self, !isRoot(record),
+      guard record.tree === tree, !tree.isRoot(record),
         reachability.unreached(from: record).contains(where: { $0 === record }),
         looked.insert(ObjectIdentifier(record)).inserted
       else { continue }
@@ -44,7 +35,7 @@ extension Scope {
   }
 
   private func withdraw(_ record: ModelRecord) {
-    tellWithdrawn(record)
+    tree.tell(of: record) { $0.modelWithdrawn($1) }
     remember(record)
     record.dropBases()
     record.isNew = true
@@ -54,7 +45,7 @@ extension Scope {
   /// and the models below them are shared. Cost: O(n) in the models that only local properties hold.
   func findShared() {
     if unshared.isEmpty { return }
-    share(unshared.filter { $0.scope === self && $0.isNew && isHeldByOthers($0) })
+    share(unshared.filter { $0.tree === tree && $0.isNew && isHeldByOthers($0) })
   }
 
   /// Called before a model is put into a property by another replica. If only local properties hold the model, it
@@ -62,12 +53,12 @@ extension Scope {
   /// must be collected.
   func willHold(_ model: ModelObject, at index: Int, of parent: ModelRecord) {
     guard !unshared.isEmpty, modification == nil, let record = model.record, record.isNew,
-      record.scope === self, unshared.contains(where: { $0 === record }),
+      record.tree === tree, unshared.contains(where: { $0 === record }),
       isKnownToOthers(index, of: parent), parent !== record
     else { return }
     share([record])
     // A later fragment of the same message may take it out again.
-    loosen(record)
+    tree.loosen(record)
   }
 
   private func share(_ records: ContiguousArray<ModelRecord>) {
@@ -78,10 +69,10 @@ extension Scope {
       guard record.isNew else { continue }
       record.dropBases()
       record.isNew = false
-      tellShared(record)
+      tree.tell(of: record) { $0.modelShared($1) }
       record.forEachChild { child, index in
         guard record.schema.properties[index].isSynced, let below = child.record,
-          below.scope === self, below.isNew
+          below.tree === tree, below.isNew
         else { return }
         open.append(below)
       }
@@ -100,16 +91,16 @@ extension Scope {
 
   /// Returns true if other replicas know the current value of a property.
   private func isKnownToOthers(_ index: Int, of record: ModelRecord) -> Bool {
-    record.scope === self && record.captureScope === self && !record.isNew
+    record.tree === tree && record.captureTree === tree && !record.isNew
       && !record.isChanged(index)
   }
 
   /// Takes models that only local properties hold out of the collected changes. They count as new while this lasts.
   /// For the other replicas that knew them, they have left.
   func holdBackUnshared() {
-    guard hasLocalReferences else { return }
+    guard tree.hasLocalReferences else { return }
     findUnshared()
-    var reachability = Reachability(self, onlySynced: true)
+    var reachability = Reachability(tree, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
     let known = unshared
     let candidates = known + entered
@@ -123,12 +114,12 @@ extension Scope {
       if heldBack.insert(ObjectIdentifier(record)).inserted { unshared.append(record) }
       return true
     }
-    for (at, record) in candidates.enumerated() where record.isNew && record.scope === self {
+    for (at, record) in candidates.enumerated() where record.isNew && record.tree === tree {
       if isHeldBack(record) { continue }
       entered.append(record)
-      if at < known.count { tellShared(record) }
+      if at < known.count { tree.tell(of: record) { $0.modelShared($1) } }
     }
-    for record in changed where !record.bases.isEmpty && record.scope === self {
+    for record in changed where !record.bases.isEmpty && record.tree === tree {
       guard isHeldBack(record) else { continue }
       if record.isNew { record.dropBases() } else { withdraw(record) }
     }

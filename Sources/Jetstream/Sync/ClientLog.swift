@@ -11,11 +11,6 @@ import Foundation
 /// which the server has not seen. With a ``LogConfiguration/durability`` other than each change set, the server may
 /// have seen them.
 package struct ClientLog: Sendable {
-  /// In a snapshot: the client's identity and the position in the server's order.
-  private static let place = LogKind("place")
-  /// In a snapshot with pending change sets: the same. An older version of this framework does not know pending
-  /// change sets in a snapshot and would lose them; it refuses the snapshot instead, because there is no `place`.
-  private static let placeAmongPending = LogKind("place-among-pending")
   /// In a snapshot: a pending change set.
   private static let pending = LogKind("pending")
   /// In a snapshot: a model that pending change sets name but that the confirmed state no longer has.
@@ -73,7 +68,7 @@ package struct ClientLog: Sendable {
     if !history.authors.isEmpty {
       place["authors"] = .array(history.authors.map(Self.author).sorted { $0.text < $1.text })
     }
-    let kind = history.pending.isEmpty ? Self.place : Self.placeAmongPending
+    let kind = history.pending.isEmpty ? LogKind.place : .placeAmongPending
     result.append((kind, Array(JSONValue.object(place).text.utf8)))
     for fragment in history.departed {
       var payload: [UInt8] = []
@@ -99,20 +94,6 @@ package struct ClientLog: Sendable {
   ///   of the record that is not valid.
   package func history() throws(LogError) -> ReplicaHistory? {
     try Self.history(in: LogReader(records.directory))?.history
-  }
-
-  /// Returns true if a client has written the snapshot.
-  static func isOfClient(_ snapshot: LogSnapshot) -> Bool {
-    snapshot.state.contains { $0.kind == place || $0.kind == placeAmongPending }
-  }
-
-  /// Returns true if a log belongs to a client.
-  static func isKept(in reader: LogReader) throws(LogError) -> Bool {
-    if let snapshot = try reader.snapshot() {
-      return isOfClient(snapshot)
-    }
-    var cursor = try reader.read()
-    return try cursor.next()?.kind == ReplicaRecord.Kind.named
   }
 
   /// Reads the log up to the record `end`. Also returns the sequence of the last record read.
@@ -161,7 +142,7 @@ package struct ClientLog: Sendable {
     for line in snapshot.state {
       switch line.kind {
       case .fragment: fragments.append(try SyncFragment(line))
-      case Self.place, Self.placeAmongPending:
+      case .place, .placeAmongPending:
         history = try json(line, ReplicaHistory.init(place:))
       case Self.conflict: conflicts.append(try json(line, Conflict.init(json:)))
       case Self.write: writes.append(try json(line, OwnWrites.Entry.init(json:)))

@@ -48,7 +48,7 @@ extension Replica {
       return fragment
     }
     // A model that only local properties hold is added by a later change set, and one that has left again by none.
-    putBack = putBack.filter { scope.record(of: $0.key)?.isNew == true }
+    putBack = putBack.filter { scope.tree.record(of: $0.key)?.isNew == true }
     return set.with(fragments, undo: set.undo)
   }
 

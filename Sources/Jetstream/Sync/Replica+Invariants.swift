@@ -44,7 +44,7 @@ extension Replica {
     for uuid in additions.keys where !models.contains(uuid) { return true }
     for key in overlay.keys where !models.contains(key.uuid) { return true }
     var found = false
-    scope.forEachRecord { record in
+    scope.tree.forEachRecord { record in
       if record.isNew || !record.bases.isEmpty, !models.contains(record.uuid) { found = true }
     }
     return found

@@ -379,7 +379,7 @@ extension Replica: MembershipObserver {
     guard let values, !scope.isRollingBack else { return }
     if scope.isWritingRemotely {
       revived[model.uuid] = values
-    } else if let record = model.record, record.isNew || record.captureScope !== scope {
+    } else if let record = model.record, record.isNew || record.captureTree !== scope.tree {
       putBack[model.uuid] = values
     }
   }

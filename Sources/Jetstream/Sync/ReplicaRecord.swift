@@ -83,14 +83,13 @@ package struct ReplicaHistory: Sendable, Hashable {
 extension ReplicaRecord {
   /// The kinds of records in a log; the kind of ``made(number:_:)`` is that of change sets.
   enum Kind {
-    static let named = LogKind("replica")
     static let confirmed = LogKind("confirmed")
     static let decided = LogKind("decided")
     static let base = LogKind("base")
     static let discarded = LogKind("discarded")
 
     /// The kinds of records that a snapshot replaces.
-    static let all: Set<LogKind> = [.set, named, confirmed, decided, base, discarded]
+    static let all: Set<LogKind> = [.set, .replica, confirmed, decided, base, discarded]
   }
 
   /// The record as a line of a log.
@@ -100,7 +99,7 @@ extension ReplicaRecord {
       let json: JSONValue = [
         "client": .string(client.wireText), "root": .string(root.wireText),
       ]
-      return (Kind.named, Array(json.text.utf8))
+      return (LogKind.replica, Array(json.text.utf8))
     case .made(let number, let set):
       guard case .object(var object) = set.json else {
         preconditionFailure("A change set is a JSON object.")
@@ -144,7 +143,7 @@ extension ReplicaRecord {
     case .set:
       guard let number = object["number"]?.wholeNumber else { throw .missing(field: "number") }
       self = .made(number: number, try ChangeSet(json: json))
-    case Kind.named:
+    case LogKind.replica:
       self = .named(client: try object.uuid("client"), root: try object.uuid("root"))
     case Kind.confirmed:
       self = .confirmed(
@@ -181,23 +180,5 @@ extension ScopePosition {
     guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
     guard let sequence = object["sequence"]?.wholeNumber else { throw .missing(field: "sequence") }
     self.init(epoch: epoch, sequence: sequence)
-  }
-}
-
-extension JSONObject {
-  func uuid(_ field: String) throws(FragmentError) -> UUID {
-    guard case .string(let text)? = self[field], let uuid = UUID(wireText: text) else {
-      throw .invalid(field: field, problem: "should be a UUID")
-    }
-    return uuid
-  }
-
-  func fragments(_ field: String) throws(FragmentError) -> [SyncFragment] {
-    guard case .array(let elements)? = self[field] else {
-      throw .invalid(field: field, problem: "should be an array")
-    }
-    var fragments: [SyncFragment] = []
-    for element in elements { fragments.append(try SyncFragment(json: element)) }
-    return fragments
   }
 }

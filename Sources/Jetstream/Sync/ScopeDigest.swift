@@ -14,8 +14,8 @@ package final class ScopeDigest {
     self.scope = scope
     digest = StateDigest(of: scope.models.lazy.map(\.uuid)) { [unowned scope] uuid in
       // A model that only local properties hold is not shared, as long as that lasts.
-      guard let record = scope.record(of: uuid), !record.isNew else { return nil }
-      let kind: SyncFragment.Kind = scope.isRoot(record) ? .change : .add
+      guard let record = scope.tree.record(of: uuid), !record.isNew else { return nil }
+      let kind: SyncFragment.Kind = scope.tree.isRoot(record) ? .change : .add
       return StateDigest.Model(record.addFragment(kind, withHeldBack: false), record.schema.data)
     }
     scope.addMembershipObserver(self)

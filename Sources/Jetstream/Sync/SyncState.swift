@@ -67,7 +67,7 @@ extension Replica {
 
   /// Returns true if the model has local changes that are not confirmed.
   func isPending(_ model: ModelObject) -> Bool {
-    guard let record = model.record, record.scope === scope else { return false }
+    guard let record = model.record, record.tree === scope.tree else { return false }
     if record.isNew || !record.bases.isEmpty || additions[record.uuid] != nil { return true }
     return record.schema.properties.contains {
       overlay.covers(PropertyKey(uuid: record.uuid, name: $0.wireName))

@@ -93,7 +93,7 @@ import Testing
       for parent in rungs.last! { parent.items = ModelArray(next) }
       rungs.append(next)
     }
-    var reachability = Reachability(scope)
+    var reachability = Reachability(scope.tree)
     for rung in rungs.reversed() {
       for node in rung { #expect(reachability.unreached(from: node.record!).isEmpty) }
     }

@@ -153,10 +153,10 @@ import Testing
         board.query(\.chores).distinct(\.title, isolation: here()),
       ]
       #expect(values.count == 4)
-      #expect(scope.hasMembershipObservers)
+      #expect(!scope.tree.observers.isEmpty)
       #expect(all.allSatisfy { $0.record?.nodes.isEmpty == false })
     }
-    #expect(!scope.hasMembershipObservers)
+    #expect(scope.tree.observers.isEmpty)
     #expect(all.allSatisfy { $0.record?.nodes.isEmpty == true })
   }
 

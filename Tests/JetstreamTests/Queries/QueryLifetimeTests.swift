@@ -30,7 +30,7 @@ import Testing
     }
     evaluations = 0
     #expect(models.allSatisfy { $0.record?.nodes.isEmpty == true })
-    #expect(!scope.hasMembershipObservers)
+    #expect(scope.tree.observers.isEmpty)
     scope.flush()
     project.name = "r"
     scope.flush()
@@ -211,7 +211,7 @@ import Testing
     scope.flush()
     #expect(one.went == 1)
     scope.removeMembershipObserver(one)
-    #expect(!scope.hasMembershipObservers)
+    #expect(scope.tree.observers.isEmpty)
     board.chores.remove(at: 0)
     #expect(one.went == 1)
   }

@@ -78,7 +78,7 @@ extension ObservableModel {
     let record = ensureRecord()
     record.needsTicker(of: isolation)
     return record.observeTree(
-      TreeObservation(observer: observer, isLoose: scope == nil), pattern, handler)
+      TreeObservation(observer: observer, isLoose: record.tree == nil), pattern, handler)
   }
 }
 

@@ -68,7 +68,7 @@ final class ObserverExtras {
 
   private func observeTree(of record: ModelRecord) {
     guard treeObservation == nil else { return }
-    let observation = TreeObservation(observer: nil, isLoose: record.scope == nil)
+    let observation = TreeObservation(observer: nil, isLoose: record.tree == nil)
     treeObservation = observation
     record.observeTree(observation) { [weak self] in
       guard let self, let signal = treeChange else { return }

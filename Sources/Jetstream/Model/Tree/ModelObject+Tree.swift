@@ -7,27 +7,11 @@ extension ModelObject {
     guard let record else { return }
     Holder.remove(self, from: record.parents.all.compactMap(Holder.init))
   }
-
-}
-
-extension Scope {
-  /// Makes `model` the root, with all that it holds: it is taken out of every property and collection outside of its own
-  /// tree that holds it, detached from the scope that it is in, and attached to this one.
-  ///
-  /// Refused, with nothing changed, if the model is the root of another scope, or if something else in another scope
-  /// holds a part of what the model holds. Cost: O(n) for the n models.
-  func takeRoot(_ model: ModelObject) {
-    let (outside, error) = Structure.prepareMove(of: model.ensureRecord(), to: self)
-    if let error { return refuse(error) }
-    Holder.remove(model, from: outside)
-    // Observers of that may have set a root meanwhile.
-    if root == nil { setRoot(model, isInitial: false) }
-  }
 }
 
 /// A property that holds a model. It retains the parent, which observers might otherwise release
 /// while the model is removed from one property after the other.
-private struct Holder {
+struct Holder {
   let parent: ModelObject
   let property: ModelSchema.Property
 
@@ -53,9 +37,9 @@ private struct Holder {
 
 extension Structure {
   /// Returns the properties outside of the tree below `top` that hold `top`, and the reason why the
-  /// tree cannot move to `scope`, if there is one. Changes nothing. Cost: O(n).
-  fileprivate static func prepareMove(
-    of top: ModelRecord, to scope: Scope
+  /// tree cannot move to `other`, if there is one. Changes nothing. Cost: O(n).
+  static func prepareMove(
+    of top: ModelRecord, to other: ModelTree
   ) -> (outside: [Holder], error: ScopeError?) {
     var tree: Set<ObjectIdentifier> = [ObjectIdentifier(top)]
     var records: ContiguousArray<ModelRecord> = [top]
@@ -74,11 +58,11 @@ extension Structure {
       if !uuids.insert(record.uuid).inserted {
         return (outside, .duplicateUUID(className: record.schema.wireName, model: record.uuid))
       }
-      guard let other = record.scope else { continue }
-      var stays = other.isRoot(record)
+      guard let home = record.tree else { continue }
+      var stays = home.isRoot(record)
       if record !== top {
         record.parents.forEach { link in
-          if link.parent.scope != nil, !tree.contains(ObjectIdentifier(link.parent)) {
+          if link.parent.tree != nil, !tree.contains(ObjectIdentifier(link.parent)) {
             stays = true
           }
         }
@@ -87,8 +71,8 @@ extension Structure {
         return (
           outside,
           .modelInTwoScopes(
-            className: record.schema.wireName, model: record.uuid, scope: other.name,
-            other: scope.name)
+            className: record.schema.wireName, model: record.uuid, scope: home.name,
+            other: other.name)
         )
       }
     }

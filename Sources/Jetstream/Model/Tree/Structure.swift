@@ -14,13 +14,13 @@ enum Structure {
     _ child: ModelObject, to parent: ModelRecord, index: Int, _ events: inout StructureEvents
   ) -> ScopeError? {
     let record = child.ensureRecord()
-    if let scope = parent.scope, let error = attach(record, to: scope, &events) { return error }
+    if let tree = parent.tree, let error = attach(record, to: tree, &events) { return error }
     record.parents.add(.init(parent: parent, index: index))
-    if let scope = parent.scope {
+    if let tree = parent.tree {
       record.scopedParents += 1
       // A model that enters in a remote write counts as shared. Below a parent that only local
       // properties hold it is not shared; the scope checks that once everything is written.
-      if scope.isWritingRemotely, parent.isNew { scope.loosen(record) }
+      if tree.isWritingRemotely, parent.isNew { tree.loosen(record) }
     }
     events.parentAdded(record, parent, index)
     return nil
@@ -35,34 +35,34 @@ enum Structure {
       record.parents.remove(.init(parent: parent, index: index))
     else { return }
     events.parentRemoved(record, parent, index)
-    guard let scope = parent.scope, record.scope === scope else { return }
+    guard let tree = parent.tree, record.tree === tree else { return }
     record.scopedParents -= 1
-    if !scope.isRoot(record) {
+    if !tree.isRoot(record) {
       events.suspects.append(child)
-      scope.loosen(record)
+      tree.loosen(record)
     }
   }
 
   /// Detaches unlinked models that the root no longer reaches. While fragments are applied, this is
   /// postponed until the last one, since a later fragment may link the model again.
-  static func settle(_ events: inout StructureEvents, of scope: Scope?) {
-    guard let scope, !events.suspects.isEmpty else { return }
+  static func settle(_ events: inout StructureEvents, of tree: ModelTree?) {
+    guard let tree, !events.suspects.isEmpty else { return }
     let suspects = events.suspects
     events.suspects = []
-    if scope.isWritingRemotely {
-      scope.suspects.append(contentsOf: suspects)
+    if tree.isWritingRemotely {
+      tree.suspects.append(contentsOf: suspects)
     } else {
-      detachUnreached(among: suspects, from: scope, &events)
+      detachUnreached(among: suspects, from: tree, &events)
     }
   }
 
-  /// Attaches `top` and all models below it to `scope`. Returns an error, with nothing changed, if
+  /// Attaches `top` and all models below it to `tree`. Returns an error, with nothing changed, if
   /// a model below belongs to another scope, or if two have the same UUID.
   static func attach(
-    _ top: ModelRecord, to scope: Scope, _ events: inout StructureEvents
+    _ top: ModelRecord, to tree: ModelTree, _ events: inout StructureEvents
   ) -> ScopeError? {
-    if top.scope === scope { return nil }
-    if let error = scope.admit(top) { return error }
+    if top.tree === tree { return nil }
+    if let error = tree.admit(top) { return error }
     var error: ScopeError?
     var admitted: ContiguousArray<ModelRecord> = []
     var stack: ContiguousArray<ModelRecord> = [top]
@@ -72,8 +72,8 @@ enum Structure {
       record.forEachChild { child, _ in
         let below = child.ensureRecord()
         below.scopedParents += 1
-        if error != nil || below.scope === scope { return }
-        error = scope.admit(below)
+        if error != nil || below.tree === tree { return }
+        error = tree.admit(below)
         if error == nil { stack.append(below) }
       }
       stack.reverse(from: bottom)
@@ -82,41 +82,41 @@ enum Structure {
       for record in admitted {
         record.forEachChild { child, _ in child.record?.scopedParents -= 1 }
       }
-      for record in admitted + stack { scope.expel(record) }
+      for record in admitted + stack { tree.expel(record) }
       return error
     }
     for record in admitted {
-      scope.enter(record, below: record !== top)
-      events.attached(record, scope)
+      tree.enter(record, below: record !== top)
+      events.attached(record, tree)
     }
     return nil
   }
 
-  /// Detaches from `scope` the models that the root no longer reaches, among models that have lost
+  /// Detaches from `tree` the models that the root no longer reaches, among models that have lost
   /// a parent and all models below them.
   static func detachUnreached(
-    among suspects: some Sequence<ModelObject>, from scope: Scope,
+    among suspects: some Sequence<ModelObject>, from tree: ModelTree,
     _ events: inout StructureEvents
   ) {
     var suspects = ContiguousArray(suspects.compactMap(\.record))
     var next = 0
-    var reachability = Reachability(scope)
+    var reachability = Reachability(tree)
     var open: ContiguousArray<ModelRecord> = []
     while true {
       // Models that have left the scope, and whose children have not been updated yet.
       while let record = open.popLast() {
         let bottom = open.count
         record.forEachChild { child, _ in
-          guard let below = child.record, below.scope === scope else { return }
+          guard let below = child.record, below.tree === tree else { return }
           below.scopedParents -= 1
-          if scope.isRoot(below) { return }
+          if tree.isRoot(below) { return }
           if below.scopedParents == 0 {
-            scope.leave(below)
-            events.detached(below, scope)
+            tree.leave(below)
+            events.detached(below, tree)
             open.append(below)
           } else {
             suspects.append(below)
-            scope.loosen(below)
+            tree.loosen(below)
           }
         }
         open.reverse(from: bottom)
@@ -124,8 +124,8 @@ enum Structure {
       guard next < suspects.count else { return }
       // The remaining parents may be a cycle that the root does not reach.
       for record in reachability.unreached(from: suspects[next]) {
-        scope.leave(record)
-        events.detached(record, scope)
+        tree.leave(record)
+        events.detached(record, tree)
         open.append(record)
       }
       next += 1
@@ -139,22 +139,22 @@ enum Structure {
 /// Results stay valid for the duration of one change, because only unreached models leave the
 /// scope. No model is visited twice, and n queries on a graph of n links cost O(n).
 struct Reachability {
-  private let scope: Scope
+  private let tree: ModelTree
   private var reached: Set<ObjectIdentifier> = []
   /// The number of models visited, for tests.
   private(set) var visits = 0
 
   private let onlySynced: Bool
 
-  init(_ scope: Scope, onlySynced: Bool = false) {
-    self.scope = scope
+  init(_ tree: ModelTree, onlySynced: Bool = false) {
+    self.tree = tree
     self.onlySynced = onlySynced
   }
 
   /// Returns the model, and those of its ancestors that were visited, if the root does not reach
   /// them; empty if it does.
   mutating func unreached(from suspect: ModelRecord) -> ContiguousArray<ModelRecord> {
-    guard suspect.scope === scope, !isReached(suspect) else { return [] }
+    guard suspect.tree === tree, !isReached(suspect) else { return [] }
     if let link = suspect.parents.link(at: 0), !onlySynced || link.isSynced, isReached(link.parent)
     {
       reached.insert(ObjectIdentifier(suspect))
@@ -163,7 +163,7 @@ struct Reachability {
     var climb = Climb(suspect)
     defer { visits += climb.nodes.count }
     while let (node, link) = climb.nextLink() {
-      guard link.parent.scope === scope, !onlySynced || link.isSynced else { continue }
+      guard link.parent.tree === tree, !onlySynced || link.isSynced else { continue }
       if isReached(link.parent) {
         let (reached, unreached) = climb.split()
         for record in reached { self.reached.insert(ObjectIdentifier(record)) }
@@ -175,7 +175,7 @@ struct Reachability {
   }
 
   private func isReached(_ record: ModelRecord) -> Bool {
-    scope.isRoot(record) || reached.contains(ObjectIdentifier(record))
+    tree.isRoot(record) || reached.contains(ObjectIdentifier(record))
   }
 
   /// The state of a depth-first climb.

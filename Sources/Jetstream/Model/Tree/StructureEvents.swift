@@ -3,8 +3,8 @@ struct StructureEvents {
   private enum Event {
     case parentAdded(ModelObject, ParentChange)
     case parentRemoved(ModelObject, ParentChange)
-    case attached(ModelObject, Scope)
-    case detached(ModelObject, Scope)
+    case attached(ModelObject, any TreeKeeper)
+    case detached(ModelObject, any TreeKeeper)
   }
 
   private var events: ContiguousArray<Event> = []
@@ -26,14 +26,18 @@ struct StructureEvents {
     events.append(.parentRemoved(model, change))
   }
 
-  mutating func attached(_ record: ModelRecord, _ scope: Scope) {
-    guard record.observers?.attach != nil, let model = record.model else { return }
-    events.append(.attached(model, scope))
+  mutating func attached(_ record: ModelRecord, _ tree: ModelTree) {
+    guard record.observers?.attach != nil, let model = record.model, let keeper = tree.keeper else {
+      return
+    }
+    events.append(.attached(model, keeper))
   }
 
-  mutating func detached(_ record: ModelRecord, _ scope: Scope) {
-    guard record.observers?.detach != nil, let model = record.model else { return }
-    events.append(.detached(model, scope))
+  mutating func detached(_ record: ModelRecord, _ tree: ModelTree) {
+    guard record.observers?.detach != nil, let model = record.model, let keeper = tree.keeper else {
+      return
+    }
+    events.append(.detached(model, keeper))
   }
 
   var isEmpty: Bool { events.isEmpty }
@@ -44,8 +48,8 @@ struct StructureEvents {
       case .parentAdded(let model, let change): model.record?.observers?.parentAdded?.fire(change)
       case .parentRemoved(let model, let change):
         model.record?.observers?.parentRemoved?.fire(change)
-      case .attached(let model, let scope): model.record?.observers?.attach?.fire(scope)
-      case .detached(let model, let scope): model.record?.observers?.detach?.fire(scope)
+      case .attached(let model, let keeper): model.record?.observers?.attach?.fire(keeper)
+      case .detached(let model, let keeper): model.record?.observers?.detach?.fire(keeper)
       }
     }
   }

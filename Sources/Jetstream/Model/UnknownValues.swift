@@ -1,0 +1,39 @@
+import Foundation
+
+/// The properties and the class of a model that its own class does not know, as newer peers sent them. Stored with
+/// the model's observers, so that a model without any needs no room for it.
+struct UnknownValues {
+  /// The unknown properties by their names on the wire.
+  private(set) var properties = JSONObject()
+  /// The name of the model's class at other replicas, if the scope does not know that class.
+  var className: String?
+  private var isSorted = true
+
+  init(className: String? = nil) { self.className = className }
+
+  /// The unknown properties in the order of their names, so that replicas agree.
+  var sorted: JSONObject {
+    mutating get {
+      if !isSorted {
+        properties = JSONObject(properties.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+        isSorted = true
+      }
+      return properties
+    }
+  }
+
+  var isEmpty: Bool { properties.isEmpty && className == nil }
+
+  mutating func set(_ key: String, to value: JSONValue) {
+    if properties[key] == nil { isSorted = properties.isEmpty }
+    properties[key] = value
+  }
+
+  /// Drops the properties that `state` does not name.
+  mutating func keep(onlyIn state: JSONObject) {
+    let gone = properties.filter { state[$0.key] == nil }.map(\.key)
+    if gone.isEmpty { return }
+    properties = JSONObject(
+      properties.filter { state[$0.key] != nil }.map { ($0.key, $0.value) })
+  }
+}
