@@ -79,7 +79,7 @@ extension FragmentWriter {
   private func modelElsewhere(
     _ uuid: UUID, _ property: ModelSchema.Property, _ model: ModelObject
   ) -> ModelObject? {
-    guard !isLocal, scope.remembered[uuid] != nil, let record = model.record,
+    guard !isLocal, scope.interval.departed.states[uuid] != nil, let record = model.record,
       record.isChanged(property.index)
     else { return nil }
     let known = record.knownLists(of: property.index, now: model.list(of: property))
@@ -137,10 +137,10 @@ extension FragmentWriter {
     /// Returns the index of the model, or of the instance with its UUID that has left and whose place it has taken.
     private static func index(of model: ModelObject, in list: ModelList, _ scope: Scope) -> Int? {
       if let at = list.index(of: model) { return at }
-      if !scope.left.isEmpty, let left = scope.modelThatLeft(model.uuid) {
+      if !scope.interval.departed.models.isEmpty, let left = scope.modelThatLeft(model.uuid) {
         return list.index(of: left)
       }
-      guard scope.remembered[model.uuid] != nil else { return nil }
+      guard scope.interval.departed.states[model.uuid] != nil else { return nil }
       return list.models.firstIndex { $0.uuid == model.uuid }
     }
   }

@@ -72,7 +72,7 @@ struct FragmentWriter {
   /// Writes all fragments, additions first, because a change may be of a model that a later fragment adds.
   mutating func writeAll(_ fragments: [SyncFragment]) {
     prepare(fragments)
-    if !isLocal { scope.othersWrote = true }
+    if !isLocal { scope.interval.othersWrote = true }
     for at in fragments.indices where fragments[at].kind == .add { write(fragments[at], at: at) }
     for at in fragments.indices where fragments[at].kind == .change {
       write(fragments[at], at: at)
@@ -105,7 +105,7 @@ struct FragmentWriter {
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
     guard let model = find(fragment.uuid) else {
       if isKept { return }
-      if scope.remembered[fragment.uuid] != nil {
+      if scope.interval.departed.states[fragment.uuid] != nil {
         noteUnknown(in: fragment)
       } else if fragment.kind == .change {
         fail(position, .unknownModel(className: fragment.className, model: fragment.uuid))
@@ -161,7 +161,7 @@ struct FragmentWriter {
       scope.forget(record)
       report.orphans.append(model)
       // The model that holds it may have no object here.
-      if !referenced.contains(fragment.uuid), scope.remembered[fragment.uuid] == nil {
+      if !referenced.contains(fragment.uuid), scope.interval.departed.states[fragment.uuid] == nil {
         lost.append((position, fragment))
       }
     }

@@ -6,7 +6,7 @@
 /// the value that the next inner call found.
 extension ModelRecord {
   /// The call of `modify` that runs in the scope that collects the changes; nil if there is none.
-  var modification: Modification? { captureTree?.scope?.modification }
+  var modification: Modification? { originals == nil ? nil : captureTree?.scope?.modification }
 
   /// True if the property was changed locally since the last change set.
   func isChanged(_ index: Int) -> Bool {

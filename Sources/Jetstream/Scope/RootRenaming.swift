@@ -56,7 +56,7 @@ extension Scope {
   func renameRoot(to uuid: UUID) {
     guard let old = tree.renameRoot(to: uuid) else { return }
     let renaming = RootRenaming(from: old, to: uuid, in: self)
-    remembered = remembered.mapValues { renaming($0) }
+    interval.departed.states = interval.departed.states.mapValues { renaming($0) }
     conflicts.rename(renaming)
     renameWeakReferences(renaming)
     if let root { tree.observers.forEach { $0.modelRenamed(root, from: old) } }

@@ -91,7 +91,7 @@ extension Scope {
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
-    othersWrote = true
+    interval.othersWrote = true
     for (position, fragment) in fragments.enumerated().reversed() {
       writer.write(fragment, at: position)
     }
@@ -141,7 +141,7 @@ extension Scope {
       findShared()
     }
     // The changes of other replicas may have made a model reachable that only this replica has.
-    if !unshared.isEmpty { startCollecting() }
+    if !interval.unshared.isEmpty { startCollecting() }
     guard isSealMissed else { return }
     isSealMissed = false
     isCollecting = false

@@ -4,7 +4,7 @@ import Foundation
 extension Scope {
   /// Called before the first change of a property since the last change set.
   func willCollect(from record: ModelRecord) {
-    changed.append(record)
+    interval.changed.append(record)
     startCollecting()
   }
 
@@ -50,7 +50,7 @@ extension Scope {
 
   /// True if local changes wait to become a change set. This includes changes that were undone since, and
   /// properties that wait for a minimal sync interval to pass.
-  package var hasCollectedChanges: Bool { !entered.isEmpty || !left.isEmpty || !changed.isEmpty }
+  package var hasCollectedChanges: Bool { interval.hasChanges }
 
   /// True if all local changes have been delivered in change sets.
   package var isSettled: Bool { !hasCollectedChanges && sealed.isEmpty }
@@ -134,40 +134,45 @@ extension Scope {
     includingHeldBack: Bool = false, withValues: Bool = false, for handle: ChangeSetHandle? = nil
   ) -> SealedChanges? {
     let now = ticker.now
-    throttle.forget(endedBy: now)
+    interval.throttle.forget(endedBy: now)
     // Properties that wait for an interval are collected when it has passed, if not before.
     defer {
-      if !isCollecting, let end = throttle.nextEnd { ticker.request(self, after: end - now) }
-      if !remembered.isEmpty { remembered = [:] }
-      othersWrote = false
+      if !isCollecting, let end = interval.throttle.nextEnd {
+        ticker.request(self, after: end - now)
+      }
+      if !interval.departed.states.isEmpty { interval.departed.states = [:] }
+      interval.othersWrote = false
     }
-    guard hasCollectedChanges || !unshared.isEmpty || !loosened.isEmpty else { return nil }
+    guard hasCollectedChanges || !interval.unshared.isEmpty || !interval.loosened.isEmpty else {
+      return nil
+    }
     var fragments: [SyncFragment] = []
     var undo: [SyncFragment] = []
     let withValues = withValues || onSealedChanges.hasListeners
     var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
     holdBackUnshared()
     findTakenAway()
-    fragments.reserveCapacity(entered.count + changed.count)
-    undo.reserveCapacity(changed.count)
-    for record in entered where record.isNew && record.tree === tree {
+    fragments.reserveCapacity(interval.entered.count + interval.changed.count)
+    undo.reserveCapacity(interval.changed.count)
+    for record in interval.entered where record.isNew && record.tree === tree {
       record.isNew = false
       record.dropBases()
       let fragment = record.addFragment()
       if !record.schema.throttledProperties.isEmpty {
-        throttle.note(.init(values: fragment.properties), of: record, at: now)
+        interval.throttle.note(.init(values: fragment.properties), of: record, at: now)
       }
       fragments.append(fragment)
     }
     var heldBack: ContiguousArray<ModelRecord> = []
-    for record in changed where !record.bases.isEmpty && record.tree === tree {
-      let differences = record.takeDifferences(withOutcomes: withValues) { [throttle] in
+    for record in interval.changed where !record.bases.isEmpty && record.tree === tree {
+      let differences = record.takeDifferences(withOutcomes: withValues) {
+        [throttle = interval.throttle] in
         !includingHeldBack && throttle.holdsBack($0, of: record)
       }
       if !record.bases.isEmpty { heldBack.append(record) }
       guard !differences.now.isEmpty else { continue }
       if !record.schema.throttledProperties.isEmpty {
-        throttle.note(differences.now, of: record, at: now)
+        interval.throttle.note(differences.now, of: record, at: now)
       }
       let fragment = differences.now.fragment(of: record)
       fragments.append(fragment)
@@ -178,15 +183,15 @@ extension Scope {
     }
     let departed = departedModels(namedBy: undo, addedBy: fragments)
     if !departed.isEmpty { undo = departed + undo }
-    if !left.isEmpty {
-      let gone = takeLeft()
+    if !interval.departed.models.isEmpty {
+      let gone = interval.departed.takeModels()
       for model in gone {
         if let record = model.record, hasLeft(record) { forget(record) }
       }
       withExtendedLifetime(gone) {}
     }
-    entered.clear()
-    if heldBack.isEmpty { changed.clear() } else { changed = heldBack }
+    interval.entered.clear()
+    if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
     if fragments.isEmpty { return nil }
     let set =
       handle?.changeSet.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)

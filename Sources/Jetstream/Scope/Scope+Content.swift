@@ -36,6 +36,6 @@ extension Scope {
     if record.isNew { return }
     record.dropBases()
     record.isNew = true
-    entered.append(record)
+    interval.entered.append(record)
   }
 }

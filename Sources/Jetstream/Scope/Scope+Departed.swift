@@ -3,12 +3,12 @@ import Foundation
 /// Models that have left this scope, but that other replicas have until they receive the next change set.
 ///
 /// The last shared state of a model that has left comes from its object; see ``Scope/hasLeft(_:)``. If that object
-/// can no longer be read, the last shared state is in ``Scope/remembered``, and follows the changes of other
+/// can no longer be read, the last shared state is in ``DepartedModels/states``, and follows the changes of other
 /// replicas.
 extension Scope {
   /// Saves the last shared state of a model whose changes will not be collected any more.
   func remember(_ record: ModelRecord) {
-    if keepsRemovedModels { remembered[record.uuid] = record.known() }
+    if keepsRemovedModels { interval.departed.states[record.uuid] = record.known() }
   }
 
   /// Called before another scope begins to collect the changes of a model of this scope.
@@ -23,8 +23,7 @@ extension Scope {
     guard let model = record.model, !record.isKeptAsLeft else { return }
     record.isNew = false
     record.captureTree = tree
-    record.isKeptAsLeft = true
-    left.append(model)
+    interval.departed.keep(model)
     // An unknown property may refer to it as well.
     unknown?.keep(record)
   }
@@ -38,7 +37,7 @@ extension Scope {
   func departedModels(
     namedBy changes: [SyncFragment], addedBy fragments: [SyncFragment]
   ) -> [SyncFragment] {
-    guard keepsRemovedModels, !left.isEmpty || !remembered.isEmpty else { return [] }
+    guard keepsRemovedModels, !interval.departed.isEmpty else { return [] }
     var result: [SyncFragment] = []
     var added: Set<UUID> = []
     for fragment in fragments where fragment.kind == .add { added.insert(fragment.uuid) }
@@ -74,7 +73,7 @@ extension Scope {
 
   /// Returns the last shared state of a model that has left.
   func knownModel(_ uuid: UUID) -> SyncFragment? {
-    modelThatLeft(uuid)?.record?.known() ?? remembered[uuid]
+    modelThatLeft(uuid)?.record?.known() ?? interval.departed.states[uuid]
   }
 
   /// Calls `body` with each model that a fragment puts into a property.
@@ -102,8 +101,8 @@ extension FragmentWriter {
   /// Notes that another replica has changed a model that this scope may not have, or not as that replica sees it.
   mutating func noteKnown(_ fragment: SyncFragment) {
     if isLocal { return }
-    if let known = scope.remembered[fragment.uuid] {
-      scope.remembered[fragment.uuid] = known.updated(
+    if let known = scope.interval.departed.states[fragment.uuid] {
+      scope.interval.departed.states[fragment.uuid] = known.updated(
         by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
     } else if let model = find(fragment.uuid), let record = model.record,
       record.tree === scope.tree,
@@ -116,7 +115,9 @@ extension FragmentWriter {
 
   /// Returns the model that other replicas mean, if another instance with its UUID has taken its place here.
   func modelThatLeft(behind model: ModelObject) -> ModelObject? {
-    if isLocal || scope.left.isEmpty || model.record?.tree !== scope.tree { return nil }
+    if isLocal || scope.interval.departed.models.isEmpty || model.record?.tree !== scope.tree {
+      return nil
+    }
     return scope.modelThatLeft(model.uuid)
   }
 

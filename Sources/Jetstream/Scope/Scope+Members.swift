@@ -16,7 +16,7 @@ extension Scope: TreeKeeper {
       record.isKeptAsLeft = false
       record.isNew = !isWritingRemotely || (below && applying > 0 && isLocalAddition(record))
       if record.isNew {
-        entered.append(record)
+        interval.entered.append(record)
         startCollecting()
       }
     }
@@ -42,15 +42,14 @@ extension Scope: TreeKeeper {
       startCollecting()
     } else if record.isNew || (isWritingRemotely && modification == nil) {
       // Other replicas may still have it in a model that has left, or where a local change hides it.
-      if !record.isNew, hasCollectedChanges || !remembered.isEmpty { remember(record) }
+      if !record.isNew, hasCollectedChanges || !interval.departed.states.isEmpty {
+        remember(record)
+      }
       forget(record)
     } else if let model = record.model {
       // Within a call of `modify` also if another replica has taken it out: a rollback may restore the property in
       // which that replica still has it, and then the same object returns.
-      if !record.isKeptAsLeft {
-        record.isKeptAsLeft = true
-        left.append(model)
-      }
+      interval.departed.keep(model)
       startCollecting()
     }
   }
@@ -62,23 +61,11 @@ extension Scope: TreeKeeper {
 
   /// Returns the model with this UUID that has left since the last change set.
   func modelThatLeft(_ uuid: UUID) -> ModelObject? {
-    for model in left[leftIndexed...] { leftByUUID[model.uuid] = model }
-    leftIndexed = left.count
-    guard let model = leftByUUID[uuid], let record = model.record, hasLeft(record) else {
+    guard let model = interval.departed.model(uuid), let record = model.record, hasLeft(record)
+    else {
       return nil
     }
     return model
-  }
-
-  /// Forgets the models that have left, and returns them to be released when nothing else is running.
-  func takeLeft() -> ContiguousArray<ModelObject> {
-    for model in left { model.record?.isKeptAsLeft = false }
-    defer {
-      left = []
-      leftByUUID = [:]
-      leftIndexed = 0
-    }
-    return left
   }
 
   /// Stops collecting the changes of a model.
@@ -89,7 +76,7 @@ extension Scope: TreeKeeper {
   }
 
   func loosened(_ record: ModelRecord) {
-    loosened.append(record)
+    interval.loosened.append(record)
     // The next tick checks it even if the app changes nothing else.
     if applying == 0, modification == nil { startCollecting() }
   }

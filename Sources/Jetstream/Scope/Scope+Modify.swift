@@ -173,7 +173,7 @@ extension Scope {
     // These checks were postponed when fragments were applied within the call, and when a nested call threw and the
     // models that it had taken out were held again.
     findUnshared()
-    if othersWrote { findShared() }
+    if interval.othersWrote { findShared() }
   }
 
   func forgetDeparted(_ modification: Modification) {

@@ -9,7 +9,7 @@ extension Scope {
   /// Returns the values that locally changed properties had when the current collection of changes began.
   func savedValues() -> [SavedValue] {
     var result: [SavedValue] = []
-    for record in changed where record.captureTree === tree {
+    for record in interval.changed where record.captureTree === tree {
       guard let model = record.model else { continue }
       for base in record.bases {
         let property = record.schema.properties[base.index]
@@ -31,8 +31,8 @@ extension Scope {
   /// Rolls back an outermost call whose closure has thrown.
   func rollBack(_ modification: Modification) {
     let values = savedValues()
-    for record in changed { record.dropBases() }
-    changed = []
+    for record in interval.changed { record.dropBases() }
+    interval.changed = []
     rollBack(modification, to: values, .rolledBack)
   }
 
@@ -42,18 +42,16 @@ extension Scope {
     modification.isOver = true
     restore(values)
     end(modification)
-    changed.removeAll { $0.bases.isEmpty }
-    entered.removeAll { !($0.isNew && $0.tree === tree) }
-    let gone = takeLeft()
+    interval.changed.removeAll { $0.bases.isEmpty }
+    interval.entered.removeAll { !($0.isNew && $0.tree === tree) }
+    let gone = interval.departed.takeModels()
     for model in gone {
-      guard let record = model.record, hasLeft(record) else { continue }
-      record.isKeptAsLeft = true
-      left.append(model)
+      if let record = model.record, hasLeft(record) { interval.departed.keep(model) }
     }
     withExtendedLifetime(gone) {}
     // A tick within the call has found nothing to do and does not come again.
     (isCollecting, isSealMissed) = (false, false)
-    if hasCollectedChanges || deferred != nil || incomingResumes || !unshared.isEmpty {
+    if hasCollectedChanges || deferred != nil || incomingResumes || !interval.unshared.isEmpty {
       startCollecting()
     }
     modification.handle.finish(.rejected, error)
@@ -65,15 +63,15 @@ extension Scope {
     // A closure that cannot throw needs no savepoint of its own.
     if Failure.self == Never.self { return try body() }
     guard let modification else { return try body() }
-    modification.aside.append(SetAside(changed, modification.originals.values))
-    changed = []
+    modification.aside.append(SetAside(interval.changed, modification.originals.values))
+    interval.changed = []
     modification.originals.values = [:]
     let retried = modification.retried
     defer { reinstate(modification.aside.removeLast(), in: modification) }
     do { try body() } catch {
       let values = savedValues()
-      for record in changed { record.dropBases() }
-      changed = []
+      for record in interval.changed { record.dropBases() }
+      interval.changed = []
       modification.originals.values = [:]
       modification.retried = retried
       restore(values)
@@ -83,13 +81,13 @@ extension Scope {
 
   /// Puts the changes of the outer calls back in front of those that a nested call has collected.
   private func reinstate(_ before: SetAside, in modification: Modification) {
-    let later = changed.filter { before.bases[ObjectIdentifier($0)] == nil }
-    changed = []
+    let later = interval.changed.filter { before.bases[ObjectIdentifier($0)] == nil }
+    interval.changed = []
     for record in before.records where record.captureTree === tree {
       record.reinstate(before.bases[ObjectIdentifier(record)] ?? [])
-      changed.append(record)
+      interval.changed.append(record)
     }
-    changed += later
+    interval.changed += later
     // The original of the first base counts, even if that base has only JSON and no original.
     let then = modification.originals.values.filter {
       before.base(of: $0.key.index, in: $0.key.record) == nil
@@ -157,7 +155,8 @@ extension Scope {
       }
       return self.model(record.uuid) != nil
     }
-    return left.contains(where: isTaken) || modification?.departed.contains(where: isTaken) == true
+    return interval.departed.models.contains(where: isTaken)
+      || modification?.departed.contains(where: isTaken) == true
   }
 
   /// True if a model that would return has gone into another scope, where it stays.
@@ -165,7 +164,8 @@ extension Scope {
     func isLost(_ model: ModelObject) -> Bool {
       model.scope.map { $0 !== self } ?? false
     }
-    return left.contains(where: isLost) || modification?.departed.contains(where: isLost) == true
+    return interval.departed.models.contains(where: isLost)
+      || modification?.departed.contains(where: isLost) == true
   }
 
   private func remotely(_ body: () -> Void) {
@@ -206,27 +206,16 @@ extension ModelRecord {
   }
 }
 
-/// The state of a scope's collected changes before a change set is made of them, so that a change set that does not
-/// meet its constraints can still be rolled back.
+/// The state of a scope before a change set is made of its collected changes, so that a change set that does not meet its
+/// constraints can still be rolled back.
 struct WayBack {
   let values: [SavedValue]
-  private let entered: ContiguousArray<ModelRecord>
-  private let unshared: ContiguousArray<ModelRecord>
-  private let throttle: SyncThrottle
-  private let left: ContiguousArray<ModelObject>
-  private let remembered: [UUID: SyncFragment]
-  private let othersWrote: Bool
-  private let loosened: ContiguousArray<ModelRecord>
+  private var interval: Interval
 
   init(of scope: Scope) {
     values = scope.savedValues()
-    entered = scope.entered.filter(\.isNew)
-    unshared = scope.unshared
-    throttle = scope.throttle
-    left = scope.left
-    remembered = scope.remembered
-    othersWrote = scope.othersWrote
-    loosened = scope.loosened
+    interval = scope.interval
+    interval.entered.removeAll { !$0.isNew }
   }
 
   /// Restores the collected changes after a change set was made that no listener has seen: new models are new
@@ -234,22 +223,20 @@ struct WayBack {
   func prepare(_ scope: Scope) {
     // A new model that has left is not in the change set, and still has its bases.
     for saved in values { saved.model.record?.dropBases() }
-    let known = Set((entered + unshared).map(ObjectIdentifier.init))
-    for record in scope.unshared where !known.contains(ObjectIdentifier(record)) {
+    let new = interval.entered + interval.unshared
+    let known = Set(new.map(ObjectIdentifier.init))
+    for record in scope.interval.unshared where !known.contains(ObjectIdentifier(record)) {
       record.isNew = false
     }
-    for record in entered + unshared where record.captureTree === scope.tree { record.isNew = true }
-    for model in left {
+    for record in new where record.captureTree === scope.tree { record.isNew = true }
+    for model in interval.departed.models {
       guard let record = model.record else { continue }
       if record.tree == nil, record.captureTree == nil { record.captureTree = scope.tree }
       record.isKeptAsLeft = true
     }
-    scope.left = left
-    scope.remembered = remembered
-    scope.othersWrote = othersWrote
-    scope.loosened += loosened
-    scope.entered = entered
-    scope.unshared = unshared
-    scope.throttle = throttle
+    var before = interval
+    before.changed = scope.interval.changed
+    before.loosened = scope.interval.loosened + before.loosened
+    scope.interval = before
   }
 }

@@ -5,15 +5,15 @@ extension Scope {
   /// Finds the models that uncollected local changes have put somewhere and that other replicas no longer have: the
   /// next change set adds them as new models. Cost: O(n) in the changes, and a climb to the root for each model.
   func findTakenAway() {
-    guard othersWrote else { return }
-    othersWrote = false
+    guard interval.othersWrote else { return }
+    interval.othersWrote = false
     var known = KnownTree(self)
     var open = known.put
     while let record = open.popLast() {
       guard record.tree === tree, !record.isNew, !known.contains(record.uuid) else { continue }
       record.dropBases()
       record.isNew = true
-      entered.append(record)
+      interval.entered.append(record)
       record.forEachChild { child, index in
         if record.schema.properties[index].isSynced, let below = child.record { open.append(below) }
       }
@@ -35,7 +35,7 @@ private struct KnownTree {
 
   init(_ scope: Scope) {
     self.scope = scope
-    for record in scope.changed where record.captureTree === scope.tree && !record.isNew {
+    for record in scope.interval.changed where record.captureTree === scope.tree && !record.isNew {
       for change in record.modelChanges {
         for child in change.takenOut { holders[child, default: []].append(record.uuid) }
         if change.put.isEmpty { continue }
@@ -44,7 +44,7 @@ private struct KnownTree {
         if record.tree === scope.tree { put += change.put }
       }
     }
-    for (uuid, known) in scope.remembered {
+    for (uuid, known) in scope.interval.departed.states {
       scope.forEachModel(namedBy: known) { holders[$0, default: []].append(uuid) }
     }
     if let root = scope.tree.rootRecord { reached.insert(root.uuid) }

@@ -15,11 +15,11 @@ extension Scope {
   /// Finds the shared models that only local properties hold by now. For other replicas they are gone, so they are
   /// new when a synced property holds them again.
   func findUnshared() {
-    if loosened.isEmpty { return }
+    if interval.loosened.isEmpty { return }
     var reachability = Reachability(tree, onlySynced: true)
-    var open = loosened
+    var open = interval.loosened
     var looked: Set<ObjectIdentifier> = []
-    loosened = []
+    interval.loosened = []
     while let record = open.popLast() {
       guard record.tree === tree, !tree.isRoot(record),
         reachability.unreached(from: record).contains(where: { $0 === record }),
@@ -27,7 +27,7 @@ extension Scope {
       else { continue }
       if !record.isNew {
         withdraw(record)
-        unshared.append(record)
+        interval.unshared.append(record)
       }
       // A new model may hold models that are not new.
       record.forEachChild { child, _ in if let below = child.record { open.append(below) } }
@@ -44,16 +44,16 @@ extension Scope {
   /// Finds the models that only local properties held and that another replica has put into a synced property. They
   /// and the models below them are shared. Cost: O(n) in the models that only local properties hold.
   func findShared() {
-    if unshared.isEmpty { return }
-    share(unshared.filter { $0.tree === tree && $0.isNew && isHeldByOthers($0) })
+    if interval.unshared.isEmpty { return }
+    share(interval.unshared.filter { $0.tree === tree && $0.isNew && isHeldByOthers($0) })
   }
 
   /// Called before a model is put into a property by another replica. If only local properties hold the model, it
   /// becomes shared first: observers are called once it is in the property, and the values that they write then
   /// must be collected.
   func willHold(_ model: ModelObject, at index: Int, of parent: ModelRecord) {
-    guard !unshared.isEmpty, modification == nil, let record = model.record, record.isNew,
-      record.tree === tree, unshared.contains(where: { $0 === record }),
+    guard !interval.unshared.isEmpty, modification == nil, let record = model.record, record.isNew,
+      record.tree === tree, interval.unshared.contains(where: { $0 === record }),
       isKnownToOthers(index, of: parent), parent !== record
     else { return }
     share([record])
@@ -78,7 +78,7 @@ extension Scope {
       }
     }
     isWritingRemotely = false
-    unshared.removeAll { !$0.isNew }
+    interval.unshared.removeAll { !$0.isNew }
   }
 
   /// Returns true if a synced property holds the model at other replicas too: its parent is shared, and the
@@ -102,24 +102,24 @@ extension Scope {
     findUnshared()
     var reachability = Reachability(tree, onlySynced: true)
     var heldBack: Set<ObjectIdentifier> = []
-    let known = unshared
-    let candidates = known + entered
-    unshared = []
-    entered = []
+    let known = interval.unshared
+    let candidates = known + interval.entered
+    interval.unshared = []
+    interval.entered = []
     func isHeldBack(_ record: ModelRecord) -> Bool {
       // The unreached models may include models above this one although this one is reached another way.
       guard reachability.unreached(from: record).contains(where: { $0 === record }) else {
         return false
       }
-      if heldBack.insert(ObjectIdentifier(record)).inserted { unshared.append(record) }
+      if heldBack.insert(ObjectIdentifier(record)).inserted { interval.unshared.append(record) }
       return true
     }
     for (at, record) in candidates.enumerated() where record.isNew && record.tree === tree {
       if isHeldBack(record) { continue }
-      entered.append(record)
+      interval.entered.append(record)
       if at < known.count { tree.tell(of: record) { $0.modelShared($1) } }
     }
-    for record in changed where !record.bases.isEmpty && record.tree === tree {
+    for record in interval.changed where !record.bases.isEmpty && record.tree === tree {
       guard isHeldBack(record) else { continue }
       if record.isNew { record.dropBases() } else { withdraw(record) }
     }

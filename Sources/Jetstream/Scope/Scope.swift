@@ -65,27 +65,9 @@ public final class Scope: TickClient {
   var onIncomingPaused: (() -> Void)?
   // What was collected since the last change set; see Scope+Collect.swift. A scope is used in one
   // isolation domain, and no access to these is open while other code runs.
-  @exclusivity(unchecked) var entered: ContiguousArray<ModelRecord> = []
-  /// The models that have left since the last change set, kept alive, since fragments of other replicas may still
-  /// name them. Those that have not returned are ``hasLeft(_:)``.
-  @exclusivity(unchecked) var left: ContiguousArray<ModelObject> = []
-  /// The first of these by UUID, for the first `leftIndexed` models.
-  var leftByUUID: [UUID: ModelObject] = [:]
-  var leftIndexed = 0
-  @exclusivity(unchecked) var changed: ContiguousArray<ModelRecord> = []
-  /// The last shared state of models that can no longer be read, since the last change set: they have gone into
-  /// another scope, only local properties hold them, or another replica has put them where nothing here shows them.
-  @exclusivity(unchecked) var remembered: [UUID: SyncFragment] = [:]
-  /// True if fragments of other replicas were applied since the last change set.
-  var othersWrote = false
-  /// New models that only local properties hold: other replicas learn of them when a synced property does.
-  @exclusivity(unchecked) var unshared: ContiguousArray<ModelRecord> = []
-  /// Models that have lost a parent, so that possibly only local properties hold them now.
-  @exclusivity(unchecked) var loosened: ContiguousArray<ModelRecord> = []
+  @exclusivity(unchecked) var interval = Interval()
   @exclusivity(unchecked) var isCollecting = false
   private(set) lazy var seat = TickSeat(self)
-  /// The properties that change sets leave out for now.
-  @exclusivity(unchecked) var throttle = SyncThrottle()
   /// The content that the classes cannot hold; nil until an unknown property or class arrives.
   var unknown: UnknownStore?
   /// The depth of nested calls that apply fragments.
@@ -161,12 +143,10 @@ public final class Scope: TickClient {
   /// Forgets all models without calling observers.
   func dissolve() {
     tree.dissolve { forget($0) }
-    for model in left {
-      guard let record = model.record else { continue }
-      record.isKeptAsLeft = false
-      if record.captureTree === tree { forget(record) }
+    for model in interval.departed.takeModels() {
+      if let record = model.record, record.captureTree === tree { forget(record) }
     }
-    remembered = [:]
+    interval.departed.states = [:]
     unknown = nil
   }
 

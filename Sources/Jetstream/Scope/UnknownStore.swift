@@ -82,10 +82,10 @@ extension Scope {
     let made = UnknownStore()
     unknown = made
     // The models that have left would have been kept if the store had existed then.
-    for (uuid, known) in remembered where self.tree.record(of: uuid) == nil {
+    for (uuid, known) in interval.departed.states where self.tree.record(of: uuid) == nil {
       made.fragments[uuid] = known
     }
-    for model in left {
+    for model in interval.departed.models {
       if let record = model.record, hasLeft(record), self.tree.record(of: record.uuid) == nil {
         made.keep(record)
       }

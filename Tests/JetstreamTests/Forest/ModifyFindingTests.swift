@@ -149,7 +149,9 @@ import Testing
       }
       scope.ticker.advance(by: .seconds(1))
     }
-    #expect(scope.loosened.isEmpty && scope.unshared.isEmpty && m.record?.isNew == false)
+    #expect(
+      scope.interval.loosened.isEmpty && scope.interval.unshared.isEmpty && m.record?.isNew == false
+    )
   }
 
   private func emptyAndThrow() throws {
@@ -177,7 +179,7 @@ import Testing
       }
       scope.flush()
     }
-    #expect(root.parts.first === m && m.record?.isNew == false && scope.unshared.isEmpty)
+    #expect(root.parts.first === m && m.record?.isNew == false && scope.interval.unshared.isEmpty)
     #expect(sets.isEmpty)
   }
 

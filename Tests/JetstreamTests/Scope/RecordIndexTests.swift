@@ -59,12 +59,12 @@ import Testing
       root.left = child
     }
     root.left = nil
-    #expect(scope.left.count == 1)
+    #expect(scope.interval.departed.models.count == 1)
     #expect(scope.modelThatLeft(child.uuid) === child)
     root.left = child
     #expect(scope.modelThatLeft(child.uuid) == nil)
     #expect(scope.takeFragments().isEmpty)
-    #expect(scope.left.isEmpty)
+    #expect(scope.interval.departed.models.isEmpty)
   }
 }
 

@@ -59,7 +59,7 @@ private final class Bench {
     bench.advance(1_000)
     #expect(bench.sets.count == 4)
     #expect(bench.log.last == #"160.0: {"v":1000}"#)
-    #expect(scope.throttle.count == 0 && !scope.hasCollectedChanges)
+    #expect(scope.interval.throttle.count == 0 && !scope.hasCollectedChanges)
     #expect(scope.ticker.isIdle)
   }
 
@@ -74,7 +74,7 @@ private final class Bench {
     bench.advance(500)
     #expect(bench.log == [#"10.0: {"v":1}"#, #"60.0: {"v":10}"#])
     #expect(bench.sets[1].set.bases == [gauge.uuid: ["v": 1]])
-    #expect(scope.throttle.count == 0)
+    #expect(scope.interval.throttle.count == 0)
   }
 
   @Test("other properties of the model go on time, each throttled one at its own")
@@ -105,14 +105,14 @@ private final class Bench {
     gauge.value = 1
     bench.advance(500)
     #expect(bench.log == [#"10.0: {"v":1}"#])
-    #expect(!scope.hasCollectedChanges && scope.throttle.count == 0)
+    #expect(!scope.hasCollectedChanges && scope.interval.throttle.count == 0)
   }
 
   @Test("after a quiet interval a change goes at once, and nothing is kept meanwhile")
   func quiet() {
     gauge.value = 1
     bench.advance(60)
-    #expect(scope.throttle.count == 0)
+    #expect(scope.interval.throttle.count == 0)
     gauge.value = 2
     bench.advance(10)
     #expect(bench.log == [#"10.0: {"v":1}"#, #"70.0: {"v":2}"#])
@@ -230,7 +230,9 @@ private final class Bench {
       }
       bench.advance(500)
       #expect(copy.canonicalJSON == bench.scope.canonicalJSON, "seed \(seed)")
-      #expect(bench.scope.throttle.count == 0 && !bench.scope.hasCollectedChanges, "seed \(seed)")
+      #expect(
+        bench.scope.interval.throttle.count == 0 && !bench.scope.hasCollectedChanges, "seed \(seed)"
+      )
     }
   }
 }
