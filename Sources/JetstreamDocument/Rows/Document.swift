@@ -28,7 +28,7 @@ package final class Document {
   /// Makes a document of a new root.
   package init(schema: Schema, root uuid: UUID) {
     self.schema = schema
-    root = Row(schema.root, uuid)
+    root = Row.make(schema.root, uuid)
     rows = [uuid: root]
   }
 
@@ -43,11 +43,7 @@ package final class Document {
 
   /// Returns the properties that hold a row.
   package func holders(of row: Row) -> [PropertyKey] {
-    row.holders.all.compactMap { holder in
-      rows[holder.uuid].map {
-        PropertyKey(uuid: holder.uuid, name: $0.schema.properties[holder.index].wireName)
-      }
-    }
+    row.holders.all.map { PropertyKey(uuid: $0.row.uuid, name: $0.property.wireName) }
   }
 
   /// Applies the fragments of a change set: the additions first, then the changes. A part that does not fit is left out
@@ -74,7 +70,9 @@ package final class Document {
       throw .classMismatch(
         model: first.uuid, className: schema.root.wireName, other: first.className)
     }
-    root = Row(schema.root, first.uuid)
+    // A row that is kept elsewhere must not name holders that are freed.
+    for row in rows.values { row.holders = RowHolders() }
+    root = Row.make(schema.root, first.uuid)
     rows = [first.uuid: root]
     return apply(state)
   }
@@ -112,7 +110,7 @@ package final class Document {
     precondition(!has(row), "\(row.uuid.wireText) is in the document, which fragments change.")
     for property in row.schema.properties where property.isSynced {
       guard let json = properties[property.wireName] else { continue }
-      row.contents[property.index] = RowContent(json, of: property)
+      row[property] = RowContent(json, of: property)
     }
   }
 
@@ -130,8 +128,8 @@ package final class Document {
     var open = [row]
     while let next = open.popLast() {
       if next === root { return true }
-      for holder in next.holders.all where seen.insert(holder.uuid).inserted {
-        if let above = rows[holder.uuid] { open.append(above) }
+      for holder in next.holders.all where seen.insert(holder.row.uuid).inserted {
+        open.append(holder.row)
       }
     }
     return false
@@ -155,8 +153,8 @@ package final class Document {
           problems.append("\(row.uuid.wireText).\(property.wireName) is not as its type writes it")
         }
       }
-      row.forEachChild { uuid, index in
-        holders[uuid, default: []].insert(.init(uuid: row.uuid, index: index))
+      row.forEachChild { uuid, property in
+        holders[uuid, default: []].insert(.init(row, property))
         guard let child = rows[uuid] else {
           return problems.append("\(row.uuid.wireText) holds \(uuid.wireText), which is not there")
         }

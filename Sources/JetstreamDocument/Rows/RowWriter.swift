@@ -46,7 +46,7 @@ struct RowWriter {
     guard let schema = document.schema[fragment.className] else {
       return fail(at, .unknownClass(className: fragment.className, model: fragment.uuid))
     }
-    created[fragment.uuid] = Row(schema, fragment.uuid)
+    created[fragment.uuid] = Row.make(schema, fragment.uuid)
   }
 
   private mutating func write(_ fragment: SyncFragment, _ at: Int) {
@@ -169,9 +169,9 @@ struct RowWriter {
   /// from now on come in at once, even if another fragment lets go of them again.
   private mutating func set(_ content: RowContent, _ property: PropertySchema, _ row: Row) {
     let old = row[property]
-    row.contents[property.index] = content
+    row[property] = content
     guard property.kind != .plain, document.has(row), old != content else { return }
-    let holder = RowHolders.Holder(uuid: row.uuid, index: property.index)
+    let holder = RowHolders.Holder(row, property)
     old.forEachModel { uuid in
       guard let child = find(uuid) else { return }
       child.holders.remove(holder)
@@ -193,9 +193,9 @@ struct RowWriter {
     while let row = open.popLast() {
       outcome.entered.append(row)
       let bottom = open.count
-      row.forEachChild { uuid, index in
+      row.forEachChild { uuid, property in
         guard let child = find(uuid) else { return }
-        child.holders.insert(.init(uuid: row.uuid, index: index))
+        child.holders.insert(.init(row, property))
         if document.has(child) { return }
         document.insert(child)
         open.append(child)
@@ -212,9 +212,9 @@ struct RowWriter {
       // The root does not lead to those that hold it, either.
       row.holders = RowHolders()
       outcome.left.append(row)
-      row.forEachChild { uuid, index in
+      row.forEachChild { uuid, property in
         guard let child = document[uuid] else { return }
-        child.holders.remove(.init(uuid: row.uuid, index: index))
+        child.holders.remove(.init(row, property))
         suspects.append(child)
       }
     }
