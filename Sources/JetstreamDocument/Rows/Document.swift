@@ -23,20 +23,20 @@ package final class Document {
   /// The row of the root.
   package private(set) var root: Row
   /// The rows that the root leads to, with the root.
-  private(set) var rows: [UUID: Row]
+  private(set) var rows: RowIndex
 
   /// Makes a document of a new root.
   package init(schema: Schema, root uuid: UUID) {
     self.schema = schema
     root = Row.make(schema.root, uuid)
-    rows = [uuid: root]
+    rows = RowIndex(root)
   }
 
   /// The row of a model; nil if the document does not have it.
   package subscript(_ uuid: UUID) -> Row? { rows[uuid] }
 
-  /// The UUIDs of all models.
-  package var uuids: some Collection<UUID> { rows.keys }
+  /// The UUIDs of all models, copied in O(n).
+  package var uuids: [UUID] { rows.all.map(\.uuid) }
 
   /// Returns true if a row is in the document.
   package func has(_ row: Row) -> Bool { rows[row.uuid] === row }
@@ -71,9 +71,9 @@ package final class Document {
         model: first.uuid, className: schema.root.wireName, other: first.className)
     }
     // A row that is kept elsewhere must not name holders that are freed.
-    for row in rows.values { row.holders = RowHolders() }
+    for row in rows.all { row.holders = RowHolders() }
     root = Row.make(schema.root, first.uuid)
-    rows = [first.uuid: root]
+    rows = RowIndex(root)
     return apply(state)
   }
 
@@ -117,10 +117,10 @@ package final class Document {
   // MARK: Coming and going
 
   /// Takes a row in. The caller tells its children that it holds them.
-  func insert(_ row: Row) { rows[row.uuid] = row }
+  func insert(_ row: Row) { rows.insert(row) }
 
   /// Takes a row out. The caller tells its children that it no longer holds them.
-  func remove(_ row: Row) { rows[row.uuid] = nil }
+  func remove(_ row: Row) { rows.remove(row.uuid) }
 
   /// Returns true if the root leads to a row. Cost: O(n) in the rows above it.
   func isReachable(_ row: Row) -> Bool {
@@ -138,7 +138,7 @@ package final class Document {
   /// Describes what must not be the case, a line for each; empty if all is well. For tests and simulations. Cost: O(n)
   /// in all values.
   package func brokenInvariants() -> [String] {
-    var problems: [String] = []
+    var problems = rows.brokenInvariants()
     var holders: [UUID: Set<RowHolders.Holder>] = [:]
     var reached: Set<UUID> = [root.uuid]
     var open = [root]
@@ -161,7 +161,8 @@ package final class Document {
         if reached.insert(uuid).inserted { open.append(child) }
       }
     }
-    for (uuid, row) in rows {
+    for row in rows.all {
+      let uuid = row.uuid
       if !reached.contains(uuid) { problems.append("the root does not lead to \(uuid.wireText)") }
       if Set(row.holders.all) != holders[uuid] ?? [] {
         problems.append("\(uuid.wireText) is held by others than it knows")

@@ -4,25 +4,24 @@ import Foundation
 /// passes through it, and a dictionary spends more on hashing a UUID than everything else costs.
 ///
 /// It has two arrays: 32 bits of hash for each slot, which are searched, and the records, which are read only if
-/// the hashes agree. Linear probing; removing an entry moves the following ones back. The hash is keyed with random
-/// numbers, since the UUIDs may come from a hostile peer.
+/// the hashes agree. Linear probing; removing an entry moves the following ones back.
 struct RecordIndex {
   private(set) var count = 0
   /// The low bits name the slot where the entry belongs; the top bit is set. 0 is an empty slot.
   private var hashes: ContiguousArray<UInt32> = []
   /// The records, unowned: a record is removed before it is deallocated.
   private var records: ContiguousArray<Unmanaged<ModelRecord>?> = []
-  private let keys = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max))
+  private let hash = UUIDHash()
 
   /// Returns the record of the model with this UUID. Cost: O(1).
   func record(of uuid: UUID) -> ModelRecord? {
-    slot(of: uuid, hash(uuid)).flatMap { records[$0]?.takeUnretainedValue() }
+    slot(of: uuid, mark(uuid)).flatMap { records[$0]?.takeUnretainedValue() }
   }
 
   /// Adds a record. Returns false, and changes nothing, if there is one with the same UUID. Cost: O(1) on average.
   mutating func insert(_ record: ModelRecord) -> Bool {
     let uuid = record.uuid
-    let hash = hash(uuid)
+    let hash = mark(uuid)
     if slot(of: uuid, hash) != nil { return false }
     if (count + 1) * 4 > hashes.count * 3 { grow() }
     place(Unmanaged.passUnretained(record), hash)
@@ -32,7 +31,7 @@ struct RecordIndex {
 
   /// Removes the record of the model with this UUID, if there is one. Cost: O(1).
   mutating func remove(_ uuid: UUID) {
-    guard var hole = slot(of: uuid, hash(uuid)) else { return }
+    guard var hole = slot(of: uuid, mark(uuid)) else { return }
     count -= 1
     let mask = hashes.count - 1
     var next = hole
@@ -90,12 +89,7 @@ struct RecordIndex {
     for (slot, hash) in old.0.enumerated() where hash != 0 { place(old.1[slot]!, hash) }
   }
 
-  /// Returns the folded product of the two halves, each mixed with a random number.
+  /// Returns the hash of a UUID as it is kept, which is never 0.
   @inline(__always)
-  private func hash(_ uuid: UUID) -> UInt32 {
-    let halves = unsafeBitCast(uuid.uuid, to: (UInt64, UInt64).self)
-    let (high, low) = (halves.0 ^ keys.0).multipliedFullWidth(by: halves.1 ^ keys.1)
-    let folded = high ^ low
-    return UInt32(truncatingIfNeeded: folded ^ folded >> 32) | 1 << 31
-  }
+  private func mark(_ uuid: UUID) -> UInt32 { hash(uuid) | 1 << 31 }
 }
