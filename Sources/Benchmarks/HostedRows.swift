@@ -51,6 +51,8 @@ private final class HostedCatalogue {
 
   /// Returns the bytes per model.
   func measure(_ make: () -> any Hostable) -> Double {
+    // Other rows have freed memory, which would be used before any is taken from the system.
+    ProcessMemory.trim()
     let before = ProcessMemory.residentBytes
     for _ in 0..<Self.copies { host(make()) }
     let after = ProcessMemory.residentBytes

@@ -36,6 +36,17 @@ enum ProcessMemory {
     #endif
   }
 
+  /// Gives freed memory back to the system, so that ``residentBytes`` grows when it is used again.
+  static func trim() {
+    #if canImport(Darwin)
+    malloc_zone_pressure_relief(nil, 0)
+    #else
+    // Swift does not import the header that declares it. Other libraries than Glibc do not have it.
+    typealias Trim = @convention(c) (Int) -> Int32
+    if let trim = dlsym(nil, "malloc_trim") { _ = unsafeBitCast(trim, to: Trim.self)(0) }
+    #endif
+  }
+
   static var residentBytes: Int {
     #if canImport(Darwin)
     var info = mach_task_basic_info()
