@@ -63,12 +63,12 @@ extension ChangeOrigin {
   }
 
   /// Writes the fields that are not nil.
-  package func write(to object: inout JSONObject) {
-    if let author { object["author"] = .string(author) }
-    if let message { object["message"] = .string(message) }
-    if let date { object["date"] = .double(date.milliseconds / 1000) }
-    if let client { object["madeBy"] = .string(client.wireText) }
-    if let seen { object["seen"] = .integer(Int64(seen)) }
+  package func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    if let author { sink.put("author", .string(author)) }
+    if let message { sink.put("message", .string(message)) }
+    if let date { sink.put("date", .double(date.milliseconds / 1000)) }
+    if let client { sink.put("madeBy", client) }
+    if let seen { sink.put("seen", seen) }
   }
 
   /// The approximate number of bytes that the origin takes on the wire.

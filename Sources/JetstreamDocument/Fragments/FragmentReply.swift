@@ -68,6 +68,11 @@ package struct FragmentReply: Sendable, Hashable {
     }
   }
 
+  /// True if the reply accepts the fragment as it is, and says nothing else.
+  package var isPlain: Bool {
+    error == nil && modifications == nil && lost.isEmpty && causedBy == nil
+  }
+
   /// The reply as JSON: `error`, `modifications`, `lost`, `causedBy`; fields without a value are left out.
   package var json: JSONValue {
     var object = JSONObject()

@@ -112,7 +112,7 @@ extension JSONParser {
 
   /// Goes past a fixed text if it comes next.
   @inline(__always)
-  private mutating func take(_ text: StaticString) -> Bool {
+  package mutating func take(_ text: StaticString) -> Bool {
     let length = text.utf8CodeUnitCount
     guard bytes.count - position >= length else { return false }
     for offset in 0..<length where bytes[position + offset] != text.utf8Start[offset] {
@@ -120,6 +120,21 @@ extension JSONParser {
     }
     position += length
     return true
+  }
+
+  /// Goes past a whole number from 0 up, of at most 15 digits, if one comes next.
+  package mutating func takeNumber() -> Int? {
+    let start = position
+    var number = 0
+    while case let digit = next &- UInt8(ascii: "0"), digit < 10 {
+      number = number &* 10 &+ Int(digit)
+      position += 1
+    }
+    let length = position - start
+    guard length > 0, length <= 15, length == 1 || bytes[start] != UInt8(ascii: "0") else {
+      return nil
+    }
+    return number
   }
 
   /// Goes past a colon and white space around it.
@@ -134,7 +149,7 @@ extension JSONParser {
 
   /// Goes past a UUID in its quotes if one comes next.
   @inline(__always)
-  private mutating func takeUUID() -> UUID? {
+  package mutating func takeUUID() -> UUID? {
     guard bytes.count - position >= 38, bytes[position] == UInt8(ascii: "\""),
       bytes[position + 37] == UInt8(ascii: "\"")
     else { return nil }

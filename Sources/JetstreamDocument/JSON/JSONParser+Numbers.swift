@@ -1,6 +1,6 @@
 extension JSONParser {
   /// Reads a number whose first byte, a digit or a minus sign, is the next byte.
-  mutating func number() throws(JSONError) -> JSONValue {
+  package mutating func number() throws(JSONError) -> JSONValue {
     let start = position
     let isNegative = next == UInt8(ascii: "-")
     if isNegative { position += 1 }

@@ -1,6 +1,6 @@
 extension JSONParser {
   /// Reads a string whose opening quote is the next byte.
-  mutating func string() throws(JSONError) -> String {
+  package mutating func string() throws(JSONError) -> String {
     position += 1
     let start = position
     position = JSONScan.plainEnd(bytes, from: position)

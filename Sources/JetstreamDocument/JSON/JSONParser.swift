@@ -4,10 +4,10 @@
 /// the end of the text while looking ahead: nothing outside a string begins with it.
 package struct JSONParser: ~Copyable {
   let bytes: UnsafeBufferPointer<UInt8>
-  let maxDepth: Int
+  package let maxDepth: Int
 
   /// The number of bytes read so far.
-  var position = 0
+  package var position = 0
 
   /// The strings of keys and names.
   var keys = JSONKeys()
@@ -40,6 +40,17 @@ package struct JSONParser: ~Copyable {
     } catch {
       return .failure(error)
     }
+  }
+
+  /// Reads the whole of `bytes`, with white space around. `read` keeps what it takes from them. Callers in other
+  /// targets get code for no particular type of content, which would cost as much as reading a short message.
+  package static func parse(
+    inPlace bytes: UnsafeBufferPointer<UInt8>, limits: JSONLimits,
+    _ read: (inout JSONParser) throws(JSONError) -> Void
+  ) -> JSONError? {
+    let result: Result<Void, JSONError> = parse(inPlace: bytes, limits: limits, read)
+    if case .failure(let error) = result { return error }
+    return nil
   }
 
   /// Reads the whole of `bytes`, which are copied if they do not stand in one piece.

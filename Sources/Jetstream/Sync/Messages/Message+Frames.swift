@@ -8,26 +8,22 @@ extension Message {
   package static func decodeFrame(
     _ bytes: some Collection<UInt8>, limits: JSONLimits = .default
   ) throws(FrameError) -> [Result<Message, MessageError>] {
-    let read = JSONParser.parse(bytes, limits: limits) { parser throws(JSONError) in
-      try parser.messages()
-    }
-    switch read {
-    case .failure(let error): throw .notJSON(error)
-    case .success(nil): throw .notMessages
-    case .success(let messages?): return messages
-    }
+    try frame(Array(bytes), limits: limits).get()
   }
 
   /// Reads the messages of one frame. Returns the error as part of the result, so that it can be sent to another
   /// isolation domain.
   package static func frame(
-    _ bytes: [UInt8]
+    _ bytes: [UInt8], limits: JSONLimits = .default
   ) -> Result<[Result<Message, MessageError>], FrameError> {
-    do throws(FrameError) {
-      return .success(try decodeFrame(bytes))
-    } catch {
-      return .failure(error)
+    var messages: [Result<Message, MessageError>]?
+    let error = bytes.withUnsafeBufferPointer { bytes in
+      JSONParser.parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in
+        messages = try parser.messages()
+      }
     }
+    if let error { return .failure(.notJSON(error)) }
+    return messages.map { .success($0) } ?? .failure(.notMessages)
   }
 
   /// Returns true if a frame holds an array rather than a bare object, judging by the first byte that is not white
@@ -84,6 +80,9 @@ extension JSONParser {
       _ = try value(depth: depth)
       return .failure(.notAnObject)
     }
+    let start = position
+    if let message = try plainMessage(depth: depth) { return .success(message) }
+    position = start
     var fragments: Fragments?
     let object = try object(depth: depth + 1) { parser, key throws(JSONError) in
       guard key == "fragments" else { return try parser.value(depth: depth + 1) }

@@ -76,7 +76,19 @@ package enum Message: Sendable, Hashable {
 
   /// The message's index in its session and direction; 0 if it is ephemeral.
   package var index: Int {
-    get { body.index }
+    get {
+      switch self {
+      case .sessionCreate(let body): body.index
+      case .sessionCreateReply(let body): body.index
+      case .scopeFetch(let body): body.index
+      case .scopeFetchReply(let body): body.index
+      case .scopeState(let body): body.index
+      case .scopeSync(let body): body.index
+      case .scopeSyncReply(let body): body.index
+      case .scopeLeave(let body): body.index
+      case .ping(let body): body.index
+      }
+    }
     set {
       switch self {
       case .sessionCreate(var body):
@@ -123,7 +135,17 @@ package enum Message: Sendable, Hashable {
 
   /// Appends the UTF-8 of ``json``.
   func write(to output: inout JSONOutput) {
-    body.write(to: &output)
+    switch self {
+    case .sessionCreate(let body): body.writeText(to: &output)
+    case .sessionCreateReply(let body): body.writeText(to: &output)
+    case .scopeFetch(let body): body.writeText(to: &output)
+    case .scopeFetchReply(let body): body.writeText(to: &output)
+    case .scopeState(let body): body.writeText(to: &output)
+    case .scopeSync(let body): body.writeText(to: &output)
+    case .scopeSyncReply(let body): body.writeText(to: &output)
+    case .scopeLeave(let body): body.writeText(to: &output)
+    case .ping(let body): body.writeText(to: &output)
+    }
   }
 }
 
@@ -135,39 +157,24 @@ protocol MessageBody: Sendable, Hashable {
   /// Reads the fields after `type` and `index`.
   init(_ fields: MessageFields) throws(MessageError)
 
-  /// All fields as JSON, with keys in the order of the original server.
-  var json: JSONObject { get }
-
-  func write(to output: inout JSONOutput)
+  /// Writes the fields after `type` and `index`, in the order of the original server.
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink)
 }
 
 extension MessageBody {
-  /// The first two fields: `type` and `index`.
-  var head: JSONObject { ["type": .string(Self.type), "index": .integer(Int64(index))] }
-
-  func write(to output: inout JSONOutput) {
-    JSONWriter.write(json, sorted: false, to: &output)
+  /// All fields as JSON.
+  var json: JSONObject {
+    var object: JSONObject = ["type": .string(Self.type), "index": .integer(Int64(index))]
+    write(to: &object)
+    return object
   }
 
-  /// Writes `fields`, then the member `fragments`, then `rest`, as one object. Encodes fragments directly.
-  func write(
-    _ fields: JSONObject, fragments: [SyncFragment], then rest: JSONObject = [:],
-    to output: inout JSONOutput
-  ) {
-    JSONWriter.write(fields, sorted: false, to: &output)
-    output.removeLast(1)
-    output.append(fixed: #","fragments":["#)
-    for (position, fragment) in fragments.enumerated() {
-      if position > 0 { output.append(",") }
-      fragment.write(to: &output)
-    }
-    output.append("]")
-    for (key, value) in rest {
-      output.append(",")
-      JSONWriter.write(key, to: &output)
-      output.append(":")
-      JSONWriter.write(value, sorted: false, to: &output)
-    }
+  /// Appends the UTF-8 of ``json``.
+  func writeText(to output: inout JSONOutput) {
+    output.append(fixed: #"{"type":"#)
+    JSONWriter.write(Self.type, to: &output)
+    output.put("index", index)
+    write(to: &output)
     output.append("}")
   }
 }

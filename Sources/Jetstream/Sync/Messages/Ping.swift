@@ -43,13 +43,11 @@ extension Ping: MessageBody {
     }
   }
 
-  var json: JSONObject {
-    var object = head
-    object["ack"] = .integer(Int64(ack))
-    object["resendMissing"] = .bool(resendMissing)
-    if let sent { object["sent"] = .integer(Int64(sent)) }
-    if !checks.isEmpty { object["checks"] = .array(checks.map(\.json)) }
-    if !differences.isEmpty { object["differences"] = .array(differences.map(\.json)) }
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("ack", ack)
+    sink.put("resendMissing", .bool(resendMissing))
+    if let sent { sink.put("sent", sent) }
+    if !checks.isEmpty { sink.put("checks", .array(checks.map(\.json))) }
+    if !differences.isEmpty { sink.put("differences", .array(differences.map(\.json))) }
   }
 }

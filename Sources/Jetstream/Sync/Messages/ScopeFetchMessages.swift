@@ -139,15 +139,13 @@ extension ScopeFetch: MessageBody {
     }
   }
 
-  var json: JSONObject {
-    var object = head
-    object["name"] = .string(name)
-    object["params"] = params
-    if let since { object["since"] = .object(since.json) }
-    if let decided { object["decided"] = .integer(Int64(decided)) }
-    if let client { object["client"] = .string(client.wireText) }
-    if tell != .everything { object["tell"] = .string(tell.rawValue) }
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("name", .string(name))
+    sink.put("params", params)
+    if let since { sink.put("since", .object(since.json)) }
+    if let decided { sink.put("decided", decided) }
+    if let client { sink.put("client", client) }
+    if tell != .everything { sink.put("tell", .string(tell.rawValue)) }
   }
 }
 
@@ -165,16 +163,14 @@ extension ScopeFetchReply: MessageBody {
     }
   }
 
-  var json: JSONObject {
-    var object = head
-    object["replyTo"] = .integer(Int64(replyTo))
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("replyTo", replyTo)
     switch result {
     case .success(let scopeIndex):
-      object["scopeIndex"] = .integer(Int64(scopeIndex))
-      if let standing { object["standing"] = standing.json }
-    case .failure(let error): object["error"] = error.json
+      sink.put("scopeIndex", scopeIndex)
+      if let standing { sink.put("standing", standing.json) }
+    case .failure(let error): sink.put("error", error.json)
     }
-    return object
   }
 }
 
@@ -189,23 +185,10 @@ extension ScopeState: MessageBody {
     more = fields["more"] == .bool(true)
   }
 
-  var json: JSONObject {
-    var object = leading
-    object["fragments"] = .array(fragments.map(\.json))
-    for (key, value) in trailing { object[key] = value }
-    return object
-  }
-
-  func write(to output: inout JSONOutput) {
-    write(leading, fragments: fragments, then: trailing, to: &output)
-  }
-
-  private var trailing: JSONObject { more ? ["more": true] : [:] }
-
-  private var leading: JSONObject {
-    var object = head
-    object["scopeIndex"] = .integer(Int64(scopeIndex))
-    object["rootUUID"] = .string(rootUUID.wireText)
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("scopeIndex", scopeIndex)
+    sink.put("rootUUID", rootUUID)
+    sink.put("fragments", fragments)
+    if more { sink.put("more", .bool(true)) }
   }
 }

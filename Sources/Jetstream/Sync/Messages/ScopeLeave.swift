@@ -26,10 +26,8 @@ extension ScopeLeave: MessageBody {
     if fields.has("error") { error = try fields.error() }
   }
 
-  var json: JSONObject {
-    var object = head
-    object["scopeIndex"] = .integer(Int64(scopeIndex))
-    if let error { object["error"] = error.json }
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("scopeIndex", scopeIndex)
+    if let error { sink.put("error", error.json) }
   }
 }

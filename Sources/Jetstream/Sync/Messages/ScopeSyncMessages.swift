@@ -104,33 +104,16 @@ extension ScopeSync: MessageBody {
     origin = try fields.origin()
   }
 
-  var json: JSONObject {
-    var object = leading
-    object["fragments"] = .array(fragments.map(\.json))
-    for (key, value) in trailing { object[key] = value }
-    return object
-  }
-
-  func write(to output: inout JSONOutput) {
-    write(leading, fragments: fragments, then: trailing, to: &output)
-  }
-
-  private var leading: JSONObject {
-    var object = head
-    object["scopeIndex"] = .integer(Int64(scopeIndex))
-    return object
-  }
-
-  private var trailing: JSONObject {
-    var object = JSONObject()
-    if let atomic { object["atomic"] = .bool(atomic) }
-    if let procedure { object["procedure"] = .string(procedure) }
-    if let number { object["number"] = .integer(Int64(number)) }
-    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
-    if let decided { object["decided"] = .integer(Int64(decided)) }
-    if repairs { object["repairs"] = .bool(true) }
-    origin.write(to: &object)
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("scopeIndex", scopeIndex)
+    sink.put("fragments", fragments)
+    if let atomic { sink.put("atomic", .bool(atomic)) }
+    if let procedure { sink.put("procedure", .string(procedure)) }
+    if let number { sink.put("number", number) }
+    if let sequence { sink.put("sequence", sequence) }
+    if let decided { sink.put("decided", decided) }
+    if repairs { sink.put("repairs", .bool(true)) }
+    origin.write(to: &sink)
   }
 }
 
@@ -147,12 +130,10 @@ extension ScopeSyncReply: MessageBody {
     }
   }
 
-  var json: JSONObject {
-    var object = head
-    object["replyTo"] = .integer(Int64(replyTo))
-    object["fragmentReplies"] = .array(fragmentReplies.map(\.json))
-    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
-    if let effective { object["effective"] = .array(effective.map(\.json)) }
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("replyTo", replyTo)
+    sink.put("fragmentReplies", fragmentReplies)
+    if let sequence { sink.put("sequence", sequence) }
+    if let effective { sink.put("effective", effective) }
   }
 }

@@ -83,13 +83,11 @@ extension SessionCreate: MessageBody {
       client: fields.has("client") ? try fields.uuid("client") : nil)
   }
 
-  var json: JSONObject {
-    var object = head
-    object["version"] = .string(version)
-    object["params"] = params
-    if let `protocol` { object["protocol"] = .integer(Int64(`protocol`)) }
-    if let client { object["client"] = .string(client.wireText) }
-    return object
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("version", .string(version))
+    sink.put("params", params)
+    if let `protocol` { sink.put("protocol", `protocol`) }
+    if let client { sink.put("client", client) }
   }
 }
 
@@ -106,14 +104,12 @@ extension SessionCreateReply: MessageBody {
     }
   }
 
-  var json: JSONObject {
-    var object = head
+  func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
     switch result {
     case .success(let token):
-      object["sessionToken"] = .string(token)
-      if let `protocol` { object["protocol"] = .integer(Int64(`protocol`)) }
-    case .failure(let error): object["error"] = error.json
+      sink.put("sessionToken", .string(token))
+      if let `protocol` { sink.put("protocol", `protocol`) }
+    case .failure(let error): sink.put("error", error.json)
     }
-    return object
   }
 }

@@ -1,0 +1,85 @@
+import Foundation
+
+/// A receiver of fields in their order: the JSON text of an object, or the object itself.
+package protocol FieldSink: ~Copyable {
+  /// Puts a whole number.
+  mutating func put(_ key: StaticString, _ number: Int)
+  /// Puts a UUID in lower case.
+  mutating func put(_ key: StaticString, _ uuid: UUID)
+  /// Puts any other value.
+  mutating func put(_ key: StaticString, _ value: JSONValue)
+  /// Puts an array of fragments.
+  mutating func put(_ key: StaticString, _ fragments: [SyncFragment])
+  /// Puts an array of replies.
+  mutating func put(_ key: StaticString, _ replies: [FragmentReply])
+}
+
+extension JSONObject: FieldSink {
+  package mutating func put(_ key: StaticString, _ number: Int) {
+    self["\(key)"] = .integer(Int64(number))
+  }
+
+  package mutating func put(_ key: StaticString, _ uuid: UUID) {
+    self["\(key)"] = .string(uuid.wireText)
+  }
+
+  package mutating func put(_ key: StaticString, _ value: JSONValue) { self["\(key)"] = value }
+
+  package mutating func put(_ key: StaticString, _ fragments: [SyncFragment]) {
+    self["\(key)"] = .array(fragments.map(\.json))
+  }
+
+  package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {
+    self["\(key)"] = .array(replies.map(\.json))
+  }
+}
+
+/// Writes the fields after the first one of an object.
+extension JSONOutput: FieldSink {
+  private mutating func begin(_ key: StaticString) {
+    append(fixed: ",\"")
+    append(fixed: key)
+    append(fixed: "\":")
+  }
+
+  package mutating func put(_ key: StaticString, _ number: Int) {
+    begin(key)
+    JSONWriter.write(Int64(number), to: &self)
+  }
+
+  package mutating func put(_ key: StaticString, _ uuid: UUID) {
+    begin(key)
+    append("\"")
+    uuid.writeWireText(to: &self)
+    append("\"")
+  }
+
+  package mutating func put(_ key: StaticString, _ value: JSONValue) {
+    begin(key)
+    JSONWriter.write(value, sorted: false, to: &self)
+  }
+
+  package mutating func put(_ key: StaticString, _ fragments: [SyncFragment]) {
+    begin(key)
+    append("[")
+    for place in fragments.indices {
+      if place > 0 { append(",") }
+      fragments[place].write(to: &self)
+    }
+    append("]")
+  }
+
+  package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {
+    begin(key)
+    append("[")
+    for place in replies.indices {
+      if place > 0 { append(",") }
+      if replies[place].isPlain {
+        append(fixed: "{}")
+      } else {
+        JSONWriter.write(replies[place].json, sorted: false, to: &self)
+      }
+    }
+    append("]")
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+
+/// Reading the most frequent messages, change sets and their answers, without making JSON of their fields first.
+extension JSONParser {
+  /// Reads a message in the text in which ``Message/write(to:)`` writes it: without white space, the fields in their
+  /// order. Nil for all other text, with the position somewhere in it; that is read field by field.
+  ///
+  /// It throws the error that reading the value would throw: everything before that position is valid.
+  mutating func plainMessage(depth: Int) throws(JSONError) -> Message? {
+    guard depth < maxDepth, take(#"{"type":"ScopeSync"#) else { return nil }
+    let isReply = take("Reply")
+    guard take(#"","index":"#), let index = takeNumber() else { return nil }
+    return isReply
+      ? plainReply(index, depth: depth + 3).map { .scopeSyncReply($0) }
+      : try plainSync(index, depth: depth + 2).map { .scopeSync($0) }
+  }
+
+  private mutating func plainSync(
+    _ index: Int, depth: Int
+  ) throws(JSONError) -> ScopeSync? {
+    guard take(#","scopeIndex":"#), let scopeIndex = takeNumber(), take(#","fragments":"#),
+      next == UInt8(ascii: "["), case .success(let fragments) = try fragments(depth: depth)
+    else { return nil }
+    var sync = ScopeSync(index: index, scopeIndex: scopeIndex, fragments: fragments)
+    if take(#","atomic":true"#) { sync.atomic = true }
+    if take(#","number":"#) {
+      guard let number = takeNumber() else { return nil }
+      sync.number = number
+    }
+    if take(#","sequence":"#) {
+      guard let sequence = takeNumber() else { return nil }
+      sync.sequence = sequence
+    }
+    if take(#","decided":"#) {
+      guard let decided = takeNumber() else { return nil }
+      sync.decided = decided
+    }
+    if take(#","author":"#) {
+      guard let author = try plainText(upTo: ChangeOrigin.longestAuthor) else { return nil }
+      sync.origin.author = author
+    }
+    if take(#","message":"#) {
+      guard let message = try plainText(upTo: ChangeOrigin.longestMessage) else { return nil }
+      sync.origin.message = message
+    }
+    if take(#","date":"#) {
+      guard case UInt8(ascii: "0")...UInt8(ascii: "9") = next,
+        let seconds = Double._decode(try number())
+      else { return nil }
+      sync.origin.date = Date(timeIntervalSince1970: seconds)
+    }
+    if take(#","madeBy":"#) {
+      guard let client = takeUUID() else { return nil }
+      sync.origin.client = client
+    }
+    if take(#","seen":"#) {
+      guard let seen = takeNumber() else { return nil }
+      sync.origin.seen = seen
+    }
+    return take("}") ? sync : nil
+  }
+
+  private mutating func plainText(upTo limit: Int) throws(JSONError) -> String? {
+    guard next == UInt8(ascii: "\"") else { return nil }
+    let text = try string()
+    return text.utf8.count <= limit ? text : nil
+  }
+
+  /// Reads an answer that accepts every fragment as it is.
+  private mutating func plainReply(_ index: Int, depth: Int) -> ScopeSyncReply? {
+    guard depth <= maxDepth, take(#","replyTo":"#), let replyTo = takeNumber(),
+      take(#","fragmentReplies":["#)
+    else { return nil }
+    var replies: [FragmentReply] = []
+    repeat {
+      guard take("{}") else { return nil }
+      replies.append(FragmentReply())
+    } while take(",")
+    guard take(#"],"sequence":"#), let sequence = takeNumber(), take("}") else { return nil }
+    return ScopeSyncReply(
+      index: index, replyTo: replyTo, fragmentReplies: replies, sequence: sequence)
+  }
+}
