@@ -1,7 +1,8 @@
 /// The keys and names found in one text, each made into a string once.
 ///
 /// A table of 64 places, each of which keeps the last string that belongs there, so that a text full of different
-/// keys takes no more memory than any other.
+/// keys takes no more memory than any other. It is made for a text with more than a few keys: making it costs as much
+/// as reading a short text.
 struct JSONKeys: ~Copyable {
   /// The longest key that is kept, in bytes.
   static let maxLength = 64
@@ -17,10 +18,14 @@ struct JSONKeys: ~Copyable {
     var isASCII: Bool
   }
 
+  /// The number of keys that are made into strings before there is a table.
+  static let tableless = 8
+
   // Owned by this value alone, which cannot be copied, and made when it is first needed: the places
   // whose bits are set in `used` are initialized, the others are not.
   private var entries: UnsafeMutablePointer<Entry>?
   private var used: UInt64 = 0
+  private var early = 0
 
   /// The number of keys that were replaced by another one.
   private(set) var evictions = 0
@@ -64,6 +69,10 @@ struct JSONKeys: ~Copyable {
   ) -> (string: String, bit: UInt64)? {
     let bytes = UnsafeBufferPointer(rebasing: text[start..<end])
     guard let string = JSONScan.string(bytes) else { return nil }
+    if early < Self.tableless {
+      early += 1
+      return (string, 0)
+    }
     let isASCII = bytes.reduce(0, |) < 0x80
     let bit: UInt64 = 1 << UInt64(place)
     let entries = self.entries ?? .allocate(capacity: 64)
