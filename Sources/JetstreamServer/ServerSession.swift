@@ -284,15 +284,6 @@ final class ServerSession {
     }
   }
 
-  /// Returns the name of a client that other clients see. With the client's own identity, they could pose as it.
-  private static func publicName(of client: UUID) -> UUID {
-    var bytes = Array("Jetstream client \(client.wireText)".utf8)
-    bytes = Array(SHA1.digest(bytes)[..<16])
-    // Version 5: a name made of a digest.
-    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
-    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
-  }
-
   func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeHost.Submitter {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
@@ -310,7 +301,7 @@ final class ServerSession {
     result.origin.author = info.author.flatMap {
       $0.utf8.count <= ChangeOrigin.longestAuthor ? $0 : nil
     }
-    result.origin.client = subscription.client.map(Self.publicName)
+    result.origin.client = subscription.publicName
     return result
   }
 }

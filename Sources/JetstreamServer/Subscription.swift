@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamWebSocket
 
 /// A scope that a session has fetched, until the session leaves it: what its client has been sent, and has proved to
 /// have seen.
@@ -24,7 +25,11 @@ final class Subscription {
   /// True until the session leaves the scope, or ends.
   private(set) var isLive = true
   /// The identity under which the client numbers its change sets of the scope; nil if it does not.
-  var client: UUID?
+  var client: UUID? {
+    didSet { if client != oldValue { publicName = client.map(Self.publicName) } }
+  }
+  /// The name of the client that other clients see. With the client's own identity, they could pose as it.
+  private(set) var publicName: UUID?
   /// The sequence up to which the client has provably seen everything.
   var proven: Int
   /// The messages that are not acknowledged: their index, and the sequence that they bring the client to.
@@ -50,6 +55,7 @@ final class Subscription {
 
   init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
     (self.index, self.session, self.host, self.client) = (index, session, host, client)
+    publicName = client.map(Self.publicName)
     (proven, told) = (host.sequence, host.sequence)
     guard session.version == 1 else { return }
     host.valueSessions += 1
@@ -128,6 +134,14 @@ final class Subscription {
     isLive = false
     updateListening()
     if session.version == 1 { host.valueSessions -= 1 }
+  }
+
+  private static func publicName(of client: UUID) -> UUID {
+    var bytes = Array("Jetstream client \(client.wireText)".utf8)
+    bytes = Array(SHA1.digest(bytes)[..<16])
+    // Version 5: a name made of a digest.
+    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
+    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 
   private func updateListening() {
