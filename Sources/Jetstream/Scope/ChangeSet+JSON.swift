@@ -24,6 +24,7 @@ extension ChangeSet {
     if isAtomic { object["atomic"] = true }
     if let procedure { object["procedure"] = .string(procedure) }
     object["fragments"] = .array(fragments.map(\.json))
+    let undo = undo
     if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
     return .object(object)
   }
@@ -52,6 +53,7 @@ extension ChangeSet {
         JSONWriter.write(procedure, to: &output)
       }
       Self.write(fragments, after: #","fragments":["#, to: &output)
+      let undo = undo
       if !undo.isEmpty { Self.write(undo, after: #","undo":["#, to: &output) }
       output.append("}")
     })

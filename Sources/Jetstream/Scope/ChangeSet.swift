@@ -13,18 +13,28 @@ public struct ChangeSet: Sendable, Hashable {
   public let id: UUID
   /// The changes: additions in the order in which the models entered the scope, then changes in the order in which
   /// they began.
-  public let fragments: [SyncFragment]
+  public var fragments: [SyncFragment] { content.fragments }
   /// The changes that undo this change set: models that left the scope with it as additions with their last shared
   /// values, then for each change in ``fragments`` one that restores the old values, in the same order.
   ///
   /// The additions include models that this change set adds although other replicas know them, such as those that
   /// have been in another scope meanwhile, with their earlier values. Models that have left are included only if
   /// ``Scope/keepsRemovedModels`` is true.
-  package let undo: [SyncFragment]
+  ///
+  /// Cost: O(n) in the fragments.
+  package var undo: [SyncFragment] { content.undoing }
+  let content: Content
+  private var labels: Labels
   /// The author of the changes; see ``Scope/modify(_:author:_:)``. Nil if none was named.
-  public internal(set) var author: String?
+  public internal(set) var author: String? {
+    get { labels.author }
+    set { labels = Labels(author: newValue, message: message, procedure: procedure) }
+  }
   /// A description of the purpose of the changes. Nil if none was given.
-  public internal(set) var message: String?
+  public internal(set) var message: String? {
+    get { labels.message }
+    set { labels = Labels(author: author, message: newValue, procedure: procedure) }
+  }
   /// The time of the changes, in whole milliseconds. Nil unless it was set, as by a ``FragmentLog``.
   public internal(set) var date: Date? {
     didSet { date = date.map(\.inWholeMilliseconds) }
@@ -32,7 +42,10 @@ public struct ChangeSet: Sendable, Hashable {
   /// True if the server must accept all fragments or none.
   public internal(set) var isAtomic = false
   /// The name of the server procedure that handles the change set; nil if it is for none.
-  public internal(set) var procedure: String?
+  public internal(set) var procedure: String? {
+    get { labels.procedure }
+    set { labels = Labels(author: author, message: message, procedure: newValue) }
+  }
 
   /// Makes a change set. It gets a new id unless one is given.
   package init(
@@ -40,13 +53,19 @@ public struct ChangeSet: Sendable, Hashable {
     message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil
   ) {
     self.id = id ?? .pooled()
-    self.fragments = fragments
-    self.undo = undo
-    self.author = author
-    self.message = message
+    content = Content(fragments: fragments, undo: .fragments(undo))
+    labels = Labels(author: author, message: message, procedure: procedure)
     self.date = date.map(\.inWholeMilliseconds)
     self.isAtomic = isAtomic
-    self.procedure = procedure
+  }
+
+  /// Makes a change set with the identity and the labels of another one, or with a new identity and no labels.
+  init(_ fragments: [SyncFragment], undo: Undo, like other: ChangeSet?) {
+    id = other?.id ?? .pooled()
+    content = Content(fragments: fragments, undo: undo)
+    labels = other?.labels ?? .none
+    date = other?.date
+    isAtomic = other?.isAtomic ?? false
   }
 
   /// Makes a change set of changes that all name values.
@@ -87,9 +106,7 @@ public struct ChangeSet: Sendable, Hashable {
 
   /// Returns the change set with other content and the same identity and labels.
   func with(_ fragments: [SyncFragment], undo: [SyncFragment]) -> ChangeSet {
-    ChangeSet(
-      id: id, fragments: fragments, undo: undo, author: author, message: message, date: date,
-      isAtomic: isAtomic, procedure: procedure)
+    ChangeSet(fragments, undo: .fragments(undo), like: self)
   }
 }
 

@@ -63,10 +63,9 @@ extension ModelRecord {
           }
         } else {
           result.now.values.append(newKey: property.wireName, new)
-          result.before.values.append(newKey: property.wireName, old)
+          result.before.append(old)
           if property.options.mergeRule != nil {
             result.now.bases.append(newKey: property.wireName, old)
-            result.before.bases.append(newKey: property.wireName, new)
           }
         }
       } else {
@@ -91,11 +90,11 @@ extension ModelRecord {
 
 /// The changes of a model's properties since the last change set.
 struct PropertyDifferences {
-  /// Values and operations that take a model's properties from one state to another.
+  /// Values and operations that take a model's properties to a state.
   struct Content {
     var values = JSONObject()
     var operations = PropertyOperations()
-    /// The values at the other end, for properties that are merged by a rule.
+    /// The values before, for properties that are merged by a rule.
     var bases = JSONObject()
 
     var isEmpty: Bool { values.isEmpty && operations.isEmpty }
@@ -109,8 +108,10 @@ struct PropertyDifferences {
 
   /// The changes from the old values to the new ones.
   var now = Content()
-  /// The changes from the new values back to the old ones.
-  var before = Content()
+  /// The old values, in the order of the new ones.
+  var before: [JSONValue] = []
+  /// The operations that take back those of ``now``.
+  var backward = PropertyOperations()
   /// The values around the operations, by property.
   var outcomes: [(key: String, SealedChanges.Outcome)] = []
 
@@ -118,6 +119,6 @@ struct PropertyDifferences {
     _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]
   ) {
     now.operations.append(newKey: key, forward)
-    before.operations.append(newKey: key, backward)
+    self.backward.append(newKey: key, backward)
   }
 }

@@ -147,13 +147,13 @@ extension Scope {
       return nil
     }
     var fragments: [SyncFragment] = []
-    var undo: [SyncFragment] = []
+    var old: [JSONValue] = []
+    var backward: [(model: UUID, operations: PropertyOperations)] = []
     let withValues = withValues || onSealedChanges.hasListeners
     var outcomes: [PropertyKey: SealedChanges.Outcome] = [:]
     holdBackUnshared()
     findTakenAway()
     fragments.reserveCapacity(interval.entered.count + interval.changed.count)
-    undo.reserveCapacity(interval.changed.count)
     for record in interval.entered where record.isNew && record.tree === tree {
       record.isNew = false
       record.dropBases()
@@ -174,15 +174,20 @@ extension Scope {
       if !record.schema.throttledProperties.isEmpty {
         interval.throttle.note(differences.now, of: record, at: now)
       }
-      let fragment = differences.now.fragment(of: record)
-      fragments.append(fragment)
-      undo.append(differences.before.fragment(of: record))
+      fragments.append(differences.now.fragment(of: record))
+      if old.isEmpty { old = differences.before } else { old += differences.before }
+      if !differences.backward.isEmpty { backward.append((record.uuid, differences.backward)) }
       for (key, outcome) in differences.outcomes {
         outcomes[PropertyKey(uuid: record.uuid, name: key)] = outcome
       }
     }
-    let departed = departedModels(namedBy: undo, addedBy: fragments)
-    if !departed.isEmpty { undo = departed + undo }
+    var undo = ChangeSet.Undo.values(old)
+    if !backward.isEmpty { undo = undo.adding(backward, to: fragments) }
+    if keepsRemovedModels, !interval.departed.isEmpty {
+      let changes = undo.changes(of: fragments)
+      let departed = departedModels(namedBy: changes, addedBy: fragments)
+      if !departed.isEmpty { undo = .fragments(departed + changes) }
+    }
     if !interval.departed.models.isEmpty {
       let gone = interval.departed.takeModels()
       for model in gone {
@@ -193,8 +198,7 @@ extension Scope {
     interval.entered.clear()
     if heldBack.isEmpty { interval.changed.clear() } else { interval.changed = heldBack }
     if fragments.isEmpty { return nil }
-    let set =
-      handle?.changeSet.with(fragments, undo: undo) ?? ChangeSet(fragments: fragments, undo: undo)
+    let set = ChangeSet(fragments, undo: undo, like: handle?.changeSet)
     handle?.changeSet = set
     return SealedChanges(set: set, outcomes: outcomes, handle: handle)
   }

@@ -37,7 +37,6 @@ extension Scope {
   func departedModels(
     namedBy changes: [SyncFragment], addedBy fragments: [SyncFragment]
   ) -> [SyncFragment] {
-    guard keepsRemovedModels, !interval.departed.isEmpty else { return [] }
     var result: [SyncFragment] = []
     var added: Set<UUID> = []
     for fragment in fragments where fragment.kind == .add { added.insert(fragment.uuid) }

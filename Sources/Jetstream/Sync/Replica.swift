@@ -241,14 +241,13 @@ package final class Replica {
     nextNumber += 1
     var set = notingKnownValues(in: sealed.set)
     if set.date == nil, let now = date() { set.date = now }
-    let bases = set.bases
+    var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
-      let before = bases[fragment.uuid] ?? [:]
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let change = assignment(of: value, to: key, by: fragment)
-        overlay.add(
-          set: number, key: name, change, base: .known(PropertyContent(before[key] ?? .null)))
+        let before = old.next(key, of: fragment)
+        overlay.add(set: number, key: name, change, base: .known(PropertyContent(before)))
         if !batch.isEmpty { cover(name, showing: PropertyContent(value)) }
       }
       for entry in fragment.operations {

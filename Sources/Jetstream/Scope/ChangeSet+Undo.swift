@@ -1,0 +1,103 @@
+import Foundation
+
+extension ChangeSet {
+  /// The fragments of a change set, with those that undo it.
+  struct Content: Sendable, Hashable {
+    let fragments: [SyncFragment]
+    let undo: Undo
+
+    /// The fragments that undo the change set. Cost: O(n) in the fragments.
+    var undoing: [SyncFragment] { undo.changes(of: fragments) }
+
+    static func == (a: Content, b: Content) -> Bool {
+      a.fragments == b.fragments && a.undoing == b.undoing
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(fragments) }
+  }
+
+  /// The content that undoes a change set.
+  enum Undo: Sendable {
+    /// The values before the change set, of the properties that its changes assign, in the order of the fragments:
+    /// everything else follows from these fragments. For change sets whose changes have no operations.
+    case values([JSONValue])
+    case fragments([SyncFragment])
+
+    /// Returns the fragments that undo the changes among `fragments`, the content of the change set.
+    func changes(of fragments: [SyncFragment]) -> [SyncFragment] {
+      guard case .values(let values) = self else {
+        if case .fragments(let undo) = self { return undo }
+        return []
+      }
+      var undo: [SyncFragment] = []
+      var place = 0
+      for fragment in fragments where fragment.kind == .change {
+        var change = fragment
+        for (at, (key, value)) in fragment.properties.enumerated() {
+          change.properties[key] = values[place + at]
+          if fragment.bases[key] != nil { change.bases[key] = value }
+        }
+        place += fragment.properties.count
+        undo.append(change)
+      }
+      return undo
+    }
+
+    /// Returns the content with the operations that take back those of the changes among `fragments`.
+    func adding(
+      _ operations: [(model: UUID, operations: PropertyOperations)], to fragments: [SyncFragment]
+    ) -> Undo {
+      let byModel = Dictionary(
+        operations.map { ($0.model, $0.operations) }, uniquingKeysWith: { first, _ in first })
+      var undo = changes(of: fragments)
+      for at in undo.indices { undo[at].operations = byModel[undo[at].uuid] ?? [:] }
+      return .fragments(undo)
+    }
+  }
+
+  /// The values before a change set, for going through its changes in order.
+  struct OldValues {
+    private let values: [JSONValue]
+    private var place = 0
+    private let byModel: [UUID: JSONObject]
+
+    fileprivate init(_ undo: Undo) {
+      switch undo {
+      case .values(let values): (self.values, byModel) = (values, [:])
+      case .fragments(let fragments):
+        values = []
+        byModel = Dictionary(
+          fragments.lazy.filter { $0.kind == .change }.map { ($0.uuid, $0.properties) },
+          uniquingKeysWith: { _, last in last })
+      }
+    }
+
+    /// Returns the value before the change set of the next property that a change assigns.
+    mutating func next(_ key: String, of fragment: SyncFragment) -> JSONValue {
+      guard place < values.count else { return byModel[fragment.uuid]?[key] ?? .null }
+      place += 1
+      return values[place - 1]
+    }
+  }
+
+  /// The values before the change set, of the properties that its changes assign.
+  var oldValues: OldValues { OldValues(content.undo) }
+}
+
+extension ChangeSet {
+  /// The labels of a change set, which most change sets have none of.
+  indirect enum Labels: Sendable, Hashable {
+    case none
+    case some(author: String?, message: String?, procedure: String?)
+
+    init(author: String?, message: String?, procedure: String?) {
+      self =
+        author == nil && message == nil && procedure == nil
+        ? .none : .some(author: author, message: message, procedure: procedure)
+    }
+
+    var author: String? { if case .some(let author, _, _) = self { author } else { nil } }
+    var message: String? { if case .some(_, let message, _) = self { message } else { nil } }
+    var procedure: String? { if case .some(_, _, let procedure) = self { procedure } else { nil } }
+  }
+}
