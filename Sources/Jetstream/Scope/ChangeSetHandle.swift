@@ -39,6 +39,16 @@ public final class ChangeSetHandle {
     case modified(JSONObject)
     /// The fragment was rejected.
     case rejected(WireError)
+
+    fileprivate init(_ reply: FragmentReply) {
+      if let error = reply.error {
+        self = .rejected(error)
+      } else if let values = reply.modifications {
+        self = .modified(values)
+      } else {
+        self = .accepted
+      }
+    }
   }
 
   /// Fires when ``state`` becomes final, which happens once.
@@ -56,10 +66,6 @@ public final class ChangeSetHandle {
   /// The reason why not all of the change set counts; nil if all of it does, or if that is not known yet.
   public private(set) var error: ChangeSetError?
 
-  /// The number of clients that sync the change set and may decide it.
-  var claims = 0
-  /// True while the handle is in ``PendingChangeSets``.
-  var isPending = false
   private var waiting: [(ChangeSetError?) -> Void] = []
 
   init(_ changeSet: ChangeSet) { self.changeSet = changeSet }
@@ -88,13 +94,10 @@ public final class ChangeSetHandle {
     if let error = await outcome.value { throw error }
   }
 
-  /// Makes the state final according to the server's decision about each fragment.
-  ///
-  /// - Parameters:
-  ///   - outcomes: the decisions, in the order of the fragments.
-  ///   - causes: for each fragment, the index of the fragment whose rejection led to its own.
-  func decide(_ outcomes: [Outcome], causes: [Int?]) {
-    self.outcomes = outcomes
+  /// Makes the state final according to the server's replies to the fragments, in their order.
+  func decide(by replies: [FragmentReply]) {
+    outcomes = replies.map(Outcome.init)
+    let causes = replies.indices.map { replies.cause(of: $0) }
     let count = rejections.count
     if count == 0 { return finish(.accepted, nil) }
     var mistakes: [ChangeSetError.Rejection] = []

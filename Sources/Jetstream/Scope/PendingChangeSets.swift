@@ -1,3 +1,30 @@
+/// A change set that the server has not decided. Shared by all clients that sync its scope.
+final class PendingChangeSet {
+  var changeSet: ChangeSet
+  /// The number of clients that may decide the change set.
+  var claims = 0
+  /// True while the change set is in ``PendingChangeSets``.
+  fileprivate(set) var isPending = false
+  fileprivate var isDecided = false
+  /// The handle, if `modify` or the app has one.
+  private(set) var madeHandle: ChangeSetHandle?
+
+  init(_ changeSet: ChangeSet, handle: ChangeSetHandle? = nil) {
+    self.changeSet = changeSet
+    madeHandle = handle
+  }
+
+  /// True once the change set is decided, or will never be.
+  var isFinal: Bool { isDecided || madeHandle?.state.isFinal == true }
+
+  /// The handle through which the app follows the change set, made when it is first asked for.
+  var handle: ChangeSetHandle {
+    let handle = madeHandle ?? ChangeSetHandle(changeSet)
+    madeHandle = handle
+    return handle
+  }
+}
+
 /// The change sets of a scope that the server has not decided, in the order in which they were made.
 ///
 /// They are visible in the scope, and sent until they are decided. A scope that no client syncs has none. Belongs
@@ -11,39 +38,43 @@ package final class PendingChangeSets {
   package let onRemove = Signal<ChangeSetHandle>()
 
   /// The handles of the pending change sets. Cost: O(n).
-  package var handles: [ChangeSetHandle] { Array(queue[first...]) }
+  package var handles: [ChangeSetHandle] { queue[first...].map(\.handle) }
 
   /// The number of pending change sets.
   package var count: Int { queue.count - first }
 
-  private var queue: [ChangeSetHandle] = []
-  /// The index of the oldest pending handle in the queue. Change sets are mostly decided in order, so removing one
+  private var queue: [PendingChangeSet] = []
+  /// The index of the oldest pending change set in the queue. They are mostly decided in order, so removing one
   /// mostly only advances this index.
   private var first = 0
 
   /// Adds a change set at the end, or in front of `next`, which was made later and is pending already.
-  func add(_ handle: ChangeSetHandle, before next: ChangeSetHandle? = nil) {
-    if handle.isPending || handle.state.isFinal { return }
-    handle.isPending = true
+  func add(_ set: PendingChangeSet, before next: PendingChangeSet? = nil) {
+    if set.isPending || set.isFinal { return }
+    set.isPending = true
     let place = next.flatMap { next in queue[first...].firstIndex { $0 === next } }
-    queue.insert(handle, at: place ?? queue.endIndex)
-    onAdd.fire(handle)
+    queue.insert(set, at: place ?? queue.endIndex)
+    if onAdd.hasListeners { onAdd.fire(set.handle) }
   }
 
-  /// Makes the state of a change set final by calling `decision`. If several clients sync the scope, only the first
-  /// decision counts.
-  func finish(_ handle: ChangeSetHandle, _ decision: (ChangeSetHandle) -> Void) {
-    if handle.state.isFinal { return }
-    remove(handle)
-    decision(handle)
-    onStateChange.fire(handle)
-    onRemove.fire(handle)
+  /// Makes the state of a change set final by calling `decision` with its handle, if anything can observe that. If
+  /// several clients sync the scope, only the first decision counts.
+  func finish(_ set: PendingChangeSet, _ decision: (ChangeSetHandle) -> Void) {
+    if set.isFinal { return }
+    set.isDecided = true
+    remove(set)
+    guard set.madeHandle != nil || onStateChange.hasListeners || onRemove.hasListeners else {
+      return
+    }
+    decision(set.handle)
+    onStateChange.fire(set.handle)
+    onRemove.fire(set.handle)
   }
 
-  private func remove(_ handle: ChangeSetHandle) {
-    guard handle.isPending else { return }
-    handle.isPending = false
-    guard queue[first] === handle else { return removeLater(handle) }
+  private func remove(_ set: PendingChangeSet) {
+    guard set.isPending else { return }
+    set.isPending = false
+    guard queue[first] === set else { return removeLater(set) }
     first += 1
     if first * 2 > queue.count {
       queue.removeFirst(first)
@@ -51,8 +82,8 @@ package final class PendingChangeSets {
     }
   }
 
-  private func removeLater(_ handle: ChangeSetHandle) {
-    guard let at = queue[first...].firstIndex(where: { $0 === handle }) else { return }
+  private func removeLater(_ set: PendingChangeSet) {
+    guard let at = queue[first...].firstIndex(where: { $0 === set }) else { return }
     queue.remove(at: at)
   }
 }

@@ -107,20 +107,22 @@ extension Scope {
         onSealedChanges.fire(collected)
         delivering = nil
       }
-      if let handle = collected.handle, handle.claims == 0 { handle.finish(.accepted, nil) }
+      if let handle = collected.handle, collected.pending?.claims ?? 0 == 0 {
+        handle.finish(.accepted, nil)
+      }
     }
     isDelivering = false
     if incomingResumes { resumeNow() }
   }
 
-  /// Returns the handle of the change set that is being delivered. The caller must decide it. Nil outside of a
+  /// Returns the change set that is being delivered, as a pending one. The caller must decide it. Nil outside of a
   /// delivery.
-  func claimDelivered() -> ChangeSetHandle? {
+  func claimDelivered() -> PendingChangeSet? {
     guard let delivering else { return nil }
-    let handle = delivering.handle ?? ChangeSetHandle(delivering.set)
-    handle.claims += 1
-    delivering.handle = handle
-    return handle
+    let pending = delivering.pending ?? PendingChangeSet(delivering.set, handle: delivering.handle)
+    pending.claims += 1
+    delivering.pending = pending
+    return pending
   }
 
   /// Seals the collected changes and returns the change set. Nil if there is no net change: values that returned to

@@ -37,8 +37,10 @@ package final class SealedChanges {
   package let set: ChangeSet
   /// The values around the operations. Empty if the values were not requested when the set was sealed.
   let outcomes: [PropertyKey: Outcome]
-  /// The handle of the change set. Nil if the set was not made by `modify` and no client has claimed it yet.
-  var handle: ChangeSetHandle?
+  /// The handle of the change set. Nil if the set was not made by `modify`.
+  let handle: ChangeSetHandle?
+  /// The change set as a pending one, once a client has claimed it.
+  var pending: PendingChangeSet?
 
   init(set: ChangeSet, outcomes: [PropertyKey: Outcome], handle: ChangeSetHandle?) {
     self.set = set

@@ -116,7 +116,7 @@ extension Replica {
       }
     }
     pending[at].set = entry.set.with(part.fragments, undo: entry.set.undo)
-    pending[at].handle?.changeSet = pending[at].set
+    pending[at].shared.madeHandle?.changeSet = pending[at].set
   }
 
   private func drop(_ key: String, of fragment: SyncFragment, in number: Int) {

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The change that a change set makes to one property.
+/// The change that a change set makes to one property. All but assignments are boxed: most changes are assignments, and
+/// a client may keep many of them.
 enum PendingChange {
   case assign(PropertyContent)
   /// Operations on a collection or a counter.
@@ -8,13 +9,13 @@ enum PendingChange {
   /// - Parameters:
   ///   - value: the counter's value after the operations, for servers that do not support operations.
   ///   - range: the range of the counter.
-  case operations([PropertyOperation], value: JSONValue?, range: CounterRange)
+  indirect case operations([PropertyOperation], value: JSONValue?, range: CounterRange)
   /// A new value for a property that a rule merges, if the property no longer has the value `base` that it had when
   /// it was set.
-  case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
+  indirect case merge(PropertyContent, base: PropertyContent, ModelSchema.Property)
   /// A value of a model that is put back; `base` is the value that it had then. See
   /// ``ModelSchema/Property/putBack(_:onto:base:)``.
-  case putBack(PropertyContent, base: PropertyContent, ModelSchema.Property)
+  indirect case putBack(PropertyContent, base: PropertyContent, ModelSchema.Property)
 
   func applied(to base: PropertyContent, asValue: Bool) -> PropertyContent {
     switch self {

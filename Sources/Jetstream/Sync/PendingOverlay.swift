@@ -28,6 +28,9 @@ struct PendingOverlay {
     /// Operations that were accepted since but are not applied to the base yet, with the range of a counter.
     private var late: (operations: [PropertyOperation], range: CounterRange) = ([], .unknown)
     private(set) var entries: [Entry] = []
+    /// The values that were sent to a server that does not support operations, by the numbers of the change sets: the
+    /// value becomes the base if its change set is accepted.
+    private var sent: [Int: PropertyContent] = [:]
     /// The visible value, once it has been computed: merging takes a step for each pending change.
     private var shown: PropertyContent?
     /// The author of the last change to the base while something is pending, if known.
@@ -76,12 +79,18 @@ struct PendingOverlay {
         isLast
         ? visible(asValues: true)
         : entries[...at].reduce(confirmed()) { $1.change.applied(to: $0, asValue: true) }
-      entries[at].submitted = value
+      sent[set] = value
       return value
     }
 
-    func submitted(set: Int) -> PropertyContent? {
-      entries.first { $0.set == set }?.submitted
+    func submitted(set: Int) -> PropertyContent? { sent.isEmpty ? nil : sent[set] }
+
+    func isFirst(_ set: Int) -> Bool {
+      guard let first = entries.first, first.set == set else { return false }
+      switch first.change {
+      case .merge, .putBack: return false
+      case .assign, .operations: return submitted(set: set) == nil
+      }
     }
 
     func counted(by set: Int) -> JSONValue? {
@@ -99,8 +108,9 @@ struct PendingOverlay {
     mutating func decide(set: Int, isAccepted: Bool) {
       guard let at = entries.firstIndex(where: { $0.set == set }) else { return }
       let entry = entries.remove(at: at)
+      let submitted = sent.removeValue(forKey: set)
       if isAccepted {
-        base = .known(entry.submitted ?? entry.change.accepted(on: confirmed()))
+        base = .known(submitted ?? entry.change.accepted(on: confirmed()))
         (late.operations, author) = ([], nil)
       }
       shown = nil
@@ -125,8 +135,8 @@ struct PendingOverlay {
       base = .known(renaming(confirmed()))
       for at in entries.indices {
         entries[at].change = entries[at].change.renaming(renaming)
-        entries[at].submitted = entries[at].submitted.map { renaming($0) }
       }
+      sent = sent.mapValues { renaming($0) }
       shown = nil
     }
   }
@@ -134,8 +144,6 @@ struct PendingOverlay {
   private struct Entry {
     let set: Int
     var change: PendingChange
-    /// The value that was sent, which becomes the base if the change set is accepted.
-    var submitted: PropertyContent?
   }
 
   private var columns: [PropertyKey: Column] = [:]
@@ -209,21 +217,19 @@ struct PendingOverlay {
     columns[key]?.decide(set: set, isAccepted: isAccepted)
   }
 
-  /// Returns true if accepting the change set with number `set` now makes no visible difference, because nothing is
-  /// between the confirmed value and its change.
-  func isFirst(_ set: Int, of key: PropertyKey) -> Bool {
-    guard let first = columns[key]?.entries.first else { return false }
-    switch first.change {
-    case .merge, .putBack: return false
-    case .assign, .operations: return first.set == set && first.submitted == nil
+  /// Accepts the change of the change set with number `set` unchanged, if that makes no visible difference, because
+  /// nothing is between the confirmed value and the change. Drops the property if no other change set touches it and
+  /// `keeps` is false. Returns false if nothing was done.
+  mutating func acceptIfFirst(_ set: Int, of key: PropertyKey, keeping keeps: Bool) -> Bool {
+    guard let at = columns.index(forKey: key), columns.values[at].isFirst(set) else {
+      return false
     }
-  }
-
-  /// Accepts the change of the change set with number `set`, which is the first one, unchanged. Drops the property
-  /// if no other change set touches it and `keeps` is false.
-  mutating func acceptFirst(of key: PropertyKey, keeping keeps: Bool) {
-    columns[key]?.acceptFirst()
-    if !keeps, columns[key]?.entries.isEmpty == true { columns[key] = nil }
+    if !keeps, columns.values[at].entries.count == 1 {
+      columns.remove(at: at)
+    } else {
+      columns.values[at].acceptFirst()
+    }
+    return true
   }
 
   /// Returns the value to send for the change set with number `set` to a server that does not support operations: an

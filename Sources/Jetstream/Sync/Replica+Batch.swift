@@ -16,8 +16,8 @@ extension Replica {
     var lost: [Lost] = []
     /// The authors who have written a property after one of its values was lost; nil if the author is not known.
     var authors: [PropertyKey: String?] = [:]
-    /// The change sets that the server has decided, with the outcomes of their fragments.
-    var decided: [(ChangeSetHandle, [ChangeSetHandle.Outcome], causes: [Int?])] = []
+    /// The change sets that the server has decided, with the replies to their fragments.
+    var decided: [(PendingChangeSet, [FragmentReply])] = []
     /// The models that differed from the server's.
     var repaired: [UUID]?
     /// The remote changes to report to listeners.
@@ -119,8 +119,8 @@ extension Replica {
     clearGraveyard()
     let conflicts = conflicts(unnoted.removeLast())
     if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
-    for (handle, outcomes, causes) in done.decided {
-      scope.pendingChangeSets.finish(handle) { $0.decide(outcomes, causes: causes) }
+    for (set, replies) in done.decided {
+      scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }
     for rejected in done.rejected { onRejected?(rejected) }
     if let models = done.repaired { onRepaired?(models) }

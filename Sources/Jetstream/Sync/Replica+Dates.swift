@@ -4,9 +4,9 @@ import Foundation
 /// replica takes over these values once they are accepted.
 extension Replica {
   /// Applies the dates of a decided change set as the server has read them, as a change that follows the change set.
-  func noteSentDates(of fragments: [SyncFragment], _ outcomes: [ChangeSetHandle.Outcome]) {
+  func noteSentDates(of fragments: [SyncFragment], _ replies: [FragmentReply]) {
     guard dateForm == .iso8601, !isRestoring else { return }
-    for (fragment, outcome) in zip(fragments, outcomes) where outcome == .accepted {
+    for (fragment, reply) in zip(fragments, replies) where reply.accepts {
       let rounded = dateForm.rounded(fragment, in: scope)
       guard !rounded.isEmpty else { continue }
       let change = SyncFragment(

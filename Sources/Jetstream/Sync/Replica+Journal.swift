@@ -117,12 +117,10 @@ extension Replica {
     noteDecided()
     // Changes that observers made while the log was read come after all of it.
     for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
-    let next = pending.lazy.compactMap(\.handle).first
-    for at in pending.indices where pending[at].handle == nil {
-      let handle = ChangeSetHandle(pending[at].set)
-      handle.claims += 1
-      pending[at].handle = handle
-      scope.pendingChangeSets.add(handle, before: next)
+    let next = pending.lazy.map(\.shared).first { $0.isPending }
+    for entry in pending where !entry.shared.isPending {
+      entry.shared.claims += 1
+      scope.pendingChangeSets.add(entry.shared, before: next)
     }
   }
 
@@ -199,8 +197,7 @@ extension Replica {
     noteAdditions(set.fragments, of: number)
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
     let entry = Pending(
-      number: number, set: set, handle: nil, messageIndex: nil, basis: basis,
-      madeAt: scope.ticker.now)
+      number: number, PendingChangeSet(set), basis: basis, madeAt: scope.ticker.now)
     pending.insert(entry, at: at)
     for fragment in set.fragments { graveyard.update(fragment) }
     let report = scope.apply(

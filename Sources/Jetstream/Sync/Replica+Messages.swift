@@ -197,7 +197,9 @@ extension Replica {
     let renaming = RootRenaming(from: old, to: new, in: scope)
     for at in pending.indices {
       pending[at].set = renaming(pending[at].set)
-      if let handle = pending[at].handle { handle.changeSet = renaming(handle.changeSet) }
+      if let handle = pending[at].shared.madeHandle {
+        handle.changeSet = renaming(handle.changeSet)
+      }
     }
     for (uuid, addition) in additions {
       let model = scope.model(uuid) ?? graveyard.find(uuid)
@@ -238,24 +240,29 @@ extension Replica {
           effective: effective ?? (split == nil ? submitted(entry, replies) : nil),
           sequence: sequence)))
     noteDecided()
-    let fragments = entry.set.fragments
+    let set = entry.set
+    let fragments = set.fragments
     let isCountRight = replies.count == fragments.count
     let mismatch = WireError(
       message: replies.count == 1
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
     let replies = isCountRight ? replies : fragments.map { _ in FragmentReply(error: mismatch) }
-    noteRejected(entry.set, replies)
-    var outcomes: [ChangeSetHandle.Outcome] = []
+    noteRejected(set, replies)
     for (position, fragment) in fragments.enumerated() {
       let reply = replies[position]
-      outcomes.append(ChangeSetHandle.Outcome(reply))
-      noteLost(at: position, of: entry.set, by: reply, cause: replies.cause(of: position))
+      if !reply.isPlain {
+        noteLost(at: position, of: set, by: reply, cause: replies.cause(of: position))
+      }
       if split?.decided.contains(position) == true { continue }
       let counts = reply.error == nil && effective == nil
       if fragment.kind == .change {
-        for key in fragment.properties.map(\.key) + fragment.operations.map(\.key) {
-          let name = PropertyKey(uuid: fragment.uuid, name: key)
+        for member in fragment.properties.members {
+          let name = PropertyKey(uuid: fragment.uuid, name: member.key)
+          decide(name, className: fragment.className, by: entry.number, counts)
+        }
+        for step in fragment.operations {
+          let name = PropertyKey(uuid: fragment.uuid, name: step.key)
           decide(name, className: fragment.className, by: entry.number, counts)
         }
       } else {
@@ -268,20 +275,17 @@ extension Replica {
       }
     }
     for fragment in effective ?? [] { note(fragment) }
-    if split == nil { noteSentDates(of: fragments, outcomes) }
+    if split == nil { noteSentDates(of: fragments, replies) }
     // A server that reports no sequence, and so no position with its state, does not say what the maker of a change
     // set had seen. A change set of initial content does not say which part of it has an effect.
     let isKnown = position != nil || !hasBase
-    if isKnown, !entry.set.isInitialContent, sequence != nil || effective != nil {
-      let exceptions = outcomes.indices.filter { outcomes[$0] != .accepted }
+    if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
+      let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {
-        ownWrites.accept(entry.set, except: exceptions, at: sequence)
+        ownWrites.accept(set, except: exceptions, at: sequence)
       }
     }
-    if let handle = entry.handle {
-      let causes = replies.indices.map { replies.cause(of: $0) }
-      batch.decided.append((handle, outcomes, causes))
-    }
+    batch.decided.append((entry.shared, replies))
   }
 
   /// Returns the values that a server of version 1 was sent in place of operations and of values that a rule merges.
@@ -328,12 +332,13 @@ extension Replica {
   ) {
     // The values of a model that is added in this batch are taken from the overlay at the end of the batch.
     let isAdded = batch.additionIndex[name.uuid] != nil
-    if isAccepted, !isAdded, overlay.isFirst(number, of: name) {
-      overlay.acceptFirst(of: name, keeping: batch.seen[name] != nil)
-    } else {
-      touch(name, className: className)
-      overlay.decide(set: number, key: name, isAccepted: isAccepted)
+    if isAccepted, !isAdded,
+      overlay.acceptIfFirst(number, of: name, keeping: batch.seen[name] != nil)
+    {
+      return
     }
+    touch(name, className: className)
+    overlay.decide(set: number, key: name, isAccepted: isAccepted)
   }
 }
 
@@ -358,14 +363,7 @@ extension Replica.Incoming {
   }
 }
 
-extension ChangeSetHandle.Outcome {
-  fileprivate init(_ reply: FragmentReply) {
-    if let error = reply.error {
-      self = .rejected(error)
-    } else if let values = reply.modifications {
-      self = .modified(values)
-    } else {
-      self = .accepted
-    }
-  }
+extension FragmentReply {
+  /// True if the fragment was accepted with the submitted values.
+  var accepts: Bool { error == nil && modifications == nil }
 }

@@ -77,8 +77,6 @@ extension Replica {
         SyncFragment(
           .change, uuid: fragment.uuid, className: fragment.className, properties: values))
     }
-    if piece.isLast, reply.error == nil, reply.modifications == nil {
-      noteSentDates(of: [fragment], [.accepted])
-    }
+    if piece.isLast { noteSentDates(of: [fragment], [reply]) }
   }
 }

@@ -20,35 +20,6 @@ import Foundation
 ///
 /// Does no I/O: ``ClientEngine`` passes messages to it and sends what it returns.
 package final class Replica {
-  /// A change set that is not confirmed.
-  struct Pending {
-    let number: Int
-    var set: ChangeSet
-    /// The handle through which the app follows the change set.
-    var handle: ChangeSetHandle?
-    /// The index of the message that carried the change set in this session; nil while it waits to be sent.
-    var messageIndex: Int?
-    /// The index up to which the replica had applied the server's messages when the change set was sent.
-    var seen = 0
-    /// The position up to which the server's order was applied when the change set was made.
-    var basis: ScopePosition?
-    /// The number of records that must be durable before the change set may be sent.
-    var record = 0
-    /// The time at which the change set was made, or restored.
-    var madeAt: Duration
-    /// The server's decision, while the replica has not reached the change set's sequence.
-    var decision: [FragmentReply]?
-
-    /// The replies to apply when the replica reaches the change set's sequence. If the server has forgotten its
-    /// decision, it sends none; then the arrival of the change set shows that it was accepted.
-    var repliesAtPlace: [FragmentReply] {
-      guard let decision, !decision.isEmpty else {
-        return set.fragments.map { _ in FragmentReply() }
-      }
-      return decision
-    }
-  }
-
   let scope: Scope
   let params: JSONValue
   /// The client identity under which the change sets are numbered.
@@ -221,15 +192,15 @@ package final class Replica {
   deinit { abandon("its client is gone") }
 
   private func abandon(_ reason: String) {
-    let undecided = pending.compactMap(\.handle)
+    let undecided = pending.map(\.shared)
     pending.removeAll()
     sentCount = 0
     decidedCount = 0
-    for handle in undecided {
-      handle.claims -= 1
+    for set in undecided {
+      set.claims -= 1
       // Another client may still decide it.
-      if handle.claims > 0 { continue }
-      scope.pendingChangeSets.finish(handle) { $0.finish(.abandoned, .abandoned(reason: reason)) }
+      if set.claims > 0 { continue }
+      scope.pendingChangeSets.finish(set) { $0.finish(.abandoned, .abandoned(reason: reason)) }
     }
   }
 
@@ -264,17 +235,18 @@ package final class Replica {
     noteAdditions(set.fragments, of: number)
     scope.conflicts.settle(by: set)
     settleLost(by: set)
-    let handle = scope.claimDelivered()
-    handle?.changeSet = set
+    let shared = scope.claimDelivered()
+    shared?.madeHandle?.changeSet = set
+    var entry = Pending(
+      number: number, shared ?? PendingChangeSet(set), basis: basis,
+      record: store == nil ? 0 : madeRecords + 1, madeAt: scope.ticker.now)
+    entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
-    pending.append(
-      Pending(
-        number: number, set: set, handle: handle, messageIndex: nil, basis: basis,
-        record: store == nil ? 0 : madeRecords + 1, madeAt: scope.ticker.now))
+    pending.append(entry)
     keep(.made(number: number, set), isNew: true)
     openSteps -= 1
-    if let handle { scope.pendingChangeSets.add(handle) }
+    if let shared { scope.pendingChangeSets.add(shared) }
     onPending?()
   }
 

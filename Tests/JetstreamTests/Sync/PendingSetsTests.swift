@@ -5,7 +5,9 @@ import Testing
 @Suite("The queue of pending sets", .paced)
 struct PendingSetsTests {
   private func entry(_ number: Int) -> Replica.Pending {
-    Replica.Pending(number: number, set: ChangeSet(fragments: [], undo: []), madeAt: .zero)
+    Replica.Pending(
+      number: number, PendingChangeSet(ChangeSet(fragments: [], undo: [])), basis: nil,
+      madeAt: .zero)
   }
 
   @Test("Whatever is done to it, it holds what an array would", arguments: [1, 2, 3] as [UInt64])
