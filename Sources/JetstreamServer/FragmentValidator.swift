@@ -24,10 +24,11 @@ struct FragmentValidator {
   let content: any HostedContent
   let memory: any Memory
   let fragments: [SyncFragment]
-  private(set) var errors: [WireError?]
+  /// The errors of rejected fragments, by their indices.
+  private(set) var errors: [Int: WireError] = [:]
   /// For each fragment that was rejected because another one was: the index of that other fragment, which was rejected
   /// for a reason of its own.
-  private(set) var causes: [Int?]
+  private(set) var causes: [Int: Int] = [:]
   var accepted: [Accepted?]
   /// The index of the first rejected addition of each model, by UUID, also for models that the scope has.
   private var refused: [UUID: Int] = [:]
@@ -51,8 +52,6 @@ struct FragmentValidator {
     self.takesOperations = takesOperations
     unknownModels = unknown == .keep ? content.unknownModelUUIDs() : []
     self.fragments = fragments
-    errors = Array(repeating: nil, count: fragments.count)
-    causes = Array(repeating: nil, count: fragments.count)
     accepted = Array(repeating: nil, count: fragments.count)
     checkModels()
     if unknown == .keep { findStandIns() }
@@ -61,11 +60,11 @@ struct FragmentValidator {
     checkParents()
   }
 
-  var isClean: Bool { errors.allSatisfy { $0 == nil } }
+  var isClean: Bool { errors.isEmpty }
 
   /// The replies to the fragments, with the errors found by this validation.
   var replies: [FragmentReply] {
-    zip(errors, causes).map { FragmentReply(error: $0, causedBy: $1) }
+    fragments.indices.map { FragmentReply(error: errors[$0], causedBy: causes[$0]) }
   }
 
   /// The reason why a fragment is rejected.
@@ -153,6 +152,7 @@ struct FragmentValidator {
         reject(at, problem)
         continue
       }
+      var leftOut: Set<String> = []
       for (key, value) in fragment.properties {
         let found = entry.schema?[wireName: key]
         guard let property = found, property.isSynced else {
@@ -165,20 +165,28 @@ struct FragmentValidator {
             reject(at, problem)
             break
           }
-          if found == nil { accepted[at]!.properties[key] = value }
+          if found != nil { leftOut.insert(key) }
           continue
         }
         // Old peers name every property in an addition, with null where they have no value.
         let problem = problem(of: value, for: property)
-        if fragment.kind == .add, value == .null, !takesOperations || problem != nil { continue }
+        if fragment.kind == .add, value == .null, !takesOperations || problem != nil {
+          leftOut.insert(key)
+          continue
+        }
         if let problem =
           problem ?? mergeProblem(of: value, in: fragment, for: property).map({ Problem($0) })
         {
           reject(at, problem)
           break
         }
-        accepted[at]!.properties[key] = value
       }
+      if errors[at] != nil { continue }
+      accepted[at]!.properties =
+        leftOut.isEmpty
+        ? fragment.properties
+        : JSONObject(
+          fragment.properties.filter { !leftOut.contains($0.key) }.map { ($0.key, $0.value) })
     }
   }
 

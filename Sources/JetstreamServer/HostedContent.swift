@@ -85,7 +85,7 @@ package protocol HostedContent: AnyObject {
   /// Seals the app's own changes. Returns false if the content is in the middle of a step.
   func settle() -> Bool
   /// Tells the app what a client has changed.
-  func tell(_ changes: RemoteChanges)
+  func tell(_ changes: @autoclosure () -> RemoteChanges)
   /// True if there are models of unknown classes.
   var hasUnknownModels: Bool { get }
   /// Returns the models of unknown classes.
@@ -105,7 +105,7 @@ extension HostedContent {
   package func end() {}
   package func seal() {}
   package func settle() -> Bool { true }
-  package func tell(_ changes: RemoteChanges) {}
+  package func tell(_ changes: @autoclosure () -> RemoteChanges) {}
   package var hasUnknownModels: Bool { false }
   package func unknownModelUUIDs() -> Set<UUID> { [] }
   package func unknownModel(_ uuid: UUID) -> SyncFragment? { nil }

@@ -39,7 +39,9 @@ final class ModelContent: HostedContent {
 
   package func settle() -> Bool { scope.settle() }
 
-  package func tell(_ changes: RemoteChanges) { scope.onRemoteChanges.fire(changes) }
+  package func tell(_ changes: @autoclosure () -> RemoteChanges) {
+    if scope.onRemoteChanges.hasListeners { scope.onRemoteChanges.fire(changes()) }
+  }
 
   package var root: (any HostedModel)? { scope.root }
 

@@ -9,12 +9,13 @@ extension ScopeHost {
     let fragments: [SyncFragment]
     /// The fragments that were applied.
     let effective: [SyncFragment]
-    let errors: [WireError?]
+    /// The errors of rejected fragments, by their indices.
+    let errors: [Int: WireError]
     /// The values, before the submission, of the properties that it writes.
     let before: [PropertyKey: JSONValue]
 
     init(
-      _ fragments: [SyncFragment], _ effective: [SyncFragment], _ errors: [WireError?],
+      _ fragments: [SyncFragment], _ effective: [SyncFragment], _ errors: [Int: WireError],
       _ before: [PropertyKey: JSONValue]
     ) {
       self.fragments = fragments
@@ -29,19 +30,25 @@ extension ScopeHost {
   ///
   /// - Parameter asValues: true to name the resulting values of properties instead of the operations on them.
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
-    let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
-    let revived = revived(except: added)
-    let returned = returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
-    return revived.map(addition) + returned
-      + effective.compactMap { fragment in
-        if let model = content.sharedModel(fragment.uuid) {
-          return SyncFragment(
+    var result: [SyncFragment] = []
+    if !arrived.isEmpty || !returned.isEmpty {
+      let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
+      result = revived(except: added).map(addition)
+      result += returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
+    }
+    result.reserveCapacity(result.count + effective.count)
+    for fragment in effective {
+      if let model = content.sharedModel(fragment.uuid) {
+        result.append(
+          SyncFragment(
             fragment.kind, uuid: fragment.uuid, className: model.wireClassName,
             properties: currentValues(of: fragment, in: model, asValues: asValues),
-            operations: asValues ? [:] : fragment.operations)
-        }
-        return unknown == .keep ? currentValues(ofUnknown: fragment) : nil
+            operations: asValues ? [:] : fragment.operations))
+      } else if unknown == .keep, let kept = currentValues(ofUnknown: fragment) {
+        result.append(kept)
       }
+    }
+    return result
   }
 
   /// Returns the models that the submission has brought back without adding them.
@@ -207,13 +214,18 @@ extension ScopeHost {
     of fragment: SyncFragment, in model: any HostedModel, asValues: Bool = false
   ) -> JSONObject {
     if fragment.kind == .add { return model.currentProperties() }
-    let keys = fragment.properties.map(\.key) + (asValues ? fragment.operations.map(\.key) : [])
-    return JSONObject(
-      keys.compactMap { key in
-        (model.classSchema[wireName: key].map { model.currentJSON(of: $0) }
-          ?? model.unknownValue(key))
-          .map { (key, $0) }
-      })
+    let schema = model.classSchema
+    func value(_ key: String) -> JSONValue? {
+      schema[wireName: key].map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
+    }
+    var result = JSONObject()
+    for member in fragment.properties.members {
+      if let value = value(member.key) { result.append(newKey: member.key, value) }
+    }
+    if asValues {
+      for entry in fragment.operations { result[entry.key] = value(entry.key) }
+    }
+    return result
   }
 
   private func addition(of model: any HostedModel) -> SyncFragment {

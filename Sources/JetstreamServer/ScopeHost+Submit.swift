@@ -9,15 +9,17 @@ extension ScopeHost {
     let check = FragmentValidator(
       content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)
-    if isAtomic, !check.isClean { return rejectAll(check, check.replies, submitter) }
     var result = Result(replies: check.replies)
+    let errors = check.errors
+    if isAtomic, !errors.isEmpty { return rejectAll(check, result.replies, submitter) }
 
     // Whole collections are merged with the changes that the session has not seen; all other values are applied
     // unchanged.
     var effective: [SyncFragment] = []
     var positions: [Int] = []
     var before: [PropertyKey: JSONValue] = [:]
-    for (at, fragment) in fragments.enumerated() where check.errors[at] == nil {
+    effective.reserveCapacity(fragments.count)
+    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
       if fragment.kind == .add, has(fragment.uuid, check) { noteAddedAgain(fragment.uuid) }
       var applied = fragment
@@ -40,12 +42,16 @@ extension ScopeHost {
             applied.properties[key] = unknownMerged(value, name, submitter, &before)
             continue
           }
-          let current = model.currentJSON(of: property)
-          before[name] = before[name] ?? current
+          // Only collections have a history, and only sessions without operations are sent corrections.
+          if property.isCollection || !submitter.usesOperations {
+            before[name] = before[name] ?? model.currentJSON(of: property)
+          }
           if property.isCollection {
-            applied.properties[key] = merged(value, current, name, submitter)
+            applied.properties[key] = merged(
+              value, model.currentJSON(of: property), name, submitter)
           } else if let base = fragment.bases[key] {
-            applied.properties[key] = property.merged(value, onto: current, base: base)
+            applied.properties[key] = property.merged(
+              value, onto: model.currentJSON(of: property), base: base)
           }
         }
       } else if let kept = check.keptModel(fragment.uuid) {
@@ -61,10 +67,10 @@ extension ScopeHost {
       effective.append(applied)
       positions.append(at)
     }
-    let accepted = positions.map { fragments[$0] }
+    let accepted =
+      positions.count == fragments.count ? fragments : positions.map { fragments[$0] }
     if submitter.usesOperations {
-      let rejected = fragments.indices.lazy.filter { check.errors[$0] != nil }
-      let lost = lostMoves(effective, rejected: rejected.map { fragments[$0] })
+      let lost = lostMoves(effective, rejected: errors.keys.map { fragments[$0] })
       if isAtomic, !lost.isEmpty {
         let error = error(of: lost, in: effective)
         result.replies[positions[error.at]].error = error.error
@@ -84,12 +90,12 @@ extension ScopeHost {
         return rejectAll(check, result.replies, submitter)
       }
     }
-    if unknown == .keep { noteRejected(check) { check.errors[$0] != nil } }
+    if unknown == .keep { noteRejected(check) { errors[$0] != nil } }
     guard !effective.isEmpty else {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
       } else {
-        correct(&result, Submission(fragments, [], check.errors, before), submitter)
+        correct(&result, Submission(fragments, [], errors, before), submitter)
       }
       return result
     }
@@ -120,7 +126,7 @@ extension ScopeHost {
     if submitter.usesOperations {
       if !isSame(done, accepted) { result.effective = done }
     } else {
-      correct(&result, Submission(fragments, effective, check.errors, before), submitter)
+      correct(&result, Submission(fragments, effective, errors, before), submitter)
     }
     return result
   }
@@ -139,8 +145,8 @@ extension ScopeHost {
         done.operations == submitted.operations,
         done.properties.count == submitted.properties.count
       else { return false }
-      return done.properties.allSatisfy { key, value in
-        submitted.properties[key]?.isWritten(as: value) ?? false
+      return done.properties.members.allSatisfy { member in
+        submitted.properties[member.key]?.isWritten(as: member.value) ?? false
       }
     }
   }
@@ -193,8 +199,12 @@ extension ScopeHost {
         return FragmentReply(
           error: .rejected("Rejected with its atomic set: \(reason)"), causedBy: first)
       })
+    let errors = result.replies.enumerated().compactMap { at, reply in
+      reply.error.map { (at, $0) }
+    }
     correct(
-      &result, Submission(check.fragments, [], result.replies.map(\.error), [:]), submitter)
+      &result,
+      Submission(check.fragments, [], Dictionary(uniqueKeysWithValues: errors), [:]), submitter)
     return result
   }
 

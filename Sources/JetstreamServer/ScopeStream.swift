@@ -87,8 +87,8 @@ extension StreamItem {
 extension Array<SyncFragment> {
   /// The checksum that tells change sets with the same number apart.
   var checksum: UInt32 {
-    var bytes: [UInt8] = []
-    for fragment in self { fragment.write(to: &bytes) }
-    return LogChecksum.of(bytes)
+    var output = JSONOutput()
+    for fragment in self { fragment.write(to: &output) }
+    return LogChecksum.of(output.bytes)
   }
 }

@@ -91,6 +91,7 @@ extension ServerEngine {
   static func inOrder(
     _ messages: [Result<Message, MessageError>]
   ) -> [Result<Message, MessageError>] {
+    if messages.count < 2 { return messages }
     var last = Int.min
     let isOrdered = messages.allSatisfy { message in
       defer { last = order(message) }

@@ -21,7 +21,7 @@ package enum LogChecksum {
   package static func of(_ bytes: [UInt8]) -> UInt32 { bytes.withUnsafeBufferPointer { of($0) } }
 
   /// Returns the checksum of `bytes`.
-  static func of(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt32 { extend(0, by: bytes) }
+  package static func of(_ bytes: UnsafeBufferPointer<UInt8>) -> UInt32 { extend(0, by: bytes) }
 
   /// Returns the checksum of a sequence of bytes whose beginning has the checksum `crc` and whose
   /// rest is `bytes`.
