@@ -255,7 +255,7 @@ extension ClientEngine {
     return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in
       let set = entry.set
-      let fragments = fragments.map { replica.dateForm.applied(to: $0, in: replica.scope) }
+      let fragments = replica.dateForm.applied(to: fragments, in: replica.scope)
       // The server needs to know what the client had seen in order to interpret whole collections.
       var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
       var sync = ScopeSync(

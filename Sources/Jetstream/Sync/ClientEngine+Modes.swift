@@ -108,15 +108,15 @@ extension ClientEngine {
 
   /// True if no scope needs a connection.
   var mayRest: Bool {
-    guard token != nil, version > 1, !replicas.isEmpty, completions.isEmpty else { return false }
-    return replicas.allSatisfy { replica in
-      if replica.round != nil { return false }
+    for replica in replicas {
       switch replica.mode {
-      case .manual: return true
-      case .polling(let every): return every >= configuration.pingInterval
+      case .manual: break
+      case .polling(let every): if every < configuration.pingInterval { return false }
       case .realtime, .pushOnly, .paused: return false
       }
+      if replica.round != nil { return false }
     }
+    return token != nil && version > 1 && !replicas.isEmpty && completions.isEmpty
   }
 
   /// Gives up the connection if nothing is going to use it for a while. The session continues.

@@ -16,6 +16,11 @@ package enum DateForm: Sendable, Hashable {
   /// Chooses the form that every server of a version of the protocol reads.
   init(version: Int) { self = version == 1 ? .iso8601 : .seconds }
 
+  /// Returns the fragments with their dates in this form.
+  func applied(to fragments: [SyncFragment], in scope: Scope) -> [SyncFragment] {
+    self == .seconds ? fragments : fragments.map { applied(to: $0, in: scope) }
+  }
+
   /// Returns the fragment with its dates in this form.
   func applied(to fragment: SyncFragment, in scope: Scope) -> SyncFragment {
     var result = fragment

@@ -65,6 +65,15 @@ extension Replica {
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
 
+  /// Notes the state that is reported to the app. Returns false if it was reported before.
+  func note(_ state: consuming SyncState) -> Bool {
+    // The passing of time alone is not reported.
+    state.oldestPendingAge = pending.first?.madeAt
+    if let reportedState, reportedState == state { return false }
+    reportedState = state
+    return true
+  }
+
   /// Returns true if the model has local changes that are not confirmed.
   func isPending(_ model: ModelObject) -> Bool {
     guard let record = model.record, record.tree === scope.tree else { return false }
@@ -119,12 +128,7 @@ extension ClientEngine {
 
   /// Reports the scopes whose state has changed since the last report.
   func reportStates() {
-    for replica in replicas {
-      var state = state(of: replica)
-      // The passing of time alone is not reported.
-      state.oldestPendingAge = replica.pending.first?.madeAt
-      guard state != replica.reportedState else { continue }
-      replica.reportedState = state
+    for replica in replicas where replica.note(state(of: replica)) {
       report(.stateChanged(replica.scope))
     }
   }

@@ -32,9 +32,12 @@ extension SyncFragment {
 
 extension PropertyOperations {
   fileprivate var roughSize: Int {
-    reduce(0) { sum, entry in
-      entry.operations.reduce(sum + 4 + entry.key.utf8.count) { $0 + $1.roughSize }
+    var size = 0
+    for entry in self {
+      size += 4 + entry.key.utf8.count
+      for operation in entry.operations { size += operation.roughSize }
     }
+    return size
   }
 }
 
@@ -62,6 +65,8 @@ extension JSONValue {
 
 extension JSONObject {
   fileprivate var roughSize: Int {
-    reduce(2) { $0 + 4 + $1.key.utf8.count + $1.value.roughSize }
+    var size = 2
+    for member in members { size += 4 + member.key.utf8.count + member.value.roughSize }
+    return size
   }
 }
