@@ -12,15 +12,15 @@ func loopbackRows() -> [Row] {
     Row(name: name, unit: unit, bar: bar, rounds: rounds) { Probes(ours: { measure(Loopback()) }) }
   }
   return [
-    row("edits seen by another client, of 5,000", unit: "per s", bar: .least(5_000)) { loopback in
+    row("edits seen by another client, of 5,000", unit: "per s", bar: .least(10_000)) { loopback in
       loopback.rate(of: 5_000, LoopbackClient.setLevels, until: LoopbackClient.hasLevel)
     },
     // More than a session may leave unacknowledged.
-    row("edits seen by another client, of 25,000", unit: "per s", bar: .least(5_000), rounds: 3) {
+    row("edits seen by another client, of 25,000", unit: "per s", bar: .least(10_000), rounds: 3) {
       loopback in
       loopback.rate(of: 25_000, LoopbackClient.setLevels, until: LoopbackClient.hasLevel)
     },
-    row("appends seen by another client, of 5,000", unit: "per s", bar: .least(5_000)) { loopback in
+    row("appends seen by another client, of 5,000", unit: "per s", bar: .least(6_000)) { loopback in
       loopback.rate(of: 5_000, LoopbackClient.append, until: LoopbackClient.hasShapes)
     },
     row("an edit until another client sees it", unit: "us", bar: 600) { $0.latency(of: 200) },

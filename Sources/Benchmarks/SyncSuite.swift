@@ -48,8 +48,9 @@ private func resumeRows() -> [Row] {
 /// The cost of an edit that was made without a connection, from the first attempt to connect until all edits are
 /// decided. It should be the same for any number of pending edits.
 private func uploadRows() -> [Row] {
-  [100, 1_000, 9_000, 36_000].map { count in
-    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", bar: 60, rounds: 3) {
+  let bars: [(Int, Bar)] = [(100, 30), (1_000, 30), (9_000, 50), (36_000, 50)]
+  return bars.map { count, bar in
+    Row(name: "send a pending edit, of \(count.grouped)", unit: "us", bar: bar, rounds: 3) {
       let edits = PendingEdits(count)
       return Probes(ours: edits.measureUpload)
     }
@@ -60,7 +61,7 @@ private func uploadRows() -> [Row] {
 /// thread and without sockets.
 private func editRows() -> [Row] {
   [
-    Row(name: "an edit until it is acknowledged, of 1,000", unit: "us", bar: 60, rounds: 9) {
+    Row(name: "an edit until it is acknowledged, of 1,000", unit: "us", bar: 35, rounds: 9) {
       let edits = OnlineEdits()
       return Probes(ours: edits.measure)
     }
