@@ -62,15 +62,6 @@ extension ChangeOrigin {
     seen = place
   }
 
-  /// Writes the fields that are not nil.
-  package func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
-    if let author { sink.put("author", .string(author)) }
-    if let message { sink.put("message", .string(message)) }
-    if let date { sink.put("date", .double(date.milliseconds / 1000)) }
-    if let client { sink.put("madeBy", client) }
-    if let seen { sink.put("seen", seen) }
-  }
-
   /// The approximate number of bytes that the origin takes on the wire.
   var roughSize: Int {
     (author?.utf8.count ?? 0) + (message?.utf8.count ?? 0) + (date == nil ? 0 : 24)
