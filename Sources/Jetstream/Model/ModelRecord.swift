@@ -159,7 +159,7 @@ final class ModelRecord {
     bases.append(Base(index: index, value: value))
   }
 
-  /// Where the value before a write must be kept; nil while no call of `modify` runs.
+  /// The table that keeps the value before a write; nil while no call of `modify` runs.
   var originals: OriginalValues? { capturing?._withUnsafeGuaranteedRef { $0.originals } }
 
   /// Stores the steps by which a collection has changed; `now` is its current content.

@@ -1,7 +1,7 @@
 import Foundation
 
-/// What a scope has collected since its last change set, as a value: if the change set of a call of `modify` is refused,
-/// the interval before it is put back.
+/// The changes that a scope has collected since its last change set, as a value: a scope that refuses the change set of a
+/// call of `modify` puts the interval before it back.
 struct Interval {
   /// New models, in the order in which they entered. Those that have left since are no longer new.
   var entered: ContiguousArray<ModelRecord> = []

@@ -1,4 +1,4 @@
-/// What a replica keeps of each change set until that is confirmed. A client that is away may keep many of them.
+/// The parts of a change set that a replica keeps until the set is confirmed. A client that is away may keep many.
 extension Replica {
   /// A change set that is not confirmed.
   struct Pending {

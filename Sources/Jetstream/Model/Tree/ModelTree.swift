@@ -27,7 +27,7 @@ final class ModelTree {
   @exclusivity(unchecked) var isWritingRemotely = false
   /// Models that fragments have taken out of a property, until all fragments are applied.
   var suspects: ContiguousArray<ModelObject> = []
-  /// Where the values before a running call of `modify` are kept; nil outside of one.
+  /// The values before the running call of `modify`; nil outside of one.
   @exclusivity(unchecked) var originals: OriginalValues?
 
   init(name: String, ticker: Ticker) {
