@@ -25,6 +25,39 @@ struct RevivalTests {
     #expect(world.canvas.hidden.map(\.x) == [x])
   }
 
+  @Test("Removed here, moved there, and both decided in one frame with a ping")
+  func decidedAndMovedAtOnce() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "e", sequence: 0))
+    let canvas = server.canvas
+    let added = SyncFragment(
+      .add, uuid: UUID(), className: "Shape", properties: ["label": "moved"])
+    func change(_ list: String, _ operation: PropertyOperation) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: canvas.uuid, className: "Canvas", properties: [:],
+        operations: [list: [operation]])
+    }
+    func sync(_ sequence: Int, _ fragments: SyncFragment...) -> Message {
+      var sync = ScopeSync(scopeIndex: 0, fragments: fragments)
+      sync.sequence = sequence
+      return .scopeSync(sync)
+    }
+    server.deliver([sync(1, added, change("shapes", .insert(added.uuid, .end)))])
+    let shape = try #require(canvas.shapes.first)
+    canvas.shapes.remove(shape)
+    server.scope.flush()
+    let sent = try #require(server.takeSyncs().first)
+    server.deliver([
+      sync(
+        2, change("hidden", .insert(added.uuid, .end)), change("shapes", .remove(added.uuid))),
+      .scopeSyncReply(
+        ScopeSyncReply(replyTo: sent.index, fragmentReplies: [FragmentReply()], sequence: 3)),
+      .ping(Ping(ack: sent.index)),
+    ])
+    #expect(server.engine.pendingCount == 0)
+    #expect(canvas.shapes.isEmpty && Array(canvas.hidden) == [shape])
+  }
+
   @Test("Changed and removed here, kept there")
   func removedByClient() {
     mine.x = 97
