@@ -41,9 +41,17 @@ package final class Document {
   /// Returns true if a row is in the document.
   package func has(_ row: Row) -> Bool { rows[row.uuid] === row }
 
-  /// Returns the properties that hold a row.
+  /// Returns the properties that hold a row, and of dictionaries the entries.
   package func holders(of row: Row) -> [PropertyKey] {
-    row.holders.all.map { PropertyKey(uuid: $0.row.uuid, name: $0.property.wireName) }
+    row.holders.all.flatMap { holder -> [PropertyKey] in
+      let (uuid, name) = (holder.row.uuid, holder.property.wireName)
+      guard case .dictionary(let models) = holder.row[holder.property] else {
+        return [PropertyKey(uuid: uuid, name: name)]
+      }
+      return models.keys(of: row.uuid).map {
+        PropertyKey(uuid: uuid, name: EntryName.text(of: $0, in: name))
+      }
+    }
   }
 
   /// Applies the fragments of a change set: the additions first, then the changes. A part that does not fit is left out
@@ -105,12 +113,24 @@ package final class Document {
   /// The content in the form of `Scope.canonicalJSON`.
   package var canonicalJSON: String { fullState().canonicalJSON }
 
-  /// Gives a row that is not in the document other values, which fit their properties.
+  /// Gives a row that is not in the document other values, which fit their properties. A dictionary has no entries then
+  /// but those that are named.
   package func setValues(of row: Row, to properties: JSONObject) {
     precondition(!has(row), "\(row.uuid.wireText) is in the document, which fragments change.")
     for property in row.schema.properties where property.isSynced {
+      if property.kind == .dictionary {
+        row[property] = RowContent(of: property)
+        continue
+      }
       guard let json = properties[property.wireName] else { continue }
       row[property] = RowContent(json, of: property)
+    }
+    guard row.schema.hasDictionaries else { return }
+    for (name, json) in properties {
+      guard let entry = row.schema[wireName: name], entry.entryKey != nil, entry.isSynced else {
+        continue
+      }
+      row[entry] = RowContent(json, of: entry)
     }
   }
 
@@ -148,6 +168,13 @@ package final class Document {
           Set(list.elements).count != list.elements.count
         {
           problems.append("\(row.uuid.wireText).\(property.wireName) has an element twice")
+        }
+        if case .dictionary(let models) = row[property],
+          models.entries.contains(where: {
+            !EntryName.normal($0.key).utf8.elementsEqual($0.key.utf8)
+          })
+        {
+          problems.append("\(row.uuid.wireText).\(property.wireName) has a key that is not normal")
         }
         if case .value(let value) = row[property], property.normalized(value) != value {
           problems.append("\(row.uuid.wireText).\(property.wireName) is not as its type writes it")

@@ -59,16 +59,31 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
     _modify { yield &header.holders }
   }
 
-  /// The content of a property of the row's class.
+  /// The content of a property of the row's class, or of an entry of one of its dictionaries.
   package internal(set) subscript(_ property: PropertySchema) -> RowContent {
     get {
       check(property)
-      return withSlots { $0.read(property.index) }
+      return withSlots { slots in
+        guard let key = property.entryKey else { return slots.read(property.index) }
+        return .reference(slots.withDictionary(property.index) { $0[key] })
+      }
     }
     set {
       check(property)
-      withSlots { $0.write(property.index, newValue) }
+      withSlots { slots in
+        guard let key = property.entryKey else { return slots.write(property.index, newValue) }
+        guard case .reference(let uuid) = newValue else {
+          preconditionFailure("An entry of a dictionary is a reference.")
+        }
+        slots.withDictionary(property.index) { $0[key] = uuid }
+      }
     }
+  }
+
+  /// Returns true if any entry of a dictionary of the row's class holds a model. Cost: O(n) in the entries.
+  func hasEntry(_ uuid: UUID, in dictionary: PropertySchema) -> Bool {
+    check(dictionary)
+    return withSlots { $0.withDictionary(dictionary.index) { $0.holds(uuid) } }
   }
 
   /// Without this check, a property of another class would lead to memory of something else.
@@ -78,16 +93,24 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
       property.index < schema.properties.count, "The property is of another class.")
   }
 
-  /// Every synced property with its value.
+  /// Every synced property with its value, and in place of a dictionary its entries, in the order of their keys.
   package var properties: JSONObject {
     var result = JSONObject()
     for property in schema.properties where property.isSynced {
-      result[property.wireName] = self[property].json
+      let content = self[property]
+      guard case .dictionary(let models) = content else {
+        result[property.wireName] = content.json
+        continue
+      }
+      for (key, model) in models.entries {
+        result[EntryName.text(of: key, in: property.wireName)] = .string(model.wireText)
+      }
     }
     return result
   }
 
-  /// Calls `body` with each model that a synced property holds, in order, and with the property.
+  /// Calls `body` with each model that a synced property holds, in order, and with the property: for a dictionary once
+  /// for each entry, with the dictionary.
   func forEachChild(_ body: (UUID, PropertySchema) -> Void) {
     for property in schema.properties where property.kind != .plain && property.isSynced {
       self[property].forEachModel { body($0, property) }

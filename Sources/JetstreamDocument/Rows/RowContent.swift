@@ -8,6 +8,8 @@ package enum RowContent: Sendable, Hashable {
   case reference(UUID?)
   /// The models of a collection.
   case collection(CollectionContent)
+  /// The models of a dictionary. The content of one of its entries is a reference.
+  case dictionary(DictionaryContent)
 
   /// Makes the content of a new model.
   init(of property: PropertySchema) {
@@ -16,6 +18,7 @@ package enum RowContent: Sendable, Hashable {
       case .plain: .value(property.defaultValue)
       case .reference: .reference(nil)
       case .collection: .collection(CollectionContent())
+      case .dictionary: .dictionary(DictionaryContent())
       }
   }
 
@@ -26,6 +29,7 @@ package enum RowContent: Sendable, Hashable {
     case (.reference, .string(let text)): self = .reference(UUID(wireText: text))
     case (.reference, _): self = .reference(nil)
     case (.collection, _): self = .collection(CollectionContent(json) ?? CollectionContent())
+    case (.dictionary, _): self = .dictionary(DictionaryContent(json) ?? DictionaryContent())
     }
   }
 
@@ -35,16 +39,18 @@ package enum RowContent: Sendable, Hashable {
     case .value(let value): value
     case .reference(let uuid): uuid.map { .string($0.wireText) } ?? .null
     case .collection(let list): list.json
+    case .dictionary(let models): models.json
     }
   }
 
-  /// Calls `body` with each model that the content holds.
+  /// Calls `body` with each model that the content holds, for a dictionary once for each entry, in the order of the keys.
   @inline(__always)
   func forEachModel(_ body: (UUID) -> Void) {
     switch self {
     case .value, .reference(nil): break
     case .reference(let uuid?): body(uuid)
     case .collection(let list): for uuid in list.elements { body(uuid) }
+    case .dictionary(let models): for entry in models.entries { body(entry.model) }
     }
   }
 }

@@ -13,7 +13,7 @@ struct RowSlots {
   /// The type and the case of a content; a case without a payload needs nothing else.
   private enum Tag: UInt8 {
     case null, `false`, `true`, integer, unsigned, double, float, string, array, object
-    case noModel, reference, collection
+    case noModel, reference, collection, dictionary
   }
 
   /// A `String`, a `JSONObject` or a `UUID`; all other payloads are shorter. None is aligned to more than eight bytes.
@@ -44,6 +44,7 @@ struct RowSlots {
       && MemoryLayout<[JSONValue]>.size <= Self.payloadSize
       && MemoryLayout<JSONObject>.size <= Self.payloadSize
       && MemoryLayout<CollectionContent>.size <= Self.payloadSize
+      && MemoryLayout<DictionaryContent>.size <= Self.payloadSize
       && MemoryLayout<UUID>.size <= Self.payloadSize
   }
 
@@ -67,6 +68,8 @@ struct RowSlots {
     case .reference: .reference(at.load(as: UUID.self))
     case .collection:
       .collection(at.assumingMemoryBound(to: CollectionContent.self).pointee)
+    case .dictionary:
+      .dictionary(at.assumingMemoryBound(to: DictionaryContent.self).pointee)
     }
   }
 
@@ -74,6 +77,15 @@ struct RowSlots {
   func write(_ index: Int, _ content: RowContent) {
     deinitialize(index)
     initialize(index, to: content)
+  }
+
+  /// Calls `body` with a dictionary where it stands in memory, so that a change of an entry copies nothing.
+  @inline(__always)
+  func withDictionary<Result>(
+    _ index: Int, _ body: (inout DictionaryContent) -> Result
+  ) -> Result {
+    precondition(tag(index) == .dictionary, "The entry is not one of a dictionary of this class.")
+    return body(&payload(index).assumingMemoryBound(to: DictionaryContent.self).pointee)
   }
 
   /// Gives a slot that has none its content.
@@ -111,6 +123,9 @@ struct RowSlots {
     case .collection(let value):
       at.initializeMemory(as: CollectionContent.self, to: value)
       tag = .collection
+    case .dictionary(let value):
+      at.initializeMemory(as: DictionaryContent.self, to: value)
+      tag = .dictionary
     }
     (tags + index).initialize(to: tag.rawValue)
   }
@@ -124,6 +139,7 @@ struct RowSlots {
     case .array: at.assumingMemoryBound(to: [JSONValue].self).deinitialize(count: 1)
     case .object: at.assumingMemoryBound(to: JSONObject.self).deinitialize(count: 1)
     case .collection: at.assumingMemoryBound(to: CollectionContent.self).deinitialize(count: 1)
+    case .dictionary: at.assumingMemoryBound(to: DictionaryContent.self).deinitialize(count: 1)
     }
   }
 

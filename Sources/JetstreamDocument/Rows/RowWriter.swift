@@ -37,6 +37,7 @@ struct RowWriter {
 
   private mutating func make(_ fragment: SyncFragment, _ at: Int) {
     if let row = find(fragment.uuid) {
+      if !document.has(row) { dropEntries(of: row, notIn: fragment) }
       guard row.schema.wireName != fragment.className else { return }
       return fail(
         at,
@@ -71,6 +72,21 @@ struct RowWriter {
     }
   }
 
+  /// Removes the entries that an addition does not name from a row that it may bring back. An addition names all that
+  /// its model has, and a dictionary has no value by which it could say that there are no more.
+  private func dropEntries(of row: Row, notIn addition: SyncFragment) {
+    guard row.schema.wireName == addition.className else { return }
+    for property in row.schema.properties where property.isSynced {
+      guard case .dictionary(let models) = row[property], !models.isEmpty else { continue }
+      var kept = models
+      for (key, _) in models.entries
+      where addition.properties[EntryName.text(of: key, in: property.wireName)] == nil {
+        kept[key] = nil
+      }
+      row[property] = .dictionary(kept)
+    }
+  }
+
   private mutating func property(_ key: String, _ row: Row, _ at: Int) -> PropertySchema? {
     guard let property = row.schema[wireName: key] else {
       fail(
@@ -99,6 +115,9 @@ struct RowWriter {
       if value == .null { return set(.reference(nil), property, row) }
       guard let uuid = uuid(in: value) else { return fail(at, invalid(property, row)) }
       if child(uuid, property, row, at) != nil { set(.reference(uuid), property, row) }
+    case .dictionary:
+      // No name in a fragment is that of a whole dictionary.
+      fail(at, invalid(property, row))
     case .collection:
       guard case .array(let elements) = value else { return fail(at, invalid(property, row)) }
       var list: [UUID] = []
@@ -174,6 +193,8 @@ struct RowWriter {
     let holder = RowHolders.Holder(row, property)
     old.forEachModel { uuid in
       guard let child = find(uuid) else { return }
+      // The dictionary is one holder, whatever the number of entries by which it holds the model.
+      if property.entryKey != nil, row.hasEntry(uuid, in: property) { return }
       child.holders.remove(holder)
       suspects.append(child)
     }

@@ -7,6 +7,7 @@ package final class ClassSchema: Sendable {
   /// All properties, in the order of declaration, inherited ones first.
   package let properties: [PropertySchema]
   private let indexByWireName: [String: Int]
+  private let dictionaries: EntryName.Dictionaries
 
   /// Makes a class. The properties have different names, and their indices.
   package init(_ wireName: String, superclasses: [String] = [], properties: [PropertySchema]) {
@@ -14,12 +15,31 @@ package final class ClassSchema: Sendable {
     self.superclasses = superclasses
     self.properties = properties
     indexByWireName = Dictionary(
-      uniqueKeysWithValues: properties.map { ($0.wireName, $0.index) })
+      uniqueKeysWithValues: properties.filter { $0.kind != .dictionary }.map {
+        ($0.wireName, $0.index)
+      })
+    dictionaries = EntryName.Dictionaries(properties)
   }
 
-  /// The property with a name on the wire; nil if there is none.
+  /// True if the class has a dictionary of models.
+  package var hasDictionaries: Bool { !dictionaries.isEmpty }
+
+  /// The property with a name in fragments, or the entry of a dictionary; nil if there is none. A dictionary itself has no
+  /// value in fragments.
   package subscript(wireName wireName: String) -> PropertySchema? {
-    indexByWireName[wireName].map { properties[$0] }
+    if let index = indexByWireName[wireName] { return properties[index] }
+    guard let (index, key) = dictionaries.find(wireName) else { return nil }
+    return properties[index].entry(key)
+  }
+
+  /// The name of a property that reads like that of an entry of a dictionary of the class, with the dictionary's name; nil
+  /// if there is none, as it must be.
+  package var nameLikeEntry: (property: String, dictionary: String)? {
+    for property in properties {
+      guard let (index, _) = dictionaries.find(property.wireName) else { continue }
+      return (property.wireName, properties[index].wireName)
+    }
+    return nil
   }
 
   /// Returns true for the class itself and the classes above it. Every class is a `ModelObject`.

@@ -8,6 +8,8 @@ package final class PropertySchema: Sendable {
     case reference
     /// Models in order, each at most once.
     case collection
+    /// Models by key. Each entry is a reference with a name of its own; see ``entry(_:)``.
+    case dictionary
   }
 
   /// The name of the property on the wire.
@@ -28,6 +30,8 @@ package final class PropertySchema: Sendable {
   package let defaultValue: JSONValue
   /// The way in which the property takes part in the tree.
   package let kind: Kind
+  /// The key of the entry that this is; nil for a property that is declared.
+  package let entryKey: String?
   private let codec: any ValueCodec
 
   package init(
@@ -44,29 +48,50 @@ package final class PropertySchema: Sendable {
     self.counterRange = counterRange
     self.defaultValue = defaultValue
     self.codec = codec
+    entryKey = nil
     kind =
       switch type {
       case .reference: .reference
       case .collection: .collection
+      case .dictionary(.reference): .dictionary
       default: .plain
       }
+  }
+
+  /// Makes an entry of a dictionary.
+  private init(_ key: String, of dictionary: PropertySchema, _ element: _PropertyType) {
+    wireName = EntryName.text(of: key, in: dictionary.wireName)
+    type = element
+    index = dictionary.index
+    isSynced = dictionary.isSynced
+    (isCounter, mergeRule, counterRange, defaultValue) = (false, nil, nil, .null)
+    kind = .reference
+    entryKey = key
+    codec = dictionary.codec
+  }
+
+  /// Returns the entry of a dictionary with a key, as a reference that has the index of the dictionary; nil for any other
+  /// property. The dictionary need not have the entry: then the reference is null.
+  package func entry(_ key: String) -> PropertySchema? {
+    guard case .dictionary(let element) = type, kind == .dictionary else { return nil }
+    return PropertySchema(EntryName.normal(key), of: self, element)
   }
 
   /// True for a collection of models.
   package var isCollection: Bool { kind == .collection }
 
-  /// True for a reference to one model.
+  /// True for a reference to one model, which an entry of a dictionary is, too.
   package var isReference: Bool { kind == .reference }
 
-  /// The class of the models that a reference or a collection holds; nil for other properties.
+  /// The class of the models that the property holds; nil for a plain one.
   package var heldClass: String? {
     switch type {
-    case .reference(let name), .collection(let name): name
+    case .reference(let name), .collection(let name), .dictionary(.reference(let name)): name
     default: nil
     }
   }
 
-  /// Returns true if a reference or a collection can hold models of a class.
+  /// Returns true if a property that holds models can hold those of a class.
   package func canHold(_ other: ClassSchema) -> Bool {
     heldClass.map { other.isKind(of: $0) } ?? false
   }

@@ -30,7 +30,7 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
   case array(_PropertyType)
   /// An array of distinct values in an order that carries no meaning.
   case set(_PropertyType)
-  /// An object of values by key.
+  /// An object of values by key. Of references: models by key, each of them a property of its own in fragments.
   case dictionary(_PropertyType)
   /// The JSON of the `CodableValue` with the given name.
   case value(String)
@@ -65,10 +65,12 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
       "is optional twice, but null can stand for one nil only."
     case .optional(.json):
       "is optional, but null is a value of JSON itself; declare it as JSONValue, which can be null."
+    case .dictionary(.reference): nil
     case .optional(let inner), .array(let inner), .set(let inner), .dictionary(let inner):
       switch inner {
-      case .reference(let name), .collection(let name):
-        "holds models inside of a value; declare it as ModelArray<\(name)>."
+      case .reference(let name), .collection(let name), .dictionary(.reference(let name)):
+        "holds models inside of a value; declare it as ModelArray<\(name)> or "
+          + "ModelDictionary<String, \(name)>."
       default: inner.misuse
       }
     default: nil

@@ -35,7 +35,16 @@ struct RowTests {
     case .reference: .reference(generator.next().isMultiple(of: 3) ? nil : UUID())
     case .collection:
       .collection(CollectionContent((0..<Int(generator.next() % 4)).map { _ in UUID() }))
+    case .dictionary: dictionary(&generator)
     }
+  }
+
+  private func dictionary(_ generator: inout SeededGenerator) -> RowContent {
+    var content = DictionaryContent()
+    for _ in 0..<generator.next() % 4 {
+      content[["", "a", "b/c", "é"].randomElement(using: &generator)!] = UUID()
+    }
+    return .dictionary(content)
   }
 
   @Test("a row of any size keeps what an array keeps", arguments: [UInt64](1...4))
@@ -43,7 +52,10 @@ struct RowTests {
     var generator = SeededGenerator(seed: seed)
     for size in 0..<20 {
       let types: [_PropertyType] = (0..<size).map { _ in
-        [.json, .json, .reference("Thing"), .collection("Thing")][Int(generator.next() % 4)]
+        [
+          .json, .json, .reference("Thing"), .collection("Thing"), .dictionary(.reference("Thing")),
+        ][
+          Int(generator.next() % 5)]
       }
       let schema = schema(types)
       let row = Row.make(schema, UUID())
@@ -57,6 +69,14 @@ struct RowTests {
         let content = content(property, &generator)
         row[property] = content
         expected[property.index] = content
+        guard case .dictionary(var models) = content, let entry = property.entry("b") else {
+          continue
+        }
+        // One entry alone.
+        models["b"] = generator.next().isMultiple(of: 2) ? UUID() : nil
+        row[entry] = .reference(models["b"])
+        #expect(row[entry] == .reference(models["b"]))
+        expected[property.index] = .dictionary(models)
       }
       #expect(row.schema === schema)
     }

@@ -1,0 +1,79 @@
+import Foundation
+
+/// The content of a dictionary: models by their UUIDs, under keys. A model can have several keys.
+///
+/// All that edits do to a dictionary stands in this file and in ``DictionaryEdit``. Unlike the elements of a collection,
+/// entries do not depend on each other: two edits meet only where both assign the same key.
+package struct DictionaryContent: Sendable, Hashable {
+  private var models: [String: UUID]
+
+  /// Makes a dictionary of models by key.
+  package init(_ models: [String: UUID] = [:]) { self.models = models }
+
+  /// Reads an object of UUIDs in either case; nil for any other JSON. Fragments have no such object: they have entries.
+  package init?(_ json: JSONValue) {
+    guard case .object(let members) = json else { return nil }
+    models = [:]
+    for (key, value) in members {
+      guard case .string(let text) = value, let uuid = UUID(wireText: text) else { return nil }
+      models[EntryName.normal(key)] = uuid
+    }
+  }
+
+  /// The UUIDs as an object, in the order of the keys.
+  package var json: JSONValue {
+    .object(JSONObject(entries.map { ($0.key, .string($0.model.wireText)) }))
+  }
+
+  /// The model with a key; nil for no entry.
+  package subscript(key: String) -> UUID? {
+    get { models[key] }
+    set { models[key] = newValue }
+  }
+
+  /// True if there is no entry.
+  package var isEmpty: Bool { models.isEmpty }
+
+  /// The number of entries.
+  package var count: Int { models.count }
+
+  /// The entries in the order of the bytes of their keys, which is the same in every run. Cost: O(n log n).
+  package var entries: [(key: String, model: UUID)] {
+    models.map { (key: $0.key, model: $0.value) }.sorted { Self.isBefore($0.key, $1.key) }
+  }
+
+  /// Returns true if a model has a key. Cost: O(n).
+  package func holds(_ uuid: UUID) -> Bool { models.values.contains(uuid) }
+
+  /// Returns the keys of a model, in the order of their bytes. Cost: O(n).
+  package func keys(of uuid: UUID) -> [String] {
+    models.lazy.filter { $0.value == uuid }.map(\.key).sorted(by: Self.isBefore)
+  }
+
+  static func isBefore(_ a: String, _ b: String) -> Bool {
+    a.utf8.lexicographicallyPrecedes(b.utf8)
+  }
+
+  // MARK: Edits
+
+  /// Applies an edit.
+  package mutating func apply(_ edit: DictionaryEdit) {
+    for (key, model) in edit.assignments { models[key] = model }
+  }
+
+  /// Returns the edit that takes `edit` back right after it was applied to this content. It assigns the same keys, also
+  /// those at which `edit` changes nothing: another edit may change these beneath it. See ``DictionaryEdit/rebased(onto:)``.
+  package func inverse(of edit: DictionaryEdit) -> DictionaryEdit {
+    var result = DictionaryEdit()
+    for key in edit.assignments.keys { result[key] = .some(models[key]) }
+    return result
+  }
+
+  /// Returns the shortest edit that leads from this content to `new`. Cost: O(n).
+  package func edit(to new: DictionaryContent) -> DictionaryEdit {
+    var result = DictionaryEdit()
+    for key in models.keys where new.models[key] == nil { result[key] = .some(nil) }
+    for (key, model) in new.models where models[key] != model { result[key] = model }
+    return result
+  }
+}

@@ -1,0 +1,43 @@
+import Foundation
+
+/// The names under which the entries of dictionaries are in fragments, as references: `members/Ada` is the entry of
+/// `members` with the key `Ada`.
+///
+/// So two replicas that write different entries do not meet, and for one entry the same holds as for any reference.
+package enum EntryName {
+  private static let separator = "/"
+
+  /// Returns the name of an entry.
+  package static func text(of key: String, in dictionary: String) -> String {
+    dictionary + separator + key
+  }
+
+  /// Returns the form of a key that every replica uses: canonically equivalent keys, which Swift takes for the same, have
+  /// the same bytes then.
+  package static func normal(_ key: String) -> String {
+    key.utf8.allSatisfy { $0 < 0x80 } ? key : key.precomposedStringWithCanonicalMapping
+  }
+
+  /// The dictionaries of a class, by which the names of entries are read.
+  package struct Dictionaries: Sendable {
+    private var prefixes: [(text: String, index: Int)] = []
+
+    var isEmpty: Bool { prefixes.isEmpty }
+
+    init(_ properties: [PropertySchema]) {
+      for property in properties where property.kind == .dictionary {
+        prefixes.append((property.wireName + EntryName.separator, property.index))
+      }
+      // The longest first, should one be the beginning of another.
+      prefixes.sort { $0.text.utf8.count > $1.text.utf8.count }
+    }
+
+    /// Returns the index of the dictionary and the key of the entry with a name; nil if it is no name of an entry.
+    package func find(_ name: String) -> (index: Int, key: String)? {
+      for prefix in prefixes where name.utf8.starts(with: prefix.text.utf8) {
+        return (prefix.index, String(name.utf8.dropFirst(prefix.text.utf8.count)) ?? "")
+      }
+      return nil
+    }
+  }
+}
