@@ -12,7 +12,8 @@ extension ScopeSchema {
   ///   {"name":"Note","properties":[{"name":"votes","type":"Int","default":0,"counter":true}]}]}
   /// ```
   ///
-  /// A class names the classes above it as `superclasses`, the nearest first. A property names its rule as `merge`.
+  /// A class names the classes above it as `superclasses`, the nearest first. A property names its rule as `merge`. Models
+  /// by key are a `dictionary of reference to Note`: like other properties that hold models, it has no default.
   public var json: JSONValue {
     var result: JSONObject = [:]
     result["version"] = .integer(Self.version)
@@ -89,8 +90,14 @@ extension ScopeSchema {
     for above in try node.optional("superclasses")?.elements() ?? [] {
       superclasses.append(try above.string())
     }
-    return ClassSchema(
+    let schema = ClassSchema(
       try node.required("name").string(), superclasses: superclasses, properties: properties)
+    if let (name, dictionary) = schema.nameLikeEntry {
+      let at = properties.firstIndex { $0.wireName == name }!
+      throw try node.required("properties").elements()[at].error(
+        "is called \(name), which is the name of an entry of \(dictionary).")
+    }
+    return schema
   }
 
   private static func property(
@@ -130,6 +137,7 @@ extension ScopeSchema {
     switch type {
     case .reference: return .null
     case .collection: return []
+    case .dictionary(.reference): return [:]
     default: break
     }
     let given = try node.optional("default")
@@ -147,7 +155,7 @@ extension ScopeSchema {
     for property in try node.required("properties").elements() {
       let type = try property.required("type")
       switch _PropertyType(signature: try type.string()) {
-      case .reference(let name), .collection(let name):
+      case .reference(let name), .collection(let name), .dictionary(.reference(let name)):
         let isKnown = name == ClassSchema.root || classes.values.contains { $0.isKind(of: name) }
         if !isKnown { throw type.error("names the class \(name), which the schema does not have.") }
       default: break
