@@ -8,9 +8,9 @@ package protocol HostedModel: AnyObject {
   var wireClassName: String { get }
   /// The class as which the server treats the model.
   var classSchema: ClassSchema { get }
-  /// Returns the value of a property, as clients are to know it.
+  /// Returns the value of a property, or of an entry of a dictionary, as clients are to know it.
   func currentJSON(of property: PropertySchema) -> JSONValue
-  /// Returns every synced property with its value, as clients are to know it.
+  /// Returns every synced property with its value, as clients are to know it: of dictionaries, the entries that there are.
   func currentProperties() -> JSONObject
   /// Returns the value of a property that the class does not have; nil if there is none.
   func unknownValue(_ key: String) -> JSONValue?
@@ -48,7 +48,7 @@ package protocol HostedContent: AnyObject {
   func sharedModel(_ uuid: UUID) -> (any HostedModel)?
   /// Returns true if a model that has left is nowhere else by now.
   func isGone(_ model: any HostedModel) -> Bool
-  /// Returns the synced properties that hold a model.
+  /// Returns the synced properties, and the entries of dictionaries, that hold a model.
   func holders(of model: any HostedModel) -> [PropertyKey]
   /// Returns a model and all models below it as additions, depth first, as clients are to know them.
   func subtree(of model: any HostedModel) -> [SyncFragment]

@@ -215,15 +215,20 @@ extension ScopeHost {
   ) -> JSONObject {
     if fragment.kind == .add { return model.currentProperties() }
     let schema = model.classSchema
-    func value(_ key: String) -> JSONValue? {
-      schema[wireName: key].map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
+    func value(_ key: String, _ property: PropertySchema?) -> JSONValue? {
+      property.map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
     }
     var result = JSONObject()
     for member in fragment.properties.members {
-      if let value = value(member.key) { result.append(newKey: member.key, value) }
+      let property = schema[wireName: member.key]
+      guard let value = value(member.key, property) else { continue }
+      // Of an entry, the submitter may have written the key in another form.
+      result.append(newKey: property?.wireName ?? member.key, value)
     }
     if asValues {
-      for entry in fragment.operations { result[entry.key] = value(entry.key) }
+      for entry in fragment.operations {
+        result[entry.key] = value(entry.key, schema[wireName: entry.key])
+      }
     }
     return result
   }

@@ -10,7 +10,7 @@ extension ScopeHost {
     let part = InitialContent(
       of: fragments, root: root.uuid,
       naming: { [content] in $0.forEachModel(as: content.schema(of: $0), $1) }
-    ) { hasContent($0, root) }
+    ) { [filled = filledDictionaries(of: root)] in hasContent($0, root, filled) }
     var result = submit(part.fragments, isAtomic: false, by: submitter)
     guard part.fragments != fragments else { return result }
     var replies = fragments.map { _ in FragmentReply() }
@@ -23,21 +23,49 @@ extension ScopeHost {
     return result
   }
 
-  /// Returns whether a property of the root was ever written in this history, or has another value than its default.
-  private func hasContent(_ key: String, _ root: any HostedModel) -> Bool {
-    guard let written, !written.contains(key) else { return true }
-    guard let property = root.classSchema[wireName: key] else {
+  /// Returns the names of the root's dictionaries that have entries.
+  private func filledDictionaries(of root: any HostedModel) -> Set<String> {
+    let schema = root.classSchema
+    guard schema.hasDictionaries else { return [] }
+    let entries = root.currentProperties().filter { schema[wireName: $0.key]?.entryKey != nil }
+    return Set(entries.map { schema.declaredName($0.key) })
+  }
+
+  /// Returns whether a property of the root was ever written in this history, or has another value than its default. For
+  /// an entry, that is whether its dictionary was ever written or has any entry, so that two clients that bring a
+  /// dictionary at the same time do not get a mixture of both.
+  ///
+  /// - Parameter filled: The dictionaries that have entries.
+  private func hasContent(
+    _ key: String, _ root: any HostedModel, _ filled: Set<String>
+  ) -> Bool {
+    let schema = root.classSchema
+    let name = schema.declaredName(key)
+    guard let written, !written.contains(name) else { return true }
+    guard let property = schema[wireName: key] else {
       return content.unknownValue(PropertyKey(uuid: root.uuid, name: key)) != nil
     }
+    if property.entryKey != nil { return filled.contains(name) }
     return !property.areSame(root.currentJSON(of: property), property.defaultValue)
   }
 
-  /// Notes which properties of the root the fragments write.
+  /// Notes which properties of the root the fragments write, of dictionaries not each entry.
   func noteWritten(_ fragments: [SyncFragment]) {
-    guard written != nil, let root = content.root?.uuid else { return }
-    for fragment in fragments where fragment.uuid == root {
-      for (key, _) in fragment.properties { written?.insert(key) }
+    guard written != nil, let root = content.root else { return }
+    let schema = root.classSchema
+    for fragment in fragments where fragment.uuid == root.uuid {
+      for (key, _) in fragment.properties { written?.insert(schema.declaredName(key)) }
       for entry in fragment.operations { written?.insert(entry.key) }
     }
+  }
+}
+
+extension ClassSchema {
+  /// Returns the name of the dictionary that has an entry with a name, and any other name as it is.
+  fileprivate func declaredName(_ key: String) -> String {
+    guard hasDictionaries, let property = self[wireName: key], property.entryKey != nil else {
+      return key
+    }
+    return properties[property.index].wireName
   }
 }

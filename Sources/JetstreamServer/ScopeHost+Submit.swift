@@ -28,6 +28,7 @@ extension ScopeHost {
       if submitter.usesOperations, fragment.kind == .add,
         let model = content.sharedModel(fragment.uuid)
       {
+        nameKnownEntries(in: &applied, entry.schema, known: fragment.bases)
         applied = addedAgain(applied, model, known: fragment.bases)
       } else if submitter.usesOperations, fragment.kind == .add,
         let model = departed(fragment.uuid)
@@ -63,6 +64,9 @@ extension ScopeHost {
           applied.properties = JSONObject(
             (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
         }
+      }
+      if fragment.kind == .add, let model = departed(fragment.uuid) {
+        nameEntries(of: model, in: &applied, known: submitter.usesOperations ? fragment.bases : [:])
       }
       effective.append(applied)
       positions.append(at)
@@ -182,6 +186,33 @@ extension ScopeHost {
       return value
     }
     return property.putBack(value, onto: model.currentJSON(of: property), base: base)
+  }
+
+  /// Names the entries of dictionaries that a client has removed from a model before it has put it back: those that it
+  /// knew, and that its addition does not name.
+  private func nameKnownEntries(
+    in addition: inout SyncFragment, _ schema: ClassSchema?, known: JSONObject
+  ) {
+    for (key, _) in known where addition.properties[key] == nil {
+      if schema?[wireName: key]?.entryKey != nil { addition.properties[key] = .null }
+    }
+  }
+
+  /// Names all entries of the dictionaries of a model that comes back, also those that its addition leaves out: applying
+  /// an addition drops these.
+  ///
+  /// An entry that the client did not know stays. An addition that does not say what its client knew is that of a new
+  /// model, which has no other entries.
+  private func nameEntries(
+    of model: any HostedModel, in addition: inout SyncFragment, known: JSONObject
+  ) {
+    guard model.classSchema.hasDictionaries else { return }
+    for (key, value) in model.currentProperties() where addition.properties[key] == nil {
+      guard model.classSchema[wireName: key]?.entryKey != nil else { continue }
+      let isUnknown = !known.isEmpty && known[key] == nil
+      addition.properties[key] =
+        isUnknown ? value : putBack(.null, key, of: model, known: known)
+    }
   }
 
   /// Rejects an atomic change set of which a part cannot be applied: nothing is applied, and it gets no sequence.
