@@ -6,18 +6,27 @@ import Foundation
 /// entries do not depend on each other: two edits meet only where both assign the same key.
 package struct DictionaryContent: Sendable, Hashable {
   private var models: [String: UUID]
+  /// The number of keys of each model; nil while there are fewer than `indexedCount` entries, which are searched.
+  private var keyCounts: [UUID: Int]?
+
+  /// From this number of entries on, a model is looked up by its hash.
+  private static let indexedCount = 16
 
   /// Makes a dictionary of models by key.
-  package init(_ models: [String: UUID] = [:]) { self.models = models }
+  package init(_ models: [String: UUID] = [:]) {
+    self.models = models
+    index()
+  }
 
   /// Reads an object of UUIDs in either case; nil for any other JSON. Fragments have no such object: they have entries.
   package init?(_ json: JSONValue) {
     guard case .object(let members) = json else { return nil }
-    models = [:]
+    var models: [String: UUID] = [:]
     for (key, value) in members {
       guard case .string(let text) = value, let uuid = UUID(wireText: text) else { return nil }
       models[EntryName.normal(key)] = uuid
     }
+    self.init(models)
   }
 
   /// The UUIDs as an object, in the order of the keys.
@@ -28,7 +37,27 @@ package struct DictionaryContent: Sendable, Hashable {
   /// The model with a key; nil for no entry.
   package subscript(key: String) -> UUID? {
     get { models[key] }
-    set { models[key] = newValue }
+    set {
+      let old =
+        if let newValue { models.updateValue(newValue, forKey: key) } else {
+          models.removeValue(forKey: key)
+        }
+      if (keyCounts != nil) != (models.count >= Self.indexedCount) { return index() }
+      guard keyCounts != nil, old != newValue else { return }
+      if let old { count(old, -1) }
+      if let newValue { count(newValue, 1) }
+    }
+  }
+
+  private mutating func index() {
+    keyCounts =
+      models.count < Self.indexedCount
+      ? nil : Dictionary(models.values.map { ($0, 1) }, uniquingKeysWith: +)
+  }
+
+  private mutating func count(_ model: UUID, _ step: Int) {
+    let count = (keyCounts?[model] ?? 0) + step
+    keyCounts?[model] = count == 0 ? nil : count
   }
 
   /// True if there is no entry.
@@ -42,8 +71,10 @@ package struct DictionaryContent: Sendable, Hashable {
     models.map { (key: $0.key, model: $0.value) }.sorted { Self.isBefore($0.key, $1.key) }
   }
 
-  /// Returns true if a model has a key. Cost: O(n).
-  package func holds(_ uuid: UUID) -> Bool { models.values.contains(uuid) }
+  /// Returns true if a model has a key.
+  package func holds(_ uuid: UUID) -> Bool {
+    keyCounts.map { $0[uuid] != nil } ?? models.values.contains(uuid)
+  }
 
   /// Returns the keys of a model, in the order of their bytes. Cost: O(n).
   package func keys(of uuid: UUID) -> [String] {
@@ -54,11 +85,17 @@ package struct DictionaryContent: Sendable, Hashable {
     a.utf8.lexicographicallyPrecedes(b.utf8)
   }
 
+  package static func == (a: DictionaryContent, b: DictionaryContent) -> Bool {
+    a.models == b.models
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(models) }
+
   // MARK: Edits
 
   /// Applies an edit.
   package mutating func apply(_ edit: DictionaryEdit) {
-    for (key, model) in edit.assignments { models[key] = model }
+    for (key, model) in edit.assignments { self[key] = model }
   }
 
   /// Returns the edit that takes `edit` back right after it was applied to this content. It assigns the same keys, also

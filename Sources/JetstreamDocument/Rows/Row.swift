@@ -80,7 +80,7 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
     }
   }
 
-  /// Returns true if any entry of a dictionary of the row's class holds a model. Cost: O(n) in the entries.
+  /// Returns true if an entry of a dictionary of the row's class holds a model.
   func hasEntry(_ uuid: UUID, in dictionary: PropertySchema) -> Bool {
     check(dictionary)
     return withSlots { $0.withDictionary(dictionary.index) { $0.holds(uuid) } }

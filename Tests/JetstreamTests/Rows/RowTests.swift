@@ -89,11 +89,16 @@ struct RowTests {
     var uuids = [UUID(), UUID()]
     var text = String(repeating: "x", count: 100)
     text.reserveCapacity(200)
+    var key = String(repeating: "k", count: 100)
+    key.reserveCapacity(200)
     var object: JSONObject = ["a": 1, "b": 2]
+    func address(of text: String) -> UnsafeRawPointer? {
+      text.utf8.withContiguousStorageIfAvailable { UnsafeRawPointer($0.baseAddress) } ?? nil
+    }
     func addresses() -> [UnsafeRawPointer?] {
       [
         numbers.withUnsafeBytes(\.baseAddress), uuids.withUnsafeBytes(\.baseAddress),
-        text.utf8.withContiguousStorageIfAvailable { UnsafeRawPointer($0.baseAddress) } ?? nil,
+        address(of: text), address(of: key),
         object.members.withUnsafeBytes(\.baseAddress),
       ]
     }
@@ -101,13 +106,16 @@ struct RowTests {
       numbers[0] = 4
       uuids[0] = UUID()
       text.append("y")
+      key.append("l")
       object["a"] = 5
     }
-    let schema = schema([.json, .collection("Thing"), .json, .json])
+    let schema = schema([
+      .json, .collection("Thing"), .json, .json, .dictionary(.reference("Thing")),
+    ])
     func fill(_ row: Row) {
       let contents: [RowContent] = [
         .value(.array(numbers)), .collection(CollectionContent(uuids)), .value(.string(text)),
-        .value(.object(object)),
+        .value(.object(object)), .dictionary(DictionaryContent([key: uuids[0]])),
       ]
       for (property, content) in zip(schema.properties, contents) { row[property] = content }
     }
