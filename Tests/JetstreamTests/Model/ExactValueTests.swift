@@ -258,7 +258,8 @@ private func copy(_ model: Exact) throws -> Exact {
     }
     #expect(
       text(result).contains(
-        "ModelSet.shapes holds models inside of a value; declare it as ModelArray<Shape>."))
+        "ModelSet.shapes holds models inside of a value; declare it as ModelArray<Shape> or "
+          + "ModelDictionary<String, Shape>."))
   }
 
   @Test("The union of sets has what either side has put in, in order")

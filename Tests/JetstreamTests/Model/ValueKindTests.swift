@@ -287,7 +287,8 @@ private func text(_ result: ExitTest.Result?) -> String {
     }
     #expect(
       text(result).contains(
-        "Wrong.shapes holds models inside of a value; declare it as ModelArray<Shape>."))
+        "Wrong.shapes holds models inside of a value; declare it as ModelArray<Shape> or "
+          + "ModelDictionary<String, Shape>."))
   }
 
   @Test("a property that is optional twice traps with a sentence")
