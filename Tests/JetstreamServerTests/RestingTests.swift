@@ -111,4 +111,31 @@ struct RestingTests {
     #expect(client.canvas.name == "third" && client.canvas.shapes.isEmpty)
     #expect(world.server.departedCount(of: world.scope) == 0)
   }
+
+  @Test("A late acknowledgement of an old state does not take back what a client has named as seen")
+  func lateAcknowledgement() throws {
+    let world = InMemoryWorld()
+    world.canvas.shapes.append(Shape())
+    let peer = RawPeer(world)
+    peer.send(
+      #"{"type":"SessionCreate","index":0,"version":"0.1.0","protocol":2,"params":{}}"#)
+    func fetch(_ tell: ScopeFetch.Tell, since: ScopePosition? = nil) {
+      var fetch = ScopeFetch(name: "Canvas")
+      (fetch.tell, fetch.since, fetch.decided) = (tell, since, 0)
+      peer.send(peer.stamp(.scopeFetch(fetch)))
+    }
+    fetch(.missed)
+    let before = peer.messages.count
+    let replies = peer.submit([
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas", properties: [:],
+        operations: ["shapes": [.remove(world.canvas.shapes[0].uuid)]])
+    ])
+    #expect(replies.map(\.error) == [nil] && world.canvas.shapes.isEmpty)
+    fetch(.everything, since: world.server.positions[0])
+    peer.send(.ping(Ping(ack: before)))
+    peer.acknowledge()
+    world.pass(5)
+    #expect(world.server.departedCount(of: world.scope) == 0)
+  }
 }
