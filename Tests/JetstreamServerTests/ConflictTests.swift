@@ -266,6 +266,41 @@ struct ConflictTests: ScriptedSuite {
     }
   }
 
+  @Test("A set that the server has been sent is not given up because it has forgotten the client")
+  func sentToForgetful() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.onHistoryLoss = .discard
+    let server = ScriptedServer(configuration: configuration)
+    server.joinAtPosition(ScopePosition(epoch: "a", sequence: 7))
+    server.engine.setMode(.pushOnly, of: server.scope, now: server.now)
+    server.loseSession()
+    func granted(_ index: Int, to fetch: Int, at sequence: Int, resumes: Bool) -> Message {
+      var standing = ScopeStanding(
+        position: ScopePosition(epoch: "a", sequence: sequence), resumes: resumes)
+      standing.isForgotten = true
+      return .scopeFetchReply(
+        ScopeFetchReply(index: index, replyTo: fetch, scopeIndex: 0, standing: standing))
+    }
+    server.receive(granted(1, to: 1, at: 7, resumes: true))
+    server.canvas.likes += 1
+    server.scope.flush()
+    let sent = try #require(server.takeSyncs().first)
+    server.engine.setMode(.realtime, of: server.scope, now: server.now)
+    let fetch = try #require(server.takeSent().last)
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas", properties: ["likes": 3])
+    server.receive(
+      granted(2, to: fetch.index, at: 20, resumes: false),
+      .scopeState(
+        ScopeState(index: 3, scopeIndex: 0, rootUUID: server.canvas.uuid, fragments: [root])),
+      .scopeSyncReply(
+        ScopeSyncReply(
+          index: 4, replyTo: sent.index, fragmentReplies: [FragmentReply()], sequence: 21)))
+    #expect(server.canvas.likes == 4)
+    #expect(server.scope.conflicts.items.isEmpty && server.engine.pendingCount == 0)
+    #expect(server.historyLosses == 0)
+  }
+
   @Test("What is given up because the server has lost its history is in the ledger")
   func historyLost() {
     var configuration = ClientEngine.Configuration()

@@ -91,7 +91,7 @@ extension Replica {
   }
 
   private func noteHistory(of standing: ScopeStanding) {
-    let isForgotten = standing.isForgotten && !pending.isEmpty
+    let isForgotten = standing.isForgotten && pending.contains { $0.messageIndex == nil }
     guard let known = position,
       isForgotten || isElsewhere || isOther(standing.position, than: known)
     else { return }
@@ -105,11 +105,11 @@ extension Replica {
     position.epoch != known.epoch || position.sequence < known.sequence
   }
 
-  /// Rejects the change sets that are not decided.
+  /// Rejects the change sets that are not decided, but for those that were sent in this session: the server decides them.
   private func discardPending() {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
-    for number in pending.filter({ $0.decision == nil }).map(\.number) {
+    for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
       guard let at = pending.firstIndex(where: { $0.number == number }) else { continue }
       let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
       conclude(at, replies, effective: nil)
