@@ -28,12 +28,21 @@ final class HostTwin {
     self.host.written = host.written
   }
 
-  /// Takes over what the app has changed in models that have left: no change set tells of that, and only the models know
-  /// it when they come back. Call it before the first host is given a change set.
+  /// Takes over what the app has changed in models that have left, and models that it has added and removed again: no
+  /// change set tells of that, and only the models know it when they come back. Call it before the first host is given a
+  /// change set.
   func prepare(_ first: ScopeHost) {
     for (uuid, model) in first.departedModels {
-      guard let row = host.departed(uuid) as? Row else { continue }
-      content.document.setValues(of: row, to: model.currentProperties())
+      if let row = host.departed(uuid) as? Row {
+        content.document.setValues(of: row, to: model.currentProperties())
+      } else if content.document[uuid] == nil,
+        let row = content.document.makeRow(
+          SyncFragment(
+            .add, uuid: uuid, className: model.wireClassName,
+            properties: model.currentProperties()))
+      {
+        host.left(row, byClient: true, takesBack: false)
+      }
     }
   }
 

@@ -61,10 +61,11 @@ extension ScopeHost {
       append(
         StreamItem(
           sequence: sequence, author: author, origin: record.origin,
-          fragments: record.fragments, whole: nil,
-          newcomers: []))
+          fragments: record.fragments, whole: nil, newcomers: [],
+          replies: record.decision?.fragmentReplies ?? []))
     }
     forget(upTo: sequence)
+    forgetRevived()
   }
 
   /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next

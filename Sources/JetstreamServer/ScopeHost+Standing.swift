@@ -27,17 +27,17 @@ extension ScopeHost {
     return (standing, since)
   }
 
-  /// Recovers the decisions on a client's change sets from the stream. Those in the stream were accepted; those before
-  /// the last of them that are not in the stream were rejected or had no effect.
+  /// Recovers the decisions on a client's change sets from the stream. Those in the stream were accepted, at least in part;
+  /// those before the last of them that are not in the stream were rejected or had no effect.
   ///
   /// - Returns: false if the client knows so few decisions that its claim cannot be true.
   private func takeDecisions(of client: UUID, after known: Int) -> Bool {
-    var places: [Int: Int] = [:]
+    var places: [Int: StreamItem] = [:]
     for item in stream.all {
       guard let author = item.author, author.client == client, author.number > known else {
         continue
       }
-      places[author.number] = item.sequence
+      places[author.number] = item
     }
     guard let last = places.keys.max() else { return true }
     // No client has this many pending change sets.
@@ -45,7 +45,9 @@ extension ScopeHost {
     clients.remember(
       client,
       (known + 1...last).map { number in
-        .init(number: number, fragmentReplies: [], sequence: places[number])
+        .init(
+          number: number, fragmentReplies: places[number]?.replies ?? [],
+          sequence: places[number]?.sequence)
       })
     return true
   }

@@ -123,7 +123,8 @@ extension ScopeHost {
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
       whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
-      newcomers: newcomers(among: done))
+      newcomers: newcomers(among: done),
+      replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
     noteWritten(done)
     result.item = item

@@ -216,6 +216,9 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     onLocalChanges?(item)
   }
 
+  /// Forgets which models have come back: no session has seen what a history tells.
+  func forgetRevived() { revived = [] }
+
   func newcomers(among fragments: [SyncFragment]) -> Set<UUID> {
     defer { revived = [] }
     return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)

@@ -19,6 +19,9 @@ struct StreamItem {
   let whole: [SyncFragment]?
   /// The added models that no session had before.
   let newcomers: Set<UUID>
+  /// The replies to the fragments that the client has sent, in their order; empty if all were accepted as they were, and
+  /// for a change set of the server's own.
+  var replies: [FragmentReply] = []
 }
 
 /// The most recent change sets of a scope, for clients that come back. A client that has missed more gets the full

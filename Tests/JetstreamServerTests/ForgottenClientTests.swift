@@ -75,6 +75,10 @@ struct ForgottenClientTests {
     world.scope.flush()
     let rejected = one.scope.modify { one.canvas.shapes[0].label = "too late" }
     let accepted = one.scope.modify { one.canvas.likes += 1 }
+    let partly = one.scope.modify {
+      one.canvas.name = "kept"
+      one.canvas.shapes[0].label = "too late again"
+    }
     let link = try #require(one.link)
     while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
     leave(one)
@@ -82,6 +86,7 @@ struct ForgottenClientTests {
     world.settle()
     #expect(world.canvas.likes == 1 && losses(one) == 0)
     #expect(rejected.state == .rejected && accepted.state == .accepted)
+    #expect(partly.state == .partlyRejected)
     #expect(one.scope.canonicalJSON == world.scope.canonicalJSON)
   }
 

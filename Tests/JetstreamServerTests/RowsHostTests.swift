@@ -184,6 +184,38 @@ private struct FragmentSource {
     #expect(scope.canonicalJSON.contains(#""clsName":"Weed","properties":{"size":3}"#))
   }
 
+  @Test(
+    "A model that a history has brought back and removed again is new to sessions when it comes")
+  func backInHistory() throws {
+    let plot = Plot()
+    let scope = Scope(name: "Plot", root: plot, ticker: .manual())
+    let crop = UUID()
+    let addition = SyncFragment(
+      .add, uuid: crop, className: "Crop", properties: ["name": "back"])
+    func choose(_ value: JSONValue) -> SyncFragment {
+      SyncFragment(.change, uuid: plot.uuid, className: "Plot", properties: ["chosen": value])
+    }
+    let coming = [addition, choose(.string(crop.wireText))]
+    let steps = [coming, [choose(.null)], coming, [choose(.null)]]
+    var history = ScopeHistory(epoch: "e", sequence: 0, state: scope.fullState(), clients: [:])
+    history.records = steps.enumerated().map {
+      ScopeRecord(sequence: $0 + 1, fragments: $1)
+    }
+    let document = Document(schema: try Self.schema().schema, root: plot.uuid)
+    let contents: [any HostedContent] = [
+      ModelContent(scope), RowsContent(name: "Plot", document),
+    ]
+    for content in contents {
+      let host = ScopeHost(
+        content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
+      try host.restore(history)
+      let result = host.submit(
+        coming, isAtomic: false,
+        by: ScopeHost.Submitter(session: 1, proven: 4, rebases: false, missed: []))
+      #expect(result.item?.newcomers == [crop])
+    }
+  }
+
   @Test("They decide, tell and keep what hosts of objects do", arguments: UInt64(1)...60)
   func sameAsObjects(seed: UInt64) throws {
     var source = FragmentSource(seed: seed)

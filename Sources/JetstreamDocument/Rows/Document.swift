@@ -134,6 +134,15 @@ package final class Document {
     }
   }
 
+  /// Makes a row with the values of an addition, which fit their properties, outside of the document; nil if its class is
+  /// not known.
+  package func makeRow(_ addition: SyncFragment) -> Row? {
+    guard let schema = schema[addition.className] else { return nil }
+    let row = Row.make(schema, addition.uuid)
+    setValues(of: row, to: addition.properties)
+    return row
+  }
+
   // MARK: Coming and going
 
   /// Takes a row in. The caller tells its children that it holds them.
