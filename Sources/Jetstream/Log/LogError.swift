@@ -28,7 +28,7 @@ public enum LogError: Error, Sendable, Hashable {
 /// A damaged place in a log, and the range of records that can still be read.
 public struct LogDamage: Sendable, Hashable {
   /// The name of the damaged file.
-  public var file: String
+  package var file: String
   /// The byte offset of the damage in the file.
   package var offset: Int
   /// The sequence number of the first record that cannot be read.

@@ -11,7 +11,7 @@ public class ObservationToken {
   final weak var observer: AnyObject?
   private let isBound: Bool
   /// True after ``cancel()`` was called.
-  @exclusivity(unchecked) public private(set) final var isCancelled = false
+  @exclusivity(unchecked) package private(set) final var isCancelled = false
   /// True while the callback is skipped temporarily.
   @exclusivity(unchecked) final var isMuted = false
 

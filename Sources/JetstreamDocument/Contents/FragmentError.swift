@@ -1,20 +1,21 @@
-/// An error in a fragment, or in the reply to one, that was read from a peer or a file.
-public enum FragmentError: Error, Sendable, Hashable {
-  /// The value is not a JSON object.
-  case notAnObject
-  /// A required field is absent.
-  case missing(field: String)
-  /// A field has an invalid value; `problem` says what would be valid.
-  case invalid(field: String, problem: String)
-}
+/// An error in a fragment, or in the reply to one, that was read from a peer or a file. Its description is a sentence
+/// fragment that names the field and the problem.
+public struct FragmentError: Error, Sendable, Hashable, CustomStringConvertible {
+  /// The field and the problem.
+  public let description: String
 
-extension FragmentError: CustomStringConvertible {
-  /// A sentence fragment that names the field and the problem.
-  public var description: String {
-    switch self {
-    case .notAnObject: "not an object"
-    case .missing(let field): "\(field) is missing"
-    case .invalid(let field, let problem): "\(field) \(problem)"
-    }
+  private init(_ description: String) { self.description = description }
+
+  /// The value is not a JSON object.
+  package static let notAnObject = FragmentError("not an object")
+
+  /// A required field is absent.
+  package static func missing(field: String) -> FragmentError {
+    FragmentError("\(field) is missing")
+  }
+
+  /// A field has an invalid value; `problem` says what would be valid.
+  package static func invalid(field: String, problem: String) -> FragmentError {
+    FragmentError("\(field) \(problem)")
   }
 }

@@ -32,7 +32,7 @@ public struct JSONError: Error, Sendable, Hashable {
   package var reason: Reason
 
   /// The number of bytes before the position of the error.
-  public var offset: Int
+  package var offset: Int
 
   /// Makes an error.
   package init(_ reason: Reason, at offset: Int) {

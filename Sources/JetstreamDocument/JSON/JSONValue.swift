@@ -42,7 +42,7 @@ extension JSONValue {
   ///
   /// A text of more than 64 MiB, or nested more than 64 levels deep, is refused.
   ///
-  /// - Parameter bytes: The UTF-8 text, with nothing but white space around the value.
+  /// - Parameter bytes: The UTF-8 text, such as `text.utf8`, with nothing but white space around the value.
   /// - Throws: ``JSONError`` with the reason and the byte at which reading stopped.
   public init(parsing bytes: some Collection<UInt8>) throws(JSONError) {
     try self.init(parsing: bytes, limits: .default)
@@ -51,7 +51,7 @@ extension JSONValue {
   /// Reads one JSON text that is already a string.
   ///
   /// - Throws: ``JSONError``, its offset counted in UTF-8 bytes.
-  public init(parsing text: String) throws(JSONError) {
+  package init(parsing text: String) throws(JSONError) {
     try self.init(parsing: text, limits: .default)
   }
 
