@@ -17,11 +17,11 @@ public struct Constraint: Sendable, Hashable {
     /// The property is set to exactly this value. Null means null, not a missing value. Numbers are compared
     /// whatever their type: 1 equals 1.0.
     case value(JSONValue)
-    /// The property is set to any value.
+    /// The property is set to any value; of a dictionary, any entry.
     case newValue
-    /// The collection grows; that of an addition is not empty.
+    /// The collection or dictionary grows; that of an addition is not empty.
     case inserts
-    /// The collection shrinks. An addition never meets this rule.
+    /// The collection or dictionary shrinks. An addition never meets this rule.
     case removes
   }
 
@@ -54,24 +54,31 @@ public struct Constraint: Sendable, Hashable {
   package func isMet(by fragment: SyncFragment, bases: JSONObject = [:]) -> Bool {
     guard fragment.kind == kind, fragment.className == className else { return false }
     let names = fragment.properties.map(\.key) + fragment.operations.map(\.key)
-    if !allowsAdditionalProperties, names.contains(where: { properties[$0] == nil }) {
-      return false
-    }
+    if !allowsAdditionalProperties, names.contains(where: { !isNamed($0) }) { return false }
     return properties.allSatisfy { name, rule in
       let operations = fragment.operations[name]
+      let entries = fragment.properties.filter { EntryName.isEntry($0.key, of: name) }
       switch (rule, fragment.properties[name]) {
       case (.value(let expected), let value?): return Self.areSame(value, expected)
       case (.value, nil): return false
-      case (.newValue, let value): return value != nil || !operations.isEmpty
+      case (.newValue, let value):
+        return value != nil || !operations.isEmpty || !entries.isEmpty
       case (.inserts, let value?):
         return Self.count(value) > (fragment.kind == .add ? 0 : Self.count(bases[name]))
       case (.removes, let value?):
         return fragment.kind == .change && Self.isCollection(value)
           && Self.count(value) < Self.count(bases[name])
-      case (.inserts, nil): return Self.growth(operations) > 0
-      case (.removes, nil): return Self.growth(operations) < 0
+      case (.inserts, nil):
+        return Self.growth(operations) > 0 || Self.growth(entries, bases) > 0
+      case (.removes, nil):
+        return Self.growth(operations) < 0 || Self.growth(entries, bases) < 0
       }
     }
+  }
+
+  /// Returns true if the constraint names a property, or the dictionary that it is an entry of.
+  private func isNamed(_ name: String) -> Bool {
+    properties[name] != nil || properties.keys.contains { EntryName.isEntry(name, of: $0) }
   }
 
   /// Returns true if two values are equal, numbers compared whatever their type.
@@ -85,6 +92,13 @@ public struct Constraint: Sendable, Hashable {
 
   private static func count(_ value: JSONValue?) -> Int {
     if case .array(let elements)? = value { elements.count } else { 0 }
+  }
+
+  /// Returns how many entries more there are than before.
+  private static func growth(_ entries: [JSONObject.Element], _ bases: JSONObject) -> Int {
+    entries.reduce(0) { sum, entry in
+      sum + (entry.value == .null ? 0 : 1) - (bases[entry.key] ?? .null == .null ? 0 : 1)
+    }
   }
 
   private static func growth(_ operations: [PropertyOperation]) -> Int {

@@ -12,6 +12,12 @@ package enum EntryName {
     dictionary + separator + key
   }
 
+  /// Returns true if a name is that of an entry of a dictionary.
+  package static func isEntry(_ name: String, of dictionary: String) -> Bool {
+    name.utf8.count > dictionary.utf8.count && name.utf8.starts(with: dictionary.utf8)
+      && name.utf8.dropFirst(dictionary.utf8.count).starts(with: separator.utf8)
+  }
+
   /// Returns the form of a key that every replica uses: canonically equivalent keys, which Swift takes for the same, have
   /// the same bytes then.
   package static func normal(_ key: String) -> String {

@@ -139,6 +139,27 @@ import Testing
     }
   }
 
+  @Test("The entries of a dictionary count like the elements of a collection, under its name")
+  func entries() {
+    let uuid = JSONValue.string(others[0].wireText)
+    let inserts = Constraint(.change, "Cart", ["items": .inserts])
+    let removes = Constraint(.change, "Cart", ["items": .removes])
+    let put = fragment(.change, "Cart", ["items/a": uuid])
+    let taken = fragment(.change, "Cart", ["items/a": .null])
+    #expect(inserts.isMet(by: put) && !inserts.isMet(by: put, bases: ["items/a": uuid]))
+    #expect(removes.isMet(by: taken, bases: ["items/a": uuid]) && !removes.isMet(by: taken))
+    #expect(!inserts.isMet(by: taken) && !removes.isMet(by: put))
+    let moved = fragment(.change, "Cart", ["items/a": .null, "items/b": uuid])
+    #expect(!inserts.isMet(by: moved, bases: ["items/a": uuid]))
+    #expect(Constraint(.change, "Cart", ["items": .newValue]).isMet(by: moved))
+    #expect(Constraint(.change, "Cart", ["items/a": .value(uuid)]).isMet(by: put))
+    #expect(!Constraint(.change, "Cart", ["items": .newValue]).isMet(by: fragment()))
+    #expect(!inserts.isMet(by: fragment(.change, "Cart", ["itemsToo/a": uuid])))
+    #expect(
+      Constraint(.add, "Cart", ["items": .inserts]).isMet(
+        by: fragment(.add, "Cart", ["items/a": uuid])))
+  }
+
   @Test("Each fragment has to meet one of the constraints; one that none meets does no harm")
   func wholeSets() {
     let order = SyncFragment(.add, uuid: others[0], className: "Order", properties: ["total": 3])
