@@ -5,8 +5,7 @@ extension ModelObject: HostedModel {
   package var classSchema: ClassSchema { schema.data }
 
   package func currentJSON(of property: PropertySchema) -> JSONValue {
-    if property.entryKey == nil { return currentJSON(of: schema.properties[property.index]) }
-    return schema[wireName: property.wireName].map { currentJSON(of: $0) } ?? .null
+    currentJSON(of: schema[property])
   }
 }
 

@@ -213,8 +213,17 @@ extension ScopeHost {
   private func currentValues(
     of fragment: SyncFragment, in model: any HostedModel, asValues: Bool = false
   ) -> JSONObject {
-    if fragment.kind == .add { return model.currentProperties() }
     let schema = model.classSchema
+    if fragment.kind == .add {
+      var properties = model.currentProperties()
+      guard schema.hasDictionaries else { return properties }
+      // Clients that have the model are to learn of the entries that it has lost.
+      for (key, value) in fragment.properties where value == .null {
+        guard let entry = schema[wireName: key], entry.entryKey != nil else { continue }
+        properties[entry.wireName] = properties[entry.wireName] ?? .null
+      }
+      return properties
+    }
     func value(_ key: String, _ property: PropertySchema?) -> JSONValue? {
       property.map { model.currentJSON(of: $0) } ?? model.unknownValue(key)
     }

@@ -5,6 +5,7 @@ final class Canvas: ModelObject {
   @Property var shapes: ModelArray<Shape> = []
   @Property var hidden: ModelArray<Shape> = []
   @Property var selected: Shape?
+  @Property var named: ModelDictionary<String, Shape> = [:]
   @Property(.counter) var likes = 0
 }
 
@@ -15,6 +16,7 @@ class Shape: ModelObject {
   @Property var tags: [Int] = []
   @Property(.local) var isHovered = false
   @Property var parts: ModelArray<Shape> = []
+  @Property var corners: ModelDictionary<Int, Shape> = [:]
 }
 
 /// A generator that gives the same numbers for the same seed.

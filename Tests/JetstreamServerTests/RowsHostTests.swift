@@ -11,6 +11,7 @@ final class Plot: ModelObject {
   @Property var shed: ModelArray<Crop> = []
   @Property var chosen: Crop?
   @Property var rare: RareCrop?
+  @Property var marks: ModelDictionary<String, Crop> = [:]
   @Property var any: ModelObject?
   @WeakReference var pick: Crop?
   @Property(.counter) var sown: Int8 = 0
@@ -27,6 +28,7 @@ class Crop: ModelObject {
   @Property var date: Date?
   @Property var parts: ModelArray<Crop> = []
   @Property var next: Crop?
+  @Property var sides: ModelDictionary<Int, RareCrop> = [:]
 }
 
 final class RareCrop: Crop {
@@ -97,11 +99,11 @@ private struct FragmentSource {
       name == "Plot"
       ? [
         "title", "crops", "shed", "chosen", "rare", "any", "pick", "sown", "best", "tags", "hue",
-        "ids",
+        "ids", "marks/a", "marks/b", "marks/e\u{301}",
       ]
       : name == "Crop"
-        ? ["name", "water", "date", "parts", "next"]
-        : ["name", "water", "date", "parts", "next", "price"]
+        ? ["name", "water", "date", "parts", "next", "sides/1", "sides/2"]
+        : ["name", "water", "date", "parts", "next", "sides/1", "sides/2", "price"]
     for key in keys where chance(0.2) {
       if chance(0.4), ["crops", "shed", "parts"].contains(key) {
         fragment.operations[key] = (0..<Int.random(in: 1...3, using: &generator)).map { _ in
@@ -139,10 +141,11 @@ private struct FragmentSource {
     case "crops", "shed", "parts":
       let count = Int.random(in: 0...3, using: &generator)
       return .array(present.shuffled(using: &generator).prefix(count).map { .string($0.wireText) })
-    case "rare":
+    case "rare", "sides/1", "sides/2":
       let rare = present.filter { className($0) == "RareCrop" }
       return rare.isEmpty || chance(0.3) ? .null : .string(one(of: rare).wireText)
-    case "chosen", "any", "pick", "next": return chance(0.3) ? .null : uuid
+    case "chosen", "any", "pick", "next", "marks/a", "marks/b", "marks/e\u{301}":
+      return chance(0.3) ? .null : uuid
     case "sown": return .integer(Int64.random(in: -128...127, using: &generator))
     case "best":
       return chance(0.3) ? .double(3) : .integer(Int64.random(in: 0...5, using: &generator))

@@ -9,7 +9,8 @@ extension ModelSnapshot: Encodable {
   ///
   /// An object has the model's properties by their names in Swift, `.local` ones included, and the model's UUID as
   /// `uuid`. Values are written as on the wire: dates as seconds since 1970, data as base64 text. In place of a model
-  /// there is its object, or null; in place of a collection an array of objects. Each model is written once, where it
+  /// there is its object, or null; in place of a collection an array of objects, in place of a
+  /// dictionary an object of them by key. Each model is written once, where it
   /// is met first, with the properties in the order of their declaration and each down to the bottom: a model that is
   /// met again, in a cycle or by another path, is written as its UUID. So is the target of a weak reference.
   ///
@@ -65,6 +66,9 @@ private final class SnapshotEncoding {
       case .model(nil): try container.encodeNil(forKey: key)
       case .model(let target?): try container.encode(child(target), forKey: key)
       case .models(let places): try container.encode(places.map(child), forKey: key)
+      case .entries(let entries):
+        var nested = container.nestedContainer(keyedBy: MemberKey.self, forKey: key)
+        for entry in entries { try nested.encode(child(entry.place), forKey: MemberKey(entry.key)) }
       }
     }
   }

@@ -17,7 +17,7 @@ extension ObservableModel {
 /// A model and all that it held, as they were at one moment. A value: it never changes, and it is Sendable.
 ///
 /// Properties are read by their names, with the same types; in place of a model there is its
-/// snapshot, in place of a collection an array of snapshots. Values are exactly those of the model,
+/// snapshot, in place of a collection an array of snapshots, in place of a dictionary a Swift dictionary of them. Values are exactly those of the model,
 /// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
 ///
 /// A computed property gives what the class's getter makes of the copied values. It runs on models
@@ -43,7 +43,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
   public var uuid: UUID { node.uuid }
 
   /// The name of the model's class on the wire.
-  public var className: String { node.plan.schema.wireName }
+  package var className: String { node.plan.schema.wireName }
 
   /// The properties of this model as a JSON object by name, `.local` ones included. Child models
   /// are written as their UUIDs.
@@ -88,7 +88,7 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
       {
         return value
       }
-    case .model, .models: break
+    case .model, .models, .entries: break
     }
     return makeModel()[keyPath: keyPath]
   }
@@ -115,6 +115,29 @@ public struct ModelSnapshot<Model: ModelObject>: Sendable, Hashable {
     let models = makeModel()[keyPath: keyPath]
     let computed = SnapshotGraph(models.list.models)
     return models.indices.map { ModelSnapshot<Element>(graph: computed, place: $0) }
+  }
+
+  /// The snapshots of the models that a dictionary holds, by key. Cost: O(n) for n models, so read it once for a loop.
+  public subscript<Key, Element: ModelObject>(
+    dynamicMember keyPath: KeyPath<Model, ModelDictionary<Key, Element>>
+  ) -> [Key: ModelSnapshot<Element>] {
+    var result: [Key: ModelSnapshot<Element>] = [:]
+    if let index = property(at: keyPath), case .entries(let entries) = node.values[index] {
+      for entry in entries {
+        guard let key = ModelDictionary<Key, Element>.key(entry.key) else { continue }
+        result[key] = ModelSnapshot<Element>(graph: graph, place: entry.place)
+      }
+      return result
+    }
+    let models = makeModel()[keyPath: keyPath]
+    // A model that has several keys has one place.
+    var places: [Element: Int] = [:]
+    for model in models.values { places[model] = places[model] ?? places.count }
+    let computed = SnapshotGraph(places.keys.sorted { places[$0]! < places[$1]! })
+    for (key, model) in models {
+      result[key] = ModelSnapshot<Element>(graph: computed, place: places[model]!)
+    }
+    return result
   }
 
   private func property(at keyPath: PartialKeyPath<Model>) -> Int? {

@@ -26,6 +26,11 @@ final class SnapshotGraph: Sendable {
       models.append(model)
       return models.count - 1
     }
+    func entries(_ table: ModelTable) -> [SnapshotValue.Entry] {
+      var result: [SnapshotValue.Entry] = []
+      table.forEach { result.append(.init(key: $0, place: place(of: $1))) }
+      return result
+    }
     for root in roots { _ = place(of: root) }
     var nodes: [Node] = []
     var plans: [ObjectIdentifier: SnapshotPlan] = [:]
@@ -37,6 +42,7 @@ final class SnapshotGraph: Sendable {
       let values = plan.steps.map { step -> SnapshotValue in
         switch step.property.kind {
         case .collection: .models(model.list(of: step.property).models.map(place))
+        case .dictionary: .entries(entries(model.table(of: step.property)))
         case .reference, .model: .model(model.child(of: step.property).map(place))
         case .plain where step.isShareable:
           .value(step.source.shared(at: model.storage(of: step.property)))
@@ -73,6 +79,10 @@ final class SnapshotGraph: Sendable {
         case .models(let children):
           let list = ModelList(children.map(model))
           _ = property.access.assign(list, to: owner, at: property.offset)
+        case .entries(let entries):
+          var table = ModelTable()
+          for entry in entries { table[entry.key] = model(entry.place) }
+          _ = property.access.assign(table, to: owner, at: property.offset)
         case .value, .json: continue
         }
       }
@@ -129,6 +139,9 @@ final class SnapshotGraph: Sendable {
         case (.models(let left), .models(let right)):
           guard left.count == right.count else { return false }
           open += zip(left, right).map(Pair.init)
+        case (.entries(let left), .entries(let right)):
+          guard left.map(\.key) == right.map(\.key) else { return false }
+          open += zip(left, right).map { Pair(a: $0.place, b: $1.place) }
         default: if !left.isSamePlain(as: right) { return false }
         }
       }
@@ -142,10 +155,13 @@ final class SnapshotGraph: Sendable {
     switch nodes[place].values[property.index] {
     case .value(let shared): shared.value._jsonValue
     case .json(let json): json
-    case .model(let child): child.map { .string(nodes[$0].uuid.wireText) } ?? .null
-    case .models(let children): .array(children.map { .string(nodes[$0].uuid.wireText) })
+    case .model(let child): child.map(uuid) ?? .null
+    case .models(let children): .array(children.map(uuid))
+    case .entries(let entries): .object(JSONObject(entries.map { ($0.key, uuid($0.place)) }))
     }
   }
+
+  private func uuid(_ place: Int) -> JSONValue { .string(nodes[place].uuid.wireText) }
 
   /// Returns add fragments for the node and all nodes below it, depth first, each once.
   func fragments(from top: Int) -> [SyncFragment] {
@@ -158,6 +174,14 @@ final class SnapshotGraph: Sendable {
       var properties = JSONObject()
       let bottom = stack.count
       for property in schema.properties where property.isSynced {
+        if case .entries(let entries) = nodes[place].values[property.index] {
+          for entry in entries {
+            properties.append(
+              newKey: EntryName.text(of: entry.key, in: property.wireName), uuid(entry.place))
+            stack.append(entry.place)
+          }
+          continue
+        }
         properties.append(newKey: property.wireName, json(of: property, at: place))
         switch nodes[place].values[property.index] {
         case .model(let child?): stack.append(child)

@@ -10,6 +10,15 @@ enum SnapshotValue: Sendable {
   case model(Int?)
   /// The places of a collection's models.
   case models([Int])
+  /// The places of a dictionary's models, in the order of their keys.
+  case entries([Entry])
+
+  /// An entry of a dictionary.
+  struct Entry: Sendable {
+    /// The text of the key.
+    let key: String
+    let place: Int
+  }
 
   /// Returns true if both are the same plain value.
   func isSamePlain(as other: SnapshotValue) -> Bool {
@@ -128,7 +137,7 @@ extension Property: SnapshotSource {
       if let value = shared.value as? Value { at(address).pointee.value = value }
     case .json(let json):
       if let value = Value._decode(json) { at(address).pointee.value = value }
-    case .model, .models: break
+    case .model, .models, .entries: break
     }
   }
 
@@ -190,6 +199,10 @@ private enum SnapshotProbes {
     case .collection:
       let models = type.heldClass.map { modelClass in (0..<3).map { _ in modelClass.init() } }
       return [ModelList(), ModelList(models ?? [])].compactMap { type.holding($0) }
+    case .dictionary:
+      var table = ModelTable()
+      for key in ["1", "a", "b"] { table[key] = type.heldClass?.init() }
+      return [ModelTable(), table].compactMap { type.holding($0) }
     }
   }
 }

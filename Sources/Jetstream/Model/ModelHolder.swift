@@ -1,4 +1,4 @@
-/// A type whose values hold models: a class of models, an optional one, or a ``ModelArray``.
+/// A type whose values hold models: a class of models, an optional one, a ``ModelArray`` or a ``ModelDictionary``.
 protocol ModelHolder: PropertyValue {
   /// The class of the models; nil for an optional value that is none.
   static var modelClass: ModelObject.Type? { get }
@@ -10,7 +10,11 @@ protocol ModelHolder: PropertyValue {
   static func list(at address: UnsafeRawPointer) -> ModelList?
   /// Returns a collection of `list`; nil if an element's class does not fit.
   static func value(of list: ModelList) -> Self?
-  /// Returns true if a reference or a collection of this type can hold `model`.
+  /// Returns the table of models that the dictionary of this type at `address` holds.
+  static func table(at address: UnsafeRawPointer) -> ModelTable?
+  /// Returns a dictionary of `table`; nil if a model's class does not fit.
+  static func value(of table: ModelTable) -> Self?
+  /// Returns true if a property of this type can hold `model`.
   static func canHold(_ model: ModelObject) -> Bool
   /// Opens a lease, which records changes of the collection of this type at `address`.
   static func openLease(at address: UnsafeMutableRawPointer) -> ListLease?
@@ -23,6 +27,8 @@ extension ModelHolder {
   static func value(of model: ModelObject?) -> Self? { nil }
   static func list(at address: UnsafeRawPointer) -> ModelList? { nil }
   static func value(of list: ModelList) -> Self? { nil }
+  static func table(at address: UnsafeRawPointer) -> ModelTable? { nil }
+  static func value(of table: ModelTable) -> Self? { nil }
   static func openLease(at address: UnsafeMutableRawPointer) -> ListLease? { nil }
   static func changeList(at address: UnsafeMutableRawPointer, _ change: (inout ModelList) -> Void) {
   }
@@ -117,7 +123,20 @@ extension PropertyValue {
     return _holder.flatMap { open($0.type) }
   }
 
-  /// Returns true if a reference or a collection of this type can hold `model`.
+  /// Returns the table of models that a dictionary holds.
+  static func heldTable(_ value: Self) -> ModelTable? {
+    withUnsafePointer(to: value) { _holder?.type.table(at: $0) }
+  }
+
+  /// Returns a dictionary of `table`; nil if a model's class does not fit.
+  static func holding(_ table: ModelTable) -> Self? {
+    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
+      Holder.value(of: table).map { unsafeBitCast($0, to: Self.self) }
+    }
+    return _holder.flatMap { open($0.type) }
+  }
+
+  /// Returns true if a property of this type can hold `model`.
   static func canHoldModel(_ model: ModelObject) -> Bool { _holder?.type.canHold(model) ?? false }
 
   /// Opens a lease, which records changes of the collection at `address`.

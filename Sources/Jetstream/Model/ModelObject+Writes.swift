@@ -30,6 +30,48 @@ extension ModelObject {
     }
   }
 
+  @usableFromInline
+  final func didReplaceDictionary<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
+    guard let before = Value.heldTable(old), var after = Value.heldTable(new) else { return }
+    let record = ensureRecord()
+    let index = record.schema.index(atOffset: offset)
+    let property = record.schema.properties[index]
+    let changes = after.changes(since: before)
+    var events = StructureEvents()
+    var refused: [ScopeError] = []
+    var gone: ContiguousArray<ModelObject> = []
+    // New models first: one that only changes its key is not detached meanwhile.
+    for change in changes {
+      if let child = change.new,
+        let error = Structure.link(child, to: record, index: index, &events, isRepeatable: true)
+      {
+        refused.append(error)
+        after[change.key] = change.old
+      } else if let child = change.old {
+        gone.append(child)
+      }
+    }
+    for child in gone { Structure.unlink(child, from: record, index: index, &events) }
+    Structure.settle(&events, of: record.tree)
+    if !refused.isEmpty { property.access.restore(after, in: self, at: offset) }
+    let isChanged = refused.count < changes.count
+    if isChanged {
+      if record.needsBase(index) { record.keepBase(index, .table(before)) }
+      record.noteChange(index)
+    }
+    // Made before any observer is called, since observers may change the dictionary again.
+    let change =
+      isChanged && record.observers?.propertyChange?.hasListeners == true
+      ? PropertyChange(key: property.name, old: old, new: Value.holding(after) ?? new) : nil
+    record.fire {
+      for error in refused { record.tree?.refuse(error) }
+      if !isChanged { return }
+      record.observers?.bridge?.didChange(index)
+      if let change { record.observers?.propertyChange?.fire(change) }
+      events.fire()
+    }
+  }
+
   /// Notes that a collection is being changed in place from now on.
   @usableFromInline
   final func willModifyCollection(at offset: Int, lease: ListLease) {

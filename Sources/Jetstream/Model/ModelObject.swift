@@ -104,8 +104,15 @@ open class ModelObject: Hashable {
   /// left may go on holding it, as another instance than the one that has its UUID now.
   package final var holders: [PropertyKey] {
     guard let record else { return [] }
-    return record.parents.all.filter { $0.isSynced && $0.parent.tree === record.tree }.map {
-      PropertyKey(uuid: $0.parent.uuid, name: $0.parent.schema.properties[$0.index].wireName)
+    return record.parents.all.filter { $0.isSynced && $0.parent.tree === record.tree }.flatMap {
+      let property = $0.parent.schema.properties[$0.index]
+      let uuid = $0.parent.uuid
+      guard property.kind == .dictionary, let parent = $0.parent.model else {
+        return [PropertyKey(uuid: uuid, name: property.wireName)]
+      }
+      return parent.table(of: property).keys(of: self).map {
+        PropertyKey(uuid: uuid, name: EntryName.text(of: $0, in: property.wireName))
+      }
     }
   }
 
@@ -120,13 +127,19 @@ open class ModelObject: Hashable {
   /// Returns the value of a property as JSON, as the app sees it. For a collection that is being
   /// changed in place, that is the content before.
   package final func json(of property: ModelSchema.Property) -> JSONValue {
-    contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
+    if property.entryKey != nil { return child(of: property)?._jsonValue ?? .null }
+    return contentBefore(property)?.json ?? property.access.json(at: address + property.offset)
   }
 
   /// Returns the content of a collection. For one that is being changed in place, that is the
   /// content before.
   final func list(of property: ModelSchema.Property) -> ModelList {
     contentBefore(property) ?? property.access.list(at: address + property.offset)
+  }
+
+  /// Returns the content of a dictionary, of which `property` may be an entry.
+  final func table(of property: ModelSchema.Property) -> ModelTable {
+    property.access.table(at: address + property.offset)
   }
 
   private func contentBefore(_ property: ModelSchema.Property) -> ModelList? {
@@ -136,11 +149,14 @@ open class ModelObject: Hashable {
 
   /// Returns true if the property has the value that `json` describes.
   final func holds(_ json: JSONValue, in property: ModelSchema.Property) -> Bool {
-    property.access.isSame(json, at: address + property.offset)
+    if property.entryKey != nil { return self.json(of: property) == json }
+    return property.access.isSame(json, at: address + property.offset)
   }
 
+  /// Returns the model that a reference, or an entry of a dictionary, holds.
   final func child(of property: ModelSchema.Property) -> ModelObject? {
-    property.access.model(at: address + property.offset)
+    if let key = property.entryKey { return table(of: property)[key] }
+    return property.access.model(at: address + property.offset)
   }
 
   /// The object's address, valid while the caller holds the object.
@@ -161,15 +177,15 @@ open class ModelObject: Hashable {
   /// Links the children that the properties were initialized with to this model.
   private func adoptInitialChildren(_ schema: ModelSchema) {
     for property in schema.childProperties {
-      if property.kind == .collection {
-        if list(of: property).count == 0 { continue }
-      } else if child(of: property) == nil {
-        continue
+      switch property.kind {
+      case .collection: if list(of: property).count == 0 { continue }
+      case .dictionary: if table(of: property).count == 0 { continue }
+      case .plain, .model, .reference: if child(of: property) == nil { continue }
       }
       let record = ensureRecord()
       var events = StructureEvents()
       record.forEachChild { child, index in
-        _ = Structure.link(child, to: record, index: index, &events)
+        _ = Structure.link(child, to: record, index: index, &events, isRepeatable: true)
       }
       return
     }
@@ -181,7 +197,7 @@ open class ModelObject: Hashable {
   final func releaseChildren(_ record: ModelRecord) {
     var children: ContiguousArray<ModelObject> = []
     record.forEachChild { child, index in
-      _ = child.record?.parents.remove(.init(parent: record, index: index))
+      child.record?.parents.remove(.init(parent: record, index: index))
       children.append(child)
     }
     if children.isEmpty { return }

@@ -52,6 +52,7 @@ final class ModelRecord {
       case list(ModelList)
       /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
       case steps([ListOperation])
+      case table(ModelTable)
     }
     let index: Int
     var value: Value
@@ -60,7 +61,7 @@ final class ModelRecord {
     /// property.
     func list(now: ModelList) -> ModelList? {
       switch value {
-      case .json: nil
+      case .json, .table: nil
       case .list(let list): list
       case .steps(let steps): steps.undone(on: now)
       }
@@ -282,7 +283,8 @@ final class ModelRecord {
 
   // MARK: Children
 
-  /// Calls `body` with each child and the index of the property that holds it, in order. For a
+  /// Calls `body` with each child and the index of the property that holds it, in order; with a child that has several
+  /// keys in a dictionary, once for each of them. For a
   /// collection that is being changed in place, the children are those before the change, which are
   /// the linked ones.
   func forEachChild(_ body: (ModelObject, Int) -> Void) {
@@ -293,6 +295,8 @@ final class ModelRecord {
         let before = leases.isEmpty ? nil : leases.content(before: property.index)
         let list = before ?? property.access.list(at: address + property.offset)
         list.forEach { body($0, property.index) }
+      } else if property.kind == .dictionary {
+        property.access.table(at: address + property.offset).forEach { body($1, property.index) }
       } else if let child = property.access.model(at: address + property.offset) {
         body(child, property.index)
       }

@@ -19,17 +19,23 @@ extension ModelSchema: Equatable {
     if self === other { return [] }
     var lines: [String] = []
     if wireName != other.wireName { lines.append("\(wireName) was called \(other.wireName).") }
+    let (names, otherNames) = (declared, other.declared)
     for property in properties {
-      if let old = other[wireName: property.wireName] {
+      if let old = otherNames[property.wireName] {
         lines += property.differences(from: old).map { "\(wireName).\(property.wireName) \($0)" }
       } else {
         lines.append("\(wireName).\(property.wireName) is new: \(property.type.signature).")
       }
     }
-    for property in other.properties where self[wireName: property.wireName] == nil {
+    for property in other.properties where names[property.wireName] == nil {
       lines.append("\(wireName).\(property.wireName) is gone.")
     }
     return lines
+  }
+
+  /// The properties that the class declares, by their names on the wire.
+  private var declared: [String: Property] {
+    Dictionary(uniqueKeysWithValues: properties.map { ($0.wireName, $0) })
   }
 }
 

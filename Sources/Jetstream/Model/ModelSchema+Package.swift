@@ -10,10 +10,10 @@ extension ModelSchema.Property {
   /// True for a ``ModelArray``.
   package var isCollection: Bool { kind == .collection }
 
-  /// True for a reference to one model.
+  /// True for a reference to one model, which an entry of a dictionary is, too.
   package var isReference: Bool { kind == .reference }
 
-  /// True for a property whose value names models: a reference, a weak reference or a collection.
+  /// True for a property whose value names models: any but a plain one, and a weak reference.
   package var namesModels: Bool { kind != .plain || isWeakReference }
 
   /// True for a ``WeakReference``.
@@ -22,7 +22,7 @@ extension ModelSchema.Property {
   /// Returns true if a plain property can hold the JSON.
   package func accepts(_ json: JSONValue) -> Bool { access.accepts(json) }
 
-  /// Returns true if a reference or a collection can hold objects of `modelClass`.
+  /// Returns true if a property that holds models can hold objects of `modelClass`.
   package func canHold(_ modelClass: ModelObject.Type) -> Bool {
     guard let expected = access.valueType.heldClass else { return false }
     var current: AnyClass? = modelClass

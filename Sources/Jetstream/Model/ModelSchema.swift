@@ -33,6 +33,8 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     package let isSynced: Bool
     /// The property as data.
     package let data: PropertySchema
+    /// The key of the entry of a dictionary that this is; nil for a property of the class.
+    package let entryKey: String?
 
     init(
       name: String, options: PropertyOptions, index: Int, defaultValue: JSONValue,
@@ -50,11 +52,26 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
       counterRange = CounterRange(access.valueType)
       self.access = access
       isSynced = !options.isLocal
+      entryKey = nil
       data = PropertySchema(
         wireName: wireName, type: type, index: index, isSynced: isSynced,
         isCounter: options.isCounter, mergeRule: options.mergeRule, counterRange: counterRange,
         defaultValue: defaultValue, codec: TypeCodec(access))
     }
+
+    /// Makes an entry of a dictionary: a reference with the index and the storage of the dictionary.
+    private init(_ data: PropertySchema, of dictionary: Property) {
+      (name, wireName) = (data.wireName, data.wireName)
+      (type, index, isSynced) = (data.type, data.index, data.isSynced)
+      (options, offset, access) = (dictionary.options, dictionary.offset, dictionary.access)
+      (defaultValue, makesModels, counterRange) = (data.defaultValue, false, nil)
+      kind = .reference
+      entryKey = data.entryKey
+      self.data = data
+    }
+
+    /// Returns the entry of a dictionary with a key; nil for any other property.
+    func entry(_ key: String) -> Property? { data.entry(key).map { Property($0, of: self) } }
   }
 
   /// The class that the schema describes.
@@ -75,7 +92,6 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   /// A cache from key paths of the class to property indices.
   let keyPaths = KeyPathCache()
   private let indexByName: [String: Int]
-  private let indexByWireName: [String: Int]
   private let indexByOffset: [UInt16]
 
   init(_ modelClass: ModelObject.Type, wireName: String, properties: [Property]) {
@@ -89,7 +105,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
       preconditionFailure(
         "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
     }
-    indexByWireName = Dictionary(properties.map { ($0.wireName, $0.index) }) { first, second in
+    _ = Dictionary(properties.map { ($0.wireName, $0.index) }) { first, second in
       preconditionFailure(
         "\(modelClass).\(properties[first].name) and \(modelClass).\(properties[second].name) are "
           + "both called \(properties[first].wireName) on the wire.")
@@ -100,6 +116,11 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     var table = [UInt16](repeating: .max, count: (properties.map(\.offset).max() ?? 0) + 1)
     for property in properties { table[property.offset] = UInt16(property.index) }
     indexByOffset = table
+    if let (property, dictionary) = data.nameLikeEntry {
+      preconditionFailure(
+        "\(modelClass) has a property that is called \(property) on the wire, as an entry of its "
+          + "dictionary \(dictionary) is.")
+    }
   }
 
   /// Returns the schema of `modelClass`. Cost: a look-up, after the first call.
@@ -110,9 +131,15 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   /// The property named `name` in the source; nil if there is none.
   package subscript(name: String) -> Property? { indexByName[name].map { properties[$0] } }
 
-  /// The property named `wireName` in fragments; nil if there is none.
+  /// The property named `wireName` in fragments, or the entry of a dictionary; nil if there is none.
   package subscript(wireName wireName: String) -> Property? {
-    indexByWireName[wireName].map { properties[$0] }
+    data[wireName: wireName].map { self[$0] }
+  }
+
+  /// The property of the class that a property as data describes.
+  package subscript(data: PropertySchema) -> Property {
+    let property = properties[data.index]
+    return data.entryKey.flatMap { property.entry($0) } ?? property
   }
 
   /// Returns the indices of the named properties. Traps if the class does not have one of them.
@@ -137,7 +164,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   /// The class with its properties and their types, for people to read.
   package var description: String {
     let lines = properties.map { property in
-      let options = property.options.description
+      let options = property.options.words
       return "  \(property.name): \(property.type)" + (options.isEmpty ? "" : " (\(options))")
     }
     return (["\(wireName) {"] + lines + ["}"]).joined(separator: "\n")

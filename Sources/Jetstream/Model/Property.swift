@@ -17,7 +17,7 @@ import CJetstream
 /// In-place changes of an array or dictionary of plain values cost O(n), because the old value is
 /// kept for comparison. The exception is a model that has no parent, children, scope or observer
 /// and whose UUID was never read. A ``ModelArray`` that is changed in place records its steps
-/// instead.
+/// instead, and a copy of a ``ModelDictionary`` shares nearly everything.
 @propertyWrapper
 @frozen
 public struct Property<Value: PropertyValue> {
@@ -142,6 +142,12 @@ public struct Property<Value: PropertyValue> {
       owner[keyPath: storageKeyPath].value = newValue
       owner.didReplaceCollection(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
+    case .dictionary:
+      let old = owner[keyPath: storageKeyPath].value
+      if Value._isSame(old, newValue) { return }
+      owner[keyPath: storageKeyPath].value = newValue
+      owner.didReplaceDictionary(
+        at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
     }
   }
 
@@ -158,7 +164,9 @@ public struct Property<Value: PropertyValue> {
     let old = storage.pointee.value
     if Value._isSame(old, new) { return }
     storage.pointee.value = new
-    if Value._storageKind != .plain {
+    if Value._storageKind == .dictionary {
+      owner.didReplaceDictionary(at: slot, old: old, new: new)
+    } else if Value._storageKind != .plain {
       owner.didReplaceReference(at: slot, old: old, new: new)
     } else if let record = owner.record, !record.isNoted(at: slot) {
       record.didWrite(at: slot, old: old, new: new)

@@ -95,9 +95,9 @@ extension PropertyOptions: ExpressibleByArrayLiteral {
   }
 }
 
-extension PropertyOptions: CustomStringConvertible {
+extension PropertyOptions {
   /// The options in words.
-  public var description: String {
+  package var words: String {
     var parts: [String] = []
     if isLocal { parts.append("local") }
     if isCounter { parts.append("counter") }

@@ -5,7 +5,7 @@ import Foundation
 /// Jetstream conforms the standard types: `Bool`, every integer, `Float`, `Double`, `String`,
 /// `Date`, `UUID`, `URL`, `Data`, `Decimal`, ``RGBAColor``, arrays, sets and dictionaries with
 /// `String` keys of these, optionals of all of them, ``JSONValue`` for any JSON, an optional
-/// ``ModelObject`` subclass, and ``ModelArray``. To add an enumeration with a raw value of one of
+/// ``ModelObject`` subclass, ``ModelArray`` and ``ModelDictionary``. To add an enumeration with a raw value of one of
 /// these types, declare conformance to this protocol; to add a `Codable` value type, to
 /// ``CodableValue``:
 ///
@@ -58,6 +58,8 @@ public protocol PropertyValue {
   case reference
   /// A ``ModelArray``.
   case collection
+  /// A ``ModelDictionary``.
+  case dictionary
 }
 
 extension PropertyValue {

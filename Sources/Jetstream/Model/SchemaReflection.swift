@@ -17,6 +17,13 @@ enum SchemaReflection {
       precondition(
         field.access.valueType._storageKind != .model,
         "\(modelClass).\(field.name) refers to a model and must be optional.")
+      if field.access.valueType._storageKind == .plain,
+        case .dictionary(.reference(let name)) = field.access.valueType._propertyType
+      {
+        preconditionFailure(
+          "\(modelClass).\(field.name) is a plain dictionary that holds models; declare it as "
+            + "ModelDictionary<String, \(name)>.")
+      }
       if let misuse = field.access.valueType._propertyType.misuse {
         preconditionFailure("\(modelClass).\(field.name) \(misuse)")
       }
@@ -48,6 +55,7 @@ enum SchemaReflection {
   ) -> (json: JSONValue, makesModels: Bool) {
     switch field.access.valueType._storageKind {
     case .collection: ([], field.access.list(at: address).count > 0)
+    case .dictionary: ([:], field.access.table(at: address).count > 0)
     case .reference, .model: (.null, field.access.model(at: address) != nil)
     case .plain: (field.access.json(at: address), false)
     }

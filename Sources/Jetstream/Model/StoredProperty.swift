@@ -9,6 +9,7 @@ protocol StoredProperty: SendableMetatype {
   static func json(at address: UnsafeRawPointer) -> JSONValue
   static func model(at address: UnsafeRawPointer) -> ModelObject?
   static func list(at address: UnsafeRawPointer) -> ModelList
+  static func table(at address: UnsafeRawPointer) -> ModelTable
   /// Decodes and writes a plain value, and notifies observers. Returns false if the JSON does not
   /// fit.
   static func assign(_ json: JSONValue, to model: ModelObject, at offset: Int) -> Bool
@@ -16,6 +17,8 @@ protocol StoredProperty: SendableMetatype {
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies observers. Returns false if an element's class does not fit.
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
+  /// Writes a dictionary, and notifies observers. Returns false if a model's class does not fit.
+  static func assign(_ table: ModelTable, to model: ModelObject, at offset: Int) -> Bool
   /// Changes a collection in place, and notifies observers.
   static func edit(
     _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void)
@@ -37,7 +40,7 @@ protocol StoredProperty: SendableMetatype {
   static func areSame(_ a: JSONValue, _ b: JSONValue) -> Bool
   /// Returns the JSON as the property's type encodes it; nil if it cannot be decoded.
   static func normalized(_ json: JSONValue) -> JSONValue?
-  /// Stores an earlier reference or list again, without notifying observers.
+  /// Stores an earlier reference, list or table again, without notifying observers.
   static func restore(_ value: Any, in model: ModelObject, at offset: Int)
 }
 
@@ -64,6 +67,10 @@ extension Property: StoredProperty {
     Value.heldList(pointer(address).pointee.value) ?? ModelList()
   }
 
+  static func table(at address: UnsafeRawPointer) -> ModelTable {
+    Value.heldTable(pointer(address).pointee.value) ?? ModelTable()
+  }
+
   static func accepts(_ json: JSONValue) -> Bool { Value._decode(json) != nil }
 
   static func _problem(with json: JSONValue) -> String? { Value._problem(with: json) }
@@ -84,8 +91,11 @@ extension Property: StoredProperty {
   static func clear(at address: UnsafeMutableRawPointer) {
     let storage = address.assumingMemoryBound(to: Property<Value>.self)
     let empty =
-      Value._storageKind == .collection
-      ? Value.holding(ModelList()) : Value.holding(nil as ModelObject?)
+      switch Value._storageKind {
+      case .collection: Value.holding(ModelList())
+      case .dictionary: Value.holding(ModelTable())
+      case .plain, .model, .reference: Value.holding(nil as ModelObject?)
+      }
     if let empty { storage.pointee.value = empty }
   }
 
@@ -117,6 +127,8 @@ extension Property: StoredProperty {
   static func restore(_ value: Any, in model: ModelObject, at offset: Int) {
     if let list = value as? ModelList {
       if let array = Value.holding(list) { _ = exchange(array, in: model, at: offset) }
+    } else if let table = value as? ModelTable {
+      if let dictionary = Value.holding(table) { _ = exchange(dictionary, in: model, at: offset) }
     } else if let value = value as? Value {
       _ = exchange(value, in: model, at: offset)
     }
@@ -145,6 +157,13 @@ extension Property: StoredProperty {
     guard let value = Value.holding(list) else { return false }
     guard let old = exchange(value, in: model, at: offset) else { return true }
     model.didReplaceCollection(at: offset, old: old, new: value)
+    return true
+  }
+
+  static func assign(_ table: ModelTable, to model: ModelObject, at offset: Int) -> Bool {
+    guard let value = Value.holding(table) else { return false }
+    guard let old = exchange(value, in: model, at: offset) else { return true }
+    model.didReplaceDictionary(at: offset, old: old, new: value)
     return true
   }
 

@@ -279,8 +279,10 @@ extension WeakReference: StoredProperty {
   // It holds no models.
   static func model(at address: UnsafeRawPointer) -> ModelObject? { nil }
   static func list(at address: UnsafeRawPointer) -> ModelList { ModelList() }
+  static func table(at address: UnsafeRawPointer) -> ModelTable { ModelTable() }
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool { false }
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool { false }
+  static func assign(_ table: ModelTable, to model: ModelObject, at offset: Int) -> Bool { false }
   static func edit(
     _ model: ModelObject, at offset: Int, _ change: (inout ModelList) -> Void
   ) {}

@@ -36,8 +36,12 @@ extension FragmentWriter {
     _ open: inout [(fragment: SyncFragment, position: Int)]
   ) {
     guard !store.fragments.isEmpty, let schema = find(fragment.uuid)?.schema else { return }
-    for property in schema.childProperties where property.isSynced {
-      switch fragment.properties[property.wireName] {
+    func child(_ key: String) -> ModelSchema.Property? {
+      schema[wireName: key].flatMap { $0.kind != .plain && $0.isSynced ? $0 : nil }
+    }
+    for (key, value) in fragment.properties {
+      guard let property = child(key) else { continue }
+      switch value {
       case .string(let text):
         materialise(text, for: property, at: position, store, &open)
       case .array(let elements):
@@ -46,7 +50,10 @@ extension FragmentWriter {
         }
       default: break
       }
-      for operation in fragment.operations[property.wireName] {
+    }
+    for entry in fragment.operations {
+      guard let property = child(entry.key) else { continue }
+      for operation in entry.operations {
         if let uuid = operation.model {
           materialise(uuid.wireText, for: property, at: position, store, &open)
         }

@@ -9,12 +9,15 @@ extension FragmentWriter {
     let record = model.ensureRecord()
     let isChanged = !isLocal && record.isChanged(property.index)
     switch property.kind {
+    case .dictionary: break
     case .collection:
       guard let list = list(value, property, model, at: position) else { return }
       rebase(property, of: model, on: list)
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
-      if isChanged {
+      if let key = property.entryKey {
+        put(child, key, in: property, of: model)
+      } else if isChanged {
         record.setKnown(child?._jsonValue ?? .null, of: property.index, .model(child))
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
@@ -56,6 +59,42 @@ extension FragmentWriter {
       record.setKnownLists(known, of: property.index)
     }
     remotely { property.access.assign(visible, to: model, at: property.offset) }
+  }
+
+  /// Writes an entry of a dictionary. The local values of entries that are in no change set yet stay visible in front of it,
+  /// those of one call of `modify` after the other.
+  private func put(
+    _ child: ModelObject?, _ key: String, in property: ModelSchema.Property, of model: ModelObject
+  ) {
+    let record = model.ensureRecord()
+    var visible = model.table(of: property)
+    var known = isLocal ? [] : record.knownTables(of: property.index)
+    var isHidden = false
+    for level in known.indices where !isHidden {
+      let next = level + 1 < known.count ? known[level + 1] : visible
+      isHidden = known[level][key] !== next[key]
+      known[level][key] = child
+    }
+    if !known.isEmpty { record.setKnownTables(known, of: property.index) }
+    if isHidden { return }
+    visible[key] = child
+    remotely { property.access.assign(visible, to: model, at: property.offset) }
+  }
+
+  /// Takes the entries out of a dictionary that a full state does not have.
+  mutating func reset(
+    _ dictionary: ModelSchema.Property, of model: ModelObject, to values: JSONObject
+  ) {
+    var keys: Set<String> = []
+    let tables = model.record?.knownTables(of: dictionary.index) ?? []
+    for table in tables + [model.table(of: dictionary)] {
+      table.forEach { key, _ in keys.insert(key) }
+    }
+    for key in keys.sorted() {
+      if values[EntryName.text(of: key, in: dictionary.wireName)] == nil {
+        put(nil, key, in: dictionary, of: model)
+      }
+    }
   }
 
   private mutating func reference(

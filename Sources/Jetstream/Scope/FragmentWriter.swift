@@ -10,6 +10,9 @@ struct FragmentWriter {
   var report = ApplyReport()
   /// Models that fragments add, until they are part of the tree.
   var created: [UUID: ModelObject] = [:]
+  /// The added models that were not in the tree. An addition names all their entries of dictionaries; one of a model that
+  /// is there may leave out those that its maker did not know.
+  var outside: Set<UUID> = []
   /// Models that fragments refer to, held because they might leave the tree meanwhile.
   var held: [UUID: ModelObject] = [:]
   /// Kept models that became objects because a known property refers to them.
@@ -42,6 +45,9 @@ struct FragmentWriter {
     }
     for position in fragments.indices where fragments[position].kind == .add {
       let fragment = fragments[position]
+      if scope.tree.hasDictionaries, scope.tree.record(of: fragment.uuid) == nil {
+        outside.insert(fragment.uuid)
+      }
       if let kept = scope.unknown?.fragments[fragment.uuid] {
         scope.unknown?.update(by: fragment, as: scope.schema(of: fragment), resetsMissing: true)
         if kept.className != fragment.className {
@@ -133,11 +139,18 @@ struct FragmentWriter {
       if property.isSynced { write(value, to: property, of: model, at: position) }
     }
     for entry in fragment.operations { perform(entry, on: model, at: position) }
+    let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
+    guard resetsMissing || isComing else { return }
+    for property in schema.childProperties where property.kind == .dictionary && property.isSynced {
+      if isComing || !property.makesModels {
+        reset(property, of: model, to: fragment.properties)
+      }
+    }
     guard resetsMissing else { return }
     model.record?.observers?.extras?.unknown?.keep(onlyIn: fragment.properties)
     for property in schema.properties
     where property.isSynced && fragment.properties[property.wireName] == nil
-      && !property.makesModels
+      && !property.makesModels && property.kind != .dictionary
     {
       write(property.defaultValue, to: property, of: model, at: position)
     }

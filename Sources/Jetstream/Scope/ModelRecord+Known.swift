@@ -85,18 +85,39 @@ extension ModelRecord {
     return result
   }
 
+  /// Returns the saved contents of a changed dictionary in the same order; empty if it has no local changes.
+  func knownTables(of index: Int) -> [ModelTable] {
+    var result: [ModelTable] = []
+    for level in modification?.aside ?? [] {
+      if case .table(let table) = level.base(of: index, in: self)?.value { result.append(table) }
+    }
+    if case .table(let table) = bases.first(where: { $0.index == index })?.value {
+      result.append(table)
+    }
+    return result
+  }
+
+  /// Replaces the contents that ``knownTables(of:)`` returns.
+  func setKnownTables(_ tables: [ModelTable], of index: Int) {
+    setKnown(tables.map { .table($0) }, of: index)
+  }
+
   /// Replaces the contents that ``knownLists(of:now:)`` returns.
   func setKnownLists(_ lists: [ModelList], of index: Int) {
-    var rest = lists[...]
+    setKnown(lists.map { .list($0) }, of: index)
+  }
+
+  private func setKnown(_ values: [Base.Value], of index: Int) {
+    var rest = values[...]
     if let modification {
       for level in modification.aside.indices
       where modification.aside[level].base(of: index, in: self) != nil {
-        guard let list = rest.popFirst() else { return }
-        modification.aside[level].setBase(.list(list), of: index, in: self)
+        guard let value = rest.popFirst() else { return }
+        modification.aside[level].setBase(value, of: index, in: self)
       }
     }
-    if let list = rest.popFirst(), let at = bases.firstIndex(where: { $0.index == index }) {
-      bases[at].value = .list(list)
+    if let value = rest.popFirst(), let at = bases.firstIndex(where: { $0.index == index }) {
+      bases[at].value = value
     }
   }
 }

@@ -33,6 +33,7 @@ extension ModelRecord {
     var values = syncedProperties()
     guard let model else { return values }
     var lists: [Int: ModelList] = [:]
+    var tables: Set<Int> = []
     // The bases that a call of `modify` has set aside are older.
     let own = ObjectIdentifier(self)
     let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []
@@ -41,9 +42,18 @@ extension ModelRecord {
       guard property.isSynced else { continue }
       if case .json(let old) = base.value {
         values[property.wireName] = old
+      } else if property.kind == .dictionary {
+        tables.insert(base.index)
       } else {
         lists[base.index] = base.list(now: lists[base.index] ?? model.list(of: property))
         values[property.wireName] = lists[base.index]?.json
+      }
+    }
+    for index in tables.sorted() {
+      guard let old = knownTables(of: index).first else { continue }
+      let property = schema.properties[index]
+      for change in model.table(of: property).changes(since: old) {
+        values[EntryName.text(of: change.key, in: property.wireName)] = change.old?._jsonValue
       }
     }
     return values

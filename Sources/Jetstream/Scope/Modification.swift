@@ -40,6 +40,7 @@ struct SavedValue {
   enum Value {
     case json(JSONValue)
     case list(ModelList)
+    case table(ModelTable)
   }
 
   let model: ModelObject
@@ -52,6 +53,7 @@ struct SavedValue {
     switch value {
     case .json(let json): .json(json)
     case .list(let list): .list(list)
+    case .table(let table): .table(table)
     }
   }
 
@@ -62,6 +64,7 @@ struct SavedValue {
     case (_, .model(let child)): _ = property.access.assign(child, to: model, at: property.offset)
     case (.json(let json), nil): _ = property.access.assign(json, to: model, at: property.offset)
     case (.list(let list), nil): _ = property.access.assign(list, to: model, at: property.offset)
+    case (.table(let table), nil): _ = property.access.assign(table, to: model, at: property.offset)
     }
   }
 
@@ -71,6 +74,7 @@ struct SavedValue {
     case (_, .model(let child)):
       property.access.model(at: model.address + property.offset) === child
     case (.list(let list), _): model.list(of: property).isSame(as: list)
+    case (.table(let table), _): model.table(of: property).isSame(as: table)
     case (.json, _): true
     }
   }
@@ -85,6 +89,10 @@ struct SavedValue {
       let known = Set(list.models.map(ObjectIdentifier.init))
       let kept = model.list(of: property).models.filter { known.contains(ObjectIdentifier($0)) }
       _ = property.access.assign(ModelList(kept), to: model, at: property.offset)
+    case (.table(let table), _):
+      var kept = model.table(of: property)
+      for change in kept.changes(since: table) { kept[change.key] = nil }
+      _ = property.access.assign(kept, to: model, at: property.offset)
     case (.json, _): break
     }
   }

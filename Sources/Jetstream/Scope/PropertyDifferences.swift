@@ -24,11 +24,30 @@ extension ModelRecord {
     var properties = JSONObject()
     guard let model else { return properties }
     for property in schema.properties where property.isSynced {
+      if property.kind == .dictionary {
+        model.table(of: property).forEach { key, child in
+          properties.append(
+            newKey: EntryName.text(of: key, in: property.wireName), child._jsonValue)
+        }
+        continue
+      }
       let shared = withHeldBack ? nil : heldBackBase(of: property)
       properties.append(newKey: property.wireName, shared ?? model.json(of: property))
     }
     for (key, value) in unknownProperties { properties.append(newKey: key, value) }
     return properties
+  }
+
+  /// The names of the entries of all dictionaries.
+  var entryNames: [String] {
+    guard let model else { return [] }
+    var result: [String] = []
+    for property in schema.childProperties where property.kind == .dictionary && property.isSynced {
+      model.table(of: property).forEach { key, _ in
+        result.append(EntryName.text(of: key, in: property.wireName))
+      }
+    }
+    return result
   }
 
   /// Returns the differences between the current properties and their bases, in both directions. Drops the bases,
@@ -53,7 +72,9 @@ extension ModelRecord {
       }
       let property = schema.properties[base.index]
       guard property.isSynced else { continue }
-      if case .json(let old) = base.value {
+      if case .table(let old) = base.value {
+        result.add(model.table(of: property).changes(since: old), of: property)
+      } else if case .json(let old) = base.value {
         if model.holds(old, in: property) { continue }
         let new = model.json(of: property)
         if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
@@ -74,7 +95,7 @@ extension ModelRecord {
         switch base.value {
         case .steps(let known): steps = known
         case .list(let old): steps = ListDifference.operations(from: old, to: new)
-        case .json: continue
+        case .json, .table: continue
         }
         let edit = CollectionEdit(steps, now: new)
         if edit.forward.isEmpty { continue }
@@ -114,6 +135,16 @@ struct PropertyDifferences {
   var backward = PropertyOperations()
   /// The values around the operations, by property.
   var outcomes: [(key: String, SealedChanges.Outcome)] = []
+
+  /// Adds the changed entries of a dictionary. Those with another instance of the same model are none to others.
+  mutating func add(_ changes: [ModelTable.Change], of dictionary: ModelSchema.Property) {
+    for change in changes where change.old?.uuid != change.new?.uuid {
+      now.values.append(
+        newKey: EntryName.text(of: change.key, in: dictionary.wireName),
+        change.new?._jsonValue ?? .null)
+      before.append(change.old?._jsonValue ?? .null)
+    }
+  }
 
   mutating func add(
     _ key: String, _ forward: [PropertyOperation], _ backward: [PropertyOperation]

@@ -11,9 +11,13 @@ extension Scope {
     root.dropBases()
     for property in root.schema.properties where property.isSynced {
       if property.areSame(model.currentJSON(of: property), property.defaultValue) { continue }
-      root.keepBase(
-        property.index,
-        property.kind == .collection ? .list(ModelList()) : .json(property.defaultValue))
+      let empty: ModelRecord.Base.Value =
+        switch property.kind {
+        case .collection: .list(ModelList())
+        case .dictionary: .table(ModelTable())
+        case .plain, .model, .reference: .json(property.defaultValue)
+        }
+      root.keepBase(property.index, empty)
     }
     // Depth first, each model once.
     var seen: Set<ObjectIdentifier> = [ObjectIdentifier(root)]

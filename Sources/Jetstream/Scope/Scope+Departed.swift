@@ -173,7 +173,9 @@ extension SyncFragment {
       if fragment.className == className { result.properties = fragment.properties }
       return result
     }
-    for (key, value) in fragment.properties { result.properties[key] = value }
+    for (key, value) in fragment.properties {
+      result.properties.assign(value, to: key, of: schema?.data)
+    }
     for entry in fragment.operations {
       result.properties[entry.key] = PropertyOperation.apply(
         entry.operations, to: result.properties[entry.key],

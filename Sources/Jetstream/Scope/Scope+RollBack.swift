@@ -18,6 +18,7 @@ extension Scope {
           case .json(let json): .json(json)
           case .list(let list): .list(list)
           case .steps(let steps): .list(steps.undone(on: model.list(of: property)))
+          case .table(let table): .table(table)
           }
         result.append(
           SavedValue(
@@ -126,6 +127,16 @@ extension Scope {
         remotely {
           _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
         }
+      } else if case .table(let table) = saved.value {
+        guard case .table(let before) = record.bases[place].value else { continue }
+        record.bases[place].value = .table(table)
+        var merged = table
+        for change in saved.model.table(of: saved.property).changes(since: before) {
+          merged[change.key] = change.new
+        }
+        remotely {
+          _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
+        }
       } else {
         record.bases[place].value = saved.base
         modification?.originals.values[.init(record, saved.property.index)] = saved.original
@@ -200,7 +211,7 @@ extension ModelRecord {
       switch base.value {
       case .steps(let then): bases[place].value = .steps(first + then)
       case .list(let list): bases[place].value = .list(first.undone(on: list))
-      case .json: break
+      case .json, .table: break
       }
     }
   }

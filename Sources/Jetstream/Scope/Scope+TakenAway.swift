@@ -108,6 +108,18 @@ extension ModelRecord {
       let steps: [ListOperation]
       let now: ModelList
       switch base.value {
+      case .table(let old):
+        let now = model.table(of: property)
+        var (before, after): (Set<ModelObject>, Set<ModelObject>) = ([], [])
+        old.forEach { before.insert($1) }
+        now.forEach { after.insert($1) }
+        for entry in now.changes(since: old) {
+          if let child = entry.new, !before.contains(child) {
+            change.put.append(child.ensureRecord())
+          }
+          if let child = entry.old, !after.contains(child) { change.takenOut.append(child.uuid) }
+        }
+        return change
       case .json(let old):
         old.forEachUUID { change.takenOut.append($0) }
         if let child = property.access.model(at: model.address + property.offset) {

@@ -39,14 +39,20 @@ struct Graveyard {
 
   /// Replaces values of a model that has left.
   mutating func update(_ uuid: UUID, _ values: JSONObject) {
-    guard entries[uuid] != nil else { return }
-    for (key, value) in values { entries[uuid]!.values[key] = value }
+    guard let schema = entries[uuid]?.model.schema.data else { return }
+    for (key, value) in values { entries[uuid]!.values.assign(value, to: key, of: schema) }
   }
 
   /// Applies a fragment to the values of a model that has left.
   mutating func update(_ fragment: SyncFragment) {
     update(fragment.uuid, fragment.properties)
     guard let schema = entries[fragment.uuid]?.model.schema else { return }
+    if fragment.kind == .add, schema.data.hasDictionaries {
+      // An addition has all entries that the model has.
+      for (key, _) in entries[fragment.uuid]!.values where fragment.properties[key] == nil {
+        if schema[wireName: key]?.entryKey != nil { entries[fragment.uuid]!.values[key] = nil }
+      }
+    }
     for entry in fragment.operations {
       let old = entries[fragment.uuid]!.values[entry.key]
       entries[fragment.uuid]!.values[entry.key] = PropertyOperation.apply(

@@ -94,9 +94,15 @@ extension Replica {
     let entry = pending[at]
     let schema = scope.schema(of: state)
     let part = InitialContent(of: entry.set.fragments, root: state.uuid, in: scope) { key in
-      guard let value = state.properties[key], let property = schema?[wireName: key] else {
-        return false
+      guard let property = schema?[wireName: key] else { return false }
+      if property.entryKey != nil {
+        // The entries of a dictionary are one content.
+        return state.properties.contains {
+          let other = schema?[wireName: $0.key]
+          return other?.entryKey != nil && other?.index == property.index
+        }
       }
+      guard let value = state.properties[key] else { return false }
       return !property.areSame(value, property.defaultValue)
     }
     guard part.fragments != entry.set.fragments else { return }

@@ -43,6 +43,11 @@ extension Replica {
         return fragment
       }
       var fragment = fragment
+      // An addition has no entry that the model has lost; that it has lost it is part of what was changed.
+      let schema = scope.schema(of: fragment)
+      for (key, _) in known where fragment.properties[key] == nil {
+        if schema?[wireName: key]?.entryKey != nil { fragment.properties[key] = .null }
+      }
       fragment.bases = JSONObject(
         known.filter { fragment.properties[$0.key] != nil }.map { ($0.key, $0.value) })
       return fragment

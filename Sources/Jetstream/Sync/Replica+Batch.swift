@@ -167,6 +167,9 @@ extension Replica {
           let visible = overlay.visible(PropertyKey(uuid: uuid, name: key))
           if let visible { values[key] = visible.json }
         }
+        for key in model.ensureRecord().entryNames where values[key] == nil {
+          values[key] = .null
+        }
         return SyncFragment(
           .change, uuid: uuid, className: model.wireClassName, properties: values)
       }
@@ -181,6 +184,8 @@ extension Replica {
 
   /// Adds one remote fragment to the batch; `author` is its author, if known.
   func note(_ fragment: SyncFragment, by author: String? = nil) {
+    var fragment = fragment
+    if fragment.kind == .add, scope.tree.hasDictionaries { nameEntries(in: &fragment) }
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.additionIndex[fragment.uuid] = batch.additions.count
@@ -232,6 +237,19 @@ extension Replica {
         batch.direct[fragment.uuid, default: Noted()]
           .perform(entry.operations, on: entry.key, within: range)
       }
+    }
+  }
+
+  /// Names the entries that a model has here and that an addition does not have: it has all that the model has.
+  private func nameEntries(in addition: inout SyncFragment) {
+    let uuid = addition.uuid
+    guard let schema = scope.schema(of: addition)?.data, schema.hasDictionaries else { return }
+    var names = scope.model(uuid)?.ensureRecord().entryNames ?? []
+    names += overlay.keys.filter { $0.uuid == uuid }.map(\.name)
+    if let at = batch.additionIndex[uuid] { names += batch.additions[at].properties.map(\.key) }
+    names += batch.direct[uuid]?.properties.map(\.key) ?? []
+    for name in names where addition.properties[name] == nil {
+      if schema[wireName: name]?.entryKey != nil { addition.properties[name] = .null }
     }
   }
 

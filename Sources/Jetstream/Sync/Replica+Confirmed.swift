@@ -57,10 +57,14 @@ extension Replica {
       ?? graveyard.fragment(uuid) ?? scope.unknownModel(uuid)
     guard var fragment = shown else { return nil }
     let schema = scope.schema(of: fragment)
-    for name in covered where fragment.properties[name.name] != nil {
-      guard let value = overlay.confirmed(name)?.json else { continue }
-      // A property that the class does not declare is missing until it has a value.
-      let isMissing = value == .null && schema?[wireName: name.name] == nil
+    for name in covered {
+      let property = schema?[wireName: name.name]
+      let isEntry = property?.entryKey != nil
+      guard isEntry || fragment.properties[name.name] != nil,
+        let value = overlay.confirmed(name)?.json
+      else { continue }
+      // An entry, or a property that the class does not declare, is missing while it has no value.
+      let isMissing = value == .null && (isEntry || property == nil)
       fragment.properties[name.name] = isMissing ? nil : value
     }
     return fragment

@@ -78,7 +78,10 @@ extension Replica {
   func isPending(_ model: ModelObject) -> Bool {
     guard let record = model.record, record.tree === scope.tree else { return false }
     if record.isNew || !record.bases.isEmpty || additions[record.uuid] != nil { return true }
-    return record.schema.properties.contains {
+    let schema = record.schema
+    // A removed entry of a dictionary is found nowhere but among the covered properties.
+    if schema.data.hasDictionaries { return overlay.keys.contains { $0.uuid == record.uuid } }
+    return schema.properties.contains {
       overlay.covers(PropertyKey(uuid: record.uuid, name: $0.wireName))
     }
   }

@@ -98,7 +98,7 @@ private func text(_ result: ExitTest.Result?) -> String {
     #expect(options.wireName == "b" && options.minSyncInterval == .seconds(1) && !options.isLocal)
     #expect(options.merging(.local) == [.local, .wireName("b"), .minSyncInterval(.seconds(1))])
     #expect([] == PropertyOptions())
-    #expect("\(options.merging(.local))" == "local, on the wire: b, at most every 1.0 seconds")
+    #expect(options.merging(.local).words == "local, on the wire: b, at most every 1.0 seconds")
   }
 
   @Test("options are looked at once for a class, not for each of its models")

@@ -10,6 +10,7 @@ struct RememberedValue<Value> {
     case value(Value)
     case model(WeakModel)
     case array([WeakModel])
+    case entries([(key: String, model: WeakModel)])
   }
 
   private let content: Content
@@ -21,12 +22,16 @@ struct RememberedValue<Value> {
       content = .model(WeakModel(model: model))
     } else if let type = Value.self as? any ModelSequence.Type {
       content = .array(type.models(in: value).map { WeakModel(model: $0) })
+    } else if let type = Value.self as? any ModelEntries.Type {
+      var entries: [(key: String, model: WeakModel)] = []
+      type.table(of: value).forEach { entries.append(($0, WeakModel(model: $1))) }
+      content = .entries(entries)
     } else {
       content = .value(value)
     }
   }
 
-  /// The value. A model that has been released is nil, or left out of an array. Nil altogether if
+  /// The value. A model that has been released is nil, or left out of an array or a dictionary. Nil altogether if
   /// the type cannot express that.
   var value: Value? {
     switch content {
@@ -41,6 +46,8 @@ struct RememberedValue<Value> {
       }
     case .array(let models):
       (Value.self as? any ModelSequence.Type)?.make(of: models.compactMap(\.model)) as? Value
+    case .entries(let entries):
+      (Value.self as? any ModelEntries.Type)?.make(of: table(entries)) as? Value
     }
   }
 
@@ -61,7 +68,18 @@ struct RememberedValue<Value> {
       (Value.self as? any ModelSequence.Type).map { type in
         type.models(in: new).elementsEqual(old) { $0 === $1.model }
       } ?? false
+    case .entries(let old):
+      (Value.self as? any ModelEntries.Type).map { type in
+        let now = type.table(of: new)
+        return now.count == old.count && now == table(old)
+      } ?? false
     }
+  }
+
+  private func table(_ entries: [(key: String, model: WeakModel)]) -> ModelTable {
+    var result = ModelTable()
+    for entry in entries { result[entry.key] = entry.model.model }
+    return result
   }
 
   private static func isSame<Known: PropertyValue>(_ a: Any, _ b: Any, _: Known.Type) -> Bool {
@@ -76,6 +94,17 @@ struct RememberedValue<Value> {
 private protocol ModelSequence {
   static func models(in value: Any) -> [ModelObject]
   static func make(of models: [ModelObject]) -> Self
+}
+
+/// A dictionary of models whose types are not known statically.
+private protocol ModelEntries {
+  static func table(of value: Any) -> ModelTable
+  static func make(of table: ModelTable) -> Any?
+}
+
+extension ModelDictionary: ModelEntries {
+  static func table(of value: Any) -> ModelTable { (value as? Self)?.table ?? ModelTable() }
+  static func make(of table: ModelTable) -> Any? { value(of: table) }
 }
 
 extension ModelArray: ModelSequence {

@@ -28,6 +28,10 @@ struct Holder {
         property.access.edit(parent, at: property.offset) { list in
           if let position = list.index(of: model) { list.remove(at: position) }
         }
+      } else if property.kind == .dictionary {
+        var table = parent.table(of: property)
+        for key in table.keys(of: model) { table[key] = nil }
+        _ = property.access.assign(table, to: parent, at: property.offset)
       } else if parent.child(of: property) === model {
         _ = property.access.assign(nil as ModelObject?, to: parent, at: property.offset)
       }

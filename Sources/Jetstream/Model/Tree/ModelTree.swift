@@ -21,6 +21,8 @@ final class ModelTree {
   private var lastAdmitted: ModelSchema?
   /// True if a class of the tree has a local property that holds models.
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
+  /// True if a class of the tree has a dictionary.
+  private(set) var hasDictionaries = false
   /// The observers that are called when models enter and leave.
   var observers = MembershipObservers()
   /// True while a value of another replica is being written; observers run with it off.
@@ -74,6 +76,7 @@ final class ModelTree {
       }
       classes[next.wireName] = next
       if next.childProperties.contains(where: { !$0.isSynced }) { hasLocalReferences = true }
+      if next.data.hasDictionaries { hasDictionaries = true }
     }
   }
 

@@ -25,6 +25,10 @@ struct ParentLinks {
     var links: ContiguousArray<Link> = []
     /// The index of each link in `links`, once there are too many to search.
     var places: [Link: Int]?
+    /// How many times more than once a dictionary holds the model, for the few that do.
+    var repeats: [Link: Int] = [:]
+
+    var isEmpty: Bool { links.isEmpty && repeats.isEmpty }
 
     static let searchLimit = 16
 
@@ -34,6 +38,17 @@ struct ParentLinks {
       if places == nil, links.count > Self.searchLimit {
         places = Dictionary(uniqueKeysWithValues: links.enumerated().map { ($1, $0) })
       }
+    }
+
+    func has(_ link: Link) -> Bool {
+      places.map { $0[link] != nil } ?? links.contains(link)
+    }
+
+    /// Removes a repetition of a link. Returns false if there was none.
+    func removeRepeat(_ link: Link) -> Bool {
+      guard !repeats.isEmpty, let count = repeats[link] else { return false }
+      repeats[link] = count == 1 ? nil : count - 1
+      return true
     }
 
     /// Removes a link, and moves the last one to its index. Returns false if there was none.
@@ -76,14 +91,41 @@ struct ParentLinks {
     others.add(link)
   }
 
-  /// Removes a link. Returns false if there was none.
-  mutating func remove(_ link: Link) -> Bool {
+  /// Adds a link that may be there already, since a dictionary can hold a model under several keys. Returns true if it was
+  /// there. Links that are there count as one.
+  mutating func addRepeatable(_ link: Link) -> Bool {
+    guard first == link || others?.has(link) == true else {
+      add(link)
+      return false
+    }
+    let others = others ?? Others()
+    self.others = others
+    others.repeats[link, default: 0] += 1
+    return true
+  }
+
+  /// The effect of the removal of a link.
+  enum Removal {
+    /// There was no such link.
+    case none
+    /// The link is still there, as often as it was added besides.
+    case repeated
+    case last
+  }
+
+  /// Removes a link.
+  @discardableResult
+  mutating func remove(_ link: Link) -> Removal {
+    if let others, others.removeRepeat(link) {
+      if others.isEmpty { self.others = nil }
+      return .repeated
+    }
     if first == link {
       first = others?.removeLast()
-      if others?.links.isEmpty == true { others = nil }
-      return true
+      if others?.isEmpty == true { others = nil }
+      return .last
     }
-    return others?.remove(link) ?? false
+    return others?.remove(link) == true ? .last : .none
   }
 
   /// Returns the link at `place`; nil beyond the last.

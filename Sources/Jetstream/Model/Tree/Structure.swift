@@ -10,19 +10,28 @@
 enum Structure {
   /// Links `child` to property `index` of `parent`. Returns an error, with nothing changed, if that
   /// would bring a model into two scopes.
+  ///
+  /// - Parameter isRepeatable: True for a property that may hold the model already.
   static func link(
-    _ child: ModelObject, to parent: ModelRecord, index: Int, _ events: inout StructureEvents
+    _ child: ModelObject, to parent: ModelRecord, index: Int, _ events: inout StructureEvents,
+    isRepeatable: Bool = false
   ) -> ScopeError? {
     let record = child.ensureRecord()
     if let tree = parent.tree, let error = attach(record, to: tree, &events) { return error }
-    record.parents.add(.init(parent: parent, index: index))
+    let link = ParentLinks.Link(parent: parent, index: index)
+    var isRepeated = false
+    if isRepeatable {
+      isRepeated = record.parents.addRepeatable(link)
+    } else {
+      record.parents.add(link)
+    }
     if let tree = parent.tree {
       record.scopedParents += 1
       // A model that enters in a remote write counts as shared. Below a parent that only local
       // properties hold it is not shared; the scope checks that once everything is written.
       if tree.isWritingRemotely, parent.isNew { tree.loosen(record) }
     }
-    events.parentAdded(record, parent, index)
+    if !isRepeated { events.parentAdded(record, parent, index) }
     return nil
   }
 
@@ -31,13 +40,13 @@ enum Structure {
   static func unlink(
     _ child: ModelObject, from parent: ModelRecord, index: Int, _ events: inout StructureEvents
   ) {
-    guard let record = child.record,
-      record.parents.remove(.init(parent: parent, index: index))
-    else { return }
-    events.parentRemoved(record, parent, index)
+    guard let record = child.record else { return }
+    let removal = record.parents.remove(.init(parent: parent, index: index))
+    if removal == .none { return }
+    if removal == .last { events.parentRemoved(record, parent, index) }
     guard let tree = parent.tree, record.tree === tree else { return }
     record.scopedParents -= 1
-    if !tree.isRoot(record) {
+    if removal == .last, !tree.isRoot(record) {
       events.suspects.append(child)
       tree.loosen(record)
     }
