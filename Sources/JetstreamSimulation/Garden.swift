@@ -16,6 +16,7 @@ final class GardenPlan: ModelObject {
   @Property var beds: ModelArray<GardenBed> = []
   @Property var nursery: ModelArray<GardenBed> = []
   @Property var favourite: GardenBed?
+  @Property var marks: ModelDictionary<String, GardenBed> = [:]
   @WeakReference var oldest: GardenBed?
   @Property(.local) var clipboard: ModelArray<GardenBed> = []
   @Property(.local) var held: GardenBed?
@@ -34,6 +35,7 @@ class GardenBed: ModelObject {
   @Property(.merge(.sum)) var cost = 0
   @Property var plants: ModelArray<GardenBed> = []
   @Property var twin: GardenBed?
+  @Property var corners: ModelDictionary<Int, GardenBed> = [:]
   @Property var plan: GardenPlan?
   @WeakReference var home: GardenPlan?
   @WeakReference var mother: GardenBed?

@@ -26,6 +26,7 @@ struct GardenEdits {
       return hold()
     }
     if happens(features.rootReferences) { return referToRoot() }
+    if happens(features.dictionaries) { return mark() }
     if happens(features.throwing) { return takeBack() }
     if happens(features.throttling) { return throttled() }
     switch random.number(in: 0...19) {
@@ -40,7 +41,7 @@ struct GardenEdits {
     switch random.number(in: 0...11) {
     case 0...3: structure()
     case 4: planValue()
-    case 5, 6: reference()
+    case 5, 6: random.chance(2 * features.dictionaries) ? mark() : reference()
     default: bedValue()
     }
   }
@@ -60,9 +61,11 @@ struct GardenEdits {
   }
 
   private mutating func anyBed() -> GardenBed? {
-    let beds = Array(plan.beds) + Array(plan.nursery) + [plan.favourite].compactMap(\.self)
+    let beds =
+      Array(plan.beds) + Array(plan.nursery) + [plan.favourite].compactMap(\.self)
+      + plan.marks.values
     guard let bed = random.pick(from: beds) else { return nil }
-    return random.chance(0.3) ? random.pick(from: bed.plants) ?? bed : bed
+    return random.chance(0.3) ? random.pick(from: bed.plants + bed.corners.values) ?? bed : bed
   }
 
   /// Returns true if the bed can be put into the tree: the scope has no other object with its UUID.
@@ -188,6 +191,50 @@ struct GardenEdits {
       guard let bed = anyBed() else { return "refers to nothing" }
       bed.mother = anyBed()
       return "makes \(name(bed.mother)) the mother of \(name(bed))"
+    }
+  }
+
+  /// Changes entries of dictionaries.
+  private mutating func mark() -> String {
+    let keys = ["north", "south", "\u{e9}t\u{e9}", "a/b"]
+    let key = random.pick(from: keys)!
+    switch random.number(in: 0...7) {
+    case 0:
+      plan.marks[key] = nil
+      return "takes the mark \(key) away"
+    case 1:
+      let other = random.pick(from: keys)!
+      let bed = plan.marks[key]
+      plan.marks[key] = nil
+      plan.marks[other] = bed
+      return "moves the mark \(key) to \(other)"
+    case 2:
+      let bed = bed()
+      plan.marks = [key: bed]
+      return "marks nothing but \(name(bed))"
+    case 3, 4:
+      guard let whole = anyBed() else { return "marks nothing" }
+      let corner = random.number(in: 1...3)
+      let bed = random.chance(0.3) ? nil : random.chance(0.5) ? bed() : anyBed()
+      guard bed !== whole else { return "marks nothing" }
+      whole.corners[corner] = bed
+      return "puts \(name(bed)) into corner \(corner) of \(name(whole))"
+    case 5:
+      // From a list into the dictionary, or back.
+      if let bed = plan.marks[key], random.chance(0.5) {
+        plan.marks[key] = nil
+        insert(bed, into: list())
+        return "unmarks \(name(bed))"
+      }
+      let list = list()
+      guard let bed = random.pick(from: plan[keyPath: list]) else { return "marks nothing" }
+      plan[keyPath: list].remove(bed)
+      plan.marks[key] = bed
+      return "moves \(name(bed)) to the mark \(key)"
+    default:
+      let bed = random.chance(0.4) ? bed() : anyBed()
+      plan.marks[key] = bed
+      return "marks \(name(bed)) as \(key)"
     }
   }
 

@@ -61,6 +61,27 @@ struct IntentReference {
       leftOut.removeAll { named.contains($0.holder) }
     }
     for (property, kind) in kinds {
+      if kind == .entries {
+        if intent.isAddition {
+          // An entry that others have put into a model that is gone does not come back with it, unless the addition says
+          // what its maker knew; the reference does not know whether the model is gone.
+          values = values.filter { key, _ in
+            key.uuid != uuid || sent[key.name] != nil
+              || !PropertyKind.isEntry(key.name, of: property)
+          }
+        }
+        for (entry, value) in sent where PropertyKind.isEntry(entry, of: property) {
+          let key = Key(uuid: uuid, name: entry)
+          touched.insert(key)
+          authors[key] = set
+          if let known = intent.known[entry] {
+            putBack(value, known: known, key, .reference, of: set, name: name)
+          } else {
+            values[key] = value
+          }
+        }
+        continue
+      }
       let key = Key(uuid: uuid, name: property)
       let steps = intent.operations[property]?.elements ?? []
       let isNamed = sent[property] != nil || !steps.isEmpty
@@ -110,7 +131,7 @@ struct IntentReference {
         } else if values[key] != nil {
           values[key] = mine
         }
-      case .plain, .counter, .reference:
+      case .plain, .counter, .reference, .entries:
         // In an addition, null may stand for the default.
         let value = sent[property]
         values[key] = intent.isAddition && (value ?? .null) == .null ? nil : value
@@ -133,7 +154,7 @@ struct IntentReference {
       }
     case .counter where countersAddUp: sums[key] = nil
     case .merged: values[key] = nil
-    case .plain, .counter, .reference:
+    case .plain, .counter, .reference, .entries:
       // A weak reference to the root is a plain value here, and names it too.
       values[key] = value == known ? nil : value.text.map { .string(name($0)) } ?? value
     }

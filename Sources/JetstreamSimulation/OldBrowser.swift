@@ -120,7 +120,8 @@ final class OldBrowser: CustomStringConvertible {
     guard hasState, let uuid = random.pick(from: model.reachable(kinds).sorted()),
       let found = model.models[uuid]
     else { return "has nothing to edit" }
-    let names = kinds(found.className).filter { $0.value != .reference }.keys.sorted()
+    let names = kinds(found.className).filter { $0.value != .reference && $0.value != .entries }
+      .keys.sorted()
     guard let name = random.pick(from: names), let kind = kinds(found.className)[name] else {
       return "has nothing to edit"
     }
@@ -170,6 +171,9 @@ final class OldBrowser: CustomStringConvertible {
       for (name, kind) in kinds(sample.className) {
         if kind == .collection { properties[name] = .array([]) }
         if kind == .reference { properties[name] = nil }
+        if kind == .entries {
+          properties = properties.filter { !PropertyKind.isEntry($0.key, of: name) }
+        }
       }
       additions.append(
         .object([

@@ -169,16 +169,24 @@ enum PropertyKind: Hashable {
   case reference
   /// A collection of models.
   case collection
+  /// A dictionary of models. Each entry is a property of its own, whose name begins with that of the dictionary.
+  case entries
 
   init(_ property: ModelSchema.Property) {
     switch property.type {
     case .collection: self = .collection
+    case .dictionary(.reference): self = .entries
     case .reference, .optional(.reference): self = .reference
     default:
       self =
         property.options.mergeRule.map { .merged($0.name) }
         ?? (property.options.isCounter ? .counter(Self.range(of: property)) : .plain)
     }
+  }
+
+  /// Returns true if a name is that of an entry of the dictionary `property`.
+  static func isEntry(_ name: String, of property: String) -> Bool {
+    name.hasPrefix(property + "/")
   }
 
   private static func range(of property: ModelSchema.Property) -> ClosedRange<Int> {

@@ -14,6 +14,8 @@ extension SimulationConfiguration {
     public var localHolders = 0.04
     /// A local property of the server holds a model.
     public var serverLocalHolders = 0.0
+    /// An entry of a dictionary is changed.
+    public var dictionaries = 0.08
     /// A modification throws, and is rolled back.
     public var throwing = 0.05
     /// A throttled property is changed.
@@ -53,7 +55,8 @@ extension SimulationConfiguration {
         "undo": \.undo, "boundedCounters": \.boundedCounters, "cutAndPaste": \.cutAndPaste,
         "rootReferences": \.rootReferences, "localHolders": \.localHolders,
         "serverLocalHolders": \.serverLocalHolders, "throwing": \.throwing,
-        "throttling": \.throttling, "rules": \.rules, "roundedNumbers": \.roundedNumbers,
+        "throttling": \.throttling, "dictionaries": \.dictionaries, "rules": \.rules,
+        "roundedNumbers": \.roundedNumbers,
         "slowBrowsers": \.slowBrowsers, "droppedSets": \.droppedSets,
       ]
     }

@@ -59,12 +59,12 @@ struct StreamReference {
     var holders: [String: [String]] = [:]
     while let uuid = open.popLast() {
       guard let model = models[uuid] else { continue }
+      let kinds = kinds(model.className)
       let names =
         holders[model.className]
-        ?? kinds(model.className).filter { $0.value == .reference || $0.value == .collection }
-        .map(\.key)
+        ?? kinds.filter { $0.value == .reference || $0.value == .collection }.map(\.key)
       holders[model.className] = names
-      for name in names {
+      for name in names + Self.entries(of: model, kinds) {
         switch model.properties[name] {
         case .string(let held)?: if found.insert(held).inserted { open.append(held) }
         case .array(let elements)?:
@@ -76,6 +76,15 @@ struct StreamReference {
       }
     }
     return found
+  }
+
+  /// Returns the names of the entries of the dictionaries of a model.
+  private static func entries(of model: Model, _ kinds: [String: PropertyKind]) -> [String] {
+    let dictionaries = kinds.filter { $0.value == .entries }.map(\.key)
+    if dictionaries.isEmpty { return [] }
+    return model.properties.keys.filter { name in
+      dictionaries.contains { PropertyKind.isEntry(name, of: $0) }
+    }
   }
 
   /// Returns where a scope's canonical JSON differs. `us` and `them` stand for this state and for the scope.
@@ -98,6 +107,12 @@ struct StreamReference {
       where ours[name] != value {
         let other = ours[name].map { "\($0)" } ?? "nothing"
         found.append("\(Key(uuid: uuid, name: name)): \(us) has \(other), \(them) \(value)")
+      }
+      guard let our = models[uuid] else { continue }
+      for name in Self.entries(of: our, kinds(our.className)).sorted() {
+        let value = ours[name] ?? .null
+        if value == .null || model["properties"]?[name] != nil { continue }
+        found.append("\(Key(uuid: uuid, name: name)): \(us) has \(value), \(them) nothing")
       }
     }
     return found

@@ -159,7 +159,11 @@ final class SubmittedSet: CustomStringConvertible {
     return steps.contains { $0["insert"]?.text == element }
       || intents.contains { intent in
         intent.values.contains { name, value in
-          switch kinds(intent.className)[name] {
+          let kinds = kinds(intent.className)
+          if kinds.contains(where: { $1 == .entries && PropertyKind.isEntry(name, of: $0) }) {
+            return value.text == element
+          }
+          return switch kinds[name] {
           case .reference: value.text == element
           case .collection: value.texts.contains(element)
           default: false
