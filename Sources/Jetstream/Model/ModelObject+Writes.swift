@@ -30,13 +30,15 @@ extension ModelObject {
     }
   }
 
+  /// Notes that a dictionary was replaced, possibly by one with the same entries.
   @usableFromInline
   final func didReplaceDictionary<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     guard let before = Value.heldTable(old), var after = Value.heldTable(new) else { return }
+    let changes = after.changes(since: before)
+    if changes.isEmpty { return }
     let record = ensureRecord()
     let index = record.schema.index(atOffset: offset)
     let property = record.schema.properties[index]
-    let changes = after.changes(since: before)
     var events = StructureEvents()
     var refused: [ScopeError] = []
     var gone: ContiguousArray<ModelObject> = []

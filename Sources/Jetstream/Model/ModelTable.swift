@@ -13,6 +13,14 @@ struct ModelTable {
       (self.keys, self.models) = (keys, models)
     }
 
+    /// Returns true if both parts share the memory of their keys.
+    func hasKeys(of other: Part) -> Bool {
+      keys.count == other.keys.count
+        && keys.withUnsafeBufferPointer { keys in
+          other.keys.withUnsafeBufferPointer { $0.baseAddress == keys.baseAddress }
+        }
+    }
+
     /// Returns the place of a key, or the place where it belongs.
     func find(_ key: String) -> (place: Int, isThere: Bool) {
       var (low, high) = (0, keys.count)
@@ -77,6 +85,9 @@ struct ModelTable {
       if then.sharesPart(with: now) {
         then.skipPart()
         now.skipPart()
+        continue
+      }
+      if then.passReplaced(with: &now, { result.append(Change(key: $0, old: $1, new: $2)) }) {
         continue
       }
       switch (then.entry, now.entry) {
@@ -194,6 +205,23 @@ struct ModelTable {
     }
 
     fileprivate mutating func skipPart() { (part, place) = (part + 1, 0) }
+
+    /// Passes the parts at whose beginning both are, if nothing but models was replaced in them: then they share the keys.
+    /// Calls `body` with each entry that has another model. Returns false otherwise.
+    fileprivate mutating func passReplaced(
+      with other: inout Cursor, _ body: (String, ModelObject, ModelObject) -> Void
+    ) -> Bool {
+      guard place == 0, other.place == 0, part < parts.count, other.part < other.parts.count,
+        parts[part].hasKeys(of: other.parts[other.part])
+      else { return false }
+      let (old, new) = (parts[part], other.parts[other.part])
+      for place in old.keys.indices where old.models[place] !== new.models[place] {
+        body(old.keys[place], old.models[place], new.models[place])
+      }
+      skipPart()
+      other.skipPart()
+      return true
+    }
 
     /// Returns true if both are at the beginning of the same part.
     fileprivate func sharesPart(with other: Cursor) -> Bool {

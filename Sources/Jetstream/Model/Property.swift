@@ -144,7 +144,6 @@ public struct Property<Value: PropertyValue> {
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
     case .dictionary:
       let old = owner[keyPath: storageKeyPath].value
-      if Value._isSame(old, newValue) { return }
       owner[keyPath: storageKeyPath].value = newValue
       owner.didReplaceDictionary(
         at: offset(of: &owner[keyPath: storageKeyPath], in: owner), old: old, new: newValue)
@@ -158,13 +157,15 @@ public struct Property<Value: PropertyValue> {
   /// that has no record.
   @inlinable @inline(never)
   static func takeBack(_ new: Value, lent: Value, to owner: ModelObject, at slot: Int) {
-    if Value._isSame(lent, new) { return }
+    // The difference of two dictionaries is looked for once, and by the object.
+    let isDictionary = Value._storageKind == .dictionary
+    if !isDictionary, Value._isSame(lent, new) { return }
     let storage = (Unmanaged.passUnretained(owner).toOpaque() + slot)
       .assumingMemoryBound(to: Property<Value>.self)
     let old = storage.pointee.value
-    if Value._isSame(old, new) { return }
+    if !isDictionary, Value._isSame(old, new) { return }
     storage.pointee.value = new
-    if Value._storageKind == .dictionary {
+    if isDictionary {
       owner.didReplaceDictionary(at: slot, old: old, new: new)
     } else if Value._storageKind != .plain {
       owner.didReplaceReference(at: slot, old: old, new: new)

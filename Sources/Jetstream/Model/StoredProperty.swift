@@ -162,7 +162,10 @@ extension Property: StoredProperty {
 
   static func assign(_ table: ModelTable, to model: ModelObject, at offset: Int) -> Bool {
     guard let value = Value.holding(table) else { return false }
-    guard let old = exchange(value, in: model, at: offset) else { return true }
+    let storage = (Unmanaged.passUnretained(model).toOpaque() + offset)
+      .assumingMemoryBound(to: Property<Value>.self)
+    let old = storage.pointee.value
+    storage.pointee.value = value
     model.didReplaceDictionary(at: offset, old: old, new: value)
     return true
   }

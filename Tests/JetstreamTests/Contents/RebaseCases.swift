@@ -138,6 +138,42 @@ struct RebaseCase<Content: SharedContent>: Sendable {
     return "\(least.problem ?? ""): \(least)"
   }
 
+  /// Returns the failures of three sets against three, of one operation each, in every order: for all contents and all
+  /// choices of operations of which the first is the given one.
+  ///
+  /// Each combination of operations and orders gets another one of the 64 rejections, and half of them are atomic.
+  static func threeAgainstThree(
+    _ contents: [Content], _ operations: [Content.Operation], first: Int
+  ) -> [String] {
+    let orders = (0..<64).map { bits in (0..<6).map { bits >> $0 & 1 == 1 } }
+      .filter { order in order.count { $0 } == 3 }
+    var result: [String] = []
+    var rejections = 0
+    let count = operations.count
+    for content in contents {
+      for number in 0..<(count * count * count * count * count) {
+        var rest = number
+        var choices = [first]
+        for _ in 0..<5 {
+          choices.append(rest % count)
+          rest /= count
+        }
+        for order in orders {
+          rejections += 1
+          let sets = choices.enumerated().map { at, choice in
+            ChangeSet(
+              operations: [operations[choice]], isAtomic: rejections & 64 != 0,
+              isRejected: rejections >> at & 1 == 1)
+          }
+          let input = RebaseCase(
+            content: content, mine: Array(sets[..<3]), theirs: Array(sets[3...]), order: order)
+          if let failure = input.failure { result.append(failure) }
+        }
+      }
+    }
+    return result
+  }
+
   /// Returns the failures of one against one, and of two against one, for all of some contents and operations.
   ///
   /// - Parameter kind: 1 if the first set of one side is atomic, 2 if that of the other side is rejected, 3 for both.

@@ -6,8 +6,6 @@ import Testing
 /// Clients that keep their pending operations in front of what the server has confirmed agree with it in the end.
 @Suite("Operations that are pending while others come in", .paced)
 struct RebaseTests {
-  private typealias OfDictionaries = RebaseCase<DictionaryContent>
-
   @Test("one against one, and two against one, for all small collections", arguments: 0...3)
   func smallCollections(kind: Int) {
     let cases = CollectionCases(3)
@@ -31,33 +29,27 @@ struct RebaseTests {
   @Test("three against three on one entry, in every order, with every rejection", arguments: 0..<3)
   func threeOnOneEntry(first: Int) {
     let cases = DictionaryCases(["a"], models: 2)
-    let edits = cases.edits
-    let orders = (0..<64).map { bits in (0..<6).map { bits >> $0 & 1 == 1 } }
-      .filter { order in order.count { $0 } == 3 }
-    // Each combination of edits and orders gets another one of the 64 rejections.
-    var rejections = 0
-    for content in cases.all {
-      for number in 0..<243 {
-        var rest = number
-        let choices =
-          [first]
-          + (0..<5).map { _ in
-            defer { rest /= 3 }
-            return rest % 3
-          }
-        for order in orders {
-          rejections += 1
-          let sets = choices.enumerated().map { at, choice in
-            OfDictionaries.ChangeSet(
-              operations: [edits[choice]], isAtomic: rejections & 64 != 0,
-              isRejected: rejections >> at & 1 == 1)
-          }
-          let input = OfDictionaries(
-            content: content, mine: Array(sets[..<3]), theirs: Array(sets[3...]), order: order)
-          if let failure = input.failure { Issue.record("\(failure)") }
-        }
-      }
-    }
+    #expect(RebaseCase.threeAgainstThree(cases.all, cases.edits, first: first) == [])
+  }
+
+  @Test(
+    "three against three on two models of a collection, in every order, with every rejection",
+    arguments: 0..<4)
+  func threeOnTwoModels(first: Int) {
+    let cases = CollectionCases(2)
+    let (a, b) = (cases.models[0], cases.models[1])
+    #expect(
+      RebaseCase.threeAgainstThree(
+        [CollectionContent([a, b]), CollectionContent([b])],
+        [.insert(a, .start), .remove(a), .move(b, .end), .insert(b, .after([a]))], first: first)
+        == [])
+  }
+
+  @Test("three against three on a counter, in every order, with every rejection", arguments: 0..<3)
+  func threeOnCounter(first: Int) throws {
+    #expect(
+      RebaseCase.threeAgainstThree(
+        try [126, 0].map(counter), [.add(1), .add(-2), .add(300)], first: first) == [])
   }
 
   @Test("up to three against three, in every order, some atomic, some rejected", arguments: 1...40)
