@@ -10,6 +10,15 @@ private enum Other {
   final class Node: ModelObject { @Property var number = 0 }
 }
 
+private final class PlainDictionary: ModelObject {
+  @Property var shapes: [String: Shape] = [:]
+}
+
+private final class LikeEntry: ModelObject {
+  @Property var shapes: ModelDictionary<String, Shape> = [:]
+  @Property(.wireName("shapes/a")) var number = 0
+}
+
 private func text(_ result: ExitTest.Result?) -> String {
   String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
 }
@@ -29,6 +38,25 @@ private func text(_ result: ExitTest.Result?) -> String {
       _ = Scope(name: "S", root: Node(), models: [Other.Node.self], ticker: .manual())
     }
     #expect(text(result).contains("Two classes are called Node on the wire in scope S"))
+  }
+
+  @Test("A plain dictionary of models traps, and so does a name that is that of an entry")
+  func dictionaries() async {
+    let plain = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = PlainDictionary().uuid
+      _ = ModelSchema.of(PlainDictionary.self)
+    }
+    #expect(
+      text(plain).contains(
+        "PlainDictionary.shapes is a plain dictionary that holds models; declare it as "
+          + "ModelDictionary<String, Shape>."))
+    let name = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+      _ = ModelSchema.of(LikeEntry.self)
+    }
+    #expect(
+      text(name).contains(
+        "LikeEntry has a property that is called shapes/a on the wire, as an entry of its dictionary "
+          + "shapes is."))
   }
 
   @Test("A path that the declared classes do not have traps, and tells where")
