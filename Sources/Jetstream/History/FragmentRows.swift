@@ -22,6 +22,19 @@ package struct FragmentRows: Sendable {
     package let className: String
     /// The values by property name.
     package internal(set) var properties: JSONObject
+
+    fileprivate init(className: String, properties: JSONObject) {
+      (self.className, self.properties) = (className, properties)
+    }
+
+    /// Takes a model as a fragment has it: null is no entry of a dictionary.
+    fileprivate init(_ fragment: SyncFragment) {
+      className = fragment.className
+      properties = fragment.properties
+      for (key, value) in fragment.properties where value == .null && EntryName.mayBeEntry(key) {
+        properties[key] = nil
+      }
+    }
   }
 
   /// The UUID of the root; nil as long as it is not known.
@@ -77,7 +90,7 @@ package struct FragmentRows: Sendable {
     isDropDue = keepsUnreachable
     root = state.first?.uuid ?? root
     for fragment in state {
-      rows[fragment.uuid] = Row(className: fragment.className, properties: fragment.properties)
+      rows[fragment.uuid] = Row(fragment)
     }
   }
 
@@ -108,7 +121,7 @@ package struct FragmentRows: Sendable {
   /// Adds a model, or writes the values of one that is there already.
   private mutating func add(_ fragment: SyncFragment) {
     guard let row = rows[fragment.uuid] else {
-      rows[fragment.uuid] = Row(className: fragment.className, properties: fragment.properties)
+      rows[fragment.uuid] = Row(fragment)
       return
     }
     if row.className == fragment.className { change(fragment) }
@@ -124,7 +137,7 @@ package struct FragmentRows: Sendable {
     var properties = row.properties
     for (key, value) in fragment.properties {
       properties[key]?.forEachUUID { if rows[$0] != nil { isDropDue = true } }
-      properties[key] = value
+      properties[key] = value == .null && EntryName.mayBeEntry(key) ? nil : value
     }
     for entry in fragment.operations {
       let operations = entry.operations.filter { operation in
@@ -144,7 +157,7 @@ package struct FragmentRows: Sendable {
 
   /// Puts a model into its place as it is, whatever was there.
   mutating func put(_ fragment: SyncFragment) {
-    rows[fragment.uuid] = Row(className: fragment.className, properties: fragment.properties)
+    rows[fragment.uuid] = Row(fragment)
     isDropDue = true
   }
 

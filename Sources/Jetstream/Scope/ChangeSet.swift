@@ -138,9 +138,14 @@ extension ChangeSet {
         continue
       }
       fragment.kind = .change
-      let values = fragment.properties.filter { before.properties[$0.key] != $0.value }
-      if values.isEmpty { continue }
-      fragment.properties = JSONObject(values.map { ($0.key, $0.value) })
+      let now = fragment.properties
+      fragment.properties = JSONObject(
+        now.lazy.filter { before.properties[$0.key] != $0.value }.map { ($0.key, $0.value) })
+      // A state has the entries of dictionaries that there are.
+      for (key, _) in before.properties where now[key] == nil && EntryName.mayBeEntry(key) {
+        fragment.properties[key] = .null
+      }
+      if fragment.properties.isEmpty { continue }
       changes.append(fragment)
     }
     return additions + changes

@@ -12,6 +12,11 @@ package enum EntryName {
     dictionary + separator + key
   }
 
+  /// Returns true if a name may be that of an entry, for those who know no schema.
+  package static func mayBeEntry(_ name: String) -> Bool {
+    name.utf8.contains(Character(separator).asciiValue!)
+  }
+
   /// Returns true if a name is that of an entry of a dictionary.
   package static func isEntry(_ name: String, of dictionary: String) -> Bool {
     name.utf8.count > dictionary.utf8.count && name.utf8.starts(with: dictionary.utf8)

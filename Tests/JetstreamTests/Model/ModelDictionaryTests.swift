@@ -352,6 +352,31 @@ struct ModelDictionaryTests {
     #expect(scope.fullState() == state)
   }
 
+  @Test("The change set between two states takes away the entries that only the first one has")
+  func betweenStates() {
+    let scope = manualScope(team)
+    team.members = ["a": ada, "b": ben]
+    scope.flush()
+    let before = scope.fullState()
+    team.members["a"] = nil
+    team.members["c"] = ben
+    scope.flush()
+    let after = scope.fullState()
+    let set = ChangeSet(from: before, to: after)
+    #expect(
+      set.fragments.map(\.properties) == [
+        ["members/c": .string(ben.uuid.wireText), "members/a": .null]
+      ])
+    _ = scope.apply(set.inverse.fragments)
+    #expect(scope.fullState().canonicalJSON == before.canonicalJSON)
+    _ = scope.apply(set.fragments)
+    #expect(scope.fullState().canonicalJSON == after.canonicalJSON)
+    var rows = FragmentRows()
+    rows.replace(with: before)
+    rows.apply(set.fragments)
+    #expect(rows.fullState().canonicalJSON == after.canonicalJSON)
+  }
+
   @Test("A value that is no model, or one of another class, is told and changes nothing")
   func wrongValues() {
     let scope = manualScope(team, models: [Draft.self])
