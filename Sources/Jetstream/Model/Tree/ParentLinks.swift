@@ -25,7 +25,7 @@ struct ParentLinks {
     var links: ContiguousArray<Link> = []
     /// The index of each link in `links`, once there are too many to search.
     var places: [Link: Int]?
-    /// How many times more than once a dictionary holds the model, for the few that do.
+    /// The number of further keys under which a dictionary holds the model, for the few that have any.
     var repeats: [Link: Int] = [:]
 
     var isEmpty: Bool { links.isEmpty && repeats.isEmpty }
