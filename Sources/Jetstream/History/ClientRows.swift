@@ -115,6 +115,9 @@ struct ClientRows {
     let part = InitialContent(
       of: set.fragments, root: state.uuid, naming: { $0.forEachHeldUUID($1) },
       hasContent: { key in
+        if let dictionary = EntryName.dictionary(ofWhatMayBe: key) {
+          return state.properties.contains { EntryName.isEntry($0.key, of: dictionary) }
+        }
         guard let value = state.properties[key] else { return false }
         return defaults?[key].map { $0 != value } ?? ![.array([]), .integer(0)].contains(value)
       })

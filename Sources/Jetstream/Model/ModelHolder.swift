@@ -12,7 +12,7 @@ protocol ModelHolder: PropertyValue {
   static func value(of list: ModelList) -> Self?
   /// Returns the table of models that the dictionary of this type at `address` holds.
   static func table(at address: UnsafeRawPointer) -> ModelTable?
-  /// Returns a dictionary of `table`; nil if a model's class does not fit.
+  /// Returns a dictionary of `table`, all of whose models fit; nil if this is no type of dictionaries.
   static func value(of table: ModelTable) -> Self?
   /// Returns true if a property of this type can hold `model`.
   static func canHold(_ model: ModelObject) -> Bool
@@ -128,7 +128,7 @@ extension PropertyValue {
     withUnsafePointer(to: value) { _holder?.type.table(at: $0) }
   }
 
-  /// Returns a dictionary of `table`; nil if a model's class does not fit.
+  /// Returns a dictionary of `table`, all of whose models fit; nil if this is no type of dictionaries.
   static func holding(_ table: ModelTable) -> Self? {
     func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
       Holder.value(of: table).map { unsafeBitCast($0, to: Self.self) }

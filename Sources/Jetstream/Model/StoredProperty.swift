@@ -17,7 +17,7 @@ protocol StoredProperty: SendableMetatype {
   static func assign(_ child: ModelObject?, to model: ModelObject, at offset: Int) -> Bool
   /// Writes a collection, and notifies observers. Returns false if an element's class does not fit.
   static func assign(_ list: ModelList, to model: ModelObject, at offset: Int) -> Bool
-  /// Writes a dictionary, and notifies observers. Returns false if a model's class does not fit.
+  /// Writes a dictionary, all of whose models fit, and notifies observers. Returns false for any other property.
   static func assign(_ table: ModelTable, to model: ModelObject, at offset: Int) -> Bool
   /// Changes a collection in place, and notifies observers.
   static func edit(

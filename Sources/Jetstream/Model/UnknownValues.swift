@@ -24,7 +24,12 @@ struct UnknownValues {
 
   var isEmpty: Bool { properties.isEmpty && className == nil }
 
+  /// Sets a property; null is no entry of a dictionary.
   mutating func set(_ key: String, to value: JSONValue) {
+    if value == .null, EntryName.mayBeEntry(key) {
+      properties[key] = nil
+      return
+    }
     if properties[key] == nil { isSorted = properties.isEmpty }
     properties[key] = value
   }

@@ -25,8 +25,12 @@ extension ApplyReport {
     open = records.filter { parents[ObjectIdentifier($0)] == 0 }
     while let record = open.popLast() {
       parents[ObjectIdentifier(record)] = nil
-      record.forEachChild { child, _ in
-        guard let below = child.record, let count = parents[ObjectIdentifier(below)] else { return }
+      var links: Set<ParentLinks.Link> = []
+      record.forEachChild { child, index in
+        // A model that has several keys in a dictionary is linked once.
+        guard let below = child.record, let count = parents[ObjectIdentifier(below)],
+          links.insert(.init(parent: below, index: index)).inserted
+        else { return }
         parents[ObjectIdentifier(below)] = count - 1
         if count == 1 { open.append(below) }
       }

@@ -141,10 +141,9 @@ struct FragmentWriter {
     for entry in fragment.operations { perform(entry, on: model, at: position) }
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
     guard resetsMissing || isComing else { return }
+    // Unlike other properties, a dictionary has no value that says that it is empty.
     for property in schema.childProperties where property.kind == .dictionary && property.isSynced {
-      if isComing || !property.makesModels {
-        reset(property, of: model, to: fragment.properties)
-      }
+      reset(property, of: model, to: fragment.properties)
     }
     guard resetsMissing else { return }
     model.record?.observers?.extras?.unknown?.keep(onlyIn: fragment.properties)

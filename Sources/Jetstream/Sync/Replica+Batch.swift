@@ -168,7 +168,7 @@ extension Replica {
           if let visible { values[key] = visible.json }
         }
         for key in model.ensureRecord().entryNames where values[key] == nil {
-          values[key] = .null
+          values[key] = overlay.visible(PropertyKey(uuid: uuid, name: key))?.json ?? .null
         }
         return SyncFragment(
           .change, uuid: uuid, className: model.wireClassName, properties: values)
@@ -243,7 +243,10 @@ extension Replica {
   /// Names the entries that a model has here and that an addition does not have: it has all that the model has.
   private func nameEntries(in addition: inout SyncFragment) {
     let uuid = addition.uuid
-    guard let schema = scope.schema(of: addition)?.data, schema.hasDictionaries else { return }
+    // Nothing is known of most models that are added.
+    guard isKnown(uuid) || batch.additionIndex[uuid] != nil || batch.direct[uuid] != nil,
+      let schema = scope.schema(of: addition)?.data, schema.hasDictionaries
+    else { return }
     var names = scope.model(uuid)?.ensureRecord().entryNames ?? []
     names += overlay.keys.filter { $0.uuid == uuid }.map(\.name)
     if let at = batch.additionIndex[uuid] { names += batch.additions[at].properties.map(\.key) }

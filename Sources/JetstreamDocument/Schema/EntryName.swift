@@ -17,6 +17,11 @@ package enum EntryName {
     name.utf8.contains(Character(separator).asciiValue!)
   }
 
+  /// Returns the name of the dictionary that a name may be an entry of, for those who know no schema.
+  package static func dictionary(ofWhatMayBe name: String) -> String? {
+    name.firstIndex(of: Character(separator)).map { String(name[..<$0]) }
+  }
+
   /// Returns true if a name is that of an entry of a dictionary.
   package static func isEntry(_ name: String, of dictionary: String) -> Bool {
     name.utf8.count > dictionary.utf8.count && name.utf8.starts(with: dictionary.utf8)
@@ -37,7 +42,7 @@ package enum EntryName {
 
     init(_ properties: [PropertySchema]) {
       for property in properties where property.kind == .dictionary {
-        prefixes.append((property.wireName + EntryName.separator, property.index))
+        prefixes.append((EntryName.normal(property.wireName) + EntryName.separator, property.index))
       }
       // The longest first, should one be the beginning of another.
       prefixes.sort { $0.text.utf8.count > $1.text.utf8.count }
@@ -45,6 +50,8 @@ package enum EntryName {
 
     /// Returns the index of the dictionary and the key of the entry with a name; nil if it is no name of an entry.
     package func find(_ name: String) -> (index: Int, key: String)? {
+      if prefixes.isEmpty { return nil }
+      let name = EntryName.normal(name)
       for prefix in prefixes where name.utf8.starts(with: prefix.text.utf8) {
         return (prefix.index, String(name.utf8.dropFirst(prefix.text.utf8.count)) ?? "")
       }

@@ -19,6 +19,15 @@ final class Team: ModelObject {
   @Property(.wireName("sub")) var teams: ModelDictionary<String, Team> = [:]
 }
 
+private final class Holder: ModelObject {
+  @Property var club: Club?
+}
+
+/// Begins with a model in its dictionary.
+final class Club: ModelObject {
+  @Property var members: ModelDictionary<String, Member> = ["first": Member(1)]
+}
+
 final class Member: ModelObject {
   @Property var score = 0
 
@@ -375,6 +384,43 @@ struct ModelDictionaryTests {
     rows.replace(with: before)
     rows.apply(set.fragments)
     #expect(rows.fullState().canonicalJSON == after.canonicalJSON)
+  }
+
+  @Test("A full state takes away what a dictionary begins with, and so does an addition")
+  func beginning() throws {
+    let club = Club()
+    let scope = manualScope(club)
+    #expect(club.members["first"]?.scope === scope)
+    let state = SyncFragment(.change, uuid: club.uuid, className: "Club", properties: [:])
+    _ = try scope.applyFullState([state], rootUUID: club.uuid)
+    #expect(club.members.isEmpty)
+    let other = manualScope(Holder(), models: [Club.self])
+    let added = UUID()
+    let root = other.root as! Holder
+    _ = other.apply([
+      SyncFragment(.add, uuid: added, className: "Club", properties: [:]),
+      SyncFragment(
+        .change, uuid: root.uuid, className: "Holder",
+        properties: ["club": .string(added.wireText)]),
+    ])
+    #expect(root.club?.uuid == added && root.club?.members.isEmpty == true)
+  }
+
+  @Test("A class that does not have the dictionary keeps its entries, and forgets those that go")
+  func unknown() {
+    let root = Holder()
+    let scope = manualScope(root)
+    func write(_ value: JSONValue) {
+      _ = scope.apply([
+        SyncFragment(
+          .change, uuid: root.uuid, className: "Holder", properties: ["members/Ada": value])
+      ])
+    }
+    let uuid = JSONValue.string(UUID().wireText)
+    write(uuid)
+    #expect(scope.fullState()[0].properties["members/Ada"] == uuid)
+    write(.null)
+    #expect(scope.fullState()[0].properties.map(\.key) == ["club"])
   }
 
   @Test("A value that is no model, or one of another class, is told and changes nothing")
