@@ -31,6 +31,31 @@ struct LiveSyncTests {
     await server.stop()
   }
 
+  @Test("Entries of a dictionary travel, and so does their removal")
+  func entriesTravel() async throws {
+    let drawing = Canvas()
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+    let first = try await Participant(port: port)
+    let second = try await Participant(port: port)
+    for number in 0..<300 {
+      let shape = Shape()
+      shape.label = "\(number)"
+      first.canvas.named["shape \(number)"] = shape
+    }
+    await second.observe(second.canvas, until: { $0.named.count == 300 })
+    #expect(second.canvas.named["shape 7"]?.label == "7")
+    second.canvas.named["shape 7"] = nil
+    second.canvas.named["shape 8"] = second.canvas.named["shape 9"]
+    await first.observe(first.canvas, until: { $0.named.count == 299 })
+    #expect(first.canvas.named["shape 8"] === first.canvas.named["shape 9"])
+    #expect(drawing.named["shape 7"] == nil)
+    let third = try await Participant(port: port)
+    #expect(third.canvas.named.map(\.key) == first.canvas.named.map(\.key))
+    await server.stop()
+  }
+
   @Test("A client's status is told when it changes, and only then")
   func tellsStatus() async throws {
     let server = Server()
