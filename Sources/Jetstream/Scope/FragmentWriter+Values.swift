@@ -9,15 +9,13 @@ extension FragmentWriter {
     let record = model.ensureRecord()
     let isChanged = !isLocal && record.isChanged(property.index)
     switch property.kind {
-    case .dictionary: break
+    case .dictionary: break  // It has no value; ``put(_:of:)`` writes its entries.
     case .collection:
       guard let list = list(value, property, model, at: position) else { return }
       rebase(property, of: model, on: list)
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
-      if let key = property.entryKey {
-        put(child, key, in: property, of: model)
-      } else if isChanged {
+      if isChanged {
         record.setKnown(child?._jsonValue ?? .null, of: property.index, .model(child))
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
@@ -61,28 +59,43 @@ extension FragmentWriter {
     remotely { property.access.assign(visible, to: model, at: property.offset) }
   }
 
-  /// Writes an entry of a dictionary. The local values of entries that are in no change set yet stay visible in front of it,
-  /// those of one call of `modify` after the other.
-  private func put(
-    _ child: ModelObject?, _ key: String, in property: ModelSchema.Property, of model: ModelObject
-  ) {
-    let record = model.ensureRecord()
-    var visible = model.table(of: property)
-    var known = isLocal ? [] : record.knownTables(of: property.index)
-    var isHidden = false
-    for level in known.indices where !isHidden {
-      let next = level + 1 < known.count ? known[level + 1] : visible
-      isHidden = known[level][key] !== next[key]
-      known[level][key] = child
+  /// An entry of a dictionary that is to be written.
+  struct EntryWrite {
+    /// The index of the dictionary.
+    let index: Int
+    let key: String
+    let child: ModelObject?
+  }
+
+  /// Writes entries of dictionaries, those of one that are next to each other at once. The local values of entries that are
+  /// in no change set yet stay visible in front of them, those of one call of `modify` after the other.
+  func put(_ entries: [EntryWrite], of model: ModelObject) {
+    var rest = entries[...]
+    while let index = rest.first?.index {
+      let writes = rest.prefix { $0.index == index }
+      rest = rest.dropFirst(writes.count)
+      let record = model.ensureRecord()
+      let property = record.schema.properties[index]
+      // The saved contents, and behind them the visible one.
+      var levels = isLocal ? [] : record.knownTables(of: index)
+      levels.append(model.table(of: property))
+      for write in writes {
+        var (level, isHidden) = (0, false)
+        while level < levels.count, !isHidden {
+          isHidden =
+            level + 1 < levels.count && levels[level][write.key] !== levels[level + 1][write.key]
+          levels[level][write.key] = write.child
+          level += 1
+        }
+      }
+      let visible = levels.removeLast()
+      if !levels.isEmpty { record.setKnownTables(levels, of: index) }
+      remotely { property.access.assign(visible, to: model, at: property.offset) }
     }
-    if !known.isEmpty { record.setKnownTables(known, of: property.index) }
-    if isHidden { return }
-    visible[key] = child
-    remotely { property.access.assign(visible, to: model, at: property.offset) }
   }
 
   /// Takes the entries out of a dictionary that a full state does not have.
-  mutating func reset(
+  func reset(
     _ dictionary: ModelSchema.Property, of model: ModelObject, to values: JSONObject
   ) {
     var keys: Set<String> = []
@@ -90,14 +103,14 @@ extension FragmentWriter {
     for table in tables + [model.table(of: dictionary)] {
       table.forEach { key, _ in keys.insert(key) }
     }
-    for key in keys.sorted() {
-      if values[EntryName.text(of: key, in: dictionary.wireName)] == nil {
-        put(nil, key, in: dictionary, of: model)
-      }
+    let gone = keys.sorted().filter {
+      values[EntryName.text(of: $0, in: dictionary.wireName)] == nil
     }
+    put(gone.map { EntryWrite(index: dictionary.index, key: $0, child: nil) }, of: model)
   }
 
-  private mutating func reference(
+  /// Returns the model that a reference is to hold, or no model; nil, after reporting an error, if it cannot hold the value.
+  mutating func reference(
     _ value: JSONValue, _ property: ModelSchema.Property, _ model: ModelObject, at position: Int
   ) -> ModelObject?? {
     if value == .null { return .some(nil) }

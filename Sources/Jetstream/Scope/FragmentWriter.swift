@@ -126,6 +126,7 @@ struct FragmentWriter {
   mutating func write(_ fragment: SyncFragment, to model: ModelObject, at position: Int) {
     let schema = model.schema
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
+    var entries: [EntryWrite] = []
     for member in fragment.properties.members {
       let (key, value) = (member.key, member.value)
       guard let property = schema[wireName: key] else {
@@ -136,8 +137,15 @@ struct FragmentWriter {
         report.kept.append((position, reason))
         continue
       }
-      if property.isSynced { write(value, to: property, of: model, at: position) }
+      guard property.isSynced else { continue }
+      if let key = property.entryKey {
+        guard let child = reference(value, property, model, at: position) else { continue }
+        entries.append(EntryWrite(index: property.index, key: key, child: child))
+      } else {
+        write(value, to: property, of: model, at: position)
+      }
     }
+    put(entries, of: model)
     for entry in fragment.operations { perform(entry, on: model, at: position) }
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
     guard resetsMissing || isComing else { return }
