@@ -5,7 +5,7 @@ import Foundation
 ///
 /// So two replicas that write different entries do not meet, and for one entry the same holds as for any reference.
 package enum EntryName {
-  private static let separator = "/"
+  static let separator = "/"
 
   /// Returns the name of an entry.
   package static func text(of key: String, in dictionary: String) -> String {
@@ -32,30 +32,5 @@ package enum EntryName {
   /// the same bytes then.
   package static func normal(_ key: String) -> String {
     key.utf8.allSatisfy { $0 < 0x80 } ? key : key.precomposedStringWithCanonicalMapping
-  }
-
-  /// The dictionaries of a class, by which the names of entries are read.
-  package struct Dictionaries: Sendable {
-    private var prefixes: [(text: String, index: Int)] = []
-
-    var isEmpty: Bool { prefixes.isEmpty }
-
-    init(_ properties: [PropertySchema]) {
-      for property in properties where property.kind == .dictionary {
-        prefixes.append((EntryName.normal(property.wireName) + EntryName.separator, property.index))
-      }
-      // The longest first, should one be the beginning of another.
-      prefixes.sort { $0.text.utf8.count > $1.text.utf8.count }
-    }
-
-    /// Returns the index of the dictionary and the key of the entry with a name; nil if it is no name of an entry.
-    package func find(_ name: String) -> (index: Int, key: String)? {
-      if prefixes.isEmpty { return nil }
-      let name = EntryName.normal(name)
-      for prefix in prefixes where name.utf8.starts(with: prefix.text.utf8) {
-        return (prefix.index, String(name.utf8.dropFirst(prefix.text.utf8.count)) ?? "")
-      }
-      return nil
-    }
   }
 }
