@@ -75,7 +75,7 @@ final class Subscription {
   func acknowledge(upTo index: Int) {
     let count = sent.prefix { $0.index <= index }.count
     guard count > 0 else { return }
-    // What the client has named in a later fetch counts as well.
+    // A sequence that the client has named in a later fetch counts as well.
     proven = max(proven, sent[count - 1].sequence)
     sent.removeFirst(count)
     unacknowledgedWrites.acknowledge(upTo: index)

@@ -256,7 +256,7 @@ struct DictionaryHostTests {
         == [PropertyKey(uuid: Self.root, name: "members/x")])
   }
 
-  /// What a client knew of an entry, what it has made of it, what the server has, and what is to come out.
+  /// An entry as a client knew it, as the client has left it, as the server has it, and as it is to come out.
   @Test(
     "A model that is put back has each entry that either side has changed",
     arguments: [

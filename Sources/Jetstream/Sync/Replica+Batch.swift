@@ -135,7 +135,7 @@ extension Replica {
   /// Drops models that have left, unless the rejection of a change set may bring them back. Models that observers
   /// have removed may not be in a change set yet.
   func clearGraveyard() {
-    // What a batch is about to write may name a model whose change set is decided in the same batch.
+    // A batch may still be about to write a reference to a model whose change set it has decided itself.
     guard batch.isEmpty else { return }
     if pending.isEmpty, !scope.hasCollectedChanges {
       graveyard.removeAll()

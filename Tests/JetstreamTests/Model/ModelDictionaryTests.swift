@@ -342,7 +342,7 @@ struct ModelDictionaryTests {
     let set = try #require(sets(scope) {}.first)
     let change = try #require(set.fragments.last)
     #expect(change.properties == ["members/a": .string(mine.uuid.wireText)])
-    // What it undoes is what others had put there meanwhile.
+    // The undo takes back an entry that others had put there meanwhile.
     #expect(
       set.inverse.fragments.last?.properties == ["members/a": .string(theirs.uuid.wireText)])
   }
