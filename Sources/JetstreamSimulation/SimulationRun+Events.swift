@@ -81,7 +81,9 @@ extension SimulationRun {
         starts == self.starts ? place : nil
       }
     case .conflict(let number, let pick):
-      note("client \(number) \(client.lookAtConflicts(pick))")
+      // What is noted is evaluated only in a traced run.
+      let words = client.lookAtConflicts(pick)
+      note("client \(number) \(words)")
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .pauseIncoming(_, let isPaused): client.pauseIncoming(isPaused)
     case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)

@@ -202,6 +202,25 @@ struct ConflictTests: ScriptedSuite {
     #expect(server.takeSyncs().isEmpty)
   }
 
+  @Test("An addition stays in the ledger while nothing in the scope would hold the model")
+  func unattachedRetry() throws {
+    let new = Shape()
+    scope.modify { canvas.shapes.append(new) }
+    scope.modify { new.parts = [Shape()] }
+    for sync in server.takeSyncs() {
+      let replies = sync.fragments.map { _ in no }
+      server.deliver([
+        .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies))
+      ])
+    }
+    let before = items
+    #expect(before.map(\.property) == [nil, "shapes", nil, "parts"])
+    let handle = scope.retry([before[3]])
+    #expect(items == before && handle.changeSet.fragments.isEmpty && server.takeSyncs().isEmpty)
+    scope.retry([before[1], before[3]])
+    #expect(items.isEmpty && canvas.shapes.last?.parts.count == 1)
+  }
+
   @Test("Writing the property anew settles the conflict, writing another one does not")
   func settled() {
     reject([no]) { canvas.name = "mine" }

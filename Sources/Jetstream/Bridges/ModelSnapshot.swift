@@ -16,10 +16,10 @@ extension ObservableModel {
 
 /// A model and all that it held, as they were at one moment. A value: it never changes, and it is Sendable.
 ///
-/// Properties are read by their names, with the same types; in place of a model there is its
-/// snapshot, in place of a collection an array of snapshots, in place of a dictionary a Swift dictionary of them.
-/// Values are exactly those of the model,
-/// `.local` ones included. Stored properties of the class that are not a `@Property` are not copied.
+/// Properties are read by their names, with the same types; in place of a model there is its snapshot,
+/// in place of a collection an array of snapshots, in place of a dictionary a Swift dictionary of them.
+/// Values are exactly those of the model, `.local` ones included. Stored properties of the class that
+/// are not a `@Property` are not copied.
 ///
 /// A computed property gives what the class's getter makes of the copied values. It runs on models
 /// made for the purpose, in no scope and with no parents but those below the snapshot, which costs O(n)

@@ -102,12 +102,14 @@ extension PropertyValue {
     withUnsafePointer(to: value) { _holder?.type.model(at: $0) }
   }
 
+  private static func same<Held>(_ value: Held?) -> Self? {
+    value.map { unsafeBitCast($0, to: Self.self) }
+  }
+
   /// Returns a reference to `model`; nil if its class does not fit.
   static func holding(_ model: ModelObject?) -> Self? {
-    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
-      Holder.value(of: model).map { unsafeBitCast($0, to: Self.self) }
-    }
-    return _holder.flatMap { open($0.type) }
+    func make<Holder: ModelHolder>(_: Holder.Type) -> Self? { same(Holder.value(of: model)) }
+    return _holder.flatMap { make($0.type) }
   }
 
   /// Returns the list of models that a collection holds.
@@ -117,10 +119,8 @@ extension PropertyValue {
 
   /// Returns a collection of `list`; nil if an element's class does not fit.
   static func holding(_ list: ModelList) -> Self? {
-    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
-      Holder.value(of: list).map { unsafeBitCast($0, to: Self.self) }
-    }
-    return _holder.flatMap { open($0.type) }
+    func make<Holder: ModelHolder>(_: Holder.Type) -> Self? { same(Holder.value(of: list)) }
+    return _holder.flatMap { make($0.type) }
   }
 
   /// Returns the table of models that a dictionary holds.
@@ -130,10 +130,8 @@ extension PropertyValue {
 
   /// Returns a dictionary of `table`, all of whose models fit; nil if this is no type of dictionaries.
   static func holding(_ table: ModelTable) -> Self? {
-    func open<Holder: ModelHolder>(_: Holder.Type) -> Self? {
-      Holder.value(of: table).map { unsafeBitCast($0, to: Self.self) }
-    }
-    return _holder.flatMap { open($0.type) }
+    func make<Holder: ModelHolder>(_: Holder.Type) -> Self? { same(Holder.value(of: table)) }
+    return _holder.flatMap { make($0.type) }
   }
 
   /// Returns true if a property of this type can hold `model`.

@@ -105,10 +105,12 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
       preconditionFailure(
         "\(modelClass) has two properties called \(properties[index].name), one of them inherited.")
     }
-    _ = Dictionary(properties.map { ($0.wireName, $0.index) }) { first, second in
+    var named: [String: Property] = [:]
+    for property in properties {
+      guard let other = named.updateValue(property, forKey: property.wireName) else { continue }
       preconditionFailure(
-        "\(modelClass).\(properties[first].name) and \(modelClass).\(properties[second].name) are "
-          + "both called \(properties[first].wireName) on the wire.")
+        "\(modelClass).\(other.name) and \(modelClass).\(property.name) are both called "
+          + "\(property.wireName) on the wire.")
     }
     data = ClassSchema(
       wireName, superclasses: SchemaReflection.superclassNames(of: modelClass),

@@ -6,7 +6,8 @@ extension Scope {
   /// sent to other replicas.
   ///
   /// Earlier collected changes become a change set of their own first, unless this is called within `modify`.
-  /// References to models that are gone are left out.
+  /// References to models that are gone are left out, and so are models that no property of the scope refers to in the
+  /// end: nothing would be sent of them, and the report has an error for each of their fragments.
   @discardableResult
   func perform(
     _ fragments: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject? = { _ in nil }
@@ -15,6 +16,8 @@ extension Scope {
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.isLocal = true
     writer.writeAll(fragments)
+    writer.reportUnattached(fragments)
+    writer.report.releaseOrphans()
     withExtendedLifetime((writer.held, writer.created)) {}
     return writer.report
   }
@@ -42,5 +45,22 @@ extension Scope {
         change.kind = .change
         return change
       })
+  }
+}
+
+extension FragmentWriter {
+  /// Reports the fragments of models that are not in the scope, and notes the added models among them as orphans.
+  fileprivate mutating func reportUnattached(_ fragments: [SyncFragment]) {
+    let reported = Set(report.errors.map(\.fragment))
+    for (position, fragment) in fragments.enumerated() where !reported.contains(position) {
+      let (uuid, name) = (fragment.uuid, fragment.className)
+      if scope.model(uuid) != nil || scope.unknown?.fragments[uuid] != nil { continue }
+      switch fragment.kind {
+      case .add: fail(position, .noParent(className: name, model: uuid))
+      case .change: fail(position, .unknownModel(className: name, model: uuid))
+      }
+    }
+    for (uuid, model) in created where scope.model(uuid) == nil && scope.modelThatLeft(uuid) == nil
+    { report.orphans.append(model) }
   }
 }
