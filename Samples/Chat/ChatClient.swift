@@ -6,7 +6,7 @@ import Jetstream
 final class JoinedRoom {
   let name: String
   let scope: Scope
-  let room = Room()
+  let room: Room
   private let history: UndoHistory
   /// The newest messages that the server has, the newest one first.
   let newest: LiveQuery<Message>
@@ -17,10 +17,14 @@ final class JoinedRoom {
   /// The result of a search; nil without one.
   private(set) var found: LiveQuery<Message>?
 
-  init(_ name: String, of profile: Profile, user: String) {
+  init(
+    _ name: String, _ room: Room, in scope: Scope, _ history: UndoHistory, of profile: Profile,
+    user: String
+  ) {
     self.name = name
-    scope = Scope(name: "room/\(name)", root: room)
-    history = UndoHistory(of: scope)
+    self.room = room
+    self.scope = scope
+    self.history = history
     let sent = room.query(\.messages).filter { $0.date != nil }
     newest = sent.sorted(by: \.date, order: .reverse).limit(20).live()
     unsent = room.query(\.messages).filter { $0.date == nil }.live()
@@ -39,7 +43,7 @@ final class JoinedRoom {
         .sorted(by: \.date, order: .reverse).limit(20).live()
   }
 
-  /// Takes back the last change that this process has made in the room. Returns false if nothing has changed, because
+  /// Takes back the last change that the user has made in the room on this machine, now or in an earlier process. Returns false if nothing has changed, because
   /// there was none, or because others have overwritten it.
   func undo() -> Bool {
     scope.flush()
@@ -116,8 +120,10 @@ final class ChatClient {
 
   private func open(_ name: String) throws -> JoinedRoom {
     if let room = rooms[name] { return room }
-    let joined = JoinedRoom(name, of: profile, user: user)
-    try sync(joined.scope)
+    let room = Room()
+    let scope = Scope(name: "room/\(name)", root: room)
+    let history = try UndoHistory(of: scope, log: sync(scope).reader)
+    let joined = JoinedRoom(name, room, in: scope, history, of: profile, user: user)
     rooms[name] = joined
     joined.room.observeTreeChange(self) { me in me.onChange() }
     joined.scope.conflicts.onAdd.listen(self) { me, _ in me.onChange() }
@@ -125,8 +131,11 @@ final class ChatClient {
     return joined
   }
 
-  private func sync(_ scope: Scope) throws {
-    try client.fetch(scope, log: FragmentLog("\(folder)/\(scope.name)"))
+  @discardableResult
+  private func sync(_ scope: Scope) throws -> FragmentLog {
+    let log = try FragmentLog("\(folder)/\(scope.name)")
+    try client.fetch(scope, log: log)
+    return log
   }
 
   /// The secret by which the server knows this user again, made when it is first needed.

@@ -52,6 +52,8 @@ final class HostTwin {
     _ result: ScopeHost.Result
   ) {
     host.valueSessions = first.valueSessions
+    host.store = first.store.map { _ in { _ in } }
+    let before = result.set == nil ? nil : content.document.fullState()
     let own =
       sync.procedure == nil
       ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
@@ -64,7 +66,23 @@ final class HostTwin {
       "\(own.item?.newcomers.sorted() ?? [])")
     compare("corrected", text(result.correction), text(own.correction))
     compare("effective", text(result.effective), text(own.effective))
+    compare("inverse", text(result.set?.undo), text(own.set?.undo))
     compareStates(first)
+    if let before, let set = own.set { undo(set.undo, to: before) }
+  }
+
+  /// Applies the inverse of the last submission to another document, and compares what that has with the state before.
+  private func undo(_ inverse: [SyncFragment], to before: [SyncFragment]) {
+    let document = Document(schema: content.document.schema, root: UUID())
+    do {
+      _ = try document.restore(content.document.fullState())
+    } catch {
+      return problems.append("rows cannot be restored: \(error)")
+    }
+    for (at, error) in document.apply(inverse).errors {
+      problems.append("an inverse does not fit: \(error), of \(inverse[at].json)")
+    }
+    compare("undone", before.canonicalJSON, document.canonicalJSON)
   }
 
   /// Takes a change set of the app that the first host hosts.

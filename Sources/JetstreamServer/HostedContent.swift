@@ -14,6 +14,10 @@ package protocol HostedModel: AnyObject {
   func currentProperties() -> JSONObject
   /// Returns the value of a property that the class does not have; nil if there is none.
   func unknownValue(_ key: String) -> JSONValue?
+  /// Returns those of `models` that a collection contains, from front to back, with their places.
+  func places(
+    of models: [UUID], in collection: PropertySchema
+  ) -> [(model: UUID, place: PropertyOperation.Place)]
 }
 
 /// Something that a server can host: a scope of the app, or rows.
@@ -84,6 +88,8 @@ package protocol HostedContent: AnyObject {
   func seal()
   /// Seals the app's own changes. Returns false if the content is in the middle of a step.
   func settle() -> Bool
+  /// True if the app wants to be told what clients change.
+  var isListenedTo: Bool { get }
   /// Tells the app what a client has changed.
   func tell(_ changes: @autoclosure () -> RemoteChanges)
   /// True if there are models of unknown classes.
@@ -105,6 +111,7 @@ extension HostedContent {
   package func end() {}
   package func seal() {}
   package func settle() -> Bool { true }
+  package var isListenedTo: Bool { false }
   package func tell(_ changes: @autoclosure () -> RemoteChanges) {}
   package var hasUnknownModels: Bool { false }
   package func unknownModelUUIDs() -> Set<UUID> { [] }

@@ -7,6 +7,12 @@ extension ModelObject: HostedModel {
   package func currentJSON(of property: PropertySchema) -> JSONValue {
     currentJSON(of: schema[property])
   }
+
+  package func places(
+    of models: [UUID], in collection: PropertySchema
+  ) -> [(model: UUID, place: PropertyOperation.Place)] {
+    places(of: models, in: schema[collection])
+  }
 }
 
 extension Scope: Hostable {
@@ -38,6 +44,8 @@ final class ModelContent: HostedContent {
   package func seal() { scope.sealChanges() }
 
   package func settle() -> Bool { scope.settle() }
+
+  package var isListenedTo: Bool { scope.onRemoteChanges.hasListeners }
 
   package func tell(_ changes: @autoclosure () -> RemoteChanges) {
     if scope.onRemoteChanges.hasListeners { scope.onRemoteChanges.fire(changes()) }

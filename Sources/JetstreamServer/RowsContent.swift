@@ -11,6 +11,15 @@ extension Row: HostedModel {
   package func currentProperties() -> JSONObject { properties }
 
   package func unknownValue(_ key: String) -> JSONValue? { nil }
+
+  package func places(
+    of models: [UUID], in collection: PropertySchema
+  ) -> [(model: UUID, place: PropertyOperation.Place)] {
+    guard case .collection(let list) = self[collection] else { return [] }
+    return Set(models).compactMap { list.elements.firstIndex(of: $0) }.sorted().map {
+      (list.elements[$0], list.place(ofElementAt: $0))
+    }
+  }
 }
 
 extension RowsContent: Hostable {

@@ -4,17 +4,26 @@ import Jetstream
 /// The records of a scope. Clients are not told of a change before its record is durable.
 extension ScopeHost {
   /// Records an accepted change set, a decision, or both, and hands the record to ``store``.
-  func keep(_ item: StreamItem?, _ decision: ScopeRecord.Decision? = nil) {
+  ///
+  /// - Parameter set: the same change set with its inverse.
+  func keep(
+    _ item: StreamItem?, _ set: ChangeSet?, isRemote: Bool = false,
+    _ decision: ScopeRecord.Decision? = nil
+  ) {
     if let decision {
       clients.decide(decision, at: item?.sequence, scopeAt: sequence)
     }
     guard item != nil || decision != nil else { return }
     guard let store else { return }
     madeRecords += 1
-    store(
-      ScopeRecord(
-        sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
-        origin: item?.origin ?? ChangeOrigin()))
+    var record = ScopeRecord(
+      sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
+      origin: item?.origin ?? ChangeOrigin())
+    if item != nil, let set {
+      (record.id, record.undo, record.purpose) = (set.id, set.undo, set.purpose)
+      record.isRemote = isRemote
+    }
+    store(record)
   }
 
   /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the

@@ -104,13 +104,14 @@ extension ScopeHost {
       return result
     }
 
+    let inverse = keepsInverses ? ChangeInverse(of: effective, in: content) : nil
     begin()
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
-    if unknown == .keep {
-      noteReturned(check.unknownModels)
-    }
+    let left = takeLeaving()
+    let undo = inverse?.fragments(restoring: left.filter(content.isGone))
+    if unknown == .keep { noteReturned(check.unknownModels, left: left) }
     for (name, old) in before {
       guard let new = collection(name), new != old else { continue }
       // A client that does not rebase may have replaced its own change with another session's value that it was sent:
@@ -120,6 +121,11 @@ extension ScopeHost {
     }
     for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
     let done = broadcast(of: effective)
+    result.set = undo.map {
+      ChangeSet(
+        fragments: done, undo: $0, author: submitter.origin.author,
+        message: submitter.origin.message, date: submitter.origin.date)
+    }
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
       whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,

@@ -43,6 +43,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var correction: [SyncFragment] = []
     /// For a session with operations: the fragments that were applied, if they differ from the submitted ones.
     var effective: [SyncFragment]?
+    /// What was applied, with its inverse; nil if neither a log nor a listener of the app wants it.
+    var set: ChangeSet?
   }
 
   let content: any HostedContent
@@ -78,8 +80,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var valueListeners: [Int: Subscription] = [:]
   /// The number of subscriptions of version 1, which know no operations: for them, change sets are also kept as values.
   var valueSessions = 0
-  /// Called with the server's own change sets, after they got a sequence.
-  var onLocalChanges: ((StreamItem) -> Void)?
+  /// Called with the server's own change sets after they got a sequence.
+  var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
@@ -89,8 +91,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   private(set) var arrived: [any HostedModel] = []
   /// The models of unknown classes that the last submission brought back: some session may not have them.
   private(set) var returned: Set<UUID> = []
-  /// The models that left the tree with the last submission.
-  private var leaving: Set<UUID> = []
+  /// The models that left the tree with the submission that is being applied.
+  private var leaving: [any HostedModel] = []
   /// The models whose addition was rejected, each with the sequence up to which it is remembered: fragments that refer
   /// to them were sent before the client knew of the rejection.
   private var rejectedAdditions: [UUID: Int] = [:]
@@ -123,13 +125,22 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Continues the history with the given epoch after `sequence`.
   func begin(at sequence: Int, of epoch: String) { (self.sequence, self.epoch) = (sequence, epoch) }
 
+  /// True if the inverse of a submission is of use: to the log, which keeps it, or to a listener of the app.
+  var keepsInverses: Bool { store != nil || content.isListenedTo }
+
+  /// Returns the models that left the tree with the submission that was just applied.
+  func takeLeaving() -> [any HostedModel] {
+    defer { leaving = [] }
+    return leaving
+  }
+
   /// Appends an accepted change set to the stream.
   func append(_ item: StreamItem) { stream.append(item) }
 
   /// Notes the models of unknown classes that the last submission brought into the scope; `before` are those that were
-  /// in it.
-  func noteReturned(_ before: Set<UUID>) {
-    returned = content.unknownModelUUIDs().subtracting(before).subtracting(leaving)
+  /// in it, and `left` those that were objects until then.
+  func noteReturned(_ before: Set<UUID>, left: [any HostedModel]) {
+    returned = content.unknownModelUUIDs().subtracting(before).subtracting(left.map(\.uuid))
   }
 
   /// Notes whether the addition of a model was rejected.
@@ -176,7 +187,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     // Sessions never knew a model that a call of `modify` has added and takes back.
     if takesBack, !revived.contains(model.uuid) { return }
     departed[model.uuid] = (model, byClient ? sequence : sequence + 1)
-    if unknown == .keep { leaving.insert(model.uuid) }
+    if byClient { leaving.append(model) }
   }
 
   /// Drops the records of removed models, rejected additions and elements up to `horizon`, which every session has
@@ -213,7 +224,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     stream.append(item)
     noteWritten(item.fragments)
     twin?.localChange(sealed, of: self)
-    onLocalChanges?(item)
+    onLocalChanges?(item, sealed.set)
   }
 
   /// Forgets which models have come back: no session has seen what a history tells.

@@ -38,7 +38,7 @@ package struct ScopeLog: Sendable {
     guard record.sequence != nil else {
       return try records.append(Self.decision, Array(record.json.text.utf8))
     }
-    let set = ChangeSet(fragments: record.fragments, undo: [], date: date)
+    let set = ChangeSet(id: record.id, fragments: record.fragments, undo: [], date: date)
     guard case .object(var object) = set.json, case .object(let more) = record.json else {
       preconditionFailure("Change sets and records are JSON objects.")
     }

@@ -24,14 +24,22 @@ package struct ScopeRecord: Sendable, Hashable {
     }
   }
 
+  /// The identity of the change set in this history; nil if nothing was accepted, and in the logs of older servers.
+  package var id: UUID?
   /// The sequence of the change set; nil if nothing was accepted.
   package var sequence: Int?
   /// The fragments that were applied.
   package var fragments: [SyncFragment]
+  /// The fragments that undo them; empty in the logs of servers that did not know them.
+  package var undo: [SyncFragment] = []
   /// The decision; nil for the server's own changes, and for clients that do not number their change sets.
   package var decision: Decision?
   /// The author, date and message of the change set.
   package var origin: ChangeOrigin
+  /// True if a client has made the change set.
+  package var isRemote = false
+  /// The part that the server's own change set has in an `UndoHistory`.
+  package var purpose = ChangeSet.Purpose.edit
 
   /// Makes a record.
   package init(
@@ -115,6 +123,10 @@ extension ScopeRecord {
       throw .invalid(field: "fragments", problem: "should be an array")
     }
     for element in elements { fragments.append(try SyncFragment(json: element)) }
+    undo = object["undo"] == nil ? [] : try object.fragments("undo")
+    id = object["id"] == nil ? nil : try object.uuid("id")
+    isRemote = object["remote"] == true
+    purpose = try ChangeSet.Purpose(in: object)
     if let json = object["decision"] { decision = try Decision(json: json) }
     origin = try ChangeOrigin(in: object)
   }
@@ -122,10 +134,14 @@ extension ScopeRecord {
   /// The record as JSON. Absent values have no key.
   package var json: JSONValue {
     var object = JSONObject()
+    if let id { object["id"] = .string(id.wireText) }
     if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    if isRemote { object["remote"] = true }
+    purpose.write(to: &object)
     if let decision { object["decision"] = decision.json }
     origin.write(to: &object)
     object["fragments"] = .array(fragments.map(\.json))
+    if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
     return .object(object)
   }
 }

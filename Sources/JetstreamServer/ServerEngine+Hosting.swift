@@ -64,9 +64,9 @@ extension ServerEngine {
       streamLimit: .init(sets: configuration.streamLimit, bytes: configuration.streamBytes))
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date
-    host.onLocalChanges = { [weak self, unowned host] item in
+    host.onLocalChanges = { [weak self, unowned host] item, set in
       guard let self else { return }
-      host.keep(item)
+      host.keep(item, set)
       broadcast(item, of: host, except: nil)
       if !isHandling { flush() }
     }

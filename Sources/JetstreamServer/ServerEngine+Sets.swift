@@ -54,7 +54,7 @@ extension ServerEngine {
       host.twin?.submit(sync, by: submitter, host, result)
     }
     host.keep(
-      result.item,
+      result.item, result.set, isRemote: true,
       author.map {
         ScopeRecord.Decision(
           client: $0.client, number: $0.number, checksum: $0.checksum,
@@ -68,7 +68,8 @@ extension ServerEngine {
     reply(to: sync, of: session, on: subscription, result)
     if let item = result.item {
       host.content.tell(
-        RemoteChanges(item.fragments, sequence: item.sequence, origin: item.origin))
+        RemoteChanges(
+          item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
     }
   }
 

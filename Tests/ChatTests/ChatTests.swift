@@ -204,6 +204,13 @@ struct ChatTests {
     try await wait { room.messages.isEmpty }
     try ada.type("/undo")
     try await ada.expect("There is nothing that can be undone.")
+    try ada.type("Oops again")
+    try await wait { room.messages.count == 1 }
+    await ada.crash()
+    let again = try join("ada", port: port)
+    try await again.expect("ada: Oops again", without: "…")
+    try again.type("/undo")
+    try await wait { room.messages.isEmpty }
     client.close()
     await server.crash()
   }

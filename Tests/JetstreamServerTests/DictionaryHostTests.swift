@@ -54,7 +54,7 @@ struct DictionaryHostTests {
         session: session, proven: host.sequence, rebases: version > 1, missed: [])
       submitter.usesOperations = version > 1
       let result = host.submit(fragments, isAtomic: isAtomic, by: submitter)
-      host.keep(result.item)
+      host.keep(result.item, result.set)
       #expect(document.brokenInvariants() == [])
       return result
     }

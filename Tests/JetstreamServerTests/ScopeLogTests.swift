@@ -49,6 +49,13 @@ struct ScopeLogTests {
           fragmentReplies: [FragmentReply(error: .rejected("no"))])),
       ScopeRecord(sequence: 9, fragments: expected.state),
     ]
+    expected.records[0].id = UUID()
+    expected.records[0].undo = [
+      SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "a"])
+    ]
+    expected.records[0].isRemote = true
+    expected.records[2].id = UUID()
+    expected.records[2].purpose = .undo(UUID())
     for record in expected.records { try await log.append(record).durable() }
     #expect(try log.history() == expected)
     // The change sets in it can be read as such.
@@ -58,6 +65,8 @@ struct ScopeLogTests {
       if record.kind == .set { sets.append(try ChangeSet(record)) }
     }
     #expect(sets.map(\.fragments) == [expected.records[0].fragments, expected.state])
+    #expect(sets.map(\.undo) == [expected.records[0].undo, []])
+    #expect(sets.map(\.purpose) == [.edit, expected.records[2].purpose])
     try await log.records.close()
     let again = try ScopeLog(path)
     #expect(try again.history() == expected)

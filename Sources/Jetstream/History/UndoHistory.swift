@@ -1,6 +1,6 @@
 import Foundation
 
-/// Undoes and redoes the local change sets of a scope.
+/// Undoes and redoes the change sets of a scope.
 ///
 /// ```swift
 /// let history = UndoHistory(of: scope)
@@ -14,63 +14,94 @@ import Foundation
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
 /// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone.
 ///
+/// A history that is made with the log of its scope begins with what earlier processes could undo and redo. On a server
+/// it can include the change sets of all clients, by the authors that the server knows:
+///
+/// ```swift
+/// try await server.host(board, log: log)
+/// let history = try UndoHistory(of: board, log: log.reader, includingOthers: true)
+/// while history.undo(by: "Mallory") != nil {}
+/// ```
+///
 /// Within ``Scope/modify(_:author:_:)`` only ``Scope/revert(_:)`` may be called, and its changes are part of the change
 /// set of that call.
 ///
 /// A history belongs to the scope's isolation domain. It retains the scope.
 public final class UndoHistory {
   private let scope: Scope
-  private var token: ObservationToken?
-  private var decisions: ObservationToken?
-  private var undone: [ChangeSet] = []
-  private var done: [ChangeSet] = []
-  /// The purposes of change sets that have not come out of `onChanges` yet, by id; all others are edits.
-  private var purposes: [UUID: Purpose] = [:]
+  private var tokens: [ObservationToken] = []
+  private var stacks: UndoStacks
   /// The models that have left, held weakly: a model that the app still holds returns as the same object.
   private var departed: [UUID: Departed] = [:]
   private var pruneAt = 1024
-  /// The maximum number of change sets that can be undone; the oldest are dropped.
-  package let limit: Int
   /// Fires when the change sets that can be undone or redone have changed.
   public let onChange = Signal<Void>()
 
   private struct Departed { weak var model: ModelObject? }
 
-  private enum Purpose {
-    case edit
-    case undo
-    case redo
-  }
-
   /// Records the change sets that `scope` makes from now on.
   ///
   /// - Precondition: `limit` is greater than 0.
-  public init(of scope: Scope, limit: Int = 1000) {
-    precondition(limit > 0, "An UndoHistory has to have room for one change set at least.")
+  /// - Parameters:
+  ///   - scope: the scope whose change sets can be undone.
+  ///   - includingOthers: true if change sets of clients can be undone, too, in a scope that a server hosts. A client
+  ///     knows the inverse of its own change sets only.
+  ///   - limit: the maximum number of change sets that can be undone; the oldest are dropped.
+  public convenience init(of scope: Scope, includingOthers: Bool = false, limit: Int = 1000) {
+    self.init(scope, includingOthers, UndoStacks(limit: limit))
+  }
+
+  /// Goes on with what earlier processes could undo and redo, as the log of the scope has kept it, and records the
+  /// change sets that `scope` makes from now on.
+  ///
+  /// Make the history when the scope has the log's content and before the next change: after ``FragmentLog/restore(into:)``,
+  /// after `client.fetch(scope, log:)`, or after `server.host(scope, log:)`. The log has as much as its
+  /// ``LogConfiguration/history`` keeps.
+  ///
+  /// Reads from disk on the caller; cost: O(n) in the size of the log, of which no more than 4 × `limit` records are
+  /// decoded.
+  ///
+  /// - Precondition: `limit` is greater than 0.
+  /// - Parameters:
+  ///   - scope: the scope whose change sets can be undone.
+  ///   - log: the log in which the scope is recorded: that of an app, of a client, or of a server.
+  ///   - includingOthers: true if change sets of clients can be undone, too, in a scope that a server hosts.
+  ///   - limit: the maximum number of change sets that can be undone; the oldest are dropped.
+  /// - Throws: ``LogError/damaged(_:)``, ``LogError/unreadable(sequence:problem:)`` or ``LogError/file(_:)``.
+  public convenience init(
+    of scope: Scope, log: LogReader, includingOthers: Bool = false, limit: Int = 1000
+  ) throws(LogError) {
+    let stacks = try log.undoStacks(of: scope, includingOthers: includingOthers, limit: limit)
+    self.init(scope, includingOthers, stacks)
+  }
+
+  private init(_ scope: Scope, _ includesOthers: Bool, _ stacks: UndoStacks) {
+    precondition(stacks.limit > 0, "An UndoHistory has to have room for one change set at least.")
     self.scope = scope
-    self.limit = limit
+    self.stacks = stacks
     if scope.hasCollectedChanges { scope.flush() }
-    token = scope.onChanges.listen { [weak self] set in self?.note(set) }
-    decisions = scope.pendingChangeSets.onStateChange.listen { [weak self] in self?.note($0) }
+    tokens.append(scope.onChanges.listen { [weak self] set in self?.note(set) })
+    tokens.append(
+      scope.pendingChangeSets.onStateChange.listen { [weak self] in self?.note($0) })
+    if includesOthers {
+      tokens.append(scope.onRemoteChanges.listen { [weak self] in self?.note($0) })
+    }
     scope.addMembershipObserver(self)
   }
 
-  deinit {
-    token?.cancel()
-    decisions?.cancel()
-  }
+  deinit { for token in tokens { token.cancel() } }
 
   /// True if there are changes to undo, including those that are still being collected.
-  public var canUndo: Bool { !done.isEmpty || scope.hasCollectedChanges }
+  public var canUndo: Bool { !stacks.done.isEmpty || scope.hasCollectedChanges }
 
   /// True if there are change sets to redo and no changes are being collected.
-  public var canRedo: Bool { !undone.isEmpty && !scope.hasCollectedChanges }
+  public var canRedo: Bool { !stacks.undone.isEmpty && !scope.hasCollectedChanges }
 
   /// The change sets that can be undone, the oldest first.
-  package var undoStack: [ChangeSet] { done }
+  package var undoStack: [ChangeSet] { stacks.done }
 
   /// The change sets that can be redone, the next one last.
-  package var redoStack: [ChangeSet] { undone }
+  package var redoStack: [ChangeSet] { stacks.undone }
 
   /// Undoes the last change set, of all or of one author. Changes that are still being collected become a change set
   /// first, which is then the one to be undone. Later changes of all authors stay.
@@ -83,10 +114,7 @@ public final class UndoHistory {
   @discardableResult
   public func undo(by author: String? = nil) -> ApplyReport? {
     settle()
-    guard let at = done.lastIndex(where: { author == nil || $0.author == author }) else {
-      return nil
-    }
-    return perform(done.remove(at: at), as: .undo)
+    return stacks.takeDone(by: author).map { perform($0, as: .undo($0.id)) }
   }
 
   /// Redoes the change set that was undone last. A new local change removes the change sets of the same author from
@@ -98,10 +126,7 @@ public final class UndoHistory {
   @discardableResult
   public func redo(by author: String? = nil) -> ApplyReport? {
     settle()
-    guard let at = undone.lastIndex(where: { author == nil || $0.author == author }) else {
-      return nil
-    }
-    return perform(undone.remove(at: at), as: .redo)
+    return stacks.takeUndone(by: author).map { perform($0, as: .redo($0.id)) }
   }
 
   /// Undoes any change set, of this replica or another one, and also one from a log, whatever has changed since.
@@ -117,7 +142,7 @@ public final class UndoHistory {
   /// Drops all change sets that could be undone or redone.
   public func clear() {
     settle()
-    (done, undone) = ([], [])
+    stacks = UndoStacks(limit: stacks.limit)
     onChange.fire(())
   }
 
@@ -127,55 +152,29 @@ public final class UndoHistory {
     if scope.hasCollectedChanges { scope.flush() }
   }
 
-  private func perform(_ set: ChangeSet, as purpose: Purpose) -> ApplyReport {
+  private func perform(_ set: ChangeSet, as purpose: ChangeSet.Purpose) -> ApplyReport {
     var report = ApplyReport()
-    let handle = scope.modify(author: set.author) {
-      // The change set comes out later if a listener of `onChanges` makes this call.
-      purposes[scope.modification!.handle.changeSet.id] = purpose
+    scope.modify(author: set.author) {
+      scope.modification!.handle.changeSet.purpose = purpose
       report = revert(set)
-    }
-    if handle.state.isFinal, handle.changeSet.fragments.isEmpty {
-      purposes[handle.changeSet.id] = nil
     }
     return report
   }
 
   private func note(_ set: ChangeSet) {
-    switch purposes.removeValue(forKey: set.id) ?? .edit {
-    case .edit:
-      done.append(set)
-      undone.removeAll { $0.author == set.author }
-    case .undo:
-      undone.append(set)
-    case .redo:
-      done.append(set)
-    }
-    if done.count > limit { done.removeFirst(done.count - limit) }
+    stacks.add(set)
     onChange.fire(())
   }
-}
 
-extension UndoHistory {
-  /// Removes the rejected fragments of a change set: the server's rejection has undone them already.
+  private func note(_ changes: RemoteChanges) {
+    // A change that had no effect has nothing to be undone, such as the removal of what others had removed.
+    if let set = changes.inverse, !set.undo.isEmpty { note(set) }
+  }
+
   private func note(_ handle: ChangeSetHandle) {
     guard handle.state == .rejected || handle.state == .partlyRejected else { return }
-    let rejected = Set(handle.rejections.map { Rejected($0.fragment) })
-    func rest(_ set: ChangeSet) -> ChangeSet? {
-      guard set.id == handle.changeSet.id else { return set }
-      let fragments = set.fragments.filter { !rejected.contains(Rejected($0)) }
-      if fragments.isEmpty { return nil }
-      return set.with(fragments, undo: set.undo.filter { !rejected.contains(Rejected($0)) })
-    }
-    guard (done + undone).contains(where: { $0.id == handle.changeSet.id }) else { return }
-    (done, undone) = (done.compactMap(rest), undone.compactMap(rest))
-    onChange.fire(())
-  }
-
-  private struct Rejected: Hashable {
-    let uuid: UUID
-    let kind: SyncFragment.Kind
-
-    init(_ fragment: SyncFragment) { (uuid, kind) = (fragment.uuid, fragment.kind) }
+    let rejected = handle.rejections.map(\.fragment)
+    if stacks.reject(rejected, of: handle.changeSet.id) { onChange.fire(()) }
   }
 }
 
@@ -184,8 +183,7 @@ extension UndoHistory: MembershipObserver {
 
   /// Replaces the UUID of the root in all change sets.
   package func modelRenamed(_ model: ModelObject, from old: UUID) {
-    let renaming = RootRenaming(from: old, to: model.uuid, in: scope)
-    (done, undone) = (done.map { renaming($0) }, undone.map { renaming($0) })
+    stacks.rename(RootRenaming(from: old, to: model.uuid, in: scope))
   }
 
   package func modelLeft(_ model: ModelObject) {

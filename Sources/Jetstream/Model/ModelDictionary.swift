@@ -43,7 +43,7 @@ public struct ModelDictionary<Key: CodingKeyRepresentable & Hashable, Element: M
 
   /// The model with a key; nil if there is none. Setting nil removes the entry.
   public subscript(key: Key) -> Element? {
-    get { table[Self.text(of: key)].map(Self.element) }
+    get { table[Self.text(of: key)].map { Self.element($0) } }
     set { table[Self.text(of: key)] = newValue }
   }
 

@@ -36,6 +36,4 @@ public struct RGBAColor: Sendable, Hashable, CustomStringConvertible {
   public static let green = RGBAColor(rgba: 0x00FF_00FF)
   /// Opaque blue.
   public static let blue = RGBAColor(rgba: 0x0000_FFFF)
-  /// Fully transparent black.
-  public static let clear = RGBAColor(rgba: 0)
 }

@@ -11,11 +11,11 @@ extension ChangeSet {
       undo: object["undo"] == nil ? [] : try object.fragments("undo"),
       author: try object.optionalString("author"), message: try object.optionalString("message"),
       date: try object.optionalDate("date"), isAtomic: try object.optionalFlag("atomic"),
-      procedure: try object.optionalString("procedure"))
+      procedure: try object.optionalString("procedure"), purpose: try Purpose(in: object))
   }
 
-  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `fragments`,
-  /// `undo`; fields without a value are left out. The date is in seconds since 1970.
+  /// The change set as JSON, in the order `id`, `author`, `message`, `date`, `atomic`, `procedure`, `undoes` or
+  /// `redoes`, `fragments`, `undo`; fields without a value are left out. The date is in seconds since 1970.
   public var json: JSONValue {
     var object: JSONObject = ["id": .string(id.wireText)]
     if let author { object["author"] = .string(author) }
@@ -23,6 +23,7 @@ extension ChangeSet {
     if let date { object["date"] = .double(date.milliseconds / 1000) }
     if isAtomic { object["atomic"] = true }
     if let procedure { object["procedure"] = .string(procedure) }
+    purpose.write(to: &object)
     object["fragments"] = .array(fragments.map(\.json))
     let undo = undo
     if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
@@ -52,11 +53,24 @@ extension ChangeSet {
         output.append(fixed: #","procedure":"#)
         JSONWriter.write(procedure, to: &output)
       }
+      switch purpose {
+      case .edit: break
+      case .undo(let id): Self.write(id, after: #","undoes":""#, to: &output)
+      case .redo(let id): Self.write(id, after: #","redoes":""#, to: &output)
+      }
       Self.write(fragments, after: #","fragments":["#, to: &output)
       let undo = undo
       if !undo.isEmpty { Self.write(undo, after: #","undo":["#, to: &output) }
       output.append("}")
     })
+  }
+
+  private static func write(
+    _ id: UUID, after opening: StaticString, to output: inout JSONOutput
+  ) {
+    output.append(fixed: opening)
+    id.writeWireText(to: &output)
+    output.append("\"")
   }
 
   private static func write(
@@ -71,9 +85,33 @@ extension ChangeSet {
   }
 }
 
+extension ChangeSet.Purpose {
+  /// Reads a purpose as ``write(to:)`` writes it.
+  ///
+  /// - Throws: ``FragmentError`` naming the field that is not valid.
+  package init(in object: JSONObject) throws(FragmentError) {
+    if object["undoes"] != nil {
+      self = .undo(try object.uuid("undoes"))
+    } else if object["redoes"] != nil {
+      self = .redo(try object.uuid("redoes"))
+    } else {
+      self = .edit
+    }
+  }
+
+  /// Writes the purpose, of which an edit has none, into the JSON of its change set.
+  package func write(to object: inout JSONObject) {
+    switch self {
+    case .edit: break
+    case .undo(let id): object["undoes"] = .string(id.wireText)
+    case .redo(let id): object["redoes"] = .string(id.wireText)
+    }
+  }
+}
+
 extension JSONObject {
   /// Returns the UUID of a key.
-  func uuid(_ field: String) throws(FragmentError) -> UUID {
+  package func uuid(_ field: String) throws(FragmentError) -> UUID {
     guard let uuid = UUID(wireText: try fragmentString(field)) else {
       throw .invalid(field: field, problem: "should be a UUID")
     }
@@ -81,7 +119,7 @@ extension JSONObject {
   }
 
   /// Returns the fragments of a key.
-  func fragments(_ field: String) throws(FragmentError) -> [SyncFragment] {
+  package func fragments(_ field: String) throws(FragmentError) -> [SyncFragment] {
     guard let json = self[field] else { throw .missing(field: field) }
     guard case .array(let elements) = json else {
       throw .invalid(field: field, problem: "should be an array")

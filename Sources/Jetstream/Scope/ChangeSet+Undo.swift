@@ -85,19 +85,32 @@ extension ChangeSet {
 }
 
 extension ChangeSet {
+  /// The part that a change set has in an ``UndoHistory``.
+  package enum Purpose: Sendable, Hashable {
+    /// The change set is a change of its own.
+    case edit
+    /// The change set undoes the one with this id.
+    case undo(UUID)
+    /// The change set redoes what the one with this id has undone.
+    case redo(UUID)
+  }
+
   /// The labels of a change set, which most change sets have none of.
-  indirect enum Labels: Sendable, Hashable {
+  struct Labels: Sendable, Hashable {
+    var author: String?
+    var message: String?
+    var procedure: String?
+    var purpose = Purpose.edit
+  }
+
+  /// The labels where there are any: most change sets have room for a pointer only.
+  indirect enum LabelBox: Sendable, Hashable {
     case none
-    case some(author: String?, message: String?, procedure: String?)
+    case some(Labels)
 
-    init(author: String?, message: String?, procedure: String?) {
-      self =
-        author == nil && message == nil && procedure == nil
-        ? .none : .some(author: author, message: message, procedure: procedure)
+    var labels: Labels {
+      get { if case .some(let labels) = self { labels } else { Labels() } }
+      set { self = newValue == Labels() ? .none : .some(newValue) }
     }
-
-    var author: String? { if case .some(let author, _, _) = self { author } else { nil } }
-    var message: String? { if case .some(_, let message, _) = self { message } else { nil } }
-    var procedure: String? { if case .some(_, _, let procedure) = self { procedure } else { nil } }
   }
 }

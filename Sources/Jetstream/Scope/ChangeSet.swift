@@ -24,16 +24,16 @@ public struct ChangeSet: Sendable, Hashable {
   /// Cost: O(n) in the fragments.
   package var undo: [SyncFragment] { content.undoing }
   let content: Content
-  private var labels: Labels
+  private var box = LabelBox.none
   /// The author of the changes; see ``Scope/modify(_:author:_:)``. Nil if none was named.
   public internal(set) var author: String? {
-    get { labels.author }
-    set { labels = Labels(author: newValue, message: message, procedure: procedure) }
+    get { box.labels.author }
+    set { box.labels.author = newValue }
   }
   /// A description of the purpose of the changes. Nil if none was given.
   public internal(set) var message: String? {
-    get { labels.message }
-    set { labels = Labels(author: author, message: newValue, procedure: procedure) }
+    get { box.labels.message }
+    set { box.labels.message = newValue }
   }
   /// The time of the changes, in whole milliseconds. Nil unless it was set, as by a ``FragmentLog``.
   public internal(set) var date: Date? {
@@ -43,18 +43,24 @@ public struct ChangeSet: Sendable, Hashable {
   public internal(set) var isAtomic = false
   /// The name of the server procedure that handles the change set; nil if it is for none.
   public internal(set) var procedure: String? {
-    get { labels.procedure }
-    set { labels = Labels(author: author, message: message, procedure: newValue) }
+    get { box.labels.procedure }
+    set { box.labels.procedure = newValue }
+  }
+  /// The part that the change set has in an ``UndoHistory``.
+  package internal(set) var purpose: Purpose {
+    get { box.labels.purpose }
+    set { box.labels.purpose = newValue }
   }
 
   /// Makes a change set. It gets a new id unless one is given.
   package init(
     id: UUID? = nil, fragments: [SyncFragment], undo: [SyncFragment], author: String? = nil,
-    message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil
+    message: String? = nil, date: Date? = nil, isAtomic: Bool = false, procedure: String? = nil,
+    purpose: Purpose = .edit
   ) {
     self.id = id ?? .pooled()
     content = Content(fragments: fragments, undo: .fragments(undo))
-    labels = Labels(author: author, message: message, procedure: procedure)
+    box.labels = Labels(author: author, message: message, procedure: procedure, purpose: purpose)
     self.date = date.map(\.inWholeMilliseconds)
     self.isAtomic = isAtomic
   }
@@ -63,7 +69,7 @@ public struct ChangeSet: Sendable, Hashable {
   init(_ fragments: [SyncFragment], undo: Undo, like other: ChangeSet?) {
     id = other?.id ?? .pooled()
     content = Content(fragments: fragments, undo: undo)
-    labels = other?.labels ?? .none
+    box = other?.box ?? .none
     date = other?.date
     isAtomic = other?.isAtomic ?? false
   }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Models as other replicas are to know them.
 extension ModelObject {
   /// Returns the value of a property as JSON, as other replicas are to know it. Changes held back
@@ -10,6 +12,27 @@ extension ModelObject {
   /// are to know them.
   package final func subtreeFragments() -> [SyncFragment] {
     ensureRecord().subtreeFragments(withHeldBack: false)
+  }
+
+  /// Returns those of `models` that a collection contains, from front to back, with their places.
+  /// Cost: O(sqrt n) for each in a collection of n models; O(n) if this model is in no scope.
+  package final func places(
+    of models: [UUID], in collection: ModelSchema.Property
+  ) -> [(model: UUID, place: PropertyOperation.Place)] {
+    let list = list(of: collection)
+    let wanted = Set(models)
+    let indices: [Int] =
+      if let scope {
+        wanted.compactMap { scope.model($0).flatMap(list.index) }.sorted()
+      } else {
+        list.models.indices.filter { wanted.contains(list[$0].uuid) }
+      }
+    return indices.map { index in
+      let before = (max(0, index - CollectionContent.anchorCount)..<index).reversed()
+      let place: PropertyOperation.Place =
+        index == 0 ? .start : .after(before.map { list[$0].uuid })
+      return (list[index].uuid, place)
+    }
   }
 
   /// Returns every synced property with its value, as other replicas are to know it.

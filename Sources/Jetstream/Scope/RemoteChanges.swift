@@ -21,14 +21,17 @@ public struct RemoteChanges: Sendable, Hashable {
   public let isFullState: Bool
   /// The changes. Pending local changes stay visible in front of them.
   public let fragments: [SyncFragment]
+  /// The same changes with their inverse, which only the server knows.
+  let inverse: ChangeSet?
 }
 
 extension RemoteChanges {
   package init(
     _ fragments: [SyncFragment], sequence: Int?, isFullState: Bool = false,
-    origin: ChangeOrigin = ChangeOrigin()
+    origin: ChangeOrigin = ChangeOrigin(), inverse: ChangeSet? = nil
   ) {
     self.fragments = fragments
+    self.inverse = inverse
     self.sequence = sequence
     self.isFullState = isFullState
     (author, message) = (origin.author, origin.message)

@@ -82,7 +82,7 @@ package struct CollectionContent: Sendable, Hashable {
   }
 
   /// The place of an element, by its predecessors.
-  private func place(ofElementAt index: Int) -> PropertyOperation.Place {
+  package func place(ofElementAt index: Int) -> PropertyOperation.Place {
     if index == 0 { return .start }
     return .after(elements[max(0, index - Self.anchorCount)..<index].reversed())
   }

@@ -124,9 +124,9 @@ struct ModelDictionaryTests {
       case 6:
         struct Stop: Error {}
         let before = team.members
-        try? scope.modify {
+        _ = try? scope.modify {
           team.members[key] = member
-          try? scope.modify {
+          _ = try? scope.modify {
             team.members["6"] = member
             team.members[key] = nil
             throw Stop()

@@ -1,0 +1,170 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+@Suite("The inverse of what a client submits")
+struct ChangeInverseTests {
+  private let canvas = Canvas()
+  private let scope: Scope
+  private let host: ScopeHost
+  private let shapes: [Shape]
+
+  init() {
+    scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    shapes = (0..<7).map { number in
+      let shape = Shape()
+      shape.label = "\(number)"
+      shape.parts = [Shape()]
+      return shape
+    }
+    canvas.shapes = ModelArray(shapes)
+    canvas.selected = shapes[0]
+    canvas.likes = 250
+    canvas.named["x"] = shapes[1]
+    host = ScopeHost(
+      content: scope.makeContent(), epoch: "e", unknown: .keep,
+      streamLimit: .init(sets: 100, bytes: 100_000))
+    host.store = { _ in }
+    scope.flush()
+  }
+
+  private func change(_ properties: JSONObject, _ operations: PropertyOperations = [:])
+    -> SyncFragment
+  {
+    SyncFragment(
+      .change, uuid: canvas.uuid, className: "Canvas", properties: properties,
+      operations: operations)
+  }
+
+  private func name(_ model: ModelObject) -> JSONValue { .string(model.uuid.wireText) }
+
+  /// Submits fragments, and returns the inverse of what was accepted.
+  @discardableResult
+  private func submit(_ fragments: [SyncFragment], version: Int = 2) throws -> ChangeSet {
+    var submitter = ScopeHost.Submitter(
+      session: 1, proven: host.sequence, rebases: version > 1, missed: [])
+    submitter.usesOperations = version > 1
+    submitter.origin.author = "Ada"
+    let result = host.submit(fragments, isAtomic: false, by: submitter)
+    #expect(result.replies.compactMap(\.error) == [])
+    let set = try #require(result.set)
+    #expect(set.author == "Ada" && set.fragments == result.item?.fragments)
+    return set
+  }
+
+  /// Submits fragments, and checks that the inverse leads back, by itself and as a local change.
+  private func check(_ fragments: [SyncFragment], version: Int = 2) throws {
+    let before = scope.canonicalJSON
+    let set = try submit(fragments, version: version)
+    #expect(scope.canonicalJSON != before)
+    let copy = Scope(name: "Copy", root: Canvas(), ticker: .manual())
+    try copy.applyFullState(scope.fullState(), rootUUID: canvas.uuid)
+    #expect(copy.apply(set.undo).isComplete)
+    #expect(copy.canonicalJSON == before)
+    #expect(scope.revert(set).isComplete)
+    scope.flush()
+    #expect(differences(scope, copy) == [])
+  }
+
+  @Test("Values, references and counters", arguments: [1, 2])
+  func values(version: Int) throws {
+    try check([change(["name": "new", "selected": .null])], version: version)
+    try check([change(["selected": name(shapes[3].parts[0])])], version: version)
+    try check([change(["likes": 3])], version: version)
+    if version == 2 { try check([change([:], ["likes": [.add(20)]])]) }
+  }
+
+  @Test("A counter that has come to its limit loses what was added, not what was asked for")
+  func clampedCounter() throws {
+    let set = try submit([change([:], ["likes": [.add(.max)]])])
+    let added = canvas.likes - 250
+    #expect(set.undo.first?.operations["likes"] == [.add(-Int64(added))])
+  }
+
+  @Test("Models of collections find their places again, whatever went with them")
+  func collections() throws {
+    let ids = shapes.map(\.uuid)
+    try check([change([:], ["shapes": ids[1...5].map { .remove($0) }])])
+    try check([change([:], ["shapes": ids[1...5].reversed().map { .remove($0) }])])
+    try check([change([:], ["shapes": ids.map { .remove($0) }])])
+    try check([
+      change(
+        [:],
+        [
+          "shapes": [
+            .move(ids[0], .end), .move(ids[6], .start), .remove(ids[3]), .move(ids[2], .end),
+          ]
+        ])
+    ])
+    let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    try check([
+      new, change([:], ["shapes": [.insert(new.uuid, .after([ids[2]])), .remove(ids[2])]]),
+    ])
+    // Two fragments about the same collection, and one that moves a model between two.
+    try check([
+      change([:], ["shapes": [.remove(ids[4])]]), change([:], ["shapes": [.remove(ids[5])]]),
+    ])
+    try check([
+      change([:], ["shapes": [.remove(ids[4])], "hidden": [.insert(ids[4], .start)]])
+    ])
+  }
+
+  @Test("A collection that an old client names as a whole")
+  func wholeCollection() throws {
+    let names = shapes.map(name)
+    try check([change(["shapes": .array([names[5], names[0], names[2]])])], version: 1)
+    let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    try check(
+      [new, change(["shapes": .array([.string(new.uuid.wireText)] + names)])], version: 1)
+  }
+
+  @Test("A model that leaves comes back with what it had before the change set")
+  func changedAndRemoved() throws {
+    try check([
+      SyncFragment(
+        .change, uuid: shapes[2].uuid, className: "Shape", properties: ["label": "last words"],
+        operations: ["parts": [.remove(shapes[2].parts[0].uuid)]]),
+      change([:], ["shapes": [.remove(shapes[2].uuid)]]),
+    ])
+  }
+
+  @Test("Entries of dictionaries, with the models that leave with them")
+  func entries() throws {
+    try check([change(["named/x": .null])])
+    try check([change(["named/x": name(shapes[4]), "named/y": name(shapes[5])])])
+    let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    try submit([new, change(["named/z": .string(new.uuid.wireText)])])
+    try check([change(["named/z": .null])])
+  }
+
+  @Test("Properties that the classes do not have")
+  func unknown() throws {
+    try submit([change(["mood": "good", "friends": .array([name(shapes[0]), name(shapes[1])])])])
+    try check([change(["mood": "bad"])])
+    try check([change([:], ["friends": [.remove(shapes[0].uuid)]])])
+  }
+
+  @Test("What others have written since stays")
+  func later() throws {
+    let set = try submit([
+      change(["name": "hers"], ["likes": [.add(1)], "shapes": [.remove(shapes[3].uuid)]])
+    ])
+    try submit([
+      change(["name": "his"], ["likes": [.add(10)], "shapes": [.remove(shapes[2].uuid)]])
+    ])
+    #expect(scope.revert(set).isComplete)
+    #expect(canvas.name == "his" && canvas.likes == 260)
+    #expect(canvas.shapes.map(\.label) == ["0", "1", "3", "4", "5", "6"])
+    #expect(canvas.shapes[2].parts.count == 1)
+  }
+
+  @Test("Nothing is noted for a log that is not there and an app that does not listen")
+  func unwanted() {
+    host.store = nil
+    let submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
+    let result = host.submit([change(["name": "new"])], isAtomic: false, by: submitter)
+    #expect(result.item != nil && result.set == nil)
+  }
+}

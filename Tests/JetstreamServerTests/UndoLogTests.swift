@@ -1,0 +1,233 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+@Suite("What can be undone after a restart, and what others have made", .paced)
+struct UndoLogTests {
+  @Test(
+    "Logs of clients and of the server know in the end what could be undone and redone",
+    arguments: 0..<12)
+  func random(seed: Int) async throws {
+    let logged = try await LoggedWorld(
+      seed: UInt64(seed), clients: 3, authors: ["Ada", "Grace"])
+    let world = logged.world
+    logged.settle()
+    let own = world.clients.map { Watched(UndoHistory(of: $0.scope)) }
+    let ofServer = Watched(UndoHistory(of: world.scope))
+    let ofAll = Watched(UndoHistory(of: world.scope, includingOthers: true))
+    let people: [String?] = ["Ada", "Grace", nil]
+    for step in 0..<160 {
+      let number = Int.random(in: 0...2, using: &world.generator)
+      let client = world.clients[number]
+      switch Int.random(in: 0..<100, using: &world.generator) {
+      case 0..<30:
+        let author = Bool.random(using: &world.generator) ? people[number] : nil
+        client.scope.modify(author: author) {
+          RandomEdit.perform(on: client.canvas, step: step, &world.generator)
+        }
+      case 30..<40: own[number].undo()
+      case 40..<46: own[number].redo()
+      case 46..<50:
+        world.scope.modify { RandomEdit.perform(on: world.canvas, step: step, &world.generator) }
+      case 50..<53: ofServer.undo()
+      case 53..<55: ofServer.redo()
+      case 55..<58: ofAll.undo(by: people[number])
+      case 58..<60: ofAll.redo()
+      case 60..<90:
+        guard let link = world.links.randomElement(using: &world.generator) else { continue }
+        world.deliver(link, toServer: Bool.random(using: &world.generator))
+      case 90..<93:
+        if let link = world.links.randomElement(using: &world.generator) { world.cut(link) }
+      case 93..<95: logged.store()
+      default:
+        world.advance(by: .milliseconds(Int.random(in: 1...3000, using: &world.generator)))
+      }
+    }
+    logged.settle()
+    try await logged.close()
+    for client in world.clients {
+      #expect(differences(client.scope, world.scope) == [], "seed \(seed), client \(client.number)")
+      let log = try LogReader(logged.clientPath(client.number))
+      try own[client.number].compare(client.scope, log, "seed \(seed), client \(client.number)")
+    }
+    let log = try LogReader(logged.serverPath)
+    try ofServer.compare(world.scope, log, "seed \(seed), server")
+    try ofAll.compare(world.scope, log, includingOthers: true, "seed \(seed), all on the server")
+    #expect(own.contains { $0.count > 0 } && ofAll.count > 0, "seed \(seed)")
+  }
+}
+
+/// A history, and what a log cannot know of it: the change sets whose undoing or redoing had no effect.
+private final class Watched {
+  let history: UndoHistory
+  private var without: Set<UUID> = []
+  /// The number of change sets that were undone or redone.
+  private(set) var count = 0
+
+  init(_ history: UndoHistory) { self.history = history }
+
+  func undo(by author: String? = nil) { take { _ = history.undo(by: author) } }
+
+  func redo() { take { _ = history.redo() } }
+
+  private func take(_ action: () -> Void) {
+    let before = history.undoStack + history.redoStack
+    action()
+    let after = history.undoStack + history.redoStack
+    let there = Set(after.map(\.id))
+    for set in before where !there.contains(set.id) {
+      let isTaken = after.contains { $0.purpose == .undo(set.id) || $0.purpose == .redo(set.id) }
+      if isTaken { count += 1 } else { without.insert(set.id) }
+    }
+  }
+
+  func compare(
+    _ scope: Scope, _ log: LogReader, includingOthers: Bool = false, _ place: String
+  ) throws {
+    // What the maker of an addition knew is noted when it is sent.
+    func content(_ fragments: [SyncFragment]) -> [String] {
+      fragments.map { fragment in
+        var fragment = fragment
+        fragment.bases = [:]
+        return fragment.json.text
+      }
+    }
+    func words(_ sets: [ChangeSet]) -> [String] {
+      sets.filter { !without.contains($0.id) }
+        .map { "\($0.id) \($0.purpose) \(content($0.fragments)) \(content($0.undo))" }
+    }
+    func restored(_ limit: Int) throws -> UndoHistory {
+      try UndoHistory(of: scope, log: log, includingOthers: includingOthers, limit: limit)
+    }
+    let all = try restored(1000)
+    #expect(words(all.undoStack) == words(history.undoStack), "\(place), to be undone")
+    #expect(words(all.redoStack) == words(history.redoStack), "\(place), to be redone")
+    // With a limit it is the end of it: what was dropped does not come back when later ones are undone.
+    let few = try restored(5).undoStack
+    #expect(few == all.undoStack.suffix(few.count), "\(place), at most five")
+  }
+}
+
+/// The same through the interface of apps.
+@Suite("Undoing with a log")
+@MainActor struct UndoOverRestartTests {
+  private func canvas(_ scope: Scope) throws -> Canvas { try #require(scope.root as? Canvas) }
+
+  @Test("A client goes on undoing where its last process has stopped, and the server agrees")
+  func client() async throws {
+    let directory = try TemporaryDirectory()
+    let hosted = Scope(name: "Canvas", root: Canvas())
+    let server = Server()
+    server.host(hosted)
+    func open() throws -> (Client, Scope, FragmentLog) {
+      let (client, scope) = (
+        Client(transport: server.makeTransport()), Scope(name: "Canvas", root: Canvas())
+      )
+      let log = try FragmentLog(directory.path + "/client")
+      try client.fetch(scope, log: log)
+      return (client, scope, log)
+    }
+    let (client, scope, log) = try open()
+    let history = UndoHistory(of: scope)
+    let own = try canvas(scope)
+    // Written before the root has the server's UUID.
+    scope.modify("a name") { own.name = "first" }
+    try await client.connect()
+    try await client.waitForUpload(of: scope)
+    scope.modify("a shape") { own.shapes.append(Shape()) }
+    scope.modify("likes") { own.likes = 3 }
+    history.undo()
+    try await client.waitForUpload(of: scope)
+    client.close()
+    try await log.close()
+
+    let (again, restored, secondLog) = try open()
+    let rest = try UndoHistory(of: restored, log: secondLog.reader)
+    #expect(rest.canUndo && rest.canRedo)
+    rest.redo()
+    #expect(try canvas(restored).likes == 3)
+    for _ in 0..<3 { rest.undo() }
+    #expect(!rest.canUndo)
+    #expect(try canvas(restored).name == nil && canvas(restored).shapes.isEmpty)
+    try await again.connect()
+    try await again.waitForUpload(of: restored)
+    #expect(restored.canonicalJSON == hosted.canonicalJSON)
+    again.close()
+    try await secondLog.close()
+    await server.stop()
+  }
+
+  @Test("A server takes back all that one person has done, also after a restart, and no more")
+  func byAuthor() async throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path + "/server"
+    func host() async throws -> (Server, Scope, FragmentLog) {
+      let (server, scope) = (Server(), Scope(name: "Canvas", root: Canvas()))
+      server.authorize = { session in
+        guard case .object(let params) = session.params, case .string(let name)? = params["user"]
+        else { return .accepted() }
+        return .accepted(author: name)
+      }
+      let log = try FragmentLog(path)
+      try await server.host(scope, log: log)
+      return (server, scope, log)
+    }
+    func join(_ server: Server, as name: String) async throws -> (Client, Scope) {
+      let client = Client(transport: server.makeTransport())
+      let scope = Scope(name: "Canvas", root: Canvas())
+      try await client.connect(params: ["user": .string(name)])
+      try await client.fetch(scope)
+      return (client, scope)
+    }
+    let (server, scope, _) = try await host()
+    let (ada, adas) = try await join(server, as: "Ada")
+    let (mallory, mallorys) = try await join(server, as: "Mallory")
+    let keep = Shape()
+    keep.label = "keep"
+    keep.parts = [Shape(), Shape()]
+    try canvas(adas).shapes = [keep]
+    try canvas(adas).likes = 2
+    try await ada.waitForUpload(of: adas)
+    let before = scope.fullState()
+    try await mallory.sync(mallorys)
+    mallorys.modify { try? canvas(mallorys).shapes.removeAll { _ in true } }
+    mallorys.modify {
+      guard let canvas = try? canvas(mallorys) else { return }
+      canvas.likes += 100
+      canvas.name = "mine"
+      canvas.shapes.append(Shape())
+      canvas.named["x"] = Shape()
+    }
+    try await mallory.waitForUpload(of: mallorys)
+    try await ada.sync(adas)
+    try canvas(adas).likes += 1
+    try await ada.waitForUpload(of: adas)
+    mallory.close()
+    ada.close()
+    try await server.remove(scope)
+
+    let (next, again, log) = try await host()
+    #expect(again.canonicalJSON == scope.canonicalJSON)
+    let history = try UndoHistory(of: again, log: log.reader, includingOthers: true)
+    var count = 0
+    while history.undo(by: "Mallory") != nil { count += 1 }
+    #expect(count == 2)
+    // Ada's own like, which came later, stays.
+    try canvas(again).likes -= 1
+    again.flush()
+    #expect(again.fullState().canonicalJSON == before.canonicalJSON)
+    let (last, lasts) = try await join(next, as: "Ada")
+    #expect(lasts.canonicalJSON == again.canonicalJSON)
+    // Live, without a restart, too.
+    try canvas(lasts).name = "once more"
+    try await last.waitForUpload(of: lasts)
+    #expect(try canvas(again).name == "once more")
+    history.undo(by: "Ada")
+    try await last.sync(lasts)
+    #expect(try canvas(lasts).name == nil)
+    last.close()
+    await next.stop()
+  }
+}
