@@ -60,6 +60,12 @@ struct CollectionHistory {
     removed.values.contains { $0.sequence > sequence && $0.origin != session }
   }
 
+  /// Returns true if all events have a sequence in a range.
+  func isWithin(_ range: ClosedRange<Int>) -> Bool {
+    inserted.values.allSatisfy { range.contains($0.sequence) }
+      && removed.values.allSatisfy { range.contains($0.sequence) }
+  }
+
   /// Drops the events up to `horizon`, which every session has seen.
   mutating func forget(upTo horizon: Int) {
     inserted = inserted.filter { $0.value.sequence > horizon }

@@ -108,7 +108,7 @@ final class HostTwin {
       compare(
         "the state", first.content.sharedState().canonicalJSON, content.document.canonicalJSON)
     }
-    if isThorough { problems += content.document.brokenInvariants() }
+    if isThorough { problems += host.checkInvariants() }
   }
 
   private func text(_ fragments: [SyncFragment]?) -> String {

@@ -78,6 +78,9 @@ package protocol HostedContent: AnyObject {
   /// Returns the models in the parts whose digests differ from the given ones.
   func fragments(whereNot parts: [UInt64]) -> [SyncFragment]
 
+  /// Describes what must not be the case, a line for each; for tests.
+  func checkInvariants() -> [String]
+
   // Content that only clients change, and whose classes are all known, leaves out the rest.
 
   /// Begins to tell the host of changes.
@@ -107,6 +110,7 @@ package protocol HostedContent: AnyObject {
 }
 
 extension HostedContent {
+  package func checkInvariants() -> [String] { [] }
   package func begin() {}
   package func end() {}
   package func seal() {}

@@ -111,6 +111,8 @@ package final class RowsContent: HostedContent {
     digest().fragments(whereNot: parts)
   }
 
+  package func checkInvariants() -> [String] { document.checkInvariants() }
+
   private func digest() -> StateDigest {
     if let stateDigest { return stateDigest }
     let made = StateDigest(of: document.uuids) { [document] uuid in

@@ -31,10 +31,10 @@ extension ScopeHost {
   /// - Parameter asValues: true to name the resulting values of properties instead of the operations on them.
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     var result: [SyncFragment] = []
-    if !arrived.isEmpty || !returned.isEmpty {
+    if !passage.arrived.isEmpty || !passage.returned.isEmpty {
       let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
       result = revived(except: added).map(addition)
-      result += returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
+      result += passage.returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
     }
     result.reserveCapacity(result.count + effective.count)
     for fragment in effective {
@@ -53,7 +53,7 @@ extension ScopeHost {
 
   /// Returns the models that the submission has brought back without adding them.
   private func revived(except added: Set<UUID>) -> [any HostedModel] {
-    arrived.filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
+    passage.arrived.filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
   }
 
   /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
@@ -102,7 +102,8 @@ extension ScopeHost {
     let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
       correction.doubt(revived(except: added))
-      correction.doubt(returned.subtracting(added).sorted().compactMap { content.unknownModel($0) })
+      correction.doubt(
+        passage.returned.subtracting(added).sorted().compactMap { content.unknownModel($0) })
     }
     if !submitter.rebases {
       restoreRejected(&correction, submission, submitter)
@@ -178,7 +179,7 @@ extension ScopeHost {
       let isNew: (UUID) -> Bool
       if property.isReference {
         isNew = { _ in true }
-      } else if property.isCollection, let history = histories[name] {
+      } else if property.isCollection, let history = tombstones.elements[name] {
         isNew = {
           !history.knowsInsertion(of: $0, session: submitter.session, proven: submitter.proven)
         }

@@ -56,7 +56,7 @@ extension ScopeHost {
 extension ServerEngine {
   /// The number of models that have left a scope and are kept for sessions that may name them; for tests.
   package func departedCount(of scope: any Hostable) -> Int? {
-    hosts[ObjectIdentifier(scope)]?.departed.count
+    hosts[ObjectIdentifier(scope)]?.tombstones.models.count
   }
 
   /// The approximate size in bytes of the change sets that a scope keeps in its stream; for tests.

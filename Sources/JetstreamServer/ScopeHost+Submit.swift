@@ -109,15 +109,19 @@ extension ScopeHost {
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
-    let left = takeLeaving()
-    let undo = inverse?.fragments(restoring: left.filter(content.isGone))
-    if unknown == .keep { noteReturned(check.unknownModels, left: left) }
+    let undo = inverse?.fragments(restoring: passage.left.filter(content.isGone))
+    if unknown == .keep {
+      passage.noteUnknown(content.unknownModelUUIDs(), before: check.unknownModels)
+    }
+    passage.release()
     for (name, old) in before {
       guard let new = collection(name), new != old else { continue }
       // A client that does not rebase may have replaced its own change with another session's value that it was sent:
       // it only certainly knows of its change if there was no such value.
       let isSure = submitter.rebases || !submitter.mayHaveMissed(name)
-      note(name, from: old, to: new, origin: isSure ? submitter.session : nil)
+      tombstones.note(
+        name, from: FragmentValidator.uuids(in: old), to: FragmentValidator.uuids(in: new),
+        sequence: sequence, origin: isSure ? submitter.session : nil)
     }
     for fragment in effective { note(fragment.operations, of: fragment.uuid, origin: nil) }
     let done = broadcast(of: effective)
@@ -264,7 +268,7 @@ extension ScopeHost {
   /// Notes, for each added model that the scope does not have, whether its addition was rejected.
   private func noteRejected(_ check: FragmentValidator, isRejected: (Int) -> Bool) {
     for (uuid, at) in check.additions where !check.unknownModels.contains(uuid) {
-      note(addition: uuid, isRejected: isRejected(at))
+      tombstones.note(addition: uuid, isRejected: isRejected(at), upTo: sequence + 1)
     }
   }
 
@@ -298,7 +302,7 @@ extension ScopeHost {
   private func merged(
     _ value: JSONValue, _ current: JSONValue, _ name: PropertyKey, _ submitter: Submitter
   ) -> JSONValue {
-    guard let history = histories[name] else { return value }
+    guard let history = tombstones.elements[name] else { return value }
     let uuids = history.merge(
       current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
       session: submitter.session, proven: submitter.proven, received: submitter.received)

@@ -86,18 +86,10 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
 
-  private(set) var histories: [PropertyKey: CollectionHistory] = [:]
-  private(set) var departed: [UUID: (model: any HostedModel, sequence: Int)] = [:]
-  private(set) var arrived: [any HostedModel] = []
-  /// The models of unknown classes that the last submission brought back: some session may not have them.
-  private(set) var returned: Set<UUID> = []
-  /// The models that left the tree with the submission that is being applied.
-  private var leaving: [any HostedModel] = []
-  /// The models whose addition was rejected, each with the sequence up to which it is remembered: fragments that refer
-  /// to them were sent before the client knew of the rejection.
-  private var rejectedAdditions: [UUID: Int] = [:]
-  /// The horizon of the last call of ``forget(upTo:)``.
-  private var lastHorizon: Int?
+  /// What is gone, up to the horizon.
+  var tombstones = Tombstones()
+  /// What came and went with the last submission.
+  var passage = Passage()
   /// Models that some session may already have although the next change set adds them: those that have come back since
   /// the last change set, and those that are added once more.
   private var revived: Set<UUID> = []
@@ -117,9 +109,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {
     sequence += 1
-    arrived = []
-    returned = []
-    leaving = []
+    passage = Passage()
   }
 
   /// Continues the history with the given epoch after `sequence`.
@@ -128,33 +118,13 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// True if the inverse of a submission is of use: to the log, which keeps it, or to a listener of the app.
   var keepsInverses: Bool { store != nil || content.isListenedTo }
 
-  /// Returns the models that left the tree with the submission that was just applied.
-  func takeLeaving() -> [any HostedModel] {
-    defer { leaving = [] }
-    return leaving
-  }
-
   /// Appends an accepted change set to the stream.
   func append(_ item: StreamItem) { stream.append(item) }
-
-  /// Notes the models of unknown classes that the last submission brought into the scope; `before` are those that were
-  /// in it, and `left` those that were objects until then.
-  func noteReturned(_ before: Set<UUID>, left: [any HostedModel]) {
-    returned = content.unknownModelUUIDs().subtracting(before).subtracting(left.map(\.uuid))
-  }
-
-  /// Notes whether the addition of a model was rejected.
-  func note(addition uuid: UUID, isRejected: Bool) {
-    rejectedAdditions[uuid] = isRejected ? sequence + 1 : nil
-  }
 
   /// Notes that a submission adds a model that the scope already has.
   func noteAddedAgain(_ uuid: UUID) { revived.insert(uuid) }
 
-  /// The number of rejected additions that are remembered.
-  var rejectedAdditionCount: Int { rejectedAdditions.count }
-
-  func wasRejected(_ uuid: UUID) -> Bool { rejectedAdditions[uuid] != nil }
+  func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
   func end() {
     content.end()
@@ -169,42 +139,30 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
   /// still hold it.
   func departed(_ uuid: UUID) -> (any HostedModel)? {
-    departed[uuid].flatMap { content.isGone($0.model) ? $0.model : nil }
+    tombstones.models[uuid].flatMap { content.isGone($0.model) ? $0.model : nil }
   }
 
   /// The models that have left and are nowhere else now, by their UUIDs.
   var departedModels: [UUID: any HostedModel] {
-    departed.mapValues(\.model).filter { content.isGone($0.value) }
+    tombstones.models.mapValues(\.model).filter { content.isGone($0.value) }
   }
 
   func entered(_ model: any HostedModel, byClient: Bool) {
-    if departed.removeValue(forKey: model.uuid) != nil { revived.insert(model.uuid) }
-    if byClient { arrived.append(model) }
+    if tombstones.noteReturn(of: model.uuid) { revived.insert(model.uuid) }
+    if byClient { passage.noteArrival(model) }
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
   func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool) {
     // Sessions never knew a model that a call of `modify` has added and takes back.
     if takesBack, !revived.contains(model.uuid) { return }
-    departed[model.uuid] = (model, byClient ? sequence : sequence + 1)
-    if byClient { leaving.append(model) }
+    tombstones.note(model, leftAt: byClient ? sequence : sequence + 1)
+    if byClient { passage.noteLeaving(model) }
   }
 
-  /// Drops the records of removed models, rejected additions and elements up to `horizon`, which every session has
-  /// seen.
+  /// Forgets what is gone up to `horizon`, which every session has seen.
   func forget(upTo horizon: Int) {
-    // Everything noted since the last call is behind its horizon.
-    guard horizon != lastHorizon else { return }
-    lastHorizon = horizon
-    twin?.forget(upTo: horizon)
-    if !rejectedAdditions.isEmpty {
-      rejectedAdditions = rejectedAdditions.filter { $0.value > horizon }
-    }
-    if !departed.isEmpty { departed = departed.filter { $0.value.sequence > horizon } }
-    for (key, var history) in histories {
-      history.forget(upTo: horizon)
-      histories[key] = history.isEmpty ? nil : history
-    }
+    if tombstones.forget(upTo: horizon) { twin?.forget(upTo: horizon) }
   }
 
   // MARK: The server's own changes
@@ -235,19 +193,10 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
   }
 
-  func note(_ key: PropertyKey, from old: JSONValue, to new: JSONValue, origin: Int?) {
-    histories[key, default: CollectionHistory()].note(
-      from: FragmentValidator.uuids(in: old), to: FragmentValidator.uuids(in: new),
-      sequence: sequence, origin: origin)
-  }
-
   /// Notes which models operations have inserted into collections and removed from them.
   func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
     // Only clients that submit whole collections may leave out an element by mistake.
     if valueSessions == 0 { return }
-    for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
-      histories[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(
-        entry.operations, sequence: sequence, origin: origin)
-    }
+    tombstones.note(operations, of: uuid, sequence: sequence, origin: origin)
   }
 }

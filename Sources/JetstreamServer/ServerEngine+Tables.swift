@@ -27,8 +27,8 @@ extension ServerEngine {
 extension ScopeHost {
   fileprivate var restingTables: [String: Int] {
     [
-      "departed": departed.count, "histories": histories.count, "untold": untold.count,
-      "rejectedAdditions": rejectedAdditionCount,
+      "departed": tombstones.models.count, "histories": tombstones.elements.count,
+      "untold": untold.count, "rejectedAdditions": tombstones.rejected.count,
     ]
   }
 }

@@ -264,7 +264,7 @@ final class SimulatedClient {
       ? nil : "has not taken in all that it has missed"
   }
 
-  var brokenInvariants: [String] { engine.brokenInvariants() }
+  func checkInvariants() -> [String] { engine.checkInvariants() }
 
   /// Returns where it has not noticed that the server has an epoch other than the one that it knew, or has
   /// reported losses that did not happen. Called when it is in step with the server.

@@ -112,6 +112,9 @@ final class SimulatedServer {
   /// The differences between the server's models and the rows that are hosted beside them.
   var differencesFromRows: [String] { engine.differencesFromRows }
 
+  /// Describes what must not be the case on the server.
+  func checkInvariants() -> [String] { engine.checkInvariants() }
+
   /// Notes a change set of the server's own, whose record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
 

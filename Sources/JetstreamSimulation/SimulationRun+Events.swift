@@ -100,8 +100,11 @@ extension SimulationRun {
     for problem in server.differencesFromRows.prefix(4) {
       report(.divergence, "Models and rows of the server differ: \(problem)")
     }
+    for problem in server.checkInvariants().prefix(4) {
+      report(.invariant, "An invariant of the server is broken: \(problem)")
+    }
     for client in clients {
-      for problem in client.brokenInvariants {
+      for problem in client.checkInvariants() {
         report(.invariant, "An invariant of client \(client.number) is broken: \(problem)")
       }
       for problem in client.wrongState() {

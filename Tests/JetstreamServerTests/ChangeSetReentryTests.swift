@@ -27,7 +27,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
     scope.onChanges.listen { behind.append($0) }
     let first = Fate(scope.modify("first") { canvas.name = "first" })
     #expect(names(before) == ["first", "second"] && names(behind) == ["first", "second"])
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     let messages = server.takeSyncs()
     #expect(
       messages.map { $0.fragments.first?.properties } == [
@@ -65,7 +65,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       made.append(Fate(scope.modify { canvas.name = "on add" }))
     }
     let first = scope.modify { canvas.name = "first" }
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     first.onStateChange.listen { [scope, canvas] _ in
       made.append(Fate(scope.modify { canvas.name = "on error" }))
     }
@@ -76,7 +76,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       .scopeSyncReply(ScopeSyncReply(replyTo: messages[1].index, fragmentReplies: [ok])),
     ])
     #expect(made.map(\.handle.state) == [.accepted, .pending] && pending.count == 1)
-    #expect(canvas.name == "on error" && server.engine.brokenInvariants() == [])
+    #expect(canvas.name == "on error" && server.engine.checkInvariants() == [])
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
     #expect(canvas.name == "on add" && made.allSatisfy(\.isConsistent))
   }
@@ -100,7 +100,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
     server.tell(
       change(shape, ["label": "theirs", "x": 5, "y": 5]), change(canvas, ["name": "theirs"]))
     #expect(shape.label == "mine" && shape.x == 5 && shape.y == 1 && canvas.name == "mine")
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     // There is no set in the middle of what others did.
     #expect(made?.handle.changeSet.fragments == [] && pending.count == 0)
     scope.flush()
@@ -130,7 +130,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       change(
         canvas, ["shapes": [.string(shape.uuid.wireText), .string(theirs.uuid.wireText)]]))
     #expect(canvas.shapes.map(\.x) == [0, 3, 0] && canvas.shapes.contains(mine))
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     scope.flush()
     let message = server.takeSyncs().first
     server.reply(to: message?.index ?? 0, no, no)
@@ -160,7 +160,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       .scopeSyncReply(ScopeSyncReply(replyTo: messages[1].index, fragmentReplies: [no])),
     ])
     #expect(shape.x == 9 && shape.y == 9 && shape.label == "")
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     scope.flush()
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
     #expect(shape.x == 0 && shape.y == 0 && made?.handle.state == .rejected)
@@ -172,7 +172,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
     server.tell(change(canvas, ["name": "theirs"]), change(shape, ["x": 5]))
     scope.onChanges.listenOnce { [scope] _ in scope.resumeIncoming() }
     scope.modify { canvas.name = "mine" }
-    #expect(canvas.name == "mine" && shape.x == 5 && server.engine.brokenInvariants() == [])
+    #expect(canvas.name == "mine" && shape.x == 5 && server.engine.checkInvariants() == [])
     server.reply(to: server.takeSyncs().first?.index ?? 0, no)
     #expect(canvas.name == "theirs")
   }
@@ -205,7 +205,7 @@ struct ChangeSetReentryTests: ScriptedSuite {
       .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: .rejected("no"))),
     ])
     #expect(canvas.name == "mine" && canvas.shapes.map(\.x) == [0, 3, 0])
-    #expect(canvas.shapes.last === mine && server.engine.brokenInvariants() == [])
+    #expect(canvas.shapes.last === mine && server.engine.checkInvariants() == [])
     server.reply(to: server.takeSyncs().first?.index ?? 0, no, no)
     #expect(canvas.name == "theirs" && canvas.shapes.map(\.x) == [0, 3])
   }

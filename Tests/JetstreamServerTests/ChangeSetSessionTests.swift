@@ -63,7 +63,7 @@ struct ChangeSetSessionTests {
     server.join()
     scope.modify { canvas.name = "mine" }
     server.replaceSession(state(["shapes": []]))
-    #expect(canvas.name == "mine" && server.engine.brokenInvariants() == [])
+    #expect(canvas.name == "mine" && server.engine.checkInvariants() == [])
     let message = server.takeSyncs().last
     server.reply(to: message?.index ?? 0, no)
     #expect(canvas.name == nil)

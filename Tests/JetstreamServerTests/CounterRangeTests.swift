@@ -41,7 +41,7 @@ struct CounterRangeTests {
     _ clients: WorldClient..., sourceLocation: SourceLocation = #_sourceLocation
   ) {
     for client in clients {
-      #expect(client.engine.brokenInvariants() == [], sourceLocation: sourceLocation)
+      #expect(client.engine.checkInvariants() == [], sourceLocation: sourceLocation)
       #expect(client.scope.canonicalJSON == scope.canonicalJSON, sourceLocation: sourceLocation)
     }
   }

@@ -55,7 +55,7 @@ struct DictionaryHostTests {
       submitter.usesOperations = version > 1
       let result = host.submit(fragments, isAtomic: isAtomic, by: submitter)
       host.keep(result.item, result.set)
-      #expect(document.brokenInvariants() == [])
+      #expect(document.checkInvariants() == [])
       return result
     }
 
@@ -444,7 +444,7 @@ struct DictionaryHostTests {
       #expect(followers[1].apply(try #require(item.whole)).isEmpty, place)
       for follower in followers {
         try #require(follower.document.canonicalJSON == world.document.canonicalJSON, place)
-        #expect(follower.document.brokenInvariants() == [], place)
+        #expect(follower.document.checkInvariants() == [], place)
       }
       if source.chance(0.1) { world.host.forget(upTo: world.host.sequence) }
     }
@@ -458,7 +458,7 @@ struct DictionaryHostTests {
     let restored = try World()
     try restored.host.restore(history)
     #expect(restored.document.canonicalJSON == world.document.canonicalJSON, "seed \(seed)")
-    #expect(restored.document.brokenInvariants() == [], "seed \(seed)")
+    #expect(restored.document.checkInvariants() == [], "seed \(seed)")
     #expect(restored.host.written == world.host.written, "seed \(seed)")
     #expect(
       restored.content.digest(budget: .max) == world.content.digest(budget: .max), "seed \(seed)")

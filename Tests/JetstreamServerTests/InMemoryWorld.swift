@@ -157,6 +157,7 @@ final class InMemoryWorld {
       if bytes == Self.probe { return server.probed(link.id, now: now) }
       server.received(
         link.id, Self.decode(bytes), isArray: Message.isArrayFrame(bytes), now: now)
+      #expect(server.checkInvariants() == [])
     } else if !link.toClient.isEmpty {
       let bytes = link.toClient.removeFirst()
       if bytes == Self.probe {
@@ -325,7 +326,7 @@ extension WorldClient: WorldPeer {
     let messages = InMemoryWorld.decode(frame)
     for case .success(let message) in (try? messages.get()) ?? [] { heard.append(message) }
     engine.received(link.number, messages, now: world.now)
-    #expect(engine.brokenInvariants() == [])
+    #expect(engine.checkInvariants() == [])
   }
 
   func closed(_ link: InMemoryWorld.Link, code: Int, reason: String) {

@@ -61,7 +61,7 @@ struct MergeRuleTests {
     world.settle()
     let state = world.replaced!.canonicalJSON
     for client in [one, two] {
-      #expect(client.scope.canonicalJSON == state && client.engine.brokenInvariants() == [])
+      #expect(client.scope.canonicalJSON == state && client.engine.checkInvariants() == [])
       #expect(client.scope.conflicts.items.isEmpty, "nothing was lost")
     }
   }

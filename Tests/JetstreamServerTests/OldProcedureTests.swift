@@ -31,7 +31,7 @@ struct OldProcedureTests: ScriptedSuite {
     server.reply(to: sent.last!.index, ok)
     #expect(canvas.name == "MINE" && canvas.likes == 3)
     #expect(fate.handle.state == .accepted && server.engine.pendingCount == 0)
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
   }
 
   @Test("What others have changed before the procedure began stays behind the caller's value")

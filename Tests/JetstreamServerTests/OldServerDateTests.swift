@@ -84,6 +84,6 @@ struct OldServerDateTests {
     world.settle()
     #expect(abs(meeting.start.timeIntervalSince1970 - 1_420_070_400.002) < 0.000_01)
     for client in [writer, reader] { #expect(client.scope.canonicalJSON == scope.canonicalJSON) }
-    #expect(writer.engine.brokenInvariants() == [] && writer.scope.conflicts.items.isEmpty)
+    #expect(writer.engine.checkInvariants() == [] && writer.scope.conflicts.items.isEmpty)
   }
 }

@@ -28,7 +28,7 @@ struct OldServerModeTests {
   private func expectEqual() {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect(other.scope.canonicalJSON == world.scope.canonicalJSON)
-    #expect(client.engine.pendingCount == 0 && client.engine.brokenInvariants() == [])
+    #expect(client.engine.pendingCount == 0 && client.engine.checkInvariants() == [])
   }
 
   @Test("Push only: what is changed here goes out and is known to be decided; the rest waits")
@@ -43,7 +43,7 @@ struct OldServerModeTests {
     }
     #expect(other.canvas.likes == 3 && client.canvas.name == nil && client.canvas.likes == 3)
     #expect(state.pendingCount == 3 && state.decidedCount == 3 && state.unsentCount == 0)
-    #expect(client.engine.brokenInvariants() == [])
+    #expect(client.engine.checkInvariants() == [])
     setMode(.realtime)
     world.exchange()
     #expect(client.canvas.name == "theirs")
@@ -61,7 +61,7 @@ struct OldServerModeTests {
     world.cut(client.link!)
     world.server.advance(to: world.now + .seconds(3600))
     world.pass(5)
-    #expect(client.engine.brokenInvariants() == [])
+    #expect(client.engine.checkInvariants() == [])
     setMode(.realtime)
     world.settle()
     #expect(world.canvas.shapes.count == 1)

@@ -22,7 +22,7 @@ struct OversizedTests {
     world.settle()
     for client in [one, two] {
       #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
-      #expect(client.engine.brokenInvariants() == [] && client.engine.pendingCount == 0)
+      #expect(client.engine.checkInvariants() == [] && client.engine.pendingCount == 0)
     }
   }
 

@@ -24,7 +24,7 @@ extension PendingModel {
     #expect(
       undecided.allSatisfy { $0.fate.handle.state == .pending && $0.fate.isConsistent }, place)
     #expect(decided.allSatisfy { $0.0.handle.state == $0.1 && $0.0.isConsistent }, place)
-    #expect(server.engine.brokenInvariants() == [], place)
+    #expect(server.engine.checkInvariants() == [], place)
     #expect(!scope.hasCollectedChanges, place)
     if undecided.isEmpty { checkEqual(visible) }
   }

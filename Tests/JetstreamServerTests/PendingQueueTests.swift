@@ -179,7 +179,7 @@ struct PendingQueueTests {
       #expect(Values(reading) == visible, "\(moment)")
       #expect(server.scope.pendingChangeSets.count == undecided.count, "\(moment)")
       #expect(fates.allSatisfy { $0.isConsistent }, "\(moment)")
-      #expect(server.engine.brokenInvariants() == [], "\(moment)")
+      #expect(server.engine.checkInvariants() == [], "\(moment)")
       #expect(server.takeSyncs().isEmpty, "\(moment)")
     }
   }

@@ -147,7 +147,7 @@ struct ProtocolTwoTests {
       .scopeSyncReply(reply),
     ])
     #expect(server.canvas.hidden.map(\.label) == ["mine"])
-    #expect(server.engine.brokenInvariants().isEmpty)
+    #expect(server.engine.checkInvariants().isEmpty)
   }
 
   @Test("After a lost session a client is sent what it missed, not the state")
@@ -337,7 +337,7 @@ struct ProtocolTwoTests {
         ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)))
     #expect(server.engine.pendingCount == 0)
     #expect(server.canvas.likes == 2 && server.canvas.name == "mine")
-    #expect(server.engine.brokenInvariants().isEmpty)
+    #expect(server.engine.checkInvariants().isEmpty)
   }
 
   @Test("A client that the server takes for another one takes another name")

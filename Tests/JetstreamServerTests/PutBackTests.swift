@@ -200,7 +200,7 @@ struct PutBackTests {
       ])
     }
     // The server has forgotten the model, and taken it as it was sent.
-    #expect(server.engine.pendingCount == 0 && server.engine.brokenInvariants() == [])
+    #expect(server.engine.pendingCount == 0 && server.engine.checkInvariants() == [])
     #expect(
       server.canvas.hidden.map(\.uuid) == [shape.uuid] && shape.parts.map(\.uuid) == [part.uuid])
   }

@@ -51,7 +51,7 @@ struct RepairTests {
   private func expectAgreement() {
     for client in world.clients {
       #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
-      #expect(client.engine.brokenInvariants() == [] && client.engine.pendingCount == 0)
+      #expect(client.engine.checkInvariants() == [] && client.engine.pendingCount == 0)
     }
   }
 
@@ -141,7 +141,7 @@ struct RepairTests {
       #expect(repairs.isEmpty && !client.heard.contains { $0.type == "ScopeState" })
     }
     #expect(client.events.count { $0.contains("has not helped") } == 1)
-    #expect(client.engine.status == .online && client.engine.brokenInvariants() == [])
+    #expect(client.engine.status == .online && client.engine.checkInvariants() == [])
     token.cancel()
   }
 

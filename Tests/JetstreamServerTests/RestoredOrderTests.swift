@@ -25,7 +25,7 @@ struct RestoredOrderTests {
       + then
     try engine.fetch(
       scope, params: [:], history: history, now: .zero, store: { _ in }, completion: { _ in })
-    #expect(engine.brokenInvariants() == [])
+    #expect(engine.checkInvariants() == [])
   }
 
   private func change(_ values: JSONObject) -> SyncFragment {

@@ -38,7 +38,7 @@ struct RollBackSyncTests: ScriptedSuite {
     server.tell(change(shape, ["x": 9]))
     server.tell(change(canvas, ["name": "theirs"]))
     #expect(shape.x == 9 && canvas.shapes == [shape])
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
   }
 
   @Test(
@@ -70,7 +70,7 @@ struct RollBackSyncTests: ScriptedSuite {
     }
     server.ticker.advance(by: .milliseconds(20))
     #expect(shape.x == 5 && shape.y == 6)
-    #expect(!scope.isIncomingPaused && server.engine.brokenInvariants() == [])
+    #expect(!scope.isIncomingPaused && server.engine.checkInvariants() == [])
   }
 
   @Test("Fragments that are applied while a call goes on are not lost when it is rolled back")

@@ -45,7 +45,7 @@ struct RootRenamingTests {
     world.settle()
     let client = client ?? self.client
     #expect(differences(client.scope, world.replaced!) == [])
-    #expect(client.rejections.isEmpty && client.engine.brokenInvariants() == [])
+    #expect(client.rejections.isEmpty && client.engine.checkInvariants() == [])
     #expect(shared.cards.allSatisfy { $0.home === shared && $0.board === shared })
   }
 

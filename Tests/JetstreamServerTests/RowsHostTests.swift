@@ -272,7 +272,7 @@ private struct FragmentSource {
         results[0].effective?.map(\.json.text) == results[1].effective?.map(\.json.text), place)
       try #require(scope.canonicalJSON == document.canonicalJSON, place)
       #expect(hosts[0].sequence == hosts[1].sequence)
-      #expect(document.brokenInvariants() == [], place)
+      #expect(document.checkInvariants() == [], place)
       #expect(hosts[0].content.digest(budget: .max) == hosts[1].content.digest(budget: .max), place)
       if source.chance(0.1) {
         let horizon = Int.random(in: 0...hosts[0].sequence, using: &source.generator)

@@ -74,7 +74,7 @@ private struct Restarted: Equatable {
     authors = replica.overlay.authors
     writes = replica.ownWrites.remaining
     self.errors = errors
-    #expect(replica.brokenInvariants() == [])
+    #expect(replica.checkInvariants() == [])
   }
 }
 

@@ -121,7 +121,7 @@ struct SplitSetTests: ScriptedSuite {
         #expect(theirs?.text == value.text, "\(key) of \(fragment.className)")
       }
     }
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     #expect(server.engine.pendingCount == 0)
   }
 

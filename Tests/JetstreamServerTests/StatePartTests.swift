@@ -60,7 +60,7 @@ struct StatePartTests {
     #expect(throws: Never.self) { try reader.fetchResult?.get() }
     for client in world.clients {
       #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
-      #expect(client.engine.brokenInvariants() == [] && client.engine.pendingCount == 0)
+      #expect(client.engine.checkInvariants() == [] && client.engine.pendingCount == 0)
     }
     #expect(reader.fetchResult != nil && world.endedSessions.isEmpty)
   }

@@ -40,7 +40,7 @@ struct SyncModeTests {
   private func expectEqual() {
     #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
     #expect(other.scope.canonicalJSON == world.scope.canonicalJSON)
-    #expect(client.engine.pendingCount == 0 && client.engine.brokenInvariants() == [])
+    #expect(client.engine.pendingCount == 0 && client.engine.checkInvariants() == [])
   }
 
   @Test("Push only: what is changed here goes out, what others change stays there")

@@ -71,7 +71,7 @@ struct SyncStateTests {
           ])))
     #expect(server.canvas.name == "mine" && server.canvas.uuid == root)
     #expect(server.engine.pendingCount == 0 && !server.engine.isPending(server.canvas))
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
   }
 
   @Test("States can be followed, and uploads and downloads awaited")

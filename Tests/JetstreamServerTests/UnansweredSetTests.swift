@@ -21,7 +21,7 @@ struct UnansweredSetTests: ScriptedSuite {
     #expect(fate.handle.state == .rejected && fate.isConsistent)
     #expect(canvas.name == nil && scope.conflicts.items.map(\.property) == ["name"])
     #expect(server.rejections.count == 1 && server.rejections[0].contains("has not answered"))
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
   }
 
   @Test("The answer to a later set of the scope rejects it")
@@ -56,7 +56,7 @@ struct UnansweredSetTests: ScriptedSuite {
     server.reply(to: second.index, ok)
     #expect(server.engine.state(of: scope)?.decidedCount == 2)
     #expect(first.fate.handle.state == .pending && canvas.name == "a")
-    #expect(server.engine.brokenInvariants() == [])
+    #expect(server.engine.checkInvariants() == [])
     scope.resumeIncoming()
     expectRejected(first.fate)
     #expect(second.fate.handle.state == .accepted)

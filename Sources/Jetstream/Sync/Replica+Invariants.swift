@@ -3,7 +3,7 @@ import Foundation
 extension Replica {
   /// Returns a description of every broken invariant, such as a covered property that does not show its base with
   /// its pending changes. For tests; cost: O(covered properties).
-  package func brokenInvariants() -> [String] {
+  package func checkInvariants() -> [String] {
     var broken: [String] = []
     let sent = pending.map { $0.messageIndex != nil || $0.decision != nil }
     if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
@@ -53,7 +53,7 @@ extension Replica {
 
 extension ClientEngine {
   /// The broken invariants of all replicas; for tests.
-  package func brokenInvariants() -> [String] { replicas.flatMap { $0.brokenInvariants() } }
+  package func checkInvariants() -> [String] { replicas.flatMap { $0.checkInvariants() } }
 
   /// Returns false if ``isPending(_:)`` is certainly false for all models of a scope except the given ones; for
   /// tests.

@@ -166,8 +166,8 @@ package final class Document {
 
   /// Describes what must not be the case, a line for each; empty if all is well. For tests and simulations. Cost: O(n)
   /// in all values.
-  package func brokenInvariants() -> [String] {
-    var problems = rows.brokenInvariants()
+  package func checkInvariants() -> [String] {
+    var problems = rows.checkInvariants()
     var holders: [UUID: Set<RowHolders.Holder>] = [:]
     var reached: Set<UUID> = [root.uuid]
     var open = [root]

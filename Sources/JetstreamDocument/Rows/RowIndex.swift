@@ -57,7 +57,7 @@ struct RowIndex {
   }
 
   /// Describes what must not be the case, a line for each; empty if all is well. Cost: O(n).
-  func brokenInvariants() -> [String] {
+  func checkInvariants() -> [String] {
     var problems: [String] = []
     if hashes.count != rows.count { problems.append("the table has two sizes") }
     if rows.count(where: { $0 != nil }) != count { problems.append("the table counts other rows") }

@@ -107,7 +107,7 @@ struct DictionaryRowsTests {
     var hosted = Hosted()
     let outcome = hosted.apply(fragments)
     #expect(outcome.errors.isEmpty)
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
     return hosted
   }
 
@@ -123,11 +123,11 @@ struct DictionaryRowsTests {
       Self.add(Self.two), Self.change(Self.root, ["members/Ada": Self.two]),
     ])
     #expect(outcome.entered.map(\.uuid) == [Self.two] && outcome.left.map(\.uuid) == [Self.one])
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
     outcome = hosted.apply([Self.change(Self.root, ["members/Ada": nil, "members/Bob": nil])])
     #expect(outcome.left.map(\.uuid) == [Self.two])
     #expect(hosted.document.root.properties == ["name": .null, "chair": .null])
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
   }
 
   @Test("a model under two keys stays until the last key lets go")
@@ -142,7 +142,7 @@ struct DictionaryRowsTests {
       let outcome = hosted.apply([Self.change(Self.root, [gone: nil])])
       #expect(outcome.left.isEmpty == !names.isEmpty)
       #expect(hosted.holders(Self.one) == Set(names.map { Self.key(Self.root, $0) }))
-      #expect(hosted.document.brokenInvariants() == [])
+      #expect(hosted.document.checkInvariants() == [])
     }
     #expect(hosted.document.uuids == [Self.root])
   }
@@ -158,7 +158,7 @@ struct DictionaryRowsTests {
       ])
       #expect(outcome.left.isEmpty && outcome.entered.isEmpty)
       #expect(hosted.holders(Self.one) == [Self.key(Self.root, new)])
-      #expect(hosted.document.brokenInvariants() == [])
+      #expect(hosted.document.checkInvariants() == [])
     }
   }
 
@@ -171,11 +171,11 @@ struct DictionaryRowsTests {
     #expect(hosted.holders(Self.one) == [Self.key(Self.two, "friends/Ada")])
     let outcome = hosted.apply([Self.change(Self.root, ["chair": nil])])
     #expect(Set(outcome.left.map(\.uuid)) == [Self.one, Self.two])
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
     // One comes back, and brings the other.
     let back = hosted.apply([Self.change(Self.root, ["guests/": Self.one])])
     #expect(back.entered.map(\.uuid) == [Self.one, Self.two])
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
   }
 
   @Test("a value that is no model of the class, an operation and the dictionary itself are refused")
@@ -237,7 +237,7 @@ struct DictionaryRowsTests {
     ])
     #expect(row.properties == ["friends/Cy": .string(Self.three.wireText), "next": .null])
     #expect(Set(hosted.document.uuids) == [Self.root, Self.one, Self.three])
-    #expect(hosted.document.brokenInvariants() == [])
+    #expect(hosted.document.checkInvariants() == [])
     // A row that has left can be given other values.
     _ = hosted.apply([Self.change(Self.root, ["members/Ada": nil])])
     hosted.document.setValues(of: row, to: ["friends/Bob": .string(Self.two.wireText)])
@@ -318,7 +318,7 @@ struct DictionaryRowsTests {
             if case .string(let text) = value { (name, UUID(uuidString: text)!) } else { nil }
           })
       }
-      let broken = hosted.document.brokenInvariants()
+      let broken = hosted.document.checkInvariants()
       if !broken.isEmpty { return "\(step): \(broken)" }
       if Set(hosted.document.uuids) != Set(reference.models.keys) {
         return "\(step): it has \(hosted.document.uuids)"
@@ -336,7 +336,7 @@ struct DictionaryRowsTests {
       let restored = Document(schema: schema, root: UUID())
       let errors = (try? restored.restore(hosted.document.fullState()))?.errors
       if errors?.isEmpty != true || restored.canonicalJSON != hosted.document.canonicalJSON
-        || !restored.brokenInvariants().isEmpty
+        || !restored.checkInvariants().isEmpty
       {
         return "\(step): it is restored as \(restored.canonicalJSON)"
       }

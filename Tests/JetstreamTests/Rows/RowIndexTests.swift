@@ -31,7 +31,7 @@ struct RowIndexTests {
       if step % 100 == 0 {
         #expect(uuids.allSatisfy { index[$0] === expected[$0] }, "seed \(seed), \(step)")
         #expect(Set(index.all.map(\.uuid)) == Set(expected.keys), "seed \(seed), \(step)")
-        #expect(index.brokenInvariants() == [], "seed \(seed), \(step)")
+        #expect(index.checkInvariants() == [], "seed \(seed), \(step)")
       }
     }
   }

@@ -1,0 +1,111 @@
+import Foundation
+import Jetstream
+
+/// What is gone from a hosted scope and may be named by a session that does not know that, or may return: models that
+/// have left, additions that were rejected, and the elements of collections.
+///
+/// One horizon for all of it: what every session has seen is forgotten.
+struct Tombstones {
+  /// The models that have left, each with the sequence of the change set with which it has.
+  private(set) var models: [UUID: (model: any HostedModel, sequence: Int)] = [:]
+  /// The models whose addition was rejected, each with the sequence up to which it is remembered: fragments that refer
+  /// to them were sent before the client knew of the rejection.
+  private(set) var rejected: [UUID: Int] = [:]
+  /// The insertions and removals of elements, by collection.
+  private(set) var elements: [PropertyKey: CollectionHistory] = [:]
+  /// The horizon of the last call of ``forget(upTo:)``; nil before it.
+  private var horizon: Int?
+
+  /// Notes a model that leaves with a change set.
+  mutating func note(_ model: any HostedModel, leftAt sequence: Int) {
+    models[model.uuid] = (model, sequence)
+  }
+
+  /// Notes a model that comes in. Returns true if it had left before.
+  mutating func noteReturn(of uuid: UUID) -> Bool { models.removeValue(forKey: uuid) != nil }
+
+  /// Notes whether an addition was rejected.
+  ///
+  /// - Parameter sequence: the sequence up to which a rejection is remembered.
+  mutating func note(addition uuid: UUID, isRejected: Bool, upTo sequence: Int) {
+    rejected[uuid] = isRejected ? sequence : nil
+  }
+
+  /// Notes a change of a collection that names it as a whole.
+  mutating func note(
+    _ key: PropertyKey, from old: [UUID], to new: [UUID], sequence: Int, origin: Int?
+  ) {
+    elements[key, default: CollectionHistory()].note(
+      from: old, to: new, sequence: sequence, origin: origin)
+  }
+
+  /// Notes the operations on the collections of one model.
+  mutating func note(
+    _ operations: PropertyOperations, of uuid: UUID, sequence: Int, origin: Int?
+  ) {
+    for entry in operations where entry.operations.contains(where: { $0.model != nil }) {
+      elements[PropertyKey(uuid: uuid, name: entry.key), default: CollectionHistory()].note(
+        entry.operations, sequence: sequence, origin: origin)
+    }
+  }
+
+  /// Forgets everything up to a horizon. Returns false if there is nothing to do: everything that was noted since the
+  /// last call is behind its horizon.
+  @discardableResult
+  mutating func forget(upTo horizon: Int) -> Bool {
+    guard horizon != self.horizon else { return false }
+    self.horizon = horizon
+    if !rejected.isEmpty { rejected = rejected.filter { $0.value > horizon } }
+    if !models.isEmpty { models = models.filter { $0.value.sequence > horizon } }
+    for (key, var history) in elements {
+      history.forget(upTo: horizon)
+      elements[key] = history.isEmpty ? nil : history
+    }
+    return true
+  }
+
+  /// Describes what must not be the case, a line for each; empty if all is well.
+  ///
+  /// - Parameter sequence: the sequence of the scope.
+  func checkInvariants(at sequence: Int) -> [String] {
+    var problems: [String] = []
+    let (first, last) = ((horizon ?? -1) + 1, sequence + 1)
+    for (uuid, entry) in models {
+      if entry.model.uuid != uuid { problems.append("\(uuid.wireText) is noted for another model") }
+      if !(first...last).contains(entry.sequence) {
+        problems.append("\(uuid.wireText) has left at \(entry.sequence), not in \(first)...\(last)")
+      }
+    }
+    for (uuid, place) in rejected where !(first...last).contains(place) {
+      problems.append("\(uuid.wireText) was rejected up to \(place), not in \(first)...\(last)")
+    }
+    for (key, history) in elements where !history.isWithin(first...last) {
+      problems.append(
+        "the history of \(key.name) of \(key.uuid.wireText) is not in \(first)...\(last)")
+    }
+    return problems
+  }
+}
+
+/// The models that come and go with one submission.
+struct Passage {
+  /// The models that have come in.
+  private(set) var arrived: [any HostedModel] = []
+  /// The models that have left the tree.
+  private(set) var left: [any HostedModel] = []
+  /// The models of unknown classes that were brought back: some session may not have them.
+  private(set) var returned: Set<UUID> = []
+
+  mutating func noteArrival(_ model: any HostedModel) { arrived.append(model) }
+
+  mutating func noteLeaving(_ model: any HostedModel) { left.append(model) }
+
+  /// Notes the models of unknown classes that are there now; `before` are those that were there. Models that were objects
+  /// until now do not count.
+  mutating func noteUnknown(_ now: Set<UUID>, before: Set<UUID>) {
+    returned = now.subtracting(before).subtracting(left.map(\.uuid))
+  }
+
+  /// Lets go of the models that have left: from here on the tombstones hold them.
+  mutating func release() { left = [] }
+}
