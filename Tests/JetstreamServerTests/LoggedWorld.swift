@@ -53,7 +53,7 @@ final class LoggedWorld {
   /// Says of all records that they are safe.
   func store() {
     world.server.stored(serverRecords, of: world.scope)
-    for replica in replicas { replica.stored(replica.madeRecords) }
+    for replica in replicas { replica.stored(replica.journal.made) }
   }
 
   /// Lets everything arrive and be kept.

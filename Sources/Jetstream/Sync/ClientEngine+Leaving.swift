@@ -7,7 +7,7 @@ extension ClientEngine {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
     let undecided = replica.pending.filter { $0.decision == nil }.map(\.set)
-    if let scopeIndex = replica.scopeIndex { tellLeft(scopeIndex) }
+    if let scopeIndex = replica.session.scopeIndex { tellLeft(scopeIndex) }
     if version == 1, token != nil { leftNames.insert(scope.name) }
     end(replica, .notFetched(scope: scope.name), "it was left here")
     updateWaitingReplies()
@@ -27,7 +27,7 @@ extension ClientEngine {
   /// was fetched again since may have got the same scope index, so this waits until all requests are answered.
   func giveUpGrants() {
     guard fetches.isEmpty else { return }
-    let unwanted = leftGrants.subtracting(replicas.compactMap(\.scopeIndex))
+    let unwanted = leftGrants.subtracting(replicas.compactMap(\.session.scopeIndex))
     leftGrants = []
     for scopeIndex in unwanted.sorted() { tellLeft(scopeIndex) }
   }

@@ -129,7 +129,7 @@ extension ClientEngine {
       }
       frame.append(message)
       // The change set of a procedure stays in one frame with its marker.
-      if replicas.contains(where: { $0.procedures.isMarker(message.index) }) { continue }
+      if replicas.contains(where: { $0.session.procedures.isMarker(message.index) }) { continue }
       transmit(frame)
       frame = []
     }
@@ -148,7 +148,7 @@ extension ClientEngine {
     }
     switch reply.result {
     case .success(let index):
-      replica.scopeIndex = index
+      replica.session.scopeIndex = index
       (replica.refusal, replica.hasAskedForCredentials) = (nil, false)
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell), index: reply.index)
@@ -178,7 +178,7 @@ extension ClientEngine {
     completions.removeValue(forKey: ObjectIdentifier(replica))?(result)
   }
 
-  func replica(_ index: Int) -> Replica? { replicas.first { $0.scopeIndex == index } }
+  func replica(_ index: Int) -> Replica? { replicas.first { $0.session.scopeIndex == index } }
 
   func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
 
@@ -192,7 +192,7 @@ extension ClientEngine {
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.
-    let isWhole = isWhole || replica.needsState || replica.isElsewhere
+    let isWhole = isWhole || replica.session.needsState || replica.isElsewhere
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
@@ -202,8 +202,8 @@ extension ClientEngine {
           client: version > 1 && replica.clientID != configuration.clientID
             ? replica.clientID : nil, tell: tell)))
     fetches[message.index] = (replica, tell)
-    replica.asked = tell
-    if tell != .nothing { replica.hasMissed = false }
+    replica.session.asked = tell
+    if tell != .nothing { replica.session.hasMissed = false }
     transmit([message])
   }
 
@@ -235,7 +235,7 @@ extension ClientEngine {
     guard state == .online, !isReceiving else { return updateWaitingReplies() }
     let seen = knowledge
     for replica in replicas {
-      guard let scopeIndex = replica.scopeIndex, maySend(of: replica) else { continue }
+      guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
       // Change sets that observers make in response to a rejection are left for the next time.
       let last = replica.nextNumber - 1
       while let oversize = send(replica, scopeIndex, seen: seen),
@@ -270,7 +270,7 @@ extension ClientEngine {
         ? channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
       let message = channel.stamp(.scopeSync(sync))
       if let marker {
-        replica.procedures.note(marker: marker.index, of: message.index)
+        replica.session.procedures.note(marker: marker.index, of: message.index)
         frame.append(marker)
       }
       frame.append(message)

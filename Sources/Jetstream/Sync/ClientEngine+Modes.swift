@@ -19,7 +19,7 @@ extension ClientEngine {
     // A poll that was due belongs to the previous mode.
     if replica.round?.isForced == false { replica.round = nil }
     schedulePoll(of: replica)
-    if !replica.held.isEmpty { replica.resume() }
+    if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
     sendWaiting()
     return true
@@ -73,7 +73,7 @@ extension ClientEngine {
     }
     replica.round = round
     replica.pollDue = nil
-    if !replica.held.isEmpty { replica.resume() }
+    if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
     sendWaiting()
   }
@@ -81,7 +81,7 @@ extension ClientEngine {
   /// Continues a scope: asks the server for what the mode or a running sync needs, and ends the sync if it is
   /// complete.
   func goOn(with replica: Replica) {
-    guard state == .online, replica.scopeIndex != nil, !isFetching(replica) else { return }
+    guard state == .online, replica.session.scopeIndex != nil, !isFetching(replica) else { return }
     if version > 1, let tell = replica.nextTell {
       if tell != .nothing, replica.hasSentRound { replica.round?.isAsked = true }
       return send(fetch: replica, tell: tell)
@@ -123,7 +123,8 @@ extension ClientEngine {
   func restIfPossible() {
     guard state == .online, mayRest, fetches.isEmpty,
       replicas.allSatisfy({
-        $0.sentCount == $0.decidedCount && $0.nextTell == nil && $0.stateStanding == nil
+        $0.pending.sentCount == $0.pending.decidedCount && $0.nextTell == nil
+          && $0.session.stateStanding == nil
       })
     else { return }
     transmit([acknowledgement(of: knowledge)])
@@ -201,7 +202,7 @@ extension ClientEngine {
   func maySend(of replica: Replica) -> Bool {
     guard replica.pushes else { return false }
     if !replica.hasUnsent || replica.round?.isForced == true { return true }
-    return isPermitted(.sending(replica.pending.count - replica.sentCount))
+    return isPermitted(.sending(replica.pending.count - replica.pending.sentCount))
   }
 
   /// Returns true if the pending change sets of a scope wait for the app's permission.

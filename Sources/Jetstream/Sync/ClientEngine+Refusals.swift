@@ -37,7 +37,7 @@ extension ClientEngine {
     let delay = max(configuration.backoff.delay(failure: repetitions, random: random()), asked)
     replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
     // Change sets that were sent under an earlier grant of this session are sent again under the next one.
-    if replica.scopeIndex != nil { replica.sessionEnded() }
+    if replica.session.scopeIndex != nil { replica.sessionEnded() }
     let round = replica.round
     replica.round = nil
     schedulePoll(of: replica)
@@ -60,7 +60,7 @@ extension ClientEngine {
   /// once for those that were not refused.
   func fetchMissing() {
     guard state == .online else { return }
-    for replica in replicas where replica.scopeIndex == nil && !isFetching(replica) {
+    for replica in replicas where replica.session.scopeIndex == nil && !isFetching(replica) {
       if let due = replica.refusal?.retryDue, due > now { continue }
       send(fetch: replica)
     }
@@ -70,7 +70,7 @@ extension ClientEngine {
   var refetchDue: Duration? {
     guard state == .online else { return nil }
     var earliest: Duration?
-    for replica in replicas where replica.scopeIndex == nil {
+    for replica in replicas where replica.session.scopeIndex == nil {
       guard let due = replica.refusal?.retryDue, !isFetching(replica) else { continue }
       earliest = min(earliest ?? due, due)
     }

@@ -18,8 +18,8 @@ extension Replica {
     [
       "pending": pending.count, "additions": additions.count, "overlay": overlay.keys.count,
       "graveyard": graveyard.count, "revived": revived.count, "unnoted": unnoted.count,
-      "held": held.count, "unsafeDecisions": unsafeDecisions.count,
-      "stateParts": stateParts.count,
+      "held": session.held.messages.count, "unsafeDecisions": journal.unsafeDecisions.count,
+      "stateParts": session.stateParts.count,
       "batch": batch.isEmpty ? 0 : 1,
     ]
   }

@@ -18,14 +18,14 @@ extension ClientEngine {
       if let replica = replica(scopeIndex) { missed(error, by: replica) }
     case .notAnObject, .missing, .invalid, .invalidElement:
       // The message may have concerned any scope.
-      for replica in replicas where replica.scopeIndex != nil { missed(error, by: replica) }
+      for replica in replicas where replica.session.scopeIndex != nil { missed(error, by: replica) }
     }
   }
 
   /// Recovers from a message about a scope that could not be read.
   private func missed(_ error: MessageError, by replica: Replica) {
     // A state that cannot be read is not asked for again at once, because it would arrive unchanged.
-    if !replica.hasBase || isFetching(replica) || replica.isTakingState {
+    if !replica.hasBase || isFetching(replica) || replica.session.isTakingState {
       refuse(replica, because: error)
     } else if version == 1 {
       // Within a session of version 1 there is no way to get missed changes again.

@@ -6,16 +6,18 @@ extension Replica {
   package func checkInvariants() -> [String] {
     var broken: [String] = []
     let sent = pending.map { $0.messageIndex != nil || $0.decision != nil }
-    if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
-      broken.append("\(sentCount) sets should be sent, but \(sent)")
+    if sent.prefix(pending.sentCount).contains(false)
+      || sent.dropFirst(pending.sentCount).contains(true)
+    {
+      broken.append("\(pending.sentCount) sets should be sent, but \(sent)")
     }
-    let carriers = pending.prefix(sentCount).map { $0.messageIndex ?? -1 }
+    let carriers = pending.prefix(pending.sentCount).map { $0.messageIndex ?? -1 }
     if carriers != carriers.sorted() {
       broken.append("the sets were sent in messages \(carriers)")
     }
     let decided = pending.count { $0.decision != nil }
-    if decided != decidedCount {
-      broken.append("\(decidedCount) sets should be decided, but \(decided) are")
+    if decided != pending.decidedCount {
+      broken.append("\(pending.decidedCount) sets should be decided, but \(decided) are")
     }
     for key in overlay.keys {
       if batch.isEmpty, overlay.isSettled(key) {
@@ -64,7 +66,7 @@ extension ClientEngine {
 
 extension ClientEngine {
   /// The number of messages that wait until paused scopes resume; for tests.
-  package var heldCount: Int { replicas.reduce(0) { $0 + $1.held.count } }
+  package var heldCount: Int { replicas.reduce(0) { $0 + $1.session.held.messages.count } }
 
   /// The positions of all replicas; for tests.
   package var positions: [ScopePosition] { replicas.compactMap(\.position) }

@@ -6,29 +6,22 @@ extension Replica {
   /// in the log already.
   func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
     guard let store, isNew || !isRestoring else { return }
-    madeRecords += 1
+    journal.note()
     store(record())
   }
 
   /// Notes that the first `count` records are durable: their change sets may be sent, and their decisions may be
   /// forgotten by the server.
   package func stored(_ count: Int) {
-    storedRecords = max(storedRecords, count)
+    journal.noteStored(count)
     storageProblem = nil
-    let safe = unsafeDecisions.prefix { $0.record <= storedRecords }
-    if let last = safe.last { safelyDecided = last.decided }
-    unsafeDecisions.removeFirst(safe.count)
     onPending?()
   }
 
   /// Notes that a change set is decided and that its record has been handed over.
   func noteDecided() {
     let known = (pending.first?.number ?? nextNumber) - 1
-    if store == nil || isRestoring {
-      safelyDecided = known
-    } else {
-      unsafeDecisions.append((madeRecords, known))
-    }
+    journal.noteDecided(upTo: known, isSafe: store == nil || isRestoring)
   }
 
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
@@ -90,9 +83,9 @@ extension Replica {
       if case .made(let number, _) = record { max(next, number + 1) } else { next }
     }
     let firstNew = nextNumber
-    hasState = true
+    session.hasState = true
     defer {
-      hasState = false
+      session.hasState = false
       isRestoring = false
     }
     if let base = history.base {

@@ -4,7 +4,7 @@ import Foundation
 extension Replica {
   /// Adds the message with this index to the batch; holds it while the scope is paused.
   func receive(_ message: Incoming, index: Int) {
-    guard !scope.isIncomingPaused, !isHolding, held.isEmpty, !dropsHeld else {
+    guard !scope.isIncomingPaused, !isHolding, session.held.isEmpty, !session.held.isDropping else {
       hold(message, index: index)
       // The server's decision about the replica's own change set is known, although its sequence is not reached.
       if case .reply(let messageIndex, let replies, _, _) = message {
@@ -16,34 +16,22 @@ extension Replica {
     handle(message)
   }
 
-  /// Holds a message until the scope resumes.
-  ///
-  /// Until then the client does not acknowledge the message, so that a server of version 2 keeps what it may have to
-  /// send again; but this also affects the other scopes of the session. So beyond a limit, remote changes are
-  /// dropped, those that are held and those that arrive later, and the server is asked not to send any more
-  /// (``nextTell``). When the scope resumes, the client asks for everything since ``position``, and applies nothing
-  /// that arrives before the answer. Replies to its own change sets are kept, because the client counts them as
-  /// decided. A server of version 1 cannot be asked to send less: it keeps what is not acknowledged.
+  /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
+  /// ``position`` then, and applies nothing that arrives before the answer. A server of version 1 cannot be asked to
+  /// send less: it keeps what is not acknowledged.
   private func hold(_ message: Incoming, index: Int) {
-    if dropsHeld, message.comesAgain { return }
-    held.append((index, message))
-    heldBytes += message.roughSize
-    guard version > 1, !dropsHeld, hasBase, position != nil,
-      held.count > heldLimit.messages || heldBytes > heldLimit.bytes
-    else { return }
-    dropsHeld = true
-    held.removeAll { $0.message.comesAgain }
-    heldBytes = held.reduce(0) { $0 + $1.message.roughSize }
-    hasMissed = true
+    session.held.append(message, index: index)
+    guard version > 1, hasBase, position != nil, session.held.isTooMuch(for: heldLimit) else {
+      return
+    }
+    session.held.drop()
+    session.hasMissed = true
   }
-
-  /// Empties what is held, because the session is lost or it is about to be applied.
-  func forgetHeld() { (held, heldBytes, dropsHeld) = ([], 0, false) }
 
   /// Returns true if the message with this index carried a change set that is not decided.
   func hasSent(_ messageIndex: Int) -> Bool {
-    pending.place(sentIn: messageIndex, among: sentCount) != nil
-      || procedures.isMarker(messageIndex) || partMessages[messageIndex] != nil
+    pending.place(sentIn: messageIndex) != nil
+      || session.procedures.isMarker(messageIndex) || session.partMessages[messageIndex] != nil
   }
 
   func resume() {
@@ -55,12 +43,12 @@ extension Replica {
     }
     // The changes made until now were made without knowing the messages that are applied next.
     scope.sealChanges()
-    let (messages, hasDropped) = (held, dropsHeld)
-    forgetHeld()
-    for (_, message) in messages { handle(message) }
+    let held = session.held
+    session.held = HeldMessages()
+    for (_, message) in held.messages { handle(message) }
     finishBatch()
-    if hasDropped {
-      (isTaking, hasMissed) = (false, true)
+    if held.isDropping {
+      (session.isTaking, session.hasMissed) = (false, true)
       round?.isAsked = false
     }
     onPending?()
@@ -69,10 +57,10 @@ extension Replica {
   func handle(_ message: Incoming) {
     switch message {
     case .sync(let fragments, let sequence, let number, let origin):
-      guard hasState else { return }
-      if procedures.hold(message) { return }
+      guard session.hasState else { return }
+      if session.procedures.hold(message) { return }
       if let sequence {
-        guard isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
+        guard session.isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
@@ -89,19 +77,19 @@ extension Replica {
       if let sequence, let position, sequence > position.sequence + 1 {
         return noteDecision(of: messageIndex, replies)
       }
-      if procedures.begin(at: messageIndex) { return }
+      if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
       if let sequence { position?.sequence = sequence }
       if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
-      for message in procedures.end(at: messageIndex) { handle(message) }
+      for message in session.procedures.end(at: messageIndex) { handle(message) }
     case .standing(let standing, let tell): receive(standing, tell)
     case .state(let fragments, let rootUUID, let more, let completion):
-      stateParts += fragments
+      session.stateParts += fragments
       if more { return }
-      let fragments = stateParts
-      stateParts = []
+      let fragments = session.stateParts
+      session.stateParts = []
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
         completion(.success(()))
@@ -118,7 +106,7 @@ extension Replica {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
     openSteps += 1
     defer { openSteps -= 1 }
-    procedures = OldProcedures()
+    session.procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()
     // Pending changes of the old root apply to the root with its new UUID.
@@ -131,7 +119,7 @@ extension Replica {
     if !isRestoring { beginBatch() }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
-    hasState = true
+    session.hasState = true
     noteRemote(RemoteChanges(fragments, sequence: position?.sequence, isFullState: true))
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
@@ -218,7 +206,7 @@ extension Replica {
     to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
     sequence: Int?
   ) {
-    guard let at = pending.place(sentIn: messageIndex, among: sentCount) else { return }
+    guard let at = pending.place(sentIn: messageIndex) else { return }
     conclude(at, replies, effective: effective, sequence: sequence)
   }
 
@@ -231,8 +219,6 @@ extension Replica {
   ) {
     let entry = pending.remove(at: at)
     let split = splits.isEmpty ? nil : splits.removeValue(forKey: entry.number)
-    if at < sentCount { sentCount -= 1 }
-    if entry.decision != nil { decidedCount -= 1 }
     keep(
       .decided(
         .init(
@@ -339,27 +325,6 @@ extension Replica {
     }
     touch(name, className: className)
     overlay.decide(set: number, key: name, isAccepted: isAccepted)
-  }
-}
-
-extension Replica.Incoming {
-  /// True if the server sends the message again when it is asked for missed changes.
-  fileprivate var comesAgain: Bool {
-    switch self {
-    case .sync, .repair: true
-    case .reply, .standing, .state: false
-    }
-  }
-
-  /// The approximate size of the message in bytes.
-  fileprivate var roughSize: Int {
-    switch self {
-    case .sync(let fragments, _, _, _), .repair(let fragments, _), .state(let fragments, _, _, _):
-      fragments.reduce(0) { $0 + $1.roughSize }
-    case .reply(_, let replies, _, let effective):
-      replies.count * 16 + (effective ?? []).reduce(0) { $0 + $1.roughSize }
-    case .standing: 0
-    }
   }
 }
 

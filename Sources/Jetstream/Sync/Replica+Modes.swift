@@ -4,10 +4,10 @@ extension Replica {
   var pushes: Bool { mode == .realtime || mode == .pushOnly || round != nil }
 
   /// True if some change sets were not sent in this session.
-  var hasUnsent: Bool { sentCount < pending.count }
+  var hasUnsent: Bool { pending.sentCount < pending.count }
 
   /// True if incoming messages are held here because the server cannot be told to keep them.
-  var isHolding: Bool { version == 1 && hasState && mode != .realtime && round == nil }
+  var isHolding: Bool { version == 1 && session.hasState && mode != .realtime && round == nil }
 
   /// The request with which the replica begins a session.
   var firstTell: ScopeFetch.Tell {
@@ -18,39 +18,41 @@ extension Replica {
   ///
   /// A running sync sends its request after its change sets, so that the answer includes them.
   var nextTell: ScopeFetch.Tell? {
-    let isLive = mode == .realtime && !dropsHeld
-    if needsState { return isLive ? .everything : .missed }
-    guard hasState else { return nil }
+    let isLive = mode == .realtime && !session.held.isDropping
+    if session.needsState { return isLive ? .everything : .missed }
+    guard session.hasState else { return nil }
     if round?.isAsked == false, hasSentRound {
       return isLive ? .everything : .missed
     }
-    if isLive { return asked == .everything && !hasMissed ? nil : .everything }
-    return asked == .everything ? .nothing : nil
+    if isLive { return session.asked == .everything && !session.hasMissed ? nil : .everything }
+    return session.asked == .everything ? .nothing : nil
   }
 
   /// True if all change sets of the running sync are sent.
   var hasSentRound: Bool {
     guard let round else { return false }
-    return sentCount == pending.count || pending[sentCount].number > round.upTo
+    return pending.sentCount == pending.count || pending[pending.sentCount].number > round.upTo
   }
 
   /// True if the running sync is complete: everything is sent and applied.
   var hasFinishedRound: Bool {
-    guard let round, hasState, !needsState, stateStanding == nil, held.isEmpty else { return false }
+    guard let round, session.hasState, !session.needsState, session.stateStanding == nil,
+      session.held.isEmpty
+    else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }
     return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
   }
 
   /// False in real-time mode until the server begins to send what the replica has missed. Version 1 always sends it.
-  var isTold: Bool { version == 1 || mode != .realtime || isTaking }
+  var isTold: Bool { version == 1 || mode != .realtime || session.isTaking }
 
   /// Changes the sync mode.
   func change(to new: SyncMode) {
     mode = new
     guard new != .realtime else { return }
     // Changes that are on their way arrive again when they are asked for.
-    isTaking = false
-    hasMissed = true
+    session.isTaking = false
+    session.hasMissed = true
     round?.isAsked = false
   }
 }

@@ -29,8 +29,8 @@ extension Replica {
   /// - Parameter last: the number of the last change set that may be rejected.
   /// - Returns: false if no change set was rejected.
   func rejectNext(_ oversize: Oversize, upTo last: Int) -> Bool {
-    guard !isRejecting, !scope.isIncomingPaused, sentCount < pending.count,
-      pending[sentCount].number <= last
+    guard !isRejecting, !scope.isIncomingPaused, pending.sentCount < pending.count,
+      pending[pending.sentCount].number <= last
     else { return false }
     // While a change set is being delivered, later changes are in no change set yet. They are when this is tried
     // again.
@@ -44,11 +44,11 @@ extension Replica {
     isRejecting = true
     defer { isRejecting = false }
     beginBatch()
-    let replies = pending[sentCount].set.fragments.map { _ in FragmentReply(error: error) }
-    conclude(sentCount, replies, effective: nil)
+    let replies = pending[pending.sentCount].set.fragments.map { _ in FragmentReply(error: error) }
+    conclude(pending.sentCount, replies, effective: nil)
     // The server must not decide later change sets as long as this rejection could be forgotten: the rejected one
     // would then be taken for accepted.
-    if sentCount < pending.count { pending[sentCount].record = madeRecords }
+    if pending.sentCount < pending.count { pending[pending.sentCount].record = journal.made }
     finishBatch()
     return true
   }

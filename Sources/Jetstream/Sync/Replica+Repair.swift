@@ -16,28 +16,29 @@ extension Replica {
   /// Compares the scope with the server's digest. Returns nil if that is not possible now: while change sets are
   /// pending or messages are held, when the digest is for another sequence, or when the server has other classes.
   func compare(with check: Ping.Check) -> Comparison? {
-    guard vainRepairs <= 3, hasState, isTaking, stateStanding == nil,
-      held.isEmpty, pending.isEmpty, position?.sequence == check.sequence,
+    guard session.vainRepairs <= 3, session.hasState, session.isTaking,
+      session.stateStanding == nil,
+      session.held.isEmpty, pending.isEmpty, position?.sequence == check.sequence,
       !scope.hasCollectedChanges, scope.modification == nil
     else { return nil }
     let digest = digest ?? ScopeDigest(scope)
     self.digest = digest
     guard let total = digest.total(), total.schema == check.schema else { return nil }
     if total.digest == check.digest {
-      vainRepairs = 0
+      session.vainRepairs = 0
       return .equal
     }
-    if vainRepairs < 2 { return .different(digest.parts) }
-    vainRepairs += 1
-    return vainRepairs == 3 ? .beyondRepair : .hopeless
+    if session.vainRepairs < 2 { return .different(digest.parts) }
+    session.vainRepairs += 1
+    return session.vainRepairs == 3 ? .beyondRepair : .hopeless
   }
 
   /// Applies models as the server has them at a sequence.
   func repair(with fragments: [SyncFragment], at sequence: Int) {
     // If the scope has another sequence by now, it will be compared again.
-    guard hasState, isTaking, sequence == position?.sequence else { return }
+    guard session.hasState, session.isTaking, sequence == position?.sequence else { return }
     beginBatch()
-    vainRepairs += 1
+    session.vainRepairs += 1
     // A server that cannot repair the scope in this way sends nothing.
     if fragments.isEmpty { return }
     batch.repaired = digest?.differing(from: fragments) ?? fragments.map(\.uuid)

@@ -20,7 +20,7 @@ extension Replica {
       })
     for (part, fragments) in parts.enumerated() {
       let index = send(entry, fragments)
-      partMessages[index] = (entry.number, part)
+      session.partMessages[index] = (entry.number, part)
       pending[at].messageIndex = index
     }
   }
@@ -34,8 +34,8 @@ extension Replica {
   ///
   /// - Returns: false, having done nothing, if the message has carried no part.
   func receivePart(_ messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
-    guard !partMessages.isEmpty,
-      let (number, part) = partMessages.removeValue(forKey: messageIndex),
+    guard !session.partMessages.isEmpty,
+      let (number, part) = session.partMessages.removeValue(forKey: messageIndex),
       let found = pending.firstIndex(where: { $0.number == number })
     else { return false }
     rejectUnanswered(found)

@@ -15,20 +15,21 @@ extension Replica {
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
     // If a state follows, changes that it contains must not disappear until it arrives.
     target = standing.position.sequence
-    stateStanding = nil
-    stateParts = []
+    session.stateStanding = nil
+    session.stateParts = []
     if tell == .nothing {
       guard let position, !isOther(standing.position, than: position) else {
-        (needsState, isElsewhere) = (true, true)
+        (session.needsState, isElsewhere) = (true, true)
         return
       }
     } else {
       // The mode may have changed, or the sync may have been cancelled, since this was asked for.
-      isTaking = mode == .realtime || round != nil || needsState || !hasState
-      if !isTaking { hasMissed = true }
-      needsState = false
+      session.isTaking =
+        mode == .realtime || round != nil || session.needsState || !session.hasState
+      if !session.isTaking { session.hasMissed = true }
+      session.needsState = false
     }
-    guard standing.resumes else { return stateStanding = standing }
+    guard standing.resumes else { return session.stateStanding = standing }
     beginBatch()
     for decision in decided(by: standing) {
       guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
@@ -38,29 +39,28 @@ extension Replica {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
         noteDecision(at, decision.fragmentReplies)
-        sentCount = max(sentCount, at + 1)
+        pending.noteSent(upTo: at)
       }
     }
     if tell != .nothing || standing.isForgotten { noteHistory(of: standing) }
-    hasState = true
+    session.hasState = true
   }
 
   /// Notes the server's decision about the change set of a message, while earlier changes in the server's order have
   /// not been applied.
   func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
-    guard let at = pending.place(sentIn: messageIndex, among: sentCount) else { return }
+    guard let at = pending.place(sentIn: messageIndex) else { return }
     noteDecision(at, replies)
   }
 
   func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
-    if pending[at].decision == nil { decidedCount += 1 }
-    pending[at].decision = replies
+    pending.decide(at, replies)
   }
 
   /// Applies the decisions of a resume point whose state is about to be applied.
   func finishStanding() {
-    guard let standing = stateStanding else { return }
-    stateStanding = nil
+    guard let standing = session.stateStanding else { return }
+    session.stateStanding = nil
     beginBatch()
     // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {

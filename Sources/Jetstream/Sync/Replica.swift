@@ -7,11 +7,10 @@ import Foundation
 /// replica's own change sets arrive in this order; an accepted change set counts at the place of its reply. So all
 /// replicas that have received the same messages and have nothing pending are equal, whatever they showed meanwhile.
 ///
-/// A pending change set first waits, and is then sent: the first `sentCount` sets of `pending` are sent or decided.
-/// The server may decide it before the replica has reached its sequence, because earlier change sets of other
-/// clients are held back or have not arrived; then `decision` is set, and `decidedCount` counts it. It is removed
-/// when the replica reaches its sequence or learns of its rejection (`conclude`). When the session is lost,
-/// `sessionEnded()` returns all sets to waiting.
+/// A pending change set first waits, and is then sent. The server may decide it before the replica has reached its
+/// sequence, because earlier change sets of other clients are held back or have not arrived; then `decision` is set.
+/// It is removed when the replica reaches its sequence or learns of its rejection (`conclude`). When the session is
+/// lost, `sessionEnded()` returns all sets to waiting.
 ///
 /// The messages of one frame are collected in a batch, and written into the scope at its end. `beginBatch()` first
 /// seals all local changes, so that the overlay covers them. If a local change set is sealed while messages are in
@@ -24,10 +23,8 @@ package final class Replica {
   let params: JSONValue
   /// The client identity under which the change sets are numbered.
   package internal(set) var clientID: UUID
-  /// The scope's index in the session, once the server has granted it.
-  var scopeIndex: Int?
-  /// True if a state has been applied in this session. The state contains all changes that arrive before it.
-  var hasState = false
+  /// What belongs to the session; a new value in each.
+  var session = ReplicaSession()
   /// The position up to which the server's order is applied; nil if the server does not tell it.
   var position: ScopePosition?
   /// The sync mode.
@@ -36,16 +33,6 @@ package final class Replica {
   var refusal: ClientEngine.Refusal?
   /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
   var hasAskedForCredentials = false
-  /// The last request to the server for remote changes in this session.
-  var asked: ScopeFetch.Tell?
-  /// True if the server sends everything after ``position``. Otherwise the replica ignores remote changes, and asks
-  /// for them again later.
-  var isTaking = false
-  /// True if the replica may have ignored changes and has not asked for them again.
-  var hasMissed = false
-  /// True if the server has turned out to have another history, so that nothing can be relied on before its full
-  /// state arrives.
-  var needsState = false
   /// True after the server reported a different history, until its full state is applied.
   var isElsewhere = false
   /// The running sync, if there is one.
@@ -58,12 +45,6 @@ package final class Replica {
   var reportedState: SyncState?
   /// The reason why the records cannot be written.
   package var storageProblem: String?
-  /// The resume point that the server sent with the state that it is about to send.
-  var stateStanding: ScopeStanding?
-  /// The parts of a state that have arrived, while more are to come.
-  var stateParts: [SyncFragment] = []
-  /// True while a state is on its way, or has arrived in part.
-  var isTakingState: Bool { stateStanding != nil || !stateParts.isEmpty }
   /// The version of the protocol that the session uses. From version 2 on, change sets are sent as they were made.
   var version = 1 {
     didSet { overlay.isOfValues = version == 1 }
@@ -73,18 +54,10 @@ package final class Replica {
   /// Returns the treatment of pending change sets when the server has lost their history.
   var historyLoss: () -> HistoryLoss = { .recover }
   var pending = PendingQueue()
-  /// The number of pending change sets, from the first one on, that were sent in this session or are decided.
-  var sentCount = 0
-  /// The number of pending change sets that the server has decided but whose sequence the replica has not reached.
-  var decidedCount = 0
   /// True if a server of version 1 answers change sets in their order.
   var answersAreOrdered = true
-  /// The procedures that a server of version 1 was asked to run.
-  var procedures = OldProcedures()
-  /// The change sets that a server of version 1 is sent in several messages, by number; and the messages with parts
-  /// of them that it has not answered.
+  /// The change sets that a server of version 1 is sent in several messages, by number.
   var splits: [Int: SplitSet] = [:]
-  var partMessages: [Int: (number: Int, part: Int)] = [:]
   /// The most fragments that a server of version 1 is sent in one message, unless they have to stay together.
   var fragmentLimit = 100
   var overlay = PendingOverlay()
@@ -117,25 +90,12 @@ package final class Replica {
   var mayReturn: Bool { hasBase || store != nil }
   /// True if the scope has never had a state or a change set.
   var isUntouched: Bool { !hasBase && nextNumber == 1 }
-  /// The number of records that were made, and the number of these that are durable.
-  var madeRecords = 0
-  var storedRecords = 0
-  /// The number up to which the outcomes of the replica's change sets are durable; and the outcomes that are not,
-  /// with their records.
-  var safelyDecided = 0
-  var unsafeDecisions: [(record: Int, decided: Int)] = []
-  /// The messages that have arrived while the scope is paused.
-  var held: [(index: Int, message: Incoming)] = []
-  /// The approximate size of the held messages in bytes, and the limit for what is held.
-  var heldBytes = 0
+  /// The records that were made, as far as the log has them.
+  var journal = ReplicaJournal()
+  /// The most that is held while the scope is paused.
   var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
-  /// True if too much has arrived while the scope is paused: remote changes are then dropped, and asked for again
-  /// when the scope resumes.
-  var dropsHeld = false
   /// The digest of the scope, once the server has sent its own.
   var digest: ScopeDigest?
-  /// The number of attempts to repair the scope since it last equalled the server's state.
-  var vainRepairs = 0
   /// Returns the current time, for change sets that have no date.
   var date: () -> Date? = { nil }
   /// Called when a local change set waits to be sent, when held decisions were applied, and when the replica's sync
@@ -194,8 +154,6 @@ package final class Replica {
   private func abandon(_ reason: String) {
     let undecided = pending.map(\.shared)
     pending.removeAll()
-    sentCount = 0
-    decidedCount = 0
     for set in undecided {
       set.claims -= 1
       // Another client may still decide it.
@@ -239,7 +197,7 @@ package final class Replica {
     shared?.madeHandle?.changeSet = set
     var entry = Pending(
       number: number, shared ?? PendingChangeSet(set), basis: basis,
-      record: store == nil ? 0 : madeRecords + 1, madeAt: scope.ticker.now)
+      record: store == nil ? 0 : journal.made + 1, madeAt: scope.ticker.now)
     entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
@@ -271,14 +229,15 @@ package final class Replica {
   func sendWaiting(
     seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
   ) -> Oversize? {
-    guard hasState else { return nil }
-    for at in sentCount..<pending.count {
+    guard session.hasState else { return nil }
+    for at in pending.sentCount..<pending.count {
       // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
-      guard hasRoom(held.isEmpty ? sentCount - decidedCount : sentCount) else { return nil }
+      let count = pending.sentCount - (session.held.isEmpty ? pending.decidedCount : 0)
+      guard hasRoom(count) else { return nil }
       // Never send a change set before its record is durable.
-      guard pending[at].record <= storedRecords else { return nil }
+      guard pending[at].record <= journal.stored else { return nil }
       if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
-      sentCount = at + 1
+      pending.noteSent(upTo: at)
       let number = pending[at].number
       if version > 1 {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
@@ -303,40 +262,24 @@ package final class Replica {
   /// Returns the index up to which the server's messages had been applied when the message with a pending change set
   /// was sent; nil for any other message.
   func seen(whenSending messageIndex: Int) -> Int? {
-    pending.place(sentIn: messageIndex, among: sentCount).map { pending[$0].seen }
+    pending.place(sentIn: messageIndex).map { pending[$0].seen }
   }
 
   /// The index of the first message that is held until the scope resumes.
-  var firstHeldIndex: Int? { held.first?.index }
+  var firstHeldIndex: Int? { session.held.messages.first?.index }
 
   /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
   func sessionEnded() {
-    scopeIndex = nil
-    hasState = false
-    forgetHeld()
-    stateStanding = nil
-    stateParts = []
-    asked = nil
-    isTaking = false
-    hasMissed = false
-    needsState = false
-    vainRepairs = 0
-    procedures = OldProcedures()
-    partMessages = [:]
+    session = ReplicaSession()
     splits = splits.filter { !$0.value.decided.isEmpty }
     for number in splits.keys { splits[number]!.sessionEnded() }
     round?.isAsked = false
-    sentCount = 0
-    decidedCount = 0
-    for at in pending.indices {
-      pending[at].messageIndex = nil
-      pending[at].decision = nil
-    }
+    pending.returnToWaiting()
   }
 
   /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
-    store == nil ? (pending.first?.number ?? nextNumber) - 1 : safelyDecided
+    store == nil ? (pending.first?.number ?? nextNumber) - 1 : journal.safelyDecided
   }
 }
 

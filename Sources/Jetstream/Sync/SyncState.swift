@@ -56,11 +56,13 @@ extension Replica {
     let now = scope.ticker.now
     let reached = position?.sequence ?? 0
     return SyncState(
-      mode: mode, connection: connection, pendingCount: pending.count, decidedCount: decidedCount,
-      unsentCount: pending.count - sentCount,
+      mode: mode, connection: connection, pendingCount: pending.count,
+      decidedCount: pending.decidedCount,
+      unsentCount: pending.count - pending.sentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
-      isUpToDate: connection == .online && hasState && held.isEmpty && !dropsHeld
-        && isTold && stateStanding == nil && reached >= target,
+      isUpToDate: connection == .online && session.hasState && session.held.isEmpty
+        && !session.held.isDropping
+        && isTold && session.stateStanding == nil && reached >= target,
       stall: storageProblem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
