@@ -11,6 +11,7 @@ final class OldBrowser: CustomStringConvertible {
   private(set) var model = StreamReference()
   private(set) var problems: [String] = []
   private let scope: String
+  private let kinds: (String) -> [String: PropertyKind]
   private let connect: () -> Void
   private let send: ([UInt8]) -> Void
   private var next = 1
@@ -26,10 +27,12 @@ final class OldBrowser: CustomStringConvertible {
   private var pending: [Int: [(key: StreamReference.Key, before: PlainJSON)]] = [:]
 
   init(
-    number: Int, scope: String, isSlow: Bool, connect: @escaping () -> Void,
+    number: Int, scope: String, isSlow: Bool,
+    kinds: @escaping (String) -> [String: PropertyKind], connect: @escaping () -> Void,
     send: @escaping ([UInt8]) -> Void
   ) {
-    (self.number, self.scope, self.connect, self.send) = (number, scope, connect, send)
+    (self.number, self.scope, self.kinds) = (number, scope, kinds)
+    (self.connect, self.send) = (connect, send)
     pingInterval = .milliseconds(isSlow ? Simulation.Times.slowPing : Simulation.Times.ping)
   }
 
@@ -71,7 +74,7 @@ final class OldBrowser: CustomStringConvertible {
       model.begin(root: message["rootUUID"]?.text ?? "", stateParts)
       (stateParts, hasState, loadedAt) = ([], true, now)
     case "ScopeSync":
-      model.apply(fragments)
+      model.apply(fragments, kinds)
       problems += model.takeProblems().map { "\(self): \($0)" }
     case "ScopeSyncReply": decide(message)
     default: break

@@ -14,8 +14,14 @@ final class RawObserver {
   private var highest = 0
   private var acknowledged = 0
 
-  /// - Parameter send: gives a frame to the server at once.
-  init(send: @escaping ([UInt8]) -> Void) { self.send = send }
+  private let kinds: (String) -> [String: PropertyKind]
+
+  /// - Parameters:
+  ///   - kinds: returns the kinds of the properties of a class.
+  ///   - send: gives a frame to the server at once.
+  init(
+    kinds: @escaping (String) -> [String: PropertyKind], send: @escaping ([UInt8]) -> Void
+  ) { (self.kinds, self.send) = (kinds, send) }
 
   /// Begins a session with a server that has started.
   func join() {
@@ -59,7 +65,7 @@ final class RawObserver {
         if message["more"] != nil { break }
         stream.begin(root: message["rootUUID"]?.text ?? "", stateParts)
         stateParts = []
-      case "ScopeSync": stream.apply(message["fragments"]?.elements ?? [])
+      case "ScopeSync": stream.apply(message["fragments"]?.elements ?? [], kinds)
       case "SessionCreateReply" where message["sessionToken"] == nil,
         "ScopeFetchReply" where message["scopeIndex"] == nil:
         problems.append("The server refuses the observer: \(message)")

@@ -13,6 +13,7 @@ extension SimulationRun {
       let isSlow = random.chance(configuration.features.slowBrowsers)
       return OldBrowser(
         number: number, scope: world.name, isSlow: isSlow,
+        kinds: { [unowned self] in kinds(of: $0) },
         connect: { [unowned self] in
           network.disconnect(number)
           network.connect(number, connection: 0, token: nil)

@@ -75,7 +75,7 @@ final class SimulationRun {
         random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay,
         forgets: sabotage.losesSafeRecords) : nil
     intents = IntentReference(configuration.promises)
-    observer = RawObserver { [unowned self] in
+    observer = RawObserver(kinds: { [unowned self] in kinds(of: $0) }) { [unowned self] in
       server.received(RawObserver.connection, $0, now: now)
     }
     startServer()

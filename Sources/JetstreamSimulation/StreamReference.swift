@@ -34,6 +34,22 @@ struct StreamReference {
     }
   }
 
+  /// Applies the fragments of a message of the server. An addition has all entries of dictionaries that its model has: one
+  /// that the root does not lead to loses those that it had before it was removed.
+  mutating func apply(_ fragments: [PlainJSON], _ kinds: (String) -> [String: PropertyKind]) {
+    let known = fragments.filter { $0["type"]?.text == "add" }.compactMap { $0["uuid"]?.text }
+      .filter { models[$0] != nil }
+    if !known.isEmpty {
+      let reachable = reachable(kinds)
+      for uuid in known where !reachable.contains(uuid) {
+        for name in models[uuid].map({ Self.entries(of: $0, kinds($0.className)) }) ?? [] {
+          models[uuid]?.properties[name] = nil
+        }
+      }
+    }
+    apply(fragments)
+  }
+
   private mutating func apply(_ fragment: PlainJSON, mayBeNew: Bool) {
     guard let uuid = fragment["uuid"]?.text, let className = fragment["clsName"]?.text else {
       return problems.append("The server sent a fragment without uuid or clsName")
