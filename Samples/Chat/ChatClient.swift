@@ -43,8 +43,8 @@ final class JoinedRoom {
         .sorted(by: \.date, order: .reverse).limit(20).live()
   }
 
-  /// Takes back the last change that the user has made in the room on this machine, now or in an earlier process. Returns false if nothing has changed, because
-  /// there was none, or because others have overwritten it.
+  /// Takes back the last change that the user has made in the room on this machine, now or in an earlier process. Returns
+  /// false if nothing has changed, because there was none, or because others have overwritten it.
   func undo() -> Bool {
     scope.flush()
     var hasChanged = false

@@ -19,7 +19,7 @@ extension ScopeHost {
       problems.append("actions wait for records \(waits), of which \(storedRecords) are durable")
     }
     if openSteps != 0 { problems.append("\(openSteps) submissions are still being decided") }
-    if !passage.left.isEmpty { problems.append("models that have left are held twice") }
+    if passage.isOpen { problems.append("a submission is still being applied") }
     if valueListeners.count > valueSessions {
       problems.append("\(valueListeners.count) of \(valueSessions) old sessions listen")
     }

@@ -75,7 +75,6 @@ extension ScopeHost {
     }
     forget(upTo: sequence)
     forgetRevived()
-    passage = Passage()
   }
 
   /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next

@@ -113,7 +113,7 @@ extension ScopeHost {
     if unknown == .keep {
       passage.noteUnknown(content.unknownModelUUIDs(), before: check.unknownModels)
     }
-    passage.release()
+    passage.close()
     for (name, old) in before {
       guard let new = collection(name), new != old else { continue }
       // A client that does not rebase may have replaced its own change with another session's value that it was sent:

@@ -43,7 +43,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var correction: [SyncFragment] = []
     /// For a session with operations: the fragments that were applied, if they differ from the submitted ones.
     var effective: [SyncFragment]?
-    /// What was applied, with its inverse; nil if neither a log nor a listener of the app wants it.
+    /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
     var set: ChangeSet?
   }
 
@@ -86,9 +86,9 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
 
-  /// What is gone, up to the horizon.
+  /// The memory of what has gone since the horizon.
   var tombstones = Tombstones()
-  /// What came and went with the last submission.
+  /// The models that come and go with a submission.
   var passage = Passage()
   /// Models that some session may already have although the next change set adds them: those that have come back since
   /// the last change set, and those that are added once more.
@@ -109,7 +109,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {
     sequence += 1
-    passage = Passage()
+    passage.open()
   }
 
   /// Continues the history with the given epoch after `sequence`.

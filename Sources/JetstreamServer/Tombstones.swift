@@ -1,10 +1,10 @@
 import Foundation
 import Jetstream
 
-/// What is gone from a hosted scope and may be named by a session that does not know that, or may return: models that
-/// have left, additions that were rejected, and the elements of collections.
+/// The memory of what is gone from a hosted scope and may be named by a session that does not know that, or may return:
+/// models that have left, additions that were rejected, and the elements of collections.
 ///
-/// One horizon for all of it: what every session has seen is forgotten.
+/// One horizon is for all of it: what every session has seen is forgotten.
 struct Tombstones {
   /// The models that have left, each with the sequence of the change set with which it has.
   private(set) var models: [UUID: (model: any HostedModel, sequence: Int)] = [:]
@@ -50,7 +50,7 @@ struct Tombstones {
   }
 
   /// Forgets everything up to a horizon. Returns false if there is nothing to do: everything that was noted since the
-  /// last call is behind its horizon.
+  /// last call has a later sequence than its horizon.
   @discardableResult
   mutating func forget(upTo horizon: Int) -> Bool {
     guard horizon != self.horizon else { return false }
@@ -89,6 +89,8 @@ struct Tombstones {
 
 /// The models that come and go with one submission.
 struct Passage {
+  /// True while a submission is being applied: only then are models noted.
+  private(set) var isOpen = false
   /// The models that have come in.
   private(set) var arrived: [any HostedModel] = []
   /// The models that have left the tree.
@@ -96,9 +98,12 @@ struct Passage {
   /// The models of unknown classes that were brought back: some session may not have them.
   private(set) var returned: Set<UUID> = []
 
-  mutating func noteArrival(_ model: any HostedModel) { arrived.append(model) }
+  /// Begins with the next submission.
+  mutating func open() { self = Passage(isOpen: true) }
 
-  mutating func noteLeaving(_ model: any HostedModel) { left.append(model) }
+  mutating func noteArrival(_ model: any HostedModel) { if isOpen { arrived.append(model) } }
+
+  mutating func noteLeaving(_ model: any HostedModel) { if isOpen { left.append(model) } }
 
   /// Notes the models of unknown classes that are there now; `before` are those that were there. Models that were objects
   /// until now do not count.
@@ -106,6 +111,6 @@ struct Passage {
     returned = now.subtracting(before).subtracting(left.map(\.uuid))
   }
 
-  /// Lets go of the models that have left: from here on the tombstones hold them.
-  mutating func release() { left = [] }
+  /// Ends with the submission, and lets go of the models that have left: from here on the tombstones hold them.
+  mutating func close() { (isOpen, left) = (false, []) }
 }

@@ -59,6 +59,9 @@ struct ChangeInverseTests {
     let before = scope.canonicalJSON
     let set = try submit(fragments, version: version)
     #expect(scope.canonicalJSON != before)
+    var told: [ChangeSet] = []
+    let token = scope.onChanges.listen { told.append($0) }
+    defer { token.cancel() }
     let copy = Scope(name: "Copy", root: Canvas(), ticker: .manual())
     try copy.applyFullState(scope.fullState(), rootUUID: canvas.uuid)
     #expect(copy.apply(set.undo).isComplete)
@@ -66,6 +69,7 @@ struct ChangeInverseTests {
     #expect(scope.revert(set).isComplete)
     scope.flush()
     #expect(differences(scope, copy) == [])
+    #expect(told.count == 1, "clients are told of it")
   }
 
   @Test("Values, references and counters", arguments: [1, 2])
@@ -139,11 +143,56 @@ struct ChangeInverseTests {
     try check([change(["named/z": .null])])
   }
 
-  @Test("Properties that the classes do not have")
+  @Test("What the classes do not know is in no inverse, and is not changed by one")
   func unknown() throws {
-    try submit([change(["mood": "good", "friends": .array([name(shapes[0]), name(shapes[1])])])])
-    try check([change(["mood": "bad"])])
-    try check([change([:], ["friends": [.remove(shapes[0].uuid)]])])
+    let strange = SyncFragment(.add, uuid: UUID(), className: "Cloud", properties: ["wet": true])
+    try submit([strange, change(["mood": "good", "sky": .string(strange.uuid.wireText)])])
+    let set = try submit([
+      SyncFragment(
+        .change, uuid: strange.uuid, className: "Cloud", properties: ["wet": false]),
+      change(["mood": "bad", "likes": 1], ["shapes": [.remove(shapes[3].uuid)]]),
+    ])
+    #expect(
+      set.undo.map(\.uuid)
+        == [shapes[3].uuid, shapes[3].parts[0].uuid, canvas.uuid].sorted {
+          ($0 == canvas.uuid ? 1 : 0, $0) < ($1 == canvas.uuid ? 1 : 0, $1)
+        })
+    try check([change(["likes": 2])])
+    #expect(scope.unknownValue(PropertyKey(uuid: canvas.uuid, name: "mood")) == "bad")
+    #expect(scope.unknownModel(strange.uuid)?.properties["wet"] == false)
+  }
+
+  @Test("Several fragments of one model, each of which others have overwritten or not")
+  func severalFragments() throws {
+    let set = try submit([change(["name": "hers"]), change(["likes": 7])])
+    try submit([change(["name": "his"])])
+    scope.revert(set)
+    #expect(canvas.name == "his" && canvas.likes == 250)
+  }
+
+  @Test("What has had no effect undoes nothing of others, and what came and went leaves nothing")
+  func noEffect() throws {
+    let ids = shapes.map(\.uuid)
+    let set = try submit([change([:], ["shapes": [.insert(ids[6], .end), .remove(UUID())]])])
+    #expect(set.undo.isEmpty)
+    let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    let passing = try submit([
+      new, change([:], ["shapes": [.insert(new.uuid, .end)]]),
+      change(["name": "z"], ["shapes": [.remove(new.uuid)]]),
+    ])
+    #expect(passing.undo.map(\.kind) == [.change] && scope.revert(passing).isComplete)
+  }
+
+  @Test("A change of many entries and many fragments is noted in one pass")
+  func many() throws {
+    let count = 3_000
+    var entries: [(String, JSONValue)] = []
+    for number in 0..<count { entries.append(("named/\(number)", name(shapes[number % 7]))) }
+    var fragments = [change(JSONObject(entries))]
+    for number in 0..<count {
+      fragments.append(change([:], ["shapes": [.move(shapes[number % 7].uuid, .start)]]))
+    }
+    try check(fragments)
   }
 
   @Test("What others have written since stays")

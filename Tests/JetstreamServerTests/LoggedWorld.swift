@@ -17,7 +17,7 @@ final class LoggedWorld {
 
   func clientPath(_ number: Int) -> String { directory.path + "/client\(number)" }
 
-  /// - Parameter authors: Who the server takes each client for.
+  /// - Parameter authors: the authors that the server names for the first clients.
   init(seed: UInt64, clients: Int, authors: [String] = []) async throws {
     world = InMemoryWorld(seed: seed)
     directory = try TemporaryDirectory()
@@ -50,7 +50,7 @@ final class LoggedWorld {
     }
   }
 
-  /// Says of all records that they are safe.
+  /// Reports all records as durable.
   func store() {
     world.server.stored(serverRecords, of: world.scope)
     for replica in replicas { replica.stored(replica.journal.made) }

@@ -110,13 +110,93 @@ private final class Watched {
   }
 }
 
+/// The log of a client that keeps no more than it needs, and whose root has got more than one name.
+@Suite("Undoing with what the log of a client has kept", .paced)
+struct UndoClientLogTests {
+  private let roots = (0..<3).map { _ in UUID() }
+  private let directory: TemporaryDirectory
+  private let log: ClientLog
+  private let client = UUID()
+  private let canvas = Canvas()
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    log = try ClientLog(directory.path, configuration: LogConfiguration(history: .nothing))
+  }
+
+  private func set(_ name: String, _ root: Int) -> ChangeSet {
+    func change(_ value: JSONValue) -> SyncFragment {
+      SyncFragment(.change, uuid: roots[root], className: "Canvas", properties: ["name": value])
+    }
+    return ChangeSet(fragments: [change(.string(name))], undo: [change(.null)], message: name)
+  }
+
+  private func base(_ root: Int) -> ReplicaBase {
+    ReplicaBase(
+      position: ScopePosition(epoch: "e", sequence: 1), root: roots[root],
+      fragments: [
+        SyncFragment(.change, uuid: roots[root], className: "Canvas", properties: [:])
+      ])
+  }
+
+  private func append(_ records: ReplicaRecord...) async throws {
+    for record in records { try await log.append(record).durable() }
+  }
+
+  private func restored(limit: Int = 1000) throws -> UndoHistory {
+    let scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
+    try scope.applyFullState(base(2).fragments, rootUUID: roots[2])
+    return try UndoHistory(of: scope, log: LogReader(directory.path), limit: limit)
+  }
+
+  @Test("Records in front of the first snapshot that is kept, and pending sets in it, are found")
+  func compacted() async throws {
+    let pending = set("pending", 2)
+    try await append(.named(client: client, root: roots[2]), .base(base(2)))
+    for round in 0..<3 {
+      var history = ReplicaHistory(client: client, root: roots[2], nextNumber: 100, base: base(2))
+      history.pending = [.init(number: 1, set: pending, basis: nil)]
+      let place = log.records.lastSequence
+      try await append(.made(number: 10 + round, set("made \(round)", 2)))
+      try await log.snapshot(history, at: place)
+    }
+    try await append(
+      .decided(.init(number: 12, replies: [FragmentReply(error: .rejected("no"))])))
+    let kept = try #require(try LogReader(directory.path).firstSequence())
+    #expect(kept > 1)
+    let names = try restored().undoStack.map(\.message)
+    #expect(names.first == "pending" && !names.contains("made 2"))
+    try await append(.decided(.init(number: 1, replies: [FragmentReply(error: .rejected("no"))])))
+    #expect(try !restored().undoStack.contains { $0.id == pending.id })
+    try await log.records.close()
+  }
+
+  @Test("Change sets name the root as it is called now, whatever it was called")
+  func renamedTwice() async throws {
+    try await append(
+      .named(client: client, root: roots[0]), .made(number: 1, set("first", 0)),
+      .base(base(1)), .made(number: 2, set("second", 1)), .base(base(2)),
+      .made(number: 3, set("third", 2)))
+    let history = try restored()
+    #expect(history.undoStack.flatMap(\.fragments).map(\.uuid) == [roots[2], roots[2], roots[2]])
+    canvas.name = "third"
+    history.undo()  // What the test has written.
+    canvas.scope?.modify { canvas.name = "third" }
+    history.undo()
+    #expect(history.undo()?.isComplete == true && canvas.name == nil)
+    try await log.records.close()
+  }
+}
+
 /// The same through the interface of apps.
 @Suite("Undoing with a log")
 @MainActor struct UndoOverRestartTests {
   private func canvas(_ scope: Scope) throws -> Canvas { try #require(scope.root as? Canvas) }
 
-  @Test("A client goes on undoing where its last process has stopped, and the server agrees")
-  func client() async throws {
+  @Test(
+    "A client goes on undoing where its last process has stopped, and the server agrees",
+    arguments: [10_000, 0])
+  func client(snapshotEvery: Int) async throws {
     let directory = try TemporaryDirectory()
     let hosted = Scope(name: "Canvas", root: Canvas())
     let server = Server()
@@ -126,7 +206,7 @@ private final class Watched {
         Client(transport: server.makeTransport()), Scope(name: "Canvas", root: Canvas())
       )
       let log = try FragmentLog(directory.path + "/client")
-      try client.fetch(scope, log: log)
+      try client.fetch(scope, log: log, snapshotEvery: snapshotEvery)
       return (client, scope, log)
     }
     let (client, scope, log) = try open()
@@ -224,9 +304,15 @@ private final class Watched {
     try canvas(lasts).name = "once more"
     try await last.waitForUpload(of: lasts)
     #expect(try canvas(again).name == "once more")
+    var authors: [String?] = []
+    lasts.onRemoteChanges.listen { authors.append($0.author) }
     history.undo(by: "Ada")
     try await last.sync(lasts)
     #expect(try canvas(lasts).name == nil)
+    #expect(authors == [nil], "nobody is told that Ada has done it")
+    history.redo(by: "Ada")
+    try await last.sync(lasts)
+    #expect(try canvas(lasts).name == "once more")
     last.close()
     await next.stop()
   }

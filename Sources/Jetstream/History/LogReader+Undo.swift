@@ -11,43 +11,27 @@ extension LogReader {
   func undoStacks(
     of scope: Scope, includingOthers: Bool, limit: Int
   ) throws(LogError) -> UndoStacks {
-    let isOfClient = try self.isOfClient()
+    var replay = UndoReplay(
+      stacks: UndoStacks(limit: limit), includesOthers: includingOthers,
+      isOfClient: try isOfClient())
     let first = try firstSequence() ?? 1
     var places: [Int] = []
     var cursor = try read(from: first)
     while let record = try cursor.next() {
       if UndoReplay.kinds.contains(record.kind) { places.append(record.sequence) }
     }
-    // Each change set may have been undone and redone, and each of these decided: begin there, and further back as long
-    // as too little is found.
-    var window = 4 * min(limit, .max / 16)
-    while true {
-      let start = places.count > window ? places[places.count - window] : first
-      let stacks = try undoStacks(
-        of: scope, from: start, isOfClient: isOfClient, includingOthers: includingOthers,
-        limit: limit)
-      if stacks.done.count >= limit || start == first { return stacks }
-      window *= 4
-    }
-  }
-
-  private func undoStacks(
-    of scope: Scope, from start: Int, isOfClient: Bool, includingOthers: Bool, limit: Int
-  ) throws(LogError) -> UndoStacks {
-    var replay = UndoReplay(stacks: UndoStacks(limit: limit), includesOthers: includingOthers)
-    // A snapshot has the pending change sets whose records are not kept.
-    if isOfClient, start > 1, let before = try ClientLog.history(in: self, upTo: start - 1) {
-      replay.root = before.history.root
-      for entry in before.history.pending { replay.add(entry.set, number: entry.number) }
-    }
-    var cursor = try read(from: start)
+    // The newest snapshot of a client has the pending change sets whose own records are not kept.
+    if replay.isOfClient, let snapshot = try snapshot() { try replay.read(snapshot) }
+    let window = min(limit, .max / 128) * 64
+    cursor = try read(from: places.count > window ? places[places.count - window] : first)
     while let record = try cursor.next() {
-      if UndoReplay.kinds.contains(record.kind) {
-        try replay.read(record, isOfClient: isOfClient)
-      }
+      if UndoReplay.kinds.contains(record.kind) { try replay.read(record) }
     }
-    if let old = replay.root, let root = scope.root, old != root.uuid {
-      replay.stacks.rename(RootRenaming(from: old, to: root.uuid, in: scope))
+    // A root that a server has named anew has had these names.
+    if let root = scope.root {
+      for old in replay.roots where old != root.uuid {
+        replay.stacks.rename(RootRenaming(from: old, to: root.uuid, in: scope))
+      }
     }
     return replay.stacks
   }
@@ -55,27 +39,37 @@ extension LogReader {
 
 /// The records of a log, as far as they are about what can be undone.
 private struct UndoReplay {
-  static let kinds: Set<LogKind> = [.set, .replica, ReplicaRecord.Kind.decided]
+  static let kinds: Set<LogKind> = [
+    .set, .replica, ReplicaRecord.Kind.decided, ReplicaRecord.Kind.base,
+  ]
 
   var stacks: UndoStacks
   let includesOthers: Bool
-  /// The UUID that the root of a client's scope had before the server gave it another one.
-  var root: UUID?
+  let isOfClient: Bool
+  /// The UUIDs that the root of a client's scope has had.
+  private(set) var roots: Set<UUID> = []
   /// The change sets of a client by their numbers.
   private var sets: [Int: ChangeSet] = [:]
   private var known: Set<UUID> = []
 
-  init(stacks: UndoStacks, includesOthers: Bool) {
+  init(stacks: UndoStacks, includesOthers: Bool, isOfClient: Bool) {
     (self.stacks, self.includesOthers) = (stacks, includesOthers)
+    self.isOfClient = isOfClient
   }
 
-  mutating func add(_ set: ChangeSet, number: Int? = nil) {
+  private mutating func add(_ set: ChangeSet, number: Int? = nil, isRemote: Bool = false) {
     if let number { sets[number] = set }
-    // A client that numbers its change sets anew writes those that are pending once more.
-    if known.insert(set.id).inserted { stacks.add(set) }
+    // A pending change set can be in a snapshot and in a record, and one that is numbered anew in two records.
+    if known.insert(set.id).inserted { stacks.add(set, isRemote: isRemote) }
   }
 
-  mutating func read(_ record: LogRecord, isOfClient: Bool) throws(LogError) {
+  mutating func read(_ snapshot: LogSnapshot) throws(LogError) {
+    let history = try ClientLog.read(snapshot)
+    roots.insert(history.root)
+    for entry in history.pending { add(entry.set, number: entry.number) }
+  }
+
+  mutating func read(_ record: LogRecord) throws(LogError) {
     do {
       let json = try JSONValue(parsing: record.payload)
       if isOfClient {
@@ -85,7 +79,8 @@ private struct UndoReplay {
         let isRemote = object["remote"] == true || object["decision"] != nil
         if isRemote, !includesOthers { return }
         let set = try ChangeSet(json: json)
-        if !set.undo.isEmpty { add(set) }
+        // Older servers kept no inverses.
+        if !set.undo.isEmpty { add(set, isRemote: isRemote) }
       }
     } catch {
       throw .unreadable(sequence: record.sequence, problem: "\(error)")
@@ -94,13 +89,14 @@ private struct UndoReplay {
 
   private mutating func read(_ step: ReplicaRecord) {
     switch step {
-    case .named(_, let root): self.root = self.root ?? root
+    case .named(_, let root): roots.insert(root)
+    case .base(let base): roots.insert(base.root)
     case .made(let number, let set): add(set, number: number)
     case .decided(let decided):
       guard let set = sets.removeValue(forKey: decided.number) else { return }
       let rejected = zip(set.fragments, decided.replies).filter { $0.1.error != nil }.map(\.0)
       if !rejected.isEmpty { _ = stacks.reject(rejected, of: set.id) }
-    case .confirmed, .base, .discarded: break
+    case .confirmed, .discarded: break
     }
   }
 }

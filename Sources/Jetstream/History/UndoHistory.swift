@@ -9,7 +9,7 @@ import Foundation
 /// history.redo()
 /// ```
 ///
-/// Only local changes are undone; later changes of other replicas stay. A value gets its old value back if it still
+/// Local changes are undone, and later changes of other replicas stay. A value gets its old value back if it still
 /// has the one that the change set gave it; an inserted model is removed; a removed model returns next to its old
 /// neighbours, with the values that it had; a counter loses the number that was added to it. An undo is a change
 /// like any other, which is observed, stored and sent. A change that the server rejects can no longer be undone.
@@ -19,7 +19,7 @@ import Foundation
 ///
 /// ```swift
 /// try await server.host(board, log: log)
-/// let history = try UndoHistory(of: board, log: log.reader, includingOthers: true)
+/// let history = try UndoHistory(of: board, log: log.reader, includingOthers: true, limit: .max)
 /// while history.undo(by: "Mallory") != nil {}
 /// ```
 ///
@@ -48,6 +48,7 @@ public final class UndoHistory {
   ///     knows the inverse of its own change sets only.
   ///   - limit: the maximum number of change sets that can be undone; the oldest are dropped.
   public convenience init(of scope: Scope, includingOthers: Bool = false, limit: Int = 1000) {
+    Self.check(limit)
     self.init(scope, includingOthers, UndoStacks(limit: limit))
   }
 
@@ -56,10 +57,11 @@ public final class UndoHistory {
   ///
   /// Make the history when the scope has the log's content and before the next change: after ``FragmentLog/restore(into:)``,
   /// after `client.fetch(scope, log:)`, or after `server.host(scope, log:)`. The log has as much as its
-  /// ``LogConfiguration/history`` keeps.
+  /// ``LogConfiguration/history`` keeps: unless that is set, the log of a client has the change sets since its last
+  /// snapshot and those that were pending in it.
   ///
-  /// Reads from disk on the caller; cost: O(n) in the size of the log, of which no more than 4 × `limit` records are
-  /// decoded.
+  /// Reads from disk on the caller; cost: O(n) in the size of the log, of which the last 64 × `limit` records are decoded.
+  /// Older ones are passed over.
   ///
   /// - Precondition: `limit` is greater than 0.
   /// - Parameters:
@@ -71,12 +73,12 @@ public final class UndoHistory {
   public convenience init(
     of scope: Scope, log: LogReader, includingOthers: Bool = false, limit: Int = 1000
   ) throws(LogError) {
+    Self.check(limit)
     let stacks = try log.undoStacks(of: scope, includingOthers: includingOthers, limit: limit)
     self.init(scope, includingOthers, stacks)
   }
 
   private init(_ scope: Scope, _ includesOthers: Bool, _ stacks: UndoStacks) {
-    precondition(stacks.limit > 0, "An UndoHistory has to have room for one change set at least.")
     self.scope = scope
     self.stacks = stacks
     if scope.hasCollectedChanges { scope.flush() }
@@ -89,6 +91,10 @@ public final class UndoHistory {
     scope.addMembershipObserver(self)
   }
 
+  private static func check(_ limit: Int) {
+    precondition(limit > 0, "An UndoHistory has to have room for one change set at least.")
+  }
+
   deinit { for token in tokens { token.cancel() } }
 
   /// True if there are changes to undo, including those that are still being collected.
@@ -98,23 +104,23 @@ public final class UndoHistory {
   public var canRedo: Bool { !stacks.undone.isEmpty && !scope.hasCollectedChanges }
 
   /// The change sets that can be undone, the oldest first.
-  package var undoStack: [ChangeSet] { stacks.done }
+  package var undoStack: [ChangeSet] { stacks.done.map(\.set) }
 
   /// The change sets that can be redone, the next one last.
-  package var redoStack: [ChangeSet] { stacks.undone }
+  package var redoStack: [ChangeSet] { stacks.undone.map(\.set) }
 
   /// Undoes the last change set, of all or of one author. Changes that are still being collected become a change set
   /// first, which is then the one to be undone. Later changes of all authors stay.
   ///
   /// - Precondition: this is not called within ``Scope/modify(_:author:_:)``.
-  /// - Parameter author: the author of ``Scope/modify(_:author:_:)`` whose change set is undone; nil for the last one,
-  ///   no matter which author.
+  /// - Parameter author: the author whose change set is undone: that of ``Scope/modify(_:author:_:)`` or, for a change of
+  ///   a client, the one that the server has named. Nil for the last change set, no matter which author.
   /// - Returns: a report of the parts that no longer fit, such as a value whose model is gone; nil if there was
   ///   nothing to undo.
   @discardableResult
   public func undo(by author: String? = nil) -> ApplyReport? {
     settle()
-    return stacks.takeDone(by: author).map { perform($0, as: .undo($0.id)) }
+    return stacks.nextToUndo(by: author).map { perform($0, as: .undo($0.set.id)) }
   }
 
   /// Redoes the change set that was undone last. A new local change removes the change sets of the same author from
@@ -126,7 +132,7 @@ public final class UndoHistory {
   @discardableResult
   public func redo(by author: String? = nil) -> ApplyReport? {
     settle()
-    return stacks.takeUndone(by: author).map { perform($0, as: .redo($0.id)) }
+    return stacks.nextToRedo(by: author).map { perform($0, as: .redo($0.set.id)) }
   }
 
   /// Undoes any change set, of this replica or another one, and also one from a log, whatever has changed since.
@@ -152,12 +158,14 @@ public final class UndoHistory {
     if scope.hasCollectedChanges { scope.flush() }
   }
 
-  private func perform(_ set: ChangeSet, as purpose: ChangeSet.Purpose) -> ApplyReport {
+  private func perform(_ entry: UndoStacks.Entry, as purpose: ChangeSet.Purpose) -> ApplyReport {
     var report = ApplyReport()
-    scope.modify(author: set.author) {
+    // Who has what others have done undone does not speak for them.
+    let handle = scope.modify(author: entry.isRemote ? nil : entry.author) {
       scope.modification!.handle.changeSet.purpose = purpose
-      report = revert(set)
+      report = revert(entry.set)
     }
+    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { stacks.drop(entry.set.id) }
     return report
   }
 
@@ -168,7 +176,9 @@ public final class UndoHistory {
 
   private func note(_ changes: RemoteChanges) {
     // A change that had no effect has nothing to be undone, such as the removal of what others had removed.
-    if let set = changes.inverse, !set.undo.isEmpty { note(set) }
+    guard let set = changes.inverse.value, !set.undo.isEmpty else { return }
+    stacks.add(set, isRemote: true)
+    onChange.fire(())
   }
 
   private func note(_ handle: ChangeSetHandle) {
@@ -208,7 +218,9 @@ extension Scope {
     if modification == nil, hasCollectedChanges { flush() }
     var given: [UUID: JSONObject] = [:]
     for fragment in set.fragments where fragment.kind == .change {
-      given[fragment.uuid] = fragment.properties
+      for (key, value) in fragment.properties {
+        given[fragment.uuid, default: [:]][key] = value
+      }
     }
     return perform(
       set.undo.compactMap { fragment in

@@ -22,7 +22,15 @@ public struct RemoteChanges: Sendable, Hashable {
   /// The changes. Pending local changes stay visible in front of them.
   public let fragments: [SyncFragment]
   /// The same changes with their inverse, which only the server knows.
-  let inverse: ChangeSet?
+  let inverse: Inverse
+
+  /// A change set that takes no part in whether two values are equal.
+  struct Inverse: Sendable, Hashable {
+    let value: ChangeSet?
+
+    static func == (a: Inverse, b: Inverse) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
+  }
 }
 
 extension RemoteChanges {
@@ -31,7 +39,7 @@ extension RemoteChanges {
     origin: ChangeOrigin = ChangeOrigin(), inverse: ChangeSet? = nil
   ) {
     self.fragments = fragments
-    self.inverse = inverse
+    self.inverse = Inverse(value: inverse)
     self.sequence = sequence
     self.isFullState = isFullState
     (author, message) = (origin.author, origin.message)

@@ -132,7 +132,7 @@ package struct ClientLog: Sendable {
     }
   }
 
-  private static func read(_ snapshot: LogSnapshot) throws(LogError) -> ReplicaHistory {
+  static func read(_ snapshot: LogSnapshot) throws(LogError) -> ReplicaHistory {
     var fragments: [SyncFragment] = []
     var conflicts: [Conflict] = []
     var writes: [OwnWrites.Entry] = []
