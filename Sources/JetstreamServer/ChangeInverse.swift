@@ -43,11 +43,18 @@ struct ChangeInverse {
   func fragments(restoring gone: [any HostedModel]) -> [SyncFragment] {
     var models: [UUID: any HostedModel] = [:]
     for model in gone where !newcomers.contains(model.uuid) { models[model.uuid] = model }
+    let changes = notes.map(\.undo)
+    var before: [UUID: JSONObject] = [:]
+    for (note, change) in zip(notes, changes) {
+      guard let change, models[note.model.uuid] != nil else { continue }
+      before[note.model.uuid] = note.properties(undoneBy: change)
+    }
     let additions = models.sorted { $0.key < $1.key }.map { uuid, model in
       SyncFragment(
-        .add, uuid: uuid, className: model.wireClassName, properties: model.currentProperties())
+        .add, uuid: uuid, className: model.wireClassName,
+        properties: before[uuid] ?? model.currentProperties())
     }
-    return additions + notes.compactMap(\.undo)
+    return additions + changes.compactMap(\.self)
   }
 }
 
@@ -144,20 +151,39 @@ private struct InverseNote {
     return change.properties.isEmpty && change.operations.isEmpty ? nil : change
   }
 
+  /// Returns what all properties had before, but for counters: an addition of the model is to name no model that has come
+  /// with the change set. The change comes behind it, which does nothing again but adding to counters.
+  func properties(undoneBy change: SyncFragment) -> JSONObject {
+    var result = model.currentProperties()
+    for (key, value) in change.properties {
+      let isEntry = model.classSchema[wireName: key]?.entryKey != nil
+      result[key] = isEntry && value == .null ? nil : value
+    }
+    for entry in change.operations {
+      if let now = result[entry.key], var list = CollectionContent(now) {
+        list.apply(entry.operations)
+        result[entry.key] = list.json
+      }
+    }
+    return result
+  }
+
   /// Returns the operations that give models their places back: from front to back, each finds those that stood before it.
-  /// A model that has not moved is left alone, because others may move it later.
+  /// If none has moved, those that are still there are left alone, because others may move them later.
   private static func operations(
     to before: [(model: UUID, place: PropertyOperation.Place)],
     from now: [(model: UUID, place: PropertyOperation.Place)]
   ) -> [PropertyOperation] {
     let were = Set(before.map(\.model))
     let places = Dictionary(now.map { ($0.model, $0.place) }, uniquingKeysWith: { $1 })
+    // A model can have the same predecessors as before because all of them have moved with it.
+    let hasMoved = before.contains { uuid, place in places[uuid].map { $0 != place } ?? false }
     var result = now.filter { !were.contains($0.model) }.map { PropertyOperation.remove($0.model) }
     for (uuid, place) in before {
-      switch places[uuid] {
-      case nil: result.append(.insert(uuid, place))
-      case place: break
-      default: result.append(.move(uuid, place))
+      if places[uuid] == nil {
+        result.append(.insert(uuid, place))
+      } else if hasMoved {
+        result.append(.move(uuid, place))
       }
     }
     return result

@@ -41,7 +41,7 @@ final class HostTwin {
             .add, uuid: uuid, className: model.wireClassName,
             properties: model.currentProperties()))
       {
-        host.left(row, byClient: true, takesBack: false)
+        host.tombstones.note(row, leftAt: first.tombstones.models[uuid]?.sequence ?? host.sequence)
       }
     }
   }

@@ -102,6 +102,8 @@ struct ChangeInverseTests {
           ]
         ])
     ])
+    // All but one are moved, so that the last one keeps its predecessors.
+    try check([change([:], ["shapes": ids[0...5].map { .move($0, .end) }])])
     let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
     try check([
       new, change([:], ["shapes": [.insert(new.uuid, .after([ids[2]])), .remove(ids[2])]]),
@@ -131,6 +133,16 @@ struct ChangeInverseTests {
         .change, uuid: shapes[2].uuid, className: "Shape", properties: ["label": "last words"],
         operations: ["parts": [.remove(shapes[2].parts[0].uuid)]]),
       change([:], ["shapes": [.remove(shapes[2].uuid)]]),
+    ])
+    // What it has got meanwhile was nowhere before.
+    let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
+    try check([
+      new,
+      SyncFragment(
+        .change, uuid: shapes[4].uuid, className: "Shape",
+        properties: ["corners/1": .string(new.uuid.wireText), "x": 2],
+        operations: ["parts": [.insert(new.uuid, .start)]]),
+      change([:], ["shapes": [.remove(shapes[4].uuid)]]),
     ])
   }
 

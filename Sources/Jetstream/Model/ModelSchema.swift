@@ -82,6 +82,8 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   package let properties: [Property]
   /// The properties that hold models.
   let childProperties: [Property]
+  /// True if the class has a dictionary of models.
+  let hasDictionaries: Bool
   /// True if the class adopts `Observable`, so that reads and changes are reported to its
   /// registrar.
   let isObservable: Bool
@@ -99,6 +101,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
     self.wireName = wireName
     self.properties = properties
     childProperties = properties.filter { $0.kind != .plain }
+    hasDictionaries = properties.contains { $0.kind == .dictionary }
     isObservable = ObservationBridge.adopts(modelClass)
     throttledProperties = properties.filter { $0.isSynced && $0.options.minSyncInterval != nil }
     indexByName = Dictionary(properties.map { ($0.name, $0.index) }) { _, index in
@@ -135,7 +138,9 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
 
   /// The property named `wireName` in fragments, or the entry of a dictionary; nil if there is none.
   package subscript(wireName wireName: String) -> Property? {
-    data[wireName: wireName].map { self[$0] }
+    // Mostly it is a declared property: nothing is made for it.
+    if let index = data.index(ofDeclared: wireName) { return properties[index] }
+    return hasDictionaries ? data[wireName: wireName].map { self[$0] } : nil
   }
 
   /// The property of the class that a property as data describes.

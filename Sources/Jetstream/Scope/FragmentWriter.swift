@@ -99,7 +99,8 @@ struct FragmentWriter {
 
   mutating func write(_ fragment: SyncFragment, at position: Int) {
     noteKnown(fragment)
-    let isKept = scope.unknown?.fragments[fragment.uuid] != nil
+    // Not by comparing with nil, which would copy the fragment, or what stands for none.
+    let isKept = scope.unknown?.fragments.keys.contains(fragment.uuid) == true
     let errorCount = report.errors.count
     if isKept {
       scope.unknown?.update(
@@ -125,6 +126,7 @@ struct FragmentWriter {
   /// Writes a fragment into one instance of its model.
   mutating func write(_ fragment: SyncFragment, to model: ModelObject, at position: Int) {
     let schema = model.schema
+    let hasDictionaries = schema.hasDictionaries
     if fragment.kind == .add, model.wireClassName != fragment.className { return }
     var entries: [EntryWrite] = []
     for member in fragment.properties.members {
@@ -138,14 +140,14 @@ struct FragmentWriter {
         continue
       }
       guard property.isSynced else { continue }
-      if let key = property.entryKey {
+      if hasDictionaries, let key = property.entryKey {
         guard let child = reference(value, property, model, at: position) else { continue }
         entries.append(EntryWrite(index: property.index, key: key, child: child))
       } else {
         write(value, to: property, of: model, at: position)
       }
     }
-    put(entries, of: model)
+    if hasDictionaries { put(entries, of: model) }
     for entry in fragment.operations { perform(entry, on: model, at: position) }
     let isComing = fragment.kind == .add && outside.contains(fragment.uuid)
     guard resetsMissing || isComing else { return }

@@ -100,7 +100,9 @@ extension FragmentWriter {
   /// Notes that another replica has changed a model that this scope may not have, or not as that replica sees it.
   mutating func noteKnown(_ fragment: SyncFragment) {
     if isLocal { return }
-    if let known = scope.interval.departed.states[fragment.uuid] {
+    if !scope.interval.departed.states.isEmpty,
+      let known = scope.interval.departed.states[fragment.uuid]
+    {
       scope.interval.departed.states[fragment.uuid] = known.updated(
         by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
     } else if let model = find(fragment.uuid), let record = model.record,

@@ -32,6 +32,9 @@ package final class ClassSchema: Sendable {
     return properties[index].entry(key)
   }
 
+  /// Returns the index of a declared property by its name in fragments; nil for entries of dictionaries.
+  package func index(ofDeclared wireName: String) -> Int? { indexByWireName[wireName] }
+
   /// The name of a property that reads like that of an entry of a dictionary of the class, with the dictionary's name; nil
   /// if there is none, as it must be.
   package var nameLikeEntry: (property: String, dictionary: String)? {
