@@ -25,6 +25,8 @@ final class ModelContent: HostedContent {
   let scope: Scope
   private lazy var digest = ScopeDigest(scope)
   private var token: ObservationToken?
+  /// True while a client's change set is applied.
+  private var isApplying = false
 
   init(_ scope: Scope) { self.scope = scope }
 
@@ -85,7 +87,9 @@ final class ModelContent: HostedContent {
   package func apply(
     _ fragments: [SyncFragment], known: @escaping (UUID) -> (any HostedModel)?
   ) -> [(fragment: Int, error: ScopeError)] {
-    scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
+    isApplying = true
+    defer { isApplying = false }
+    return scope.apply(fragments, alsoKnown: { known($0) as? ModelObject }).errors
   }
 
   package func restore(
@@ -127,7 +131,11 @@ extension ModelContent: MembershipObserver {
     host?.left(model, byClient: scope.isWritingRemotely, takesBack: scope.isRollingBack)
   }
 
-  package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
+  /// A model that only local properties hold from now on is found when all has been written.
+  package func modelWithdrawn(_ model: ModelObject) {
+    host?.left(
+      model, byClient: scope.isWritingRemotely || isApplying, takesBack: scope.isRollingBack)
+  }
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }
 }
