@@ -52,6 +52,7 @@ final class HostTwin {
     _ result: ScopeHost.Result
   ) {
     host.valueSessions = first.valueSessions
+    // A host with a store notes inverses: this one, too, if the first does. Its records go nowhere.
     host.store = first.store.map { _ in { _ in } }
     let before = result.set == nil ? nil : content.document.fullState()
     let own =

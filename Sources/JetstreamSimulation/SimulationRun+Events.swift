@@ -81,7 +81,7 @@ extension SimulationRun {
         starts == self.starts ? place : nil
       }
     case .conflict(let number, let pick):
-      // What is noted is evaluated only in a traced run.
+      // Only a traced run evaluates its notes, and the app acts in every run.
       let words = client.lookAtConflicts(pick)
       note("client \(number) \(words)")
     case .permission(_, let isGranted): client.permit(isGranted, now: now)

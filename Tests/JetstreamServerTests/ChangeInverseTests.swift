@@ -134,7 +134,7 @@ struct ChangeInverseTests {
         operations: ["parts": [.remove(shapes[2].parts[0].uuid)]]),
       change([:], ["shapes": [.remove(shapes[2].uuid)]]),
     ])
-    // What it has got meanwhile was nowhere before.
+    // The same change set brings a model to it, which was nowhere before.
     let new = SyncFragment(.add, uuid: UUID(), className: "Shape", properties: [:])
     try check([
       new,

@@ -6,16 +6,23 @@ import Testing
 @Suite("A server and clients over real sockets", .live, .timeLimit(.minutes(5)))
 @MainActor
 struct LiveSyncTests {
+  /// Hosts a drawing on a server, and lets two participants fetch it.
+  private func share(
+    _ drawing: Canvas
+  ) async throws -> (server: Server, port: UInt16, first: Participant, second: Participant) {
+    let server = Server()
+    server.host(Scope(name: "Canvas", root: drawing))
+    let port = try await server.listen()
+    return (
+      server, port, try await Participant(port: port), try await Participant(port: port)
+    )
+  }
+
   @Test("An edit in one client fires an observer in another")
   func editTravels() async throws {
     let drawing = Canvas()
     drawing.shapes.append(Shape())
-    let server = Server()
-    server.host(Scope(name: "Canvas", root: drawing))
-    let port = try await server.listen()
-
-    let first = try await Participant(port: port)
-    let second = try await Participant(port: port)
+    let (server, _, first, second) = try await share(drawing)
     #expect(first.canvas.shapes.count == 1)
 
     first.canvas.shapes[0].x = 42
@@ -34,11 +41,7 @@ struct LiveSyncTests {
   @Test("Entries of a dictionary travel, and so does their removal")
   func entriesTravel() async throws {
     let drawing = Canvas()
-    let server = Server()
-    server.host(Scope(name: "Canvas", root: drawing))
-    let port = try await server.listen()
-    let first = try await Participant(port: port)
-    let second = try await Participant(port: port)
+    let (server, port, first, second) = try await share(drawing)
     for number in 0..<300 {
       let shape = Shape()
       shape.label = "\(number)"
@@ -108,12 +111,7 @@ struct LiveSyncTests {
 
   @Test("A lost socket changes nothing")
   func survivesCuts() async throws {
-    let drawing = Canvas()
-    let server = Server()
-    server.host(Scope(name: "Canvas", root: drawing))
-    let port = try await server.listen()
-    let first = try await Participant(port: port)
-    let second = try await Participant(port: port)
+    let (server, _, first, second) = try await share(Canvas())
     for round in 0..<20 {
       let shape = Shape()
       shape.label = "\(round)"

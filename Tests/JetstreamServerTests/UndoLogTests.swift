@@ -86,7 +86,7 @@ private final class Watched {
   func compare(
     _ scope: Scope, _ log: LogReader, includingOthers: Bool = false, _ place: String
   ) throws {
-    // What the maker of an addition knew is noted when it is sent.
+    // A client adds the known values of a model when it sends the addition.
     func content(_ fragments: [SyncFragment]) -> [String] {
       fragments.map { fragment in
         var fragment = fragment
@@ -290,7 +290,7 @@ struct UndoClientLogTests {
 
     let (next, again, log) = try await host()
     #expect(again.canonicalJSON == scope.canonicalJSON)
-    let history = try UndoHistory(of: again, log: log.reader, includingOthers: true)
+    let history = try UndoHistory(of: again, log: log.reader, includingOthers: true, limit: .max)
     var count = 0
     while history.undo(by: "Mallory") != nil { count += 1 }
     #expect(count == 2)
@@ -309,7 +309,7 @@ struct UndoClientLogTests {
     history.undo(by: "Ada")
     try await last.sync(lasts)
     #expect(try canvas(lasts).name == nil)
-    #expect(authors == [nil], "nobody is told that Ada has done it")
+    #expect(authors == [nil], "the undo of Ada's change names no author")
     history.redo(by: "Ada")
     try await last.sync(lasts)
     #expect(try canvas(lasts).name == "once more")

@@ -120,7 +120,7 @@ public final class UndoHistory {
   @discardableResult
   public func undo(by author: String? = nil) -> ApplyReport? {
     settle()
-    return stacks.nextToUndo(by: author).map { perform($0, as: .undo($0.set.id)) }
+    return stacks.takeDone(by: author).map { perform($0, as: .undo($0.set.id)) }
   }
 
   /// Redoes the change set that was undone last. A new local change removes the change sets of the same author from
@@ -132,7 +132,7 @@ public final class UndoHistory {
   @discardableResult
   public func redo(by author: String? = nil) -> ApplyReport? {
     settle()
-    return stacks.nextToRedo(by: author).map { perform($0, as: .redo($0.set.id)) }
+    return stacks.takeUndone(by: author).map { perform($0, as: .redo($0.set.id)) }
   }
 
   /// Undoes any change set, of this replica or another one, and also one from a log, whatever has changed since.
@@ -160,12 +160,12 @@ public final class UndoHistory {
 
   private func perform(_ entry: UndoStacks.Entry, as purpose: ChangeSet.Purpose) -> ApplyReport {
     var report = ApplyReport()
-    // Who has what others have done undone does not speak for them.
+    // An undo of another user's change names no author: it is not that user who makes it.
     let handle = scope.modify(author: entry.isRemote ? nil : entry.author) {
       scope.modification!.handle.changeSet.purpose = purpose
       report = revert(entry.set)
     }
-    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { stacks.drop(entry.set.id) }
+    if handle.state.isFinal, handle.changeSet.fragments.isEmpty { stacks.forgetTaken(entry.set.id) }
     return report
   }
 

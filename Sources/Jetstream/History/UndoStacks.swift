@@ -10,12 +10,20 @@ struct UndoStacks {
     let author: String?
     /// True if another replica has made the change, or what this undoes.
     let isRemote: Bool
+
+    /// Returns the change set with the author of the one that it undoes or redoes, if that is known.
+    fileprivate func replacing(_ old: Entry?) -> Entry {
+      old.map { Entry(set: set, author: $0.author, isRemote: $0.isRemote) } ?? self
+    }
   }
 
   /// The change sets that can be undone, the oldest first.
   private(set) var done: [Entry] = []
   /// The change sets that can be redone, the next one last.
   private(set) var undone: [Entry] = []
+  /// The change sets that are being undone or redone, by id. The one that does it may come out later, if a listener of
+  /// `onChanges` asks for it.
+  private var taken: [UUID: Entry] = [:]
   /// The maximum number of change sets in ``done``; the oldest are dropped.
   let limit: Int
 
@@ -29,33 +37,39 @@ struct UndoStacks {
     case .edit:
       done.append(entry)
       undone.removeAll { $0.author == set.author }
-    case .undo(let id): undone.append(Self.replace(id, in: &done, by: entry))
-    case .redo(let id): done.append(Self.replace(id, in: &undone, by: entry))
+    case .undo(let id): undone.append(entry.replacing(take(id, from: \.done)))
+    case .redo(let id): done.append(entry.replacing(take(id, from: \.undone)))
     }
     if done.count > limit { done.removeFirst(done.count - limit) }
   }
 
-  private static func replace(_ id: UUID, in entries: inout [Entry], by new: Entry) -> Entry {
-    guard let at = entries.lastIndex(where: { $0.set.id == id }) else { return new }
-    let old = entries.remove(at: at)
-    return Entry(set: new.set, author: old.author, isRemote: old.isRemote)
+  /// Takes the change set that is to be undone next, of all or of one author.
+  mutating func takeDone(by author: String?) -> Entry? { take(by: author, from: \.done) }
+
+  /// Takes the change set that is to be redone next, of all or of one author.
+  mutating func takeUndone(by author: String?) -> Entry? { take(by: author, from: \.undone) }
+
+  private mutating func take(
+    by author: String?, from stack: WritableKeyPath<UndoStacks, [Entry]>
+  ) -> Entry? {
+    let next = self[keyPath: stack].lastIndex { author == nil || $0.author == author }
+    guard let next else { return nil }
+    let entry = self[keyPath: stack].remove(at: next)
+    taken[entry.set.id] = entry
+    return entry
   }
 
-  /// The change set that is to be undone next, of all or of one author.
-  func nextToUndo(by author: String?) -> Entry? {
-    done.last { author == nil || $0.author == author }
+  /// Takes the change set with an id, which is about to be replaced by the one that undoes or redoes it.
+  private mutating func take(
+    _ id: UUID, from stack: WritableKeyPath<UndoStacks, [Entry]>
+  ) -> Entry? {
+    if let entry = taken.removeValue(forKey: id) { return entry }
+    let place = self[keyPath: stack].lastIndex { $0.set.id == id }
+    return place.map { self[keyPath: stack].remove(at: $0) }
   }
 
-  /// The change set that is to be redone next, of all or of one author.
-  func nextToRedo(by author: String?) -> Entry? {
-    undone.last { author == nil || $0.author == author }
-  }
-
-  /// Drops a change set whose undoing or redoing has had no effect.
-  mutating func drop(_ id: UUID) {
-    done.removeAll { $0.set.id == id }
-    undone.removeAll { $0.set.id == id }
-  }
+  /// Forgets a change set that was taken, and whose undoing or redoing has had no effect.
+  mutating func forgetTaken(_ id: UUID) { taken[id] = nil }
 
   /// Removes rejected fragments: the rejection has undone them. Returns true if the change set was there.
   mutating func reject(_ rejected: [SyncFragment], of id: UUID) -> Bool {

@@ -99,7 +99,7 @@ struct FragmentWriter {
 
   mutating func write(_ fragment: SyncFragment, at position: Int) {
     noteKnown(fragment)
-    // Not by comparing with nil, which would copy the fragment, or what stands for none.
+    // Comparing the value with nil would copy it.
     let isKept = scope.unknown?.fragments.keys.contains(fragment.uuid) == true
     let errorCount = report.errors.count
     if isKept {

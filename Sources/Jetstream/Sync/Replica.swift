@@ -23,7 +23,7 @@ package final class Replica {
   let params: JSONValue
   /// The client identity under which the change sets are numbered.
   package internal(set) var clientID: UUID
-  /// What belongs to the session; a new value in each.
+  /// The state that lasts as long as the session.
   var session = ReplicaSession()
   /// The position up to which the server's order is applied; nil if the server does not tell it.
   var position: ScopePosition?

@@ -112,6 +112,27 @@ import Testing
     #expect(root.number == 1 && history.undoStack.count == 1 && history.redoStack.isEmpty)
   }
 
+  @Test("A listener of onChanges takes back two change sets before either undo has come out")
+  func twiceInListener() {
+    root.number = 1
+    scope.flush()
+    root.items = [Node("a")]
+    scope.flush()
+    var rounds = 0
+    let token = scope.onChanges.listen { [history] _ in
+      rounds += 1
+      guard rounds == 1 else { return }
+      for _ in 0..<3 { history.undo() }
+    }
+    root.left = Node("b")
+    scope.flush()
+    token.cancel()
+    #expect(root.left == nil && root.items.isEmpty && root.number == 0)
+    #expect(!history.canUndo && history.redoStack.count == 3)
+    history.redo()
+    #expect(root.number == 1 && root.items.isEmpty)
+  }
+
   @Test("Taking back in an observer of what others do can be done again")
   func undoWhileApplying() {
     root.number = 1
