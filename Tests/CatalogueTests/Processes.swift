@@ -58,24 +58,18 @@ func run(
   _ name: String, _ arguments: [String]
 ) throws -> (lines: [String], errors: String, status: Int32) {
   let executable = try Place.executable(name)
-  let process = Process()
-  let (output, errors) = (Pipe(), Pipe())
-  process.executableURL = executable
-  process.arguments = arguments
-  process.standardOutput = output
-  process.standardError = errors
-  try launch(process)
+  let (output, errors) = (ChildProcess.pipe(), ChildProcess.pipe())
+  let process = try ChildProcess(executable, arguments, output: output, errors: errors)
   // Both are short enough for a pipe.
   let lines = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
   let said = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-  process.waitUntilExit()
-  return (lines.split(separator: "\n").map(String.init), said, process.terminationStatus)
+  return (lines.split(separator: "\n").map(String.init), said, process.waitUntilExit())
 }
 
 /// A process of the catalogue: lines go in, lines come out.
 final class CatalogueProcess {
-  private let process = Process()
-  private let input = Pipe()
+  private let process: ChildProcess
+  private let input = ChildProcess.pipe()
   private var lines: AsyncStream<String>.Iterator
   /// What lines begin with that come at any time, if not with the name of a room; they are put into ``asides``.
   var asideWords: Set<String> = []
@@ -87,19 +81,17 @@ final class CatalogueProcess {
     _ arguments: [String], of name: String = "catalogue", through filter: String? = nil
   ) throws {
     let executable = try Place.executable(name)
-    let output = Pipe()
+    let output = ChildProcess.pipe()
     if let filter {
-      process.executableURL = URL(fileURLWithPath: "/bin/sh")
-      process.arguments = ["-c", "\"$0\" \"$@\" | \(filter)", executable.path] + arguments
+      process = try ChildProcess(
+        URL(fileURLWithPath: "/bin/sh"),
+        ["-c", "\"$0\" \"$@\" | \(filter)", executable.path] + arguments,
+        input: input, output: output)
     } else {
-      process.executableURL = executable
-      process.arguments = arguments
+      process = try ChildProcess(executable, arguments, input: input, output: output)
     }
-    process.standardInput = input
-    process.standardOutput = output
     let (stream, continuation) = AsyncStream.makeStream(of: String.self)
     lines = stream.makeAsyncIterator()
-    try launch(process)
     let reading = output.fileHandleForReading
     Thread.detachNewThread {
       var rest = Data()
@@ -115,13 +107,11 @@ final class CatalogueProcess {
   }
 
   /// Ends the process, however it is.
-  func kill() {
-    if process.isRunning { process.terminate() }
-  }
+  func kill() { process.terminate() }
 
   /// Ends the process at once, without giving it a chance to do anything, and waits until it is gone.
   func murder() {
-    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.signal(SIGKILL)
     process.waitUntilExit()
   }
 

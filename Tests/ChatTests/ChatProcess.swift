@@ -4,7 +4,7 @@ import Testing
 
 /// The built program, running, with its input and its output line by line.
 final class ChatProcess: Sendable {
-  private let process: Process
+  private let process: ChildProcess
   private let input: FileHandle
   private let output: AsyncStream<String>
   private let exit: AsyncStream<Void>
@@ -21,22 +21,17 @@ final class ChatProcess: Sendable {
   }
 
   init(_ arguments: String...) throws {
-    let process = Process()
-    process.executableURL = try Self.executable
-    process.arguments = arguments
-    let (inputPipe, outputPipe) = (Pipe(), Pipe())
-    process.standardInput = inputPipe
-    process.standardOutput = outputPipe
+    let (inputPipe, outputPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
+    let (exit, ending) = AsyncStream.makeStream(of: Void.self)
+    self.exit = exit
+    process = try ChildProcess(
+      try Self.executable, arguments, input: inputPipe, output: outputPipe
+    ) { _ in ending.finish() }
     input = inputPipe.fileHandleForWriting
     output = Self.lines(of: outputPipe.fileHandleForReading)
-    exit = AsyncStream { continuation in
-      process.terminationHandler = { _ in continuation.finish() }
-    }
-    try launch(process)
-    self.process = process
   }
 
-  deinit { if process.isRunning { kill(process.processIdentifier, SIGKILL) } }
+  deinit { process.signal(SIGKILL) }
 
   /// Types a line.
   func type(_ line: String) throws { try input.write(contentsOf: Data("\(line)\n".utf8)) }
@@ -56,7 +51,7 @@ final class ChatProcess: Sendable {
 
   /// Ends it as a crash would, and waits for its end.
   func crash() async {
-    kill(process.processIdentifier, SIGKILL)
+    process.signal(SIGKILL)
     for await _ in exit {}
   }
 

@@ -3,12 +3,12 @@ import Pacing
 
 /// A process beside the tests, whose lines are read one after the other.
 final class LogProcess {
-  private let process = Process()
-  private let input = Pipe()
+  private let process: ChildProcess
+  private let input = ChildProcess.pipe()
   private let reading: FileHandle
   private var rest = Data()
   /// The text on its standard error.
-  private let errors = Pipe()
+  private let errors = ChildProcess.pipe()
 
   /// Starts an executable that is built into the same folder as the tests.
   ///
@@ -17,19 +17,17 @@ final class LogProcess {
     guard let executable = Self.folder?.appendingPathComponent(name) else {
       throw ProcessProblem(text: "The folder of the tests is not known.")
     }
-    let output = Pipe()
+    let output = ChildProcess.pipe()
     reading = output.fileHandleForReading
     if let redirection {
-      process.executableURL = URL(fileURLWithPath: "/bin/sh")
-      process.arguments = ["-c", "exec \"$0\" \"$@\" \(redirection)", executable.path] + arguments
+      process = try ChildProcess(
+        URL(fileURLWithPath: "/bin/sh"),
+        ["-c", "exec \"$0\" \"$@\" \(redirection)", executable.path] + arguments,
+        input: input, output: output, errors: errors)
     } else {
-      process.executableURL = executable
-      process.arguments = arguments
+      process = try ChildProcess(
+        executable, arguments, input: input, output: output, errors: errors)
     }
-    process.standardInput = input
-    process.standardOutput = output
-    process.standardError = errors
-    try launch(process)
   }
 
   static let folder: URL? = {
@@ -58,9 +56,7 @@ final class LogProcess {
   }
 
   /// Ends the process in the middle of whatever it does.
-  func kill() {
-    if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) }
-  }
+  func kill() { process.signal(SIGKILL) }
 
   func say(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
@@ -70,8 +66,7 @@ final class LogProcess {
     var lines: [String] = []
     while let line = line() { lines.append(line) }
     let said = errors.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (lines, String(decoding: said, as: UTF8.self), process.terminationStatus)
+    return (lines, String(decoding: said, as: UTF8.self), process.waitUntilExit())
   }
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 /// The built program, running, with its output line by line.
 final class ShapesProcess: Sendable {
-  private let process: Process
+  private let process: ChildProcess
   private let output: AsyncStream<String>
   private let errors: AsyncStream<String>
   private let exit: AsyncStream<Int32>
@@ -24,28 +24,25 @@ final class ShapesProcess: Sendable {
 
   /// - Parameter hint: when this comes, a second signal to end follows at once, however busy the tests are.
   init(_ arguments: [String], terminatingAgainAt hint: String? = nil) throws {
-    let process = Process()
-    process.executableURL = try Self.executable
-    process.arguments = arguments
+    let (outputPipe, errorPipe) = (ChildProcess.pipe(), ChildProcess.pipe())
+    let (exit, ending) = AsyncStream.makeStream(of: Int32.self)
+    self.exit = exit
     // Somewhere else, because the program must not depend on where it is started.
-    process.currentDirectoryURL = FileManager.default.temporaryDirectory
-    output = Self.lines {
-      process.standardOutput = $0
-    } onLine: { line in
+    let process = try ChildProcess(
+      try Self.executable, arguments, in: FileManager.default.temporaryDirectory,
+      output: outputPipe, errors: errorPipe
+    ) { code in
+      ending.yield(code)
+      ending.finish()
+    }
+    self.process = process
+    output = Self.lines(of: outputPipe) { line in
       if let hint, line.contains(hint) { process.terminate() }
     }
-    errors = Self.lines { process.standardError = $0 }
-    exit = AsyncStream { continuation in
-      process.terminationHandler = {
-        continuation.yield($0.terminationStatus)
-        continuation.finish()
-      }
-    }
-    try launch(process)
-    self.process = process
+    errors = Self.lines(of: errorPipe)
   }
 
-  deinit { if process.isRunning { process.terminate() } }
+  deinit { process.terminate() }
 
   /// Reads lines until one satisfies `condition`, and gives it; nil when the output has ended.
   func line(where condition: (String) -> Bool) async -> String? {
@@ -69,7 +66,7 @@ final class ShapesProcess: Sendable {
 
   func terminate() { process.terminate() }
 
-  func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+  func signal(_ number: Int32) { process.signal(number) }
 
   /// Waits for its end and gives its exit code.
   func exitCode() async -> Int32? {
@@ -78,11 +75,9 @@ final class ShapesProcess: Sendable {
   }
 
   private static func lines(
-    attach: (Pipe) -> Void, onLine: @escaping @Sendable (String) -> Void = { _ in }
+    of pipe: Pipe, onLine: @escaping @Sendable (String) -> Void = { _ in }
   ) -> AsyncStream<String> {
-    let pipe = Pipe()
-    attach(pipe)
-    return AsyncStream { continuation in
+    AsyncStream { continuation in
       let reader = pipe.fileHandleForReading
       Thread.detachNewThread {
         var rest = Data()

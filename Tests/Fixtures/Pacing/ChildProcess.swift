@@ -1,0 +1,123 @@
+import Foundation
+import Synchronization
+
+/// A process beside the tests, started by `posix_spawn`: `Process.run()` of the open-source Foundation has crashed while
+/// other threads were in the middle of something else.
+///
+/// It leads a process group of its own.
+public final class ChildProcess: Sendable {
+  /// The number by which the system knows it.
+  public let processIdentifier: pid_t
+  /// The exit code, or the number of the signal that has ended it; nil while it runs.
+  private let status: Mutex<Int32?>
+  private let running = DispatchGroup()
+  /// Held while a process is started, and while a pipe is made that no process is to inherit by itself.
+  private static let starting = Mutex(())
+
+  /// Makes a pipe for one process. An end that another process has, too, would never be seen to close.
+  public static func pipe() -> Pipe {
+    starting.withLock { _ in
+      let pipe = Pipe()
+      for end in [pipe.fileHandleForReading, pipe.fileHandleForWriting] {
+        _ = fcntl(end.fileDescriptor, F_SETFD, FD_CLOEXEC)
+      }
+      return pipe
+    }
+  }
+
+  /// Starts an executable.
+  ///
+  /// - Parameters:
+  ///   - folder: the working directory; nil for that of the tests.
+  ///   - input, output, errors: the pipes that it reads and writes, from ``pipe()``; nil for what the tests themselves have.
+  ///   - onExit: called on some thread when it has ended, with what ``waitUntilExit()`` returns.
+  public init(
+    _ executable: URL, _ arguments: [String], in folder: URL? = nil, input: Pipe? = nil,
+    output: Pipe? = nil, errors: Pipe? = nil, onExit: @escaping @Sendable (Int32) -> Void = { _ in }
+  ) throws {
+    // The shell changes the folder: the call for it is not one that every C library declares.
+    let (program, words) =
+      folder.map { folder in
+        ("/bin/sh", ["-c", "cd \"$0\" && exec \"$@\"", folder.path, executable.path] + arguments)
+      } ?? (executable.path, arguments)
+    processIdentifier = try Self.starting.withLock { _ in
+      try Self.spawn(
+        program, words,
+        files: [
+          (input?.fileHandleForReading.fileDescriptor, 0),
+          (output?.fileHandleForWriting.fileDescriptor, 1),
+          (errors?.fileHandleForWriting.fileDescriptor, 2),
+        ])
+    }
+    status = Mutex(nil)
+    // With the child's ends open here, nobody would ever see the other ends close.
+    try input?.fileHandleForReading.close()
+    try output?.fileHandleForWriting.close()
+    try errors?.fileHandleForWriting.close()
+    running.enter()
+    Thread.detachNewThread { [self] in
+      let code = reap()
+      running.leave()
+      onExit(code)
+    }
+  }
+
+  /// True until it has ended.
+  public var isRunning: Bool { status.withLock { $0 == nil } }
+
+  /// Sends a signal, unless the process has ended.
+  public func signal(_ number: Int32) {
+    status.withLock { if $0 == nil { kill(processIdentifier, number) } }
+  }
+
+  /// Asks it to end.
+  public func terminate() { signal(SIGTERM) }
+
+  /// Waits for the end. Returns the exit code, or the number of the signal that has ended it.
+  @discardableResult
+  public func waitUntilExit() -> Int32 {
+    running.wait()
+    return status.withLock { $0 ?? -1 }
+  }
+
+  /// Waits for the end and takes the number of the process back, so that from then on no signal is sent to it.
+  private func reap() -> Int32 {
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(processIdentifier), &info, WEXITED | WNOWAIT) != 0, errno == EINTR {}
+    return status.withLock { status in
+      var raw: Int32 = 0
+      while waitpid(processIdentifier, &raw, 0) < 0, errno == EINTR {}
+      let code = raw & 0x7f == 0 ? (raw >> 8) & 0xff : raw & 0x7f
+      status = code
+      return code
+    }
+  }
+
+  private static func spawn(
+    _ path: String, _ arguments: [String], files: [(own: Int32?, child: Int32)]
+  ) throws -> pid_t {
+    #if canImport(Darwin)
+    var actions: posix_spawn_file_actions_t?
+    var attributes: posix_spawnattr_t?
+    #else
+    var actions = posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    #endif
+    posix_spawn_file_actions_init(&actions)
+    posix_spawnattr_init(&attributes)
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      posix_spawnattr_destroy(&attributes)
+    }
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    for case (let own?, let child) in files {
+      posix_spawn_file_actions_adddup2(&actions, own, child)
+    }
+    let words = ([path] + arguments).map { strdup($0) } + [nil]
+    defer { words.forEach { free($0) } }
+    var result: pid_t = 0
+    let code = posix_spawn(&result, path, &actions, &attributes, words, environ)
+    guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EINVAL) }
+    return result
+  }
+}
