@@ -136,7 +136,11 @@ extension RecordLog {
     guard let base = try wholeSnapshot(files.snapshots.filter { $0 < wanted }) else { return }
     // Removed one after the other, the oldest first, and each synced before the next: a crash
     // leaves no gaps.
-    let segments = zip(files.segments, files.segments.dropFirst()).filter { $1 <= base + 1 }
+    // The writer may still be in a segment that has a successor: one that it could not begin.
+    let current = writer.withLock { $0.header.first }
+    let segments = zip(files.segments, files.segments.dropFirst()).filter {
+      $1 <= base + 1 && $0 < current
+    }
     let names =
       files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
       + segments.map { LogNames.segment($0.0) }

@@ -203,6 +203,33 @@ struct LogFaultTests {
     }
   }
 
+  @Test("A segment stays until the next one has been begun, whatever a snapshot finds on the disk")
+  func removalDuringFailedRoll() throws {
+    for seed in 1...10 as ClosedRange<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      let log = try SimulatedLog(disk, .init(history: .nothing))
+      try log.write(1...3)
+      disk.inject([.rename(EIO)])
+      let box = ResultBox()
+      log.log.snapshot(
+        at: 3, standingFor: [.note], state: { (1...3).map { (.state, payload($0)) } },
+        then: { box.put($0) })
+      log.queue.drain()
+      // The next segment gets its name, and the log does not learn that it has.
+      disk.inject([.syncDirectory(EIO)])
+      try log.log.append(.note, payload(4))
+      log.queue.drain()
+      #expect(log.log.failure != nil && log.log.durableSequence == 3)
+      log.drain()
+      try #require(box.result).get()
+      try log.write(5...6)
+      #expect(log.log.failure == nil && log.log.durableSequence == 6, "seed \(seed)")
+      disk.crash()
+      #expect(try SimulatedLog(disk).log.lastSequence == 6, "seed \(seed)")
+      #expect(try LogReader(disk).verify().isWhole, "seed \(seed)")
+    }
+  }
+
   @Test("Files go one after the other, also when the directory could not be synced in between")
   func failedRemoval() throws {
     for seed in 1...40 as ClosedRange<UInt64> {
