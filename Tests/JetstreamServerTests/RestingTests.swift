@@ -87,6 +87,27 @@ struct RestingTests {
     #expect(scope.restingTables.filter { $0.value > 0 } == [:])
   }
 
+  @Test("A server counts a model that it has moved and taken back to its own next change set")
+  func movedAndTakenBack() {
+    let world = InMemoryWorld()
+    world.addClient().join()
+    world.canvas.name = "seen"
+    world.settle()
+    world.pass(21)
+    _ = try? world.scope.modify {
+      let shape = Shape()
+      world.canvas.shapes.append(shape)
+      world.canvas.shapes.remove(shape)
+      world.canvas.shapes.append(shape)
+      throw CancellationError()
+    }
+    #expect(world.server.checkInvariants() == [])
+    world.canvas.name = "later"
+    world.settle()
+    world.pass(21)
+    #expect(world.canvas.shapes.isEmpty && world.server.departedCount(of: world.scope) == 0)
+  }
+
   @Test("A server forgets a removed model when its only client has taken in a later full state")
   func fullState() {
     var configuration = ServerEngine.Configuration()
