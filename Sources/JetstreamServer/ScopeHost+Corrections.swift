@@ -51,9 +51,11 @@ extension ScopeHost {
     return result
   }
 
-  /// Returns the models that the submission has brought back without adding them.
+  /// Returns the models that the submission has brought back without adding them, in the order of their UUIDs.
   private func revived(except added: Set<UUID>) -> [any HostedModel] {
-    passage.arrived.filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
+    passage.arrived
+      .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
+      .sorted { $0.uuid < $1.uuid }
   }
 
   /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
