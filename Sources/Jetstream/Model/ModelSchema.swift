@@ -88,7 +88,7 @@ package final class ModelSchema: Sendable, CustomStringConvertible {
   /// registrar.
   let isObservable: Bool
   /// The synced properties with a minimum sync interval.
-  let throttledProperties: [Property]
+  package let throttledProperties: [Property]
   /// The class as data.
   package let data: ClassSchema
   /// A cache from key paths of the class to property indices.
