@@ -98,7 +98,8 @@ struct FragmentWriter {
   }
 
   mutating func write(_ fragment: SyncFragment, at position: Int) {
-    noteKnown(fragment)
+    let model = find(fragment.uuid)
+    noteKnown(fragment, of: model)
     // Comparing the value with nil would copy it.
     let isKept = scope.unknown?.fragments.keys.contains(fragment.uuid) == true
     let errorCount = report.errors.count
@@ -110,7 +111,7 @@ struct FragmentWriter {
     }
     // An object that has left is kept up to date as far as possible; errors do not matter.
     defer { if isKept { report.errors.removeSubrange(errorCount...) } }
-    guard let model = find(fragment.uuid) else {
+    guard let model else {
       if isKept { return }
       if scope.interval.departed.states[fragment.uuid] != nil {
         noteUnknown(in: fragment)

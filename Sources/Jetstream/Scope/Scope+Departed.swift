@@ -98,16 +98,15 @@ extension SyncFragment {
 /// Applying changes of other replicas to models that are not in the visible tree.
 extension FragmentWriter {
   /// Notes that another replica has changed a model that this scope may not have, or not as that replica sees it.
-  mutating func noteKnown(_ fragment: SyncFragment) {
+  mutating func noteKnown(_ fragment: SyncFragment, of model: ModelObject?) {
     if isLocal { return }
     if !scope.interval.departed.states.isEmpty,
       let known = scope.interval.departed.states[fragment.uuid]
     {
       scope.interval.departed.states[fragment.uuid] = known.updated(
         by: fragment, as: scope.schema(of: fragment), resetsMissing: resetsMissing)
-    } else if let model = find(fragment.uuid), let record = model.record,
-      record.tree === scope.tree,
-      !record.hasBases, modelThatLeft(behind: model) == nil
+    } else if let model, let record = model.record, record.tree === scope.tree, !record.hasBases,
+      modelThatLeft(behind: model) == nil
     {
       return
     }

@@ -9,7 +9,7 @@ import Testing
     arguments: [UInt64](1...4))
   func random(seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
-    var index = RecordIndex()
+    let index = RecordIndex()
     var expected: [UUID: Node] = [:]
     let nodes = (0..<600).map { _ in Node(uuid: UUID.random(using: &generator)) }
     for step in 0..<6_000 {
@@ -41,7 +41,7 @@ import Testing
   func duplicate() {
     let uuid = UUID()
     let (first, second) = (Node(uuid: uuid), Node(uuid: uuid))
-    var index = RecordIndex()
+    let index = RecordIndex()
     let inserted = [first, second].map { index.insert($0.ensureRecord()) }
     #expect(inserted == [true, false])
     #expect(index.record(of: uuid)?.model === first)

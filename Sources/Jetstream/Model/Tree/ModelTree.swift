@@ -15,20 +15,20 @@ final class ModelTree {
   var root: ModelObject? { didSet { rootRecord = root?.ensureRecord() } }
   /// Unowned: the root holds it.
   private(set) unowned(unsafe) var rootRecord: ModelRecord?
-  private var records = RecordIndex()
+  private let records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
   /// The class of the last model that was admitted, which is known to be in ``classes``.
-  private var lastAdmitted: ModelSchema?
+  @exclusivity(unchecked) private var lastAdmitted: ModelSchema?
   /// True if a class of the tree has a local property that holds models.
   @exclusivity(unchecked) private(set) var hasLocalReferences = false
   /// True if a class of the tree has a dictionary.
   private(set) var hasDictionaries = false
   /// The observers that are called when models enter and leave.
-  var observers = MembershipObservers()
+  @exclusivity(unchecked) var observers = MembershipObservers()
   /// True while a value of another replica is being written; observers run with it off.
   @exclusivity(unchecked) var isWritingRemotely = false
   /// Models that fragments have taken out of a property, until all fragments are applied.
-  var suspects: ContiguousArray<ModelObject> = []
+  @exclusivity(unchecked) var suspects: ContiguousArray<ModelObject> = []
   /// The values before the running call of `modify`; nil outside of one.
   @exclusivity(unchecked) var originals: OriginalValues?
 
@@ -149,10 +149,8 @@ final class ModelTree {
 
   /// Lets go of all models without calling observers: `body` gets each of them.
   func dissolve(_ body: (ModelRecord) -> Void) {
-    let all = records
-    records = RecordIndex()
     rootRecord = nil
-    all.forEach { record in
+    records.removeAll { record in
       record.tree = nil
       record.keepTicker(ticker)
       record.scopedParents = 0

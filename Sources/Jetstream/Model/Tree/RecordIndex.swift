@@ -4,13 +4,14 @@ import Foundation
 /// passes through it, and a dictionary spends more on hashing a UUID than everything else costs.
 ///
 /// It has two arrays: 32 bits of hash for each slot, which are searched, and the records, which are read only if
-/// the hashes agree. Linear probing; removing an entry moves the following ones back.
-struct RecordIndex {
-  private(set) var count = 0
+/// the hashes agree. Linear probing; removing an entry moves the following ones back. An object, because reading a
+/// structure of two arrays copies both.
+final class RecordIndex {
+  @exclusivity(unchecked) private(set) var count = 0
   /// The low bits name the slot where the entry belongs; the top bit is set. 0 is an empty slot.
-  private var hashes: ContiguousArray<UInt32> = []
+  @exclusivity(unchecked) private var hashes: ContiguousArray<UInt32> = []
   /// The records, unowned: a record is removed before it is deallocated.
-  private var records: ContiguousArray<Unmanaged<ModelRecord>?> = []
+  @exclusivity(unchecked) private var records: ContiguousArray<Unmanaged<ModelRecord>?> = []
   private let hash = UUIDHash()
 
   /// Returns the record of the model with this UUID. Cost: O(1).
@@ -19,7 +20,7 @@ struct RecordIndex {
   }
 
   /// Adds a record. Returns false, and changes nothing, if there is one with the same UUID. Cost: O(1) on average.
-  mutating func insert(_ record: ModelRecord) -> Bool {
+  func insert(_ record: ModelRecord) -> Bool {
     let uuid = record.uuid
     let hash = mark(uuid)
     if slot(of: uuid, hash) != nil { return false }
@@ -30,7 +31,7 @@ struct RecordIndex {
   }
 
   /// Removes the record of the model with this UUID, if there is one. Cost: O(1).
-  mutating func remove(_ uuid: UUID) {
+  func remove(_ uuid: UUID) {
     guard var hole = slot(of: uuid, mark(uuid)) else { return }
     count -= 1
     let mask = hashes.count - 1
@@ -48,6 +49,13 @@ struct RecordIndex {
     }
     hashes[hole] = 0
     records[hole] = nil
+  }
+
+  /// Removes all records, and calls `body` with each of them afterwards.
+  func removeAll(_ body: (ModelRecord) -> Void) {
+    let all = records
+    (count, hashes, records) = (0, [], [])
+    for case .some(let record) in all { body(record.takeUnretainedValue()) }
   }
 
   /// Calls `body` with each record, in no particular order.
@@ -72,7 +80,7 @@ struct RecordIndex {
   }
 
   @inline(__always)
-  private mutating func place(_ record: Unmanaged<ModelRecord>, _ hash: UInt32) {
+  private func place(_ record: Unmanaged<ModelRecord>, _ hash: UInt32) {
     let mask = hashes.count - 1
     var slot = Int(hash) & mask
     while hashes[slot] != 0 { slot = (slot + 1) & mask }
@@ -80,7 +88,7 @@ struct RecordIndex {
     records[slot] = record
   }
 
-  private mutating func grow() {
+  private func grow() {
     let old = (hashes, records)
     let size = max(16, hashes.count * 2)
     precondition(size < 1 << 31, "A scope cannot hold more than a billion models.")
