@@ -223,7 +223,7 @@ extension Scope {
     }
     let done = all.indices.filter { !failed.contains($0) }.map { all[$0].id }
     // An enclosing call of `modify` may still roll everything back.
-    if let modification, applying == 0 {
+    if let modification, !schedule.isApplying {
       modification.retried += done
     } else {
       // A log has the change set by now: a crash in between brings a conflict back, but loses none.

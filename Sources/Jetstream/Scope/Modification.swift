@@ -16,6 +16,8 @@ final class Modification {
   var retried: [Conflict.ID] = []
   /// True once the outermost call has thrown: changes that observers make during the rollback are not part of it.
   var isOver = false
+  /// The number of times that the scope has refused something during the call.
+  var refusals = 0
   /// True during a rollback: models that leave meanwhile may be about to return.
   var isRollingBack = false
 

@@ -43,7 +43,7 @@ extension Scope {
     _ fragments: [SyncFragment], resettingMissing: Bool = false, keepingOrphans: Bool = false,
     alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> ApplyReport {
-    applying += 1
+    schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = resettingMissing
     writer.writeAll(fragments)
@@ -54,7 +54,7 @@ extension Scope {
   func makeDeparted(
     _ additions: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> [ModelObject] {
-    applying += 1
+    schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.writeAll(additions)
     finishApplying()
@@ -87,7 +87,7 @@ extension Scope {
     try checkFullState(fragments, rootUUID: rootUUID)
     renameRoot(to: rootUUID)
     unknown?.fragments = [:]
-    applying += 1
+    schedule.beginApplying()
     var writer = FragmentWriter(scope: self, alsoKnown: alsoKnown)
     writer.resetsMissing = true
     writer.prepare(fragments)
@@ -132,8 +132,7 @@ extension Scope {
   /// postponed meanwhile: detaching models, and sealing a change set whose time came while the changes were being
   /// applied.
   func finishApplying() {
-    applying -= 1
-    guard applying == 0 else { return }
+    guard schedule.endApplying() else { return }
     settleSuspects()
     // A model that is no longer shared drops its bases, which a running call of `modify` may still need.
     if modification == nil {
@@ -142,10 +141,9 @@ extension Scope {
     }
     // The changes of other replicas may have made a model reachable that only this replica has.
     if !interval.unshared.isEmpty { startCollecting() }
-    guard isSealMissed else { return }
-    isSealMissed = false
-    isCollecting = false
-    if hasCollectedChanges || deferred != nil { startCollecting() }
+    guard schedule.isMissed else { return }
+    schedule.endInterval()
+    if hasCollectedChanges || schedule.deferred != nil { startCollecting() }
   }
 
   /// Detaches the models that were taken out of a property and that no other fragment has put elsewhere.

@@ -8,9 +8,10 @@ extension Scope {
     startCollecting()
   }
 
+  var seat: TickSeat { schedule.seat(of: self) }
+
   func startCollecting() {
-    guard !isCollecting else { return }
-    isCollecting = true
+    guard schedule.request() else { return }
     ticker.request(self, after: changeInterval)
   }
 
@@ -61,7 +62,7 @@ extension Scope {
   /// - Returns: false if that is not possible: within `modify`, while remote changes are being applied or a change
   ///   set is being delivered, or when listeners go on making changes.
   package func settle() -> Bool {
-    guard modification == nil, applying == 0, !isDelivering else { return false }
+    guard modification == nil, !schedule.isApplying, !sealed.isDelivering else { return false }
     for _ in 0..<4 {
       seal()
       if sealed.isEmpty { return true }
@@ -75,11 +76,8 @@ extension Scope {
   func seal(includingHeldBack: Bool = false) {
     // A call of `modify` is one change set. And remote changes that are about to be written may be of properties
     // with local changes, which must stay collected to stay visible in front of them.
-    guard modification == nil, applying == 0 else {
-      isSealMissed = true
-      return
-    }
-    isCollecting = false
+    guard modification == nil, !schedule.isApplying else { return schedule.miss() }
+    schedule.endInterval()
     let handle = takeDeferred()
     let collected = collect(
       includingHeldBack: includingHeldBack || handle != nil, for: handle)
@@ -88,41 +86,22 @@ extension Scope {
 
   /// Returns the handle of the finished calls of `modify` whose changes the next change set contains.
   func takeDeferred() -> ChangeSetHandle? {
-    guard let over = deferred else { return nil }
-    deferred = nil
+    guard let over = schedule.deferred else { return nil }
+    schedule.deferred = nil
     forgetDeparted(over)
     return over.handle
   }
 
   func tickDidDeliver() {
-    // Change sets that listeners make are delivered after the current one.
-    if isDelivering { return }
-    isDelivering = true
-    while !sealed.isEmpty {
-      // Mostly there is only one, and removing it moves nothing.
-      let collected = sealed.count == 1 ? sealed.removeLast() : sealed.removeFirst()
+    guard sealed.beginDelivery() else { return }
+    while let collected = sealed.next() {
       onChanges.fire(collected.set)
-      if onSealedChanges.hasListeners {
-        delivering = collected
-        onSealedChanges.fire(collected)
-        delivering = nil
-      }
+      if onSealedChanges.hasListeners { onSealedChanges.fire(collected) }
       if let handle = collected.handle, collected.pending?.claims ?? 0 == 0 {
         handle.finish(.accepted, nil)
       }
     }
-    isDelivering = false
-    if incomingResumes { resumeNow() }
-  }
-
-  /// Returns the change set that is being delivered, as a pending one. The caller must decide it. Nil outside of a
-  /// delivery.
-  func claimDelivered() -> PendingChangeSet? {
-    guard let delivering else { return nil }
-    let pending = delivering.pending ?? PendingChangeSet(delivering.set, handle: delivering.handle)
-    pending.claims += 1
-    delivering.pending = pending
-    return pending
+    incoming.takeOpening()?()
   }
 
   /// Seals the collected changes and returns the change set. Nil if there is no net change: values that returned to
@@ -139,7 +118,7 @@ extension Scope {
     interval.throttle.forget(endedBy: now)
     // Properties that wait for an interval are collected when it has passed, if not before.
     defer {
-      if !isCollecting, let end = interval.throttle.nextEnd {
+      if !schedule.isRequested, let end = interval.throttle.nextEnd {
         ticker.request(self, after: end - now)
       }
       if !interval.departed.states.isEmpty { interval.departed.states = [:] }

@@ -14,7 +14,7 @@ extension Scope: TreeKeeper {
       record.captureTree = tree
       // The scope that it has left keeps it, but from here on this one may have to as well.
       record.isKeptAsLeft = false
-      record.isNew = !isWritingRemotely || (below && applying > 0 && isLocalAddition(record))
+      record.isNew = !isWritingRemotely || (below && schedule.isApplying && isLocalAddition(record))
       if record.isNew {
         interval.entered.append(record)
         startCollecting()
@@ -78,7 +78,7 @@ extension Scope: TreeKeeper {
   func loosened(_ record: ModelRecord) {
     interval.loosened.append(record)
     // The next tick checks it even if the app changes nothing else.
-    if applying == 0, modification == nil { startCollecting() }
+    if !schedule.isApplying, modification == nil { startCollecting() }
   }
 }
 

@@ -70,7 +70,7 @@ extension Scope {
     procedure: String, constraints: [Constraint] = [], message: String? = nil,
     author: String? = nil, _ body: () throws -> Void
   ) throws -> ChangeSetHandle {
-    if modification != nil || applying > 0 {
+    if modification != nil || schedule.isApplying {
       throw ChangeSetError.procedureWithin(procedure: procedure)
     }
     let modification = begin(
@@ -93,7 +93,7 @@ extension Scope {
       modification.join(set)
       return modification.handle
     }
-    if applying > 0 { return try modifyLater(set, body) }
+    if schedule.isApplying { return try modifyLater(set, body) }
     let modification = begin(set)
     do { try body() } catch {
       rollBack(modification)
@@ -107,7 +107,7 @@ extension Scope {
   private func modifyLater<Failure>(
     _ set: ChangeSet, _ body: () throws(Failure) -> Void
   ) throws(Failure) -> ChangeSetHandle {
-    let (before, outer) = (deferred, modification)
+    let (before, outer) = (schedule.deferred, modification)
     let made = before ?? Modification(set)
     modification = made
     defer { modification = outer }
@@ -119,7 +119,7 @@ extension Scope {
       throw error
     }
     if before != nil { made.join(set) }
-    deferred = made
+    schedule.deferred = made
     startCollecting()
     return made.handle
   }
@@ -158,7 +158,7 @@ extension Scope {
       }
     }
     end(modification)
-    (isCollecting, isSealMissed) = (false, false)
+    schedule.endInterval()
     if let collected { sealed.append(collected) } else { handle.finish(.accepted, nil) }
     tickDidDeliver()
     conflicts.discard(Set(modification.retried))
@@ -169,7 +169,7 @@ extension Scope {
   func end(_ modification: Modification) {
     self.modification = nil
     forgetDeparted(modification)
-    guard applying == 0 else { return }
+    guard !schedule.isApplying else { return }
     // These checks were postponed when fragments were applied within the call, and when a nested call threw and the
     // models that it had taken out were held again.
     findUnshared()

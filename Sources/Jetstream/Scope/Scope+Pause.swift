@@ -1,7 +1,7 @@
 /// Holding back the server's messages.
 extension Scope {
   /// True while the server's messages for this scope are held back.
-  package var isIncomingPaused: Bool { incomingPauses > 0 }
+  package var isIncomingPaused: Bool { !incoming.isOpen }
 
   /// Holds back the server's messages for this scope, until ``resumeIncoming()`` has been called as many times as
   /// this.
@@ -11,8 +11,7 @@ extension Scope {
   /// memory, and only a limited number of change sets is sent meanwhile, so this is for moments, such as an
   /// animation or a drag.
   public func pauseIncoming() {
-    incomingPauses += 1
-    if incomingPauses == 1 { onIncomingPaused?() }
+    if incoming.pause() { incoming.onClose?() }
   }
 
   /// Ends one ``pauseIncoming()``. After the last one, all messages held back are applied in order, as one change:
@@ -21,22 +20,14 @@ extension Scope {
   ///
   /// - Precondition: this is not called more often than ``pauseIncoming()``.
   public func resumeIncoming() {
-    precondition(incomingPauses > 0, "resumeIncoming() was called more often than pauseIncoming().")
-    incomingPauses -= 1
-    guard incomingPauses == 0 else { return }
-    if isDelivering {
-      incomingResumes = true
-    } else if modification != nil || applying > 0 {
-      incomingResumes = true
+    guard incoming.resume() else { return }
+    if sealed.isDelivering {
+      incoming.openLater()
+    } else if modification != nil || schedule.isApplying {
+      incoming.openLater()
       startCollecting()
     } else {
-      onIncomingResumed?()
+      incoming.onOpen?()
     }
-  }
-
-  /// Applies the messages held back, after the delivery during which the last pause ended.
-  func resumeNow() {
-    incomingResumes = false
-    if incomingPauses == 0 { onIncomingResumed?() }
   }
 }

@@ -51,8 +51,10 @@ extension Scope {
     }
     withExtendedLifetime(gone) {}
     // A tick within the call has found nothing to do and does not come again.
-    (isCollecting, isSealMissed) = (false, false)
-    if hasCollectedChanges || deferred != nil || incomingResumes || !interval.unshared.isEmpty {
+    schedule.endInterval()
+    if hasCollectedChanges || schedule.deferred != nil || incoming.opensLater
+      || !interval.unshared.isEmpty
+    {
       startCollecting()
     }
     modification.handle.finish(.rejected, error)
@@ -102,14 +104,14 @@ extension Scope {
   private func restore(_ values: [SavedValue]) {
     let isWithin = isRollingBack
     modification?.isRollingBack = true
-    applying += 1
+    schedule.beginApplying()
     if isPlaceTaken {
       for saved in values where saved.property.kind != .plain {
         if saved.writtenSince == nil { remotely(saved.removeWhatCame) }
       }
       settleSuspects()
     }
-    let (isPartial, refusals) = (hasLostModels, refusals)
+    let (isPartial, refusals) = (hasLostModels, modification?.refusals)
     // Models outside of the scope get their values back before they return, so that they bring no models along that
     // do not belong into the scope.
     let outside = values.filter { $0.model.scope !== self }
@@ -142,7 +144,7 @@ extension Scope {
         modification?.originals.values[.init(record, saved.property.index)] = saved.original
       }
     }
-    if isPartial || self.refusals != refusals {
+    if isPartial || modification?.refusals != refusals {
       // Other replicas have to learn of models that cannot return, because they are in another scope, or because an
       // observer has put a model with the same UUID in their place.
       for saved in values where saved.writtenSince == nil && !saved.isRestored {
@@ -153,8 +155,7 @@ extension Scope {
       }
     }
     // Models that only local properties hold are found when a change set is made: this may not be the end.
-    applying -= 1
-    if applying == 0 { settleSuspects() }
+    if schedule.endApplying() { settleSuspects() }
     modification?.isRollingBack = isWithin
   }
 

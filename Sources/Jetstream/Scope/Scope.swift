@@ -54,37 +54,19 @@ public final class Scope: TickClient {
 
   /// The models of the scope.
   let tree: ModelTree
-  var incomingPauses = 0
-  /// True if the last pause has ended at a moment when the messages held back could not be applied.
-  var incomingResumes = false
-  /// The number of refusals so far.
-  private(set) var refusals = 0
-  /// Called when the last pause has ended.
-  var onIncomingResumed: (() -> Void)?
-  /// Called when the server's messages begin to be held back.
-  var onIncomingPaused: (() -> Void)?
+  /// Holds back the server's messages.
+  var incoming = IncomingGate()
   // What was collected since the last change set; see Scope+Collect.swift. A scope is used in one
   // isolation domain, and no access to these is open while other code runs.
   @exclusivity(unchecked) var interval = Interval()
-  @exclusivity(unchecked) var isCollecting = false
-  private(set) lazy var seat = TickSeat(self)
+  @exclusivity(unchecked) var schedule = SealSchedule()
   /// The content that the classes cannot hold; nil until an unknown property or class arrives.
   var unknown: UnknownStore?
-  /// The depth of nested calls that apply fragments.
-  var applying = 0
-  @exclusivity(unchecked) var sealed: [SealedChanges] = []
-  /// True while a change set is being delivered.
-  @exclusivity(unchecked) var isDelivering = false
-  /// The change set with which ``onSealedChanges`` is firing.
-  var delivering: SealedChanges?
+  @exclusivity(unchecked) var sealed = SealedQueue()
   /// The running call of `modify`.
   @exclusivity(unchecked) var modification: Modification? {
     didSet { tree.originals = modification?.originals }
   }
-  /// Finished calls of `modify` whose change set waits until all changes of another replica are applied.
-  var deferred: Modification?
-  /// True if a change set was due during a call of `modify`, or while changes of other replicas were being applied.
-  var isSealMissed = false
   /// The change sets that the server has not decided.
   package let pendingChangeSets = PendingChangeSets()
   /// Fires with each change set of this scope that a client has taken on and handed to its log: made by
@@ -133,8 +115,8 @@ public final class Scope: TickClient {
   }
 
   deinit {
-    for handle in sealed.map(\.handle) + [deferred?.handle] {
-      handle?.finish(.abandoned, .abandoned(reason: "its scope is gone"))
+    for handle in sealed.handles + [schedule.deferred?.handle].compactMap(\.self) {
+      handle.finish(.abandoned, .abandoned(reason: "its scope is gone"))
     }
     dissolve()
     tree.keeper = nil
@@ -181,7 +163,7 @@ public final class Scope: TickClient {
   }
 
   func refuse(_ error: ScopeError) {
-    refusals += 1
+    modification?.refusals += 1
     if onError.hasListeners {
       onError.fire(error)
     } else {

@@ -40,7 +40,15 @@ package final class SealedChanges {
   /// The handle of the change set. Nil if the set was not made by `modify`.
   let handle: ChangeSetHandle?
   /// The change set as a pending one, once a client has claimed it.
-  var pending: PendingChangeSet?
+  private(set) var pending: PendingChangeSet?
+
+  /// Returns the change set as a pending one, which the caller must decide. Call it while the change set is delivered.
+  func claim() -> PendingChangeSet {
+    let claimed = pending ?? PendingChangeSet(set, handle: handle)
+    claimed.claims += 1
+    pending = claimed
+    return claimed
+  }
 
   init(set: ChangeSet, outcomes: [PropertyKey: Outcome], handle: ChangeSetHandle?) {
     self.set = set

@@ -34,8 +34,8 @@ extension Replica {
     else { return false }
     // While a change set is being delivered, later changes are in no change set yet. They are when this is tried
     // again.
-    if scope.isDelivering {
-      scope.incomingResumes = true
+    if scope.sealed.isDelivering {
+      scope.incoming.openLater()
       return false
     }
     let error = WireError(

@@ -131,8 +131,8 @@ package final class Replica {
       self?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
     }
     scope.addMembershipObserver(self)
-    scope.onIncomingResumed = { [weak self] in self?.resume() }
-    scope.onIncomingPaused = { [weak self] in self?.onPending?() }
+    scope.incoming.onOpen = { [weak self] in self?.resume() }
+    scope.incoming.onClose = { [weak self] in self?.onPending?() }
   }
 
   /// Stops following the scope, for the given reason. Pending change sets stay visible and are not sent any more.
@@ -144,8 +144,8 @@ package final class Replica {
     discardToken?.cancel()
     scope.removeMembershipObserver(self)
     digest = nil
-    scope.onIncomingResumed = nil
-    scope.onIncomingPaused = nil
+    scope.incoming.onOpen = nil
+    scope.incoming.onClose = nil
     abandon(reason)
   }
 
@@ -193,10 +193,10 @@ package final class Replica {
     noteAdditions(set.fragments, of: number)
     scope.conflicts.settle(by: set)
     settleLost(by: set)
-    let shared = scope.claimDelivered()
-    shared?.madeHandle?.changeSet = set
+    let shared = sealed.claim()
+    shared.madeHandle?.changeSet = set
     var entry = Pending(
-      number: number, shared ?? PendingChangeSet(set), basis: basis,
+      number: number, shared, basis: basis,
       record: store == nil ? 0 : journal.made + 1, madeAt: scope.ticker.now)
     entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
@@ -204,7 +204,7 @@ package final class Replica {
     pending.append(entry)
     keep(.made(number: number, set), isNew: true)
     openSteps -= 1
-    if let shared { scope.pendingChangeSets.add(shared) }
+    scope.pendingChangeSets.add(shared)
     onPending?()
   }
 

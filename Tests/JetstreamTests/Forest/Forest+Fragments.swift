@@ -89,7 +89,7 @@ extension Forest {
       replica.apply(written, alsoKnown: { [keeper] in keeper.find($0) })
       // What is refused here, because of what was done meanwhile, is not refused there.
       if reference.refusals > 0 { replicaRoot = nil }
-      if !scope(0).hasCollectedChanges, !scope(0).isCollecting { compareReplica() }
+      if !scope(0).hasCollectedChanges, !scope(0).schedule.isRequested { compareReplica() }
     }
   }
 

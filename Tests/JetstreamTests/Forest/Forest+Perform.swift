@@ -60,7 +60,7 @@ extension Forest {
     case .flushArmed: flushArmed()
     case .advance(let time):
       ticker.advance(by: .milliseconds(time))
-      for number in places.keys.sorted() where places[number]!.scope?.isCollecting == false {
+      for number in places.keys.sorted() where places[number]!.scope?.schedule.isRequested == false {
         reference.collect(number, holdingBack: reference.holdsBack)
         if number == 0 { keeper.forgetGone() }
       }
@@ -69,7 +69,7 @@ extension Forest {
         expect(!scope(0).hasCollectedChanges, "something is held back for more than its interval")
         compareReplica(isFlushed: true)
       }
-      if !scope(0).hasCollectedChanges, !scope(0).isCollecting { compareReplica() }
+      if !scope(0).hasCollectedChanges, !scope(0).schedule.isRequested { compareReplica() }
     case .muted(let watchers, let inner):
       scope(0).withoutNotifying(watchers.flatMap(\.tokens)) {
         checkStep()

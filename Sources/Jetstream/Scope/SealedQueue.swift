@@ -1,0 +1,31 @@
+/// The change sets of a scope that were made and not delivered yet, in order. Those that listeners make during a delivery
+/// come after the one that is being delivered.
+struct SealedQueue {
+  private var waiting: [SealedChanges] = []
+  /// True while change sets are being delivered.
+  private(set) var isDelivering = false
+
+  var isEmpty: Bool { waiting.isEmpty }
+  var count: Int { waiting.count }
+  /// The handles of the change sets.
+  var handles: [ChangeSetHandle] { waiting.compactMap(\.handle) }
+
+  mutating func append(_ set: SealedChanges) { waiting.append(set) }
+
+  /// Begins a delivery. Returns false if one is running: it goes on with what was appended meanwhile.
+  mutating func beginDelivery() -> Bool {
+    if isDelivering { return false }
+    isDelivering = true
+    return true
+  }
+
+  /// Takes the change set that is to be delivered next. Ends the delivery, and returns nil, if there is none.
+  mutating func next() -> SealedChanges? {
+    if waiting.isEmpty {
+      isDelivering = false
+      return nil
+    }
+    // Mostly there is only one, and removing it moves nothing.
+    return waiting.count == 1 ? waiting.removeLast() : waiting.removeFirst()
+  }
+}
