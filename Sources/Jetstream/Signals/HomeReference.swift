@@ -5,11 +5,17 @@
 /// dereferences it. Object and actor are both held weakly, so waiting code keeps neither alive.
 package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
   private weak var object: Object?
+  /// The object, if it lives as long as the process.
+  private let permanent: Object?
   private let actor: WeakActor
 
-  /// - Parameter actor: The actor on which `object` is used.
-  package init(_ object: Object, on actor: WeakActor) {
-    self.object = object
+  /// - Parameters:
+  ///   - actor: The actor on which `object` is used.
+  ///   - isPermanent: true if `object` lives as long as the process. It is not referred to weakly then, because objects
+  ///     that are take longer to retain.
+  package init(_ object: Object, on actor: WeakActor, isPermanent: Bool = false) {
+    permanent = isPermanent ? object : nil
+    self.object = isPermanent ? nil : object
     self.actor = actor
   }
 
@@ -24,5 +30,5 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
 
   private func perform<Result: Sendable>(
     _ body: @Sendable (Object) -> Result, on actor: isolated any Actor
-  ) async -> Result? { object.map { body($0) } }
+  ) async -> Result? { (permanent ?? object).map { body($0) } }
 }

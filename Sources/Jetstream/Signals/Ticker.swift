@@ -160,18 +160,22 @@ public final class Ticker {
     guard case .actor(let actor) = mode else { return }
     if hasTurn, !isTurnScheduled {
       isTurnScheduled = true
-      let home = HomeReference(self, on: actor)
+      let home = home(on: actor)
       Task { await home.perform { $0.alarmRang(due: nil) } }
     }
     if let due = nextDue, alarms.allSatisfy({ due < $0 }) {
       alarms.append(due)
-      let home = HomeReference(self, on: actor)
+      let home = home(on: actor)
       let delay = due - now
       Task {
         try? await Task.sleep(for: delay)
         await home.perform { $0.alarmRang(due: due) }
       }
     }
+  }
+
+  private func home(on actor: WeakActor) -> HomeReference<Ticker> {
+    HomeReference(self, on: actor, isPermanent: actor.isMain)
   }
 
   private func alarmRang(due: Duration?) {

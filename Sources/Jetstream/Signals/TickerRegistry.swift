@@ -3,7 +3,7 @@ import Synchronization
 /// A weak reference to an actor. The main actor lives as long as the process and is not referred to weakly, because
 /// objects that are take longer to retain.
 package final class WeakActor: Sendable {
-  private let isMain: Bool
+  let isMain: Bool
   private let reference: Mutex<Box>
 
   private struct Box: Sendable { weak var actor: (any Actor)? }
