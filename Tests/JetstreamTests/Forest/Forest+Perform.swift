@@ -60,7 +60,8 @@ extension Forest {
     case .flushArmed: flushArmed()
     case .advance(let time):
       ticker.advance(by: .milliseconds(time))
-      for number in places.keys.sorted() where places[number]!.scope?.schedule.isRequested == false {
+      for number in places.keys.sorted() where places[number]!.scope?.schedule.isRequested == false
+      {
         reference.collect(number, holdingBack: reference.holdsBack)
         if number == 0 { keeper.forgetGone() }
       }
