@@ -35,7 +35,8 @@ struct AtomicSetTests {
         client.canvas.likes += 1
       }
     }
-    one.scope.onRemoteSync.listen { _ in told += 1 }
+    let applied = AppliedFragments(to: one.scope) { _ in told += 1 }
+    defer { withExtendedLifetime(applied) {} }
     #expect(handle.state == .rejected)
     #expect(world.canvas.name == nil && world.canvas.likes == 0)
     #expect(world.server.positions.map(\.sequence) == [2], "no sequence is used")

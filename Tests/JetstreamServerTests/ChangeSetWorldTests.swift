@@ -70,7 +70,8 @@ struct ChangeSetWorldTests {
   @Test("An atomic set that is accepted is seen by others as one change")
   func accepted() {
     var syncs = 0
-    second.scope.onRemoteSync.listen { _ in syncs += 1 }
+    let applied = AppliedFragments(to: second.scope) { _ in syncs += 1 }
+    defer { withExtendedLifetime(applied) {} }
     let fate = Fate(first.scope.modifyAtomically { edit() })
     world.settle()
     #expect(fate.handle.state == .accepted && fate.isConsistent && syncs == 1)

@@ -122,7 +122,8 @@ struct RepairTests {
   func vain() {
     // Whatever is put right here is made wrong again at once.
     let shape = client.canvas.shapes[7]
-    let token = client.scope.onRemoteSync.listen { [scope = client.scope] fragments in
+    var applied: AppliedFragments? = AppliedFragments(to: client.scope) {
+      [scope = client.scope] fragments in
       guard fragments.contains(where: { $0.uuid == shape.uuid }), shape.x == 7 else { return }
       scope.apply([
         SyncFragment(.change, uuid: shape.uuid, className: "Shape", properties: ["x": 1000])
@@ -142,7 +143,8 @@ struct RepairTests {
     }
     #expect(client.events.count { $0.contains("has not helped") } == 1)
     #expect(client.engine.status == .online && client.engine.checkInvariants() == [])
-    token.cancel()
+    withExtendedLifetime(applied) {}
+    applied = nil
   }
 
   @Test("Who speaks version 1, or has other classes, is not told what it could not compare")

@@ -207,7 +207,8 @@ struct SyncModeTests {
     var seen: [String?] = []
     client.canvas.observeChangeImmediately(client, \.name) { _, _, new in seen.append(new) }
     var told = 0
-    client.scope.onRemoteSync.listen { _ in told += 1 }
+    let applied = AppliedFragments(to: client.scope) { _ in told += 1 }
+    defer { withExtendedLifetime(applied) {} }
     setMode(.manual)
     for number in 0..<5 {
       other.canvas.name = "\(number)"

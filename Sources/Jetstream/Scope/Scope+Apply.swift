@@ -50,7 +50,7 @@ extension Scope {
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 
-  /// Makes models from additions that nothing in the scope refers to. Does not fire ``onRemoteSync``.
+  /// Makes models from additions that nothing in the scope refers to. Tells no membership observer of the fragments.
   func makeDeparted(
     _ additions: [SyncFragment], alsoKnown: @escaping (UUID) -> ModelObject?
   ) -> [ModelObject] {
@@ -124,7 +124,7 @@ extension Scope {
     }
     unknown?.pruneIfDue()
     for (_, error) in writer.report.errors where onError.hasListeners { onError.fire(error) }
-    onRemoteSync.fire(fragments)
+    tree.observers.forEach { $0.fragmentsApplied(fragments) }
     return writer.report
   }
 

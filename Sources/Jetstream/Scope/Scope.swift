@@ -46,8 +46,6 @@ public final class Scope: TickClient {
   /// }
   /// ```
   public let onRemoteChanges = Signal<RemoteChanges>()
-  /// Fires after each call that applies fragments of another replica.
-  package let onRemoteSync = Signal<[SyncFragment]>()
   /// Fires when the scope refuses something, such as a model that belongs to another scope, or a fragment that does
   /// not fit. If it has no listeners, a refused local change is printed to standard error.
   public let onError = Signal<ScopeError>()

@@ -7,7 +7,7 @@ import Foundation
 package final class ScopeDigest {
   private unowned let scope: Scope
   private let digest: StateDigest
-  private var tokens: [ObservationToken] = []
+  private var token: ObservationToken?
 
   /// Starts to follow a scope, which has to outlive the digest.
   package init(_ scope: Scope) {
@@ -19,13 +19,10 @@ package final class ScopeDigest {
       return StateDigest.Model(record.addFragment(kind, withHeldBack: false), record.schema.data)
     }
     scope.addMembershipObserver(self)
-    tokens = [
-      scope.onSealedChanges.listen { [weak self] in self?.note($0.set.fragments) },
-      scope.onRemoteSync.listen { [weak self] in self?.note($0) },
-    ]
+    token = scope.onSealedChanges.listen { [weak self] in self?.fragmentsApplied($0.set.fragments) }
   }
 
-  deinit { for token in tokens { token.cancel() } }
+  deinit { token?.cancel() }
 
   /// Returns the digest of the scope, as ``StateDigest/total(budget:)`` does. Returns nil if the scope contains unknown
   /// models or properties, which cannot be compared.
@@ -46,10 +43,6 @@ package final class ScopeDigest {
   package func differing(from fragments: [SyncFragment]) -> [UUID] {
     digest.differing(from: fragments)
   }
-
-  private func note(_ fragments: [SyncFragment]) {
-    for fragment in fragments { digest.note(fragment.uuid) }
-  }
 }
 
 extension ScopeDigest: MembershipObserver {
@@ -60,6 +53,10 @@ extension ScopeDigest: MembershipObserver {
   package func modelWithdrawn(_ model: ModelObject) { digest.note(model.uuid) }
 
   package func modelShared(_ model: ModelObject) { digest.note(model.uuid) }
+
+  package func fragmentsApplied(_ fragments: [SyncFragment]) {
+    for fragment in fragments { digest.note(fragment.uuid) }
+  }
 
   /// Marks all models as outdated, because any of them may refer to the renamed one.
   package func modelRenamed(_ model: ModelObject, from old: UUID) {

@@ -49,7 +49,8 @@ private func change(_ model: Node, _ properties: JSONObject) -> SyncFragment {
       source.left = source.items[1]
     }
     var announced: [[SyncFragment]] = []
-    scope.onRemoteSync.listen { announced.append($0) }
+    let applied = AppliedFragments(to: scope) { announced.append($0) }
+    defer { withExtendedLifetime(applied) {} }
     let echoes = scope.changeSets { scope.apply(sets[0].fragments) }
     #expect(echoes.isEmpty)
     #expect(!scope.hasCollectedChanges)

@@ -10,12 +10,15 @@ package protocol MembershipObserver: AnyObject {
   func modelWithdrawn(_ model: ModelObject)
   /// A model of the scope that only local properties held is held by a synced property again.
   func modelShared(_ model: ModelObject)
+  /// Fragments of another replica were applied, in one call.
+  func fragmentsApplied(_ fragments: [SyncFragment])
 }
 
 extension MembershipObserver {
   package func modelRenamed(_ model: ModelObject, from old: UUID) {}
   package func modelWithdrawn(_ model: ModelObject) {}
   package func modelShared(_ model: ModelObject) {}
+  package func fragmentsApplied(_ fragments: [SyncFragment]) {}
 }
 
 /// The membership observers of one scope, held weakly, in the order in which they were added.
