@@ -35,8 +35,7 @@ public final class LiveValue<Value>: Observable {
     let content = Content(initial)
     self.content = content
     _ = update(&content.value)
-    engine.refresh = { update(&content.value) }
-    engine.onChange = { [signal, tracking] change in
+    engine.outlet = .value(refresh: { update(&content.value) }) { [signal, tracking] change in
       tracking.report()
       signal.fire(change)
     }

@@ -9,6 +9,16 @@
 /// handler may run another tick in the second phase. Then the query is not evaluated before all its observers have
 /// been called, because the change that they receive has to fit the rows that they see.
 final class QueryEngine: TickEvaluation {
+  private enum Phase {
+    case idle
+    /// The closures of the query are running.
+    case evaluating
+    /// The observers were not told of a change yet.
+    case undelivered(QueryChange)
+    /// The observers are being called.
+    case delivering
+  }
+
   private let filters: [(ModelObject) -> Bool]
   /// The order of the rows that are shown.
   private let columns: [KeyColumn]
@@ -22,19 +32,13 @@ final class QueryEngine: TickEvaluation {
   private(set) var table = RowTable()
   var reasons: ContiguousArray<RowReasons> = []
   private(set) var isStopped = false
-  /// Brings up to date what is made of the rows, where it is not the rows themselves that are asked for; true if that
-  /// has changed.
-  var refresh: (() -> Bool)?
-  /// Called with each change of the rows; no change is computed while `wantsChanges` returns false.
-  var onChange: ((QueryChange) -> Void)?
-  var wantsChanges: () -> Bool = { false }
+  /// The destination of changes; nil before there is one, and once the engine has stopped.
+  var outlet: QueryOutlet?
   /// The number of evaluations that may have changed the rows.
   private(set) var version = 0
-  private var undelivered: QueryChange?
-  private var isDelivering = false
+  private var phase = Phase.idle
   /// True if a tick was to evaluate the query before the change of an earlier tick was delivered.
   private var isPostponed = false
-  private var isEvaluating = false
 
   init(
     _ origin: QueryOrigin, filters: [(ModelObject) -> Bool], columns: [KeyColumn],
@@ -68,9 +72,8 @@ final class QueryEngine: TickEvaluation {
     isStopped = true
     if case .scope(let scope) = source { scope.stop() }
     dependencies.stop()
-    undelivered = nil
-    onChange = nil
-    refresh = nil
+    if case .undelivered = phase { phase = .idle }
+    outlet = nil
   }
 
   private func start() {
@@ -177,16 +180,21 @@ final class QueryEngine: TickEvaluation {
   func evaluate() {
     // An observer has run the next tick. The change that the other observers receive has to fit the rows, so the
     // evaluation waits until all have been called.
-    if isDelivering || undelivered != nil {
-      isPostponed = true
-      return
+    switch phase {
+    case .undelivered, .delivering: isPostponed = true
+    case .idle, .evaluating:
+      dependencies.isTriggered = false
+      guard !isStopped else { return }
+      guard case .idle = phase else {
+        preconditionFailure("A closure of a query had a tick delivered while it ran.")
+      }
+      phase = .evaluating
+      phase = evaluateChanged().map(Phase.undelivered) ?? .idle
     }
-    dependencies.isTriggered = false
-    guard !isStopped else { return }
-    precondition(
-      !isEvaluating, "A closure of a query had a tick delivered while it ran.")
-    isEvaluating = true
-    defer { isEvaluating = false }
+  }
+
+  /// Evaluates the rows that may have changed and moves them. Returns the change if there are observers.
+  private func evaluateChanged() -> QueryChange? {
     var work: ContiguousArray<Int> = []
     func mark(_ slot: Int, _ reason: RowReasons) {
       if reasons[slot].isEmpty { work.append(slot) }
@@ -195,7 +203,7 @@ final class QueryEngine: TickEvaluation {
     let changed = dependencies.takeChangedRows()
     settle(mark)
     for slot in changed where slot != DependencyTable.sourceRow { mark(slot, .changed) }
-    if work.isEmpty { return }
+    if work.isEmpty { return nil }
 
     var steps: [QueryStep] = []
     var changedInPlace: [Int] = []
@@ -222,11 +230,12 @@ final class QueryEngine: TickEvaluation {
       }
     }
     if let window { limit(&steps, &changedInPlace, to: window) }
-    undelivered = perform(&steps, changedInPlace)
+    let change = perform(&steps, changedInPlace)
     for slot in work {
       if reasons[slot].contains(.gone) { dropRow(slot) }
       reasons[slot] = []
     }
+    return change
   }
 
   /// Leaves the steps of rows that come into the window, leave it or are moved in it, and the changes of rows that stay.
@@ -249,7 +258,7 @@ final class QueryEngine: TickEvaluation {
     _ steps: inout [QueryStep], _ changedInPlace: [Int]
   ) -> QueryChange? {
     version += 1
-    let isWanted = wantsChanges()
+    let isWanted = outlet?.wantsChanges ?? false
     var builder = QueryChangeBuilder()
     sections?.forgetNews()
     if isWanted { builder.noteOld(&steps, table.shown, sections) }
@@ -261,7 +270,9 @@ final class QueryEngine: TickEvaluation {
         aggregate.add(slot)
       }
     }
-    if let refresh { return refresh() ? QueryChange(updated: [], version: version) : nil }
+    if case .value(let refresh, _) = outlet {
+      return refresh() ? QueryChange(updated: [], version: version) : nil
+    }
     let emptied = sections?.dropEmpty() ?? []
     guard isWanted else { return nil }
     var change = builder.change(&steps, changedInPlace, table.shown, sections, emptied: emptied)
@@ -270,12 +281,10 @@ final class QueryEngine: TickEvaluation {
   }
 
   func deliver() {
-    if isDelivering { return }
-    while let change = undelivered {
-      undelivered = nil
-      isDelivering = true
-      onChange?(change)
-      isDelivering = false
+    while case .undelivered(let change) = phase {
+      phase = .delivering
+      outlet?.tell(change)
+      phase = .idle
       if isPostponed {
         isPostponed = false
         evaluate()
@@ -293,10 +302,25 @@ extension QueryEngine {
 
   /// Has changes told to trackings, and then to the listeners of `signal`.
   func connect(_ signal: Signal<QueryChange>, _ tracking: ResultTracking) {
-    wantsChanges = { signal.hasListeners || tracking.isRead }
-    onChange = { change in
+    outlet = .rows(isWanted: { signal.hasListeners || tracking.isRead }) { change in
       if change.movesRows { tracking.report() }
       signal.fire(change)
+    }
+  }
+}
+
+/// The destination of the changes of a query.
+enum QueryOutlet {
+  /// Changes of the rows are computed, and told, while `isWanted` returns true.
+  case rows(isWanted: () -> Bool, (QueryChange) -> Void)
+  /// Something else is made of the rows: `refresh` brings it up to date, and returns true if that has changed it.
+  case value(refresh: () -> Bool, (QueryChange) -> Void)
+
+  var wantsChanges: Bool { if case .rows(let isWanted, _) = self { isWanted() } else { false } }
+
+  func tell(_ change: QueryChange) {
+    switch self {
+    case .rows(_, let tell), .value(_, let tell): tell(change)
     }
   }
 }

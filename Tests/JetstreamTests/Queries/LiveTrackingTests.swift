@@ -133,14 +133,14 @@ import Testing
   @Test("A query that nothing reads or observes computes no difference")
   func untracked() {
     let live = board.query(\.chores).live(isolation: here())
-    #expect(!live.engine.wantsChanges())
+    #expect(live.engine.outlet?.wantsChanges == false)
     let count = TrackingCount()
     count.track { live.count }
-    #expect(live.engine.wantsChanges())
+    #expect(live.engine.outlet?.wantsChanges == true)
     board.chores.append(Chore("d"))
     scope.flush()
     #expect(count.value == 1)
-    #expect(!live.engine.wantsChanges())
+    #expect(live.engine.outlet?.wantsChanges == false)
   }
 
   @Test("A stopped query calls no tracking, and one that waits for it keeps nothing alive")
