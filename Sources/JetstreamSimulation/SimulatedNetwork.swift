@@ -235,8 +235,6 @@ final class SimulatedNetwork {
 
   func heal() { outages = [:] }
 
-  func isOutOfReach(_ client: Int) -> Bool { outages[client].map { $0 > now } ?? false }
-
   /// Changes the frames in one direction of a client's connection, if there are at least `least` of them.
   func tamper(
     _ client: Int, toServer: Bool, least: Int = 1, _ change: (inout [Travelling], [Int]) -> Void

@@ -125,9 +125,6 @@ final class DependencyTable {
     isTriggered = true
     delivery.trigger(evaluation)
   }
-
-  /// The number of models with a registration, for tests.
-  var registrationCount: Int { watches.count }
 }
 
 /// The registration of a query with one model that its rows have read. It waits for changes of all
