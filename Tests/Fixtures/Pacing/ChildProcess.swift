@@ -4,17 +4,18 @@ import Synchronization
 /// A process beside the tests, started by `posix_spawn`: `Process.run()` of the open-source Foundation has crashed while
 /// other threads were in the middle of something else.
 ///
-/// It leads a process group of its own.
+/// It leads a process group of its own and begins with no signal blocked or ignored: the threads that run tests block most
+/// of them, and a process inherits that from the thread that starts it.
 public final class ChildProcess: Sendable {
   /// The number by which the system knows it.
-  public let processIdentifier: pid_t
+  private let processIdentifier: pid_t
   /// The exit code, or the number of the signal that has ended it; nil while it runs.
   private let status: Mutex<Int32?>
   private let running = DispatchGroup()
-  /// Held while a process is started, and while a pipe is made that no process is to inherit by itself.
+  /// Held while a process is started and while a pipe is made: a process that starts in between would inherit the pipe.
   private static let starting = Mutex(())
 
-  /// Makes a pipe for one process. An end that another process has, too, would never be seen to close.
+  /// Makes a pipe for one process. No other process inherits its ends, which would keep the pipe open.
   public static func pipe() -> Pipe {
     starting.withLock { _ in
       let pipe = Pipe()
@@ -50,7 +51,7 @@ public final class ChildProcess: Sendable {
         ])
     }
     status = Mutex(nil)
-    // With the child's ends open here, nobody would ever see the other ends close.
+    // A reader sees the end of a pipe only once every copy of the writing end is closed, so these may not stay open here.
     try input?.fileHandleForReading.close()
     try output?.fileHandleForWriting.close()
     try errors?.fileHandleForWriting.close()
@@ -61,9 +62,6 @@ public final class ChildProcess: Sendable {
       onExit(code)
     }
   }
-
-  /// True until it has ended.
-  public var isRunning: Bool { status.withLock { $0 == nil } }
 
   /// Sends a signal, unless the process has ended.
   public func signal(_ number: Int32) {
@@ -109,7 +107,16 @@ public final class ChildProcess: Sendable {
       posix_spawn_file_actions_destroy(&actions)
       posix_spawnattr_destroy(&attributes)
     }
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+    var (none, all) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    sigfillset(&all)
+    // Their default action cannot be changed, and asking for it is an error on some systems.
+    for number in [SIGKILL, SIGSTOP] { sigdelset(&all, number) }
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setsigdefault(&attributes, &all)
+    posix_spawnattr_setflags(
+      &attributes,
+      Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF))
     for case (let own?, let child) in files {
       posix_spawn_file_actions_adddup2(&actions, own, child)
     }
