@@ -124,18 +124,20 @@ final class ModelContent: HostedContent {
 
 extension ModelContent: MembershipObserver {
   /// True if a client's change set is being written. What the app takes back is the app's own.
-  private var isClients: Bool { scope.isWritingRemotely && !scope.isRollingBack }
+  private var isWritingForClient: Bool { scope.isWritingRemotely && !scope.isRollingBack }
 
-  package func modelEntered(_ model: ModelObject) { host?.entered(model, byClient: isClients) }
+  package func modelEntered(_ model: ModelObject) {
+    host?.entered(model, byClient: isWritingForClient)
+  }
 
   package func modelLeft(_ model: ModelObject) {
-    host?.left(model, byClient: isClients, takesBack: scope.isRollingBack)
+    host?.left(model, byClient: isWritingForClient, takesBack: scope.isRollingBack)
   }
 
   /// A model that only local properties hold from now on is found when all has been written.
   package func modelWithdrawn(_ model: ModelObject) {
     host?.left(
-      model, byClient: isClients || (isApplying && !scope.isRollingBack),
+      model, byClient: isWritingForClient || (isApplying && !scope.isRollingBack),
       takesBack: scope.isRollingBack)
   }
 

@@ -1,6 +1,6 @@
 /// Holds back the server's messages for a scope as long as the app asks for it.
 ///
-/// Its functions call nothing: the scope calls ``onOpen`` and ``onClose`` afterwards, which come back to the gate.
+/// Its functions call nothing: the scope calls ``onOpen`` and ``onClose`` afterwards, which may use the gate again.
 struct IncomingGate {
   private var pauses = 0
   /// True if the gate has opened at a moment when the messages held back could not be applied.
@@ -25,7 +25,7 @@ struct IncomingGate {
     return pauses == 0
   }
 
-  /// Lets the messages wait for ``openNow()``.
+  /// Lets the messages wait for the next call of ``takeOpening()``.
   mutating func openLater() { opensLater = true }
 
   /// Returns what applies the messages that have waited; nil if there are none, or if another pause has begun.

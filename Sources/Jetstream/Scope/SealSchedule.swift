@@ -1,7 +1,7 @@
 /// Decides when the collected changes of a scope become a change set.
 ///
 /// The first change of an interval asks the ticker for a seal at its end. A seal that is due while a call of `modify` runs,
-/// or while changes of other replicas are being applied, is missed; whatever ends last of the two makes up for it.
+/// or while changes of other replicas are being applied, is missed. It is made up for when both have ended.
 struct SealSchedule {
   /// True from the first change of an interval until the seal that ends it.
   private(set) var isRequested = false

@@ -1,8 +1,9 @@
-/// A weak reference to an object that is used on one actor only. Code that runs elsewhere holds it
+/// A reference to an object that is used on one actor only. Code that runs elsewhere holds it
 /// to bring its results back to that actor.
 ///
 /// It is safe although the object is not Sendable: only a method that is isolated to the actor
-/// dereferences it. Object and actor are both held weakly, so waiting code keeps neither alive.
+/// dereferences it. Object and actor are both held weakly, so waiting code keeps neither alive; an object that lives as
+/// long as the process anyway is held strongly.
 package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
   private weak var object: Object?
   /// The object, if it lives as long as the process.

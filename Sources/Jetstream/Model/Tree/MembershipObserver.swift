@@ -1,6 +1,7 @@
 import Foundation
 
-/// An observer that is called when models enter and leave a scope, while the tree is being changed.
+/// An observer that is called when models enter and leave a scope, while the tree is being changed, and when changes of
+/// other replicas have been applied to it.
 package protocol MembershipObserver: AnyObject {
   func modelEntered(_ model: ModelObject)
   func modelLeft(_ model: ModelObject)
@@ -10,7 +11,7 @@ package protocol MembershipObserver: AnyObject {
   func modelWithdrawn(_ model: ModelObject)
   /// A model of the scope that only local properties held is held by a synced property again.
   func modelShared(_ model: ModelObject)
-  /// Fragments of another replica were applied, in one call.
+  /// Called after each call that applies fragments of another replica, when the tree is complete again.
   func fragmentsApplied(_ fragments: [SyncFragment])
 }
 

@@ -17,6 +17,8 @@ final class ModelTree {
   private(set) unowned(unsafe) var rootRecord: ModelRecord?
   private let records = RecordIndex()
   private var classes: [String: ModelSchema] = [:]
+  // No access to properties that are marked like this one is open while other code runs. That is not so for the observers,
+  // which are called while they are read.
   /// The class of the last model that was admitted, which is known to be in ``classes``.
   @exclusivity(unchecked) private var lastAdmitted: ModelSchema?
   /// True if a class of the tree has a local property that holds models.
@@ -24,7 +26,7 @@ final class ModelTree {
   /// True if a class of the tree has a dictionary.
   private(set) var hasDictionaries = false
   /// The observers that are called when models enter and leave.
-  @exclusivity(unchecked) var observers = MembershipObservers()
+  var observers = MembershipObservers()
   /// True while a value of another replica is being written; observers run with it off.
   @exclusivity(unchecked) var isWritingRemotely = false
   /// Models that fragments have taken out of a property, until all fragments are applied.

@@ -7,6 +7,7 @@ import Foundation
 /// the hashes agree. Linear probing; removing an entry moves the following ones back. An object, because reading a
 /// structure of two arrays copies both.
 final class RecordIndex {
+  // No access to these is open while other code runs: `forEach` and `removeAll` call their closures with a copy.
   @exclusivity(unchecked) private(set) var count = 0
   /// The low bits name the slot where the entry belongs; the top bit is set. 0 is an empty slot.
   @exclusivity(unchecked) private var hashes: ContiguousArray<UInt32> = []
