@@ -22,7 +22,7 @@ struct ProcessTests {
     let server = try CatalogueProcess(["serve", "--file", data], through: "head -n 1")
     let url = try await server.expect("listening on")
     let client = try CatalogueProcess(["join", "--url", url])
-    defer { client.kill() }
+    defer { client.terminate() }
     _ = try await client.expect("ready")
     _ = try await client.expect("edited")
     #expect(try await client.ask("quiet?", for: "quiet") == "0")
@@ -37,11 +37,11 @@ struct ProcessTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     let server = try CatalogueProcess(
       ["serve", "--file", data, "--seed", "\(seed)"] + options)
-    defer { server.kill() }
+    defer { server.terminate() }
     let url = try await server.expect("listening on")
     _ = try await server.expect("ready")
     var everybody = [server]
-    defer { for process in everybody { process.kill() } }
+    defer { for process in everybody { process.terminate() } }
     for at in 1...2 {
       let client = try CatalogueProcess(
         ["join", "--url", url, "--seed", "\(seed + at)", "--cut", "\(cuts)"] + options)

@@ -106,11 +106,11 @@ final class CatalogueProcess {
     }
   }
 
-  /// Ends the process, however it is.
-  func kill() { process.terminate() }
+  /// Asks the process to end, without waiting for it.
+  func terminate() { process.terminate() }
 
   /// Ends the process at once, without giving it a chance to do anything, and waits until it is gone.
-  func murder() {
+  func kill() {
     process.signal(SIGKILL)
     process.waitUntilExit()
   }

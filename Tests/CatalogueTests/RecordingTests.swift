@@ -13,23 +13,23 @@ struct RecordingTests {
       "record", "--log", folder.path, "--file", data, "--edits", "100",
       "--seed", "31",
     ])
-    defer { recorder.kill() }
+    defer { recorder.terminate() }
     let imported = try await recorder.expect("canonical")
     #expect(try await recorder.expect("edited") == "100, 100 change sets")
     let edited = try await recorder.expect("canonical")
     #expect(edited != imported)
 
     let reader = try CatalogueProcess(["replay", "--log", folder.path, "--check", "25"])
-    defer { reader.kill() }
+    defer { reader.terminate() }
     #expect(try await reader.expect("checked") == "4")
     #expect(try await reader.expect("canonical") == edited)
 
     let undoer = try CatalogueProcess(["replay", "--log", folder.path, "--undo"])
-    defer { undoer.kill() }
+    defer { undoer.terminate() }
     #expect(try await undoer.expect("canonical") == imported)
 
     let traveller = try CatalogueProcess(["replay", "--log", folder.path, "--at", "0"])
-    defer { traveller.kill() }
+    defer { traveller.terminate() }
     #expect(try await traveller.expect("canonical") == imported)
   }
 

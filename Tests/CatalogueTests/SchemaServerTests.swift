@@ -23,14 +23,15 @@ struct SchemaServerTests {
     _ = try await first.expect("listening on")
     _ = try await first.expect("ready")
     let imported = try await first.ask("print", for: "canonical")
+    // The next one cannot have the log before this one is gone.
     first.kill()
 
     let serving = [path("schema.json"), "Catalogue", path("server"), "\(keptPort())"]
     var server = try CatalogueProcess(serving, of: "SchemaServer")
-    defer { server.kill() }
+    defer { server.terminate() }
     let url = try await server.expect("listening on")
     var clients: [CatalogueProcess] = []
-    defer { for client in clients { client.kill() } }
+    defer { for client in clients { client.terminate() } }
     for seed in 1...2 {
       clients.append(
         try CatalogueProcess(
@@ -40,7 +41,7 @@ struct SchemaServerTests {
     }
     for client in clients { try client.say("go") }
     _ = try await clients[0].expect("edited")
-    server.murder()
+    server.kill()
     server = try CatalogueProcess(serving, of: "SchemaServer")
     _ = try await server.expect("listening on")
     _ = try await clients[1].expect("edited")
@@ -55,13 +56,13 @@ struct SchemaServerTests {
     }
     // One that comes later gets everything from the server.
     let late = try CatalogueProcess(["join", "--url", url, "--wait"])
-    defer { late.kill() }
+    defer { late.terminate() }
     _ = try await late.expect("ready")
     for name in names { _ = try await late.ask("await \(name)", for: "seen") }
     states.append(try await late.ask("print", for: "canonical"))
     #expect(states[0] == states[1] && states[0] == states[2])
     #expect(states[0] != imported)
-    server.kill()
+    server.terminate()
   }
 
   @Test("It says what is wrong with a schema, and where")

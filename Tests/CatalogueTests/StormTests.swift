@@ -108,16 +108,16 @@ private final class Storm {
     switch strike {
     case .killsClient:
       try await noteKept(at)
-      clients[at].process.murder()
+      clients[at].process.kill()
       clients[at] = try await start(at)
     case .cutsConnections:
       for client in clients where random.next(below: 2) == 0 { try client.process.say("cut") }
       try await noteKept(at)
     case .killsServer:
-      server.murder()
+      server.kill()
       try await noteKept(at)
       // Some go on without a server, and one is killed meanwhile.
-      clients[at].process.murder()
+      clients[at].process.kill()
       clients[at] = try await start(at)
       let port = url.split(separator: ":").last.map(String.init) ?? ""
       server = try CatalogueProcess([
@@ -155,8 +155,8 @@ private final class Storm {
   }
 
   func end() {
-    for (_, process) in clients { process.murder() }
-    server.murder()
+    for (_, process) in clients { process.kill() }
+    server.kill()
   }
 }
 

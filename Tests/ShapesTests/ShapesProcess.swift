@@ -66,6 +66,8 @@ final class ShapesProcess: Sendable {
 
   func terminate() { process.terminate() }
 
+  func freeze() { process.freeze() }
+
   func signal(_ number: Int32) { process.signal(number) }
 
   /// Waits for its end and gives its exit code.

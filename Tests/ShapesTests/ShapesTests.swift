@@ -183,7 +183,7 @@ struct ShapesTests {
     let url = try await "ws://127.0.0.1:\(server.port())"
     let silent = try ShapesProcess("--join", url)
     await silent.expect("joined")
-    silent.signal(SIGSTOP)
+    silent.freeze()
     server.terminate()
     #expect(await server.exitCode() == 128 + SIGTERM)
     silent.signal(SIGKILL)

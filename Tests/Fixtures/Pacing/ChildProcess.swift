@@ -68,6 +68,17 @@ public final class ChildProcess: Sendable {
     status.withLock { if $0 == nil { kill(processIdentifier, number) } }
   }
 
+  /// Stops it and waits until none of its threads runs, or until it has ended.
+  ///
+  /// The signal alone stops nothing yet: the other threads go on until the one that takes it gets its turn.
+  public func freeze() {
+    signal(SIGSTOP)
+    var info = siginfo_t()
+    while waitid(P_PID, id_t(processIdentifier), &info, WSTOPPED | WEXITED | WNOWAIT) != 0,
+      errno == EINTR
+    {}
+  }
+
   /// Asks it to end.
   public func terminate() { signal(SIGTERM) }
 
