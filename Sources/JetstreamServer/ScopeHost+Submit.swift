@@ -3,6 +3,13 @@ import Jetstream
 
 /// Submissions of sessions.
 extension ScopeHost {
+  /// Submits what a session has sent: a change set or, if it names a procedure, initial content.
+  func submit(_ sync: ScopeSync, by submitter: Submitter) -> Result {
+    sync.procedure == nil
+      ? submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+      : submitInitial(sync.fragments, by: submitter)
+  }
+
   /// Checks a submission, applies what is accepted, and returns the replies and the messages for other sessions. Seal
   /// the scope's own changes before making `submitter`.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
@@ -21,7 +28,9 @@ extension ScopeHost {
     effective.reserveCapacity(fragments.count)
     for (at, fragment) in fragments.enumerated() where errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
-      if fragment.kind == .add, has(fragment.uuid, check) { noteAddedAgain(fragment.uuid) }
+      if fragment.kind == .add, has(fragment.uuid, check) {
+        tombstones.noteAddedAgain(fragment.uuid)
+      }
       var applied = fragment
       applied.properties = entry.properties
       applied.bases = fragment.kind == .add ? [:] : fragment.bases
@@ -132,8 +141,8 @@ extension ScopeHost {
     }
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
-      newcomers: newcomers(among: done),
+      whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
+      newcomers: tombstones.takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
     noteWritten(done)

@@ -24,7 +24,7 @@ extension ServerEngine {
     let host = hostedScope(scope)
     host.unknown = unknown
     if let history { try host.restore(history) }
-    host.store = store
+    host.records.store = store
     return host.state
   }
 
@@ -42,13 +42,13 @@ extension ServerEngine {
 
   /// Marks the first `count` records of a scope since it was hosted as durable.
   package func stored(_ count: Int, of scope: any Hostable) {
-    hosts[ObjectIdentifier(scope)]?.stored(count)
+    hosts[ObjectIdentifier(scope)]?.records.stored(count)
     if !isHandling { flush() }
   }
 
   /// Returns whether a scope is hosted with a stored history.
   package func keepsHistory(of scope: any Hostable) -> Bool {
-    hosts[ObjectIdentifier(scope)]?.store != nil
+    hosts[ObjectIdentifier(scope)]?.records.store != nil
   }
 
   /// Returns the history of a hosted scope until now; nil in the middle of a step.

@@ -207,7 +207,7 @@ extension ServerEngine {
       action()
       return waiting.append(session)
     }
-    host.whenStored { [weak self] in
+    host.records.whenStored { [weak self] in
       guard let self, isLive(session) else { return }
       whenStored(hosts.dropFirst(), for: session, action)
     }

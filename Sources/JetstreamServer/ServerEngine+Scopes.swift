@@ -129,7 +129,7 @@ extension ServerEngine {
   func whenStored(
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
-    subscription.host.whenStored { [weak self] in
+    subscription.host.records.whenStored { [weak self] in
       guard let self, subscription.isLive else { return }
       action()
       waiting.append(session)

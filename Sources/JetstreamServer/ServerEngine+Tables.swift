@@ -28,7 +28,7 @@ extension ScopeHost {
   fileprivate var restingTables: [String: Int] {
     [
       "departed": tombstones.models.count, "histories": tombstones.elements.count,
-      "untold": untold.count, "rejectedAdditions": tombstones.rejected.count,
+      "untold": records.count, "rejectedAdditions": tombstones.rejected.count,
     ]
   }
 }

@@ -126,7 +126,7 @@ package final class ServerEngine {
 
   deinit {
     // Subscriptions and hosts know each other.
-    for host in hosts.values { host.forgetSubscriptions() }
+    for host in hosts.values { host.audience.removeAll() }
   }
 
   package var sessionCount: Int { sessions.count }
