@@ -22,7 +22,7 @@ extension ServerEngine {
   package func checkInvariants() -> [String] {
     var problems = hosts.values.flatMap { $0.checkInvariants() }
     for session in sessions.values {
-      for subscription in session.subscriptions.values
+      for subscription in session.subscriptions.all
       where subscription.seen > subscription.host.sequence {
         problems.append(
           "a session has seen \(subscription.seen) of \(subscription.host.sequence) change sets")

@@ -78,7 +78,7 @@ extension ServerEngine {
   func forgetSeen() {
     var horizons: [ObjectIdentifier: Int] = [:]
     for session in sessions.values {
-      for subscription in session.subscriptions.values {
+      for subscription in session.subscriptions.all {
         let key = ObjectIdentifier(subscription.host)
         horizons[key] = min(horizons[key] ?? .max, subscription.seen)
       }

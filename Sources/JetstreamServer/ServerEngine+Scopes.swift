@@ -11,7 +11,7 @@ extension ServerEngine {
     case .failure(let error): refuse(error)
     case .success(let scope):
       let host = hostedScope(scope)
-      let known = session.subscription(to: host)
+      let known = session.subscriptions[host]
       guard known != nil || session.subscriptions.count < configuration.maxScopesPerSession else {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
@@ -40,7 +40,7 @@ extension ServerEngine {
   /// it.
   func leave(_ host: ScopeHost, _ error: WireError) {
     for session in sessions.values.sorted(by: { $0.number < $1.number }) {
-      guard let subscription = session.subscription(to: host) else { continue }
+      guard let subscription = session.subscriptions[host] else { continue }
       guard session.version > 1 else {
         end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
         continue
@@ -69,7 +69,7 @@ extension ServerEngine {
     if let copy = states[key], copy.sequence == host.sequence { return copy.state }
     let state = Subscription.UntoldState(
       root: root.uuid, fragments: host.content.sharedState()[...])
-    states[key] = ServerSession.StateCopy(sequence: host.sequence, state: state)
+    states[key] = StateCopy(sequence: host.sequence, state: state)
     return state
   }
 

@@ -44,7 +44,7 @@ extension ServerEngine {
       return result
     }
     host.clients.trim(to: configuration.rememberedClients) { [sessions] in
-      Set(sessions.values.flatMap { $0.subscriptions.values.compactMap(\.client) })
+      Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
@@ -110,7 +110,7 @@ extension ServerEngine {
 
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
     for (_, subscription) in host.audience.valueListeners where subscription.session !== origin {
-      if subscription.session.connection == nil {
+      if subscription.session.link.connection == nil {
         subscription.miss(item)
       } else {
         tell(item, of: subscription)
@@ -138,7 +138,7 @@ extension ServerEngine {
   /// Queues what a session of version 1 has missed while it had no connection. The messages go out once the client has
   /// said what it has received.
   func tellMissed(to session: ServerSession) {
-    for subscription in session.inOrder {
+    for subscription in session.subscriptions.inOrder {
       guard let items = subscription.takeMissed() else {
         hooks.report(
           Diagnostic(
@@ -147,6 +147,6 @@ extension ServerEngine {
       }
       for item in items { tell(item, of: subscription) }
     }
-    session.outbox = []
+    session.link.outbox = []
   }
 }
