@@ -10,9 +10,7 @@ extension ScopeHost {
     _ item: StreamItem?, _ set: ChangeSet?, isRemote: Bool = false,
     _ decision: ScopeRecord.Decision? = nil
   ) {
-    if let decision {
-      clients.decide(decision, at: item?.sequence, scopeAt: sequence)
-    }
+    if let decision { clients.decide(decision, at: item?.sequence, scopeAt: sequence) }
     guard item != nil || decision != nil else { return }
     var record = ScopeRecord(
       sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
@@ -37,16 +35,12 @@ extension ScopeHost {
     written = history.sequence == 0 ? [] : history.written
     for record in history.records {
       if let decision = record.decision {
-        clients.decide(
-          decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
+        clients.decide(decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
       try refuseMisfits(in: content.apply(record.fragments, known: { _ in nil }))
-      noteWritten(record.fragments)
       begin(at: sequence, of: history.epoch)
-      let author = record.decision.map {
-        StreamItem.Author(client: $0.client, number: $0.number)
-      }
+      let author = record.decision.map { StreamItem.Author(client: $0.client, number: $0.number) }
       append(
         StreamItem(
           sequence: sequence, author: author, origin: record.origin,
@@ -78,7 +72,7 @@ extension ScopeHost {
   /// is under way.
   var state: ScopeHistory {
     var history = ScopeHistory(
-      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.history)
+      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.byID)
     history.forgottenUpTo = clients.forgottenUpTo
     history.written = written
     return history

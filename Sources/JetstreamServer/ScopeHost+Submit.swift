@@ -108,7 +108,9 @@ extension ScopeHost {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
       } else {
-        correct(&result, Submission(fragments, [], errors, before), submitter)
+        let submission = Submission(
+          fragments: fragments, effective: [], errors: errors, before: before)
+        correct(&result, submission, submitter)
       }
       return result
     }
@@ -145,12 +147,13 @@ extension ScopeHost {
       newcomers: tombstones.takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
-    noteWritten(done)
     result.item = item
     if submitter.usesOperations {
       if !isSame(done, accepted) { result.effective = done }
     } else {
-      correct(&result, Submission(fragments, effective, errors, before), submitter)
+      let submission = Submission(
+        fragments: fragments, effective: effective, errors: errors, before: before)
+      correct(&result, submission, submitter)
     }
     return result
   }
@@ -255,7 +258,9 @@ extension ScopeHost {
     }
     correct(
       &result,
-      Submission(check.fragments, [], Dictionary(uniqueKeysWithValues: errors), [:]), submitter)
+      Submission(
+        fragments: check.fragments, effective: [],
+        errors: Dictionary(uniqueKeysWithValues: errors), before: [:]), submitter)
     return result
   }
 

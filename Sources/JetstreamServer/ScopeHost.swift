@@ -100,8 +100,11 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// True if the inverse of a submission is of use: to the log, which keeps it, or to a listener of the app.
   var keepsInverses: Bool { records.store != nil || content.isListenedTo }
 
-  /// Appends an accepted change set to the stream.
-  func append(_ item: StreamItem) { stream.append(item) }
+  /// Appends an accepted change set to the stream, and notes what it writes.
+  func append(_ item: StreamItem) {
+    stream.append(item)
+    noteWritten(item.fragments)
+  }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
@@ -153,8 +156,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
       fragments: sealed.set.fragments,
       whole: audience.needsValues ? sealed.whole.fragments : nil,
       newcomers: tombstones.takeNewcomers(among: sealed.set.fragments))
-    stream.append(item)
-    noteWritten(item.fragments)
+    append(item)
     twin?.localChange(sealed, of: self)
     onLocalChanges?(item, sealed.set)
   }

@@ -20,9 +20,8 @@ extension ServerEngine {
     _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
     store: @escaping (ScopeRecord) -> Void
   ) throws(ScopeError) -> ScopeHistory {
-    pinned.insert(ObjectIdentifier(scope))
+    self.host(scope, unknown: unknown)
     let host = hostedScope(scope)
-    host.unknown = unknown
     if let history { try host.restore(history) }
     host.records.store = store
     return host.state

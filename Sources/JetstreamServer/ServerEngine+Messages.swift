@@ -5,16 +5,12 @@ import Jetstream
 extension ServerEngine {
   func receive(
     _ session: ServerSession, _ frame: Result<[Result<Message, MessageError>], FrameError>,
-    on id: Int, endsFrame: Bool
+    endsFrame: Bool
   ) {
     switch frame {
     case .failure(let error):
-      hooks.report(
-        Diagnostic(
-          .warning, .session, session: session.number,
-          "skipped a frame without messages: \(error)"))
-      detach(session)
-      perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
+      warn(of: session, "skipped a frame without messages: \(error)")
+      closeInvalid(session, error)
     case .success(let messages):
       touch(session)
       release(session, messages)
@@ -23,15 +19,13 @@ extension ServerEngine {
         case .success(let message): handle(message, from: session)
         case .failure(let error): answer(error, to: session)
         }
-        guard isLive(session), !endsForOverflow(session) else { return }
+        guard !session.link.hasEnded, !endsForOverflow(session) else { return }
       }
       guard endsFrame else { return }
       meetDemands(of: session)
-      if isLive(session) { acknowledgeIfDue(to: session) }
+      if !session.link.hasEnded { acknowledgeIfDue(to: session) }
     }
   }
-
-  func isLive(_ session: ServerSession) -> Bool { !session.link.hasEnded }
 
   /// Does, once per frame, what its messages have asked for; see ``SessionDemands``.
   private func meetDemands(of session: ServerSession) {
@@ -135,10 +129,7 @@ extension ServerEngine {
     case .scopeLeave(let leave): handle(leave, from: session)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
       .scopeSyncReply:
-      hooks.report(
-        Diagnostic(
-          .warning, .session, session: session.number,
-          "skipped \(message.type), which is not for a server"))
+      warn(of: session, "skipped \(message.type), which is not for a server")
     }
   }
 
@@ -168,7 +159,7 @@ extension ServerEngine {
 
   /// Answers a message that cannot be decoded, as far as its kind can be told.
   private func answer(_ error: MessageError, to session: ServerSession) {
-    hooks.report(Diagnostic(.warning, .session, session: session.number, "\(error)"))
+    warn(of: session, "\(error)")
     if case .unknownType(_, let index) = error {
       // The message has to be counted, or the client would be asked for it again and again.
       if let index { _ = session.channel.receive(index: index) }
@@ -203,12 +194,12 @@ extension ServerEngine {
       return waiting.append(session)
     }
     host.records.whenStored { [weak self] in
-      guard let self, isLive(session) else { return }
+      guard let self, !session.link.hasEnded else { return }
       whenStored(hosts.dropFirst(), for: session, action)
     }
   }
 
-  private func closeInvalid(_ session: ServerSession, _ error: MessageError) {
+  private func closeInvalid(_ session: ServerSession, _ error: any Error) {
     guard let id = session.link.connection else { return }
     detach(session)
     perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))

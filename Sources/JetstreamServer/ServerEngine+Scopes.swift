@@ -12,7 +12,8 @@ extension ServerEngine {
     case .success(let scope):
       let host = hostedScope(scope)
       let known = session.subscriptions[host]
-      guard known != nil || session.subscriptions.count < configuration.maxScopesPerSession else {
+      guard known != nil || session.subscriptions.all.count < configuration.maxScopesPerSession
+      else {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
       host.content.seal()
@@ -32,8 +33,7 @@ extension ServerEngine {
 
   /// Ends a subscription that the client leaves.
   func handle(_ leave: ScopeLeave, from session: ServerSession) {
-    guard let subscription = session.subscriptions[leave.scopeIndex] else { return }
-    session.leave(subscription)
+    if let subscription = session.subscriptions[leave.scopeIndex] { session.leave(subscription) }
   }
 
   /// Ends all subscriptions to a scope. Sessions of version 1 end altogether, since their protocol has no message for
@@ -109,10 +109,7 @@ extension ServerEngine {
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, of: subscription)
       } else {
-        hooks.report(
-          Diagnostic(
-            .warning, .session, session: session.number, "too far behind; the session ends"))
-        end(session, code: 4097, reason: "too far behind")
+        endWithWarning(session, "too far behind")
       }
     }
   }

@@ -140,10 +140,7 @@ extension ServerEngine {
   func tellMissed(to session: ServerSession) {
     for subscription in session.subscriptions.inOrder {
       guard let items = subscription.takeMissed() else {
-        hooks.report(
-          Diagnostic(
-            .warning, .session, session: session.number, "too far behind; the session ends"))
-        return end(session, code: 4097, reason: "too far behind")
+        return endWithWarning(session, "too far behind")
       }
       for item in items { tell(item, of: subscription) }
     }

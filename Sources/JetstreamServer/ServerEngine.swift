@@ -149,9 +149,7 @@ package final class ServerEngine {
         params: params, request: request, deadline: now + configuration.handshakeTimeout)
       return
     }
-    guard let session = sessions[token] else {
-      return refuse(id, .sessionTokenUnrecognized)
-    }
+    guard let session = sessions[token] else { return refuse(id, .sessionTokenUnrecognized) }
     if let old = session.link.resume(on: id) {
       connections[old] = nil
       perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))
@@ -206,7 +204,7 @@ package final class ServerEngine {
       create(id, params, request, frame, isArray: isArray)
     case .session(let session):
       session.acknowledgement.received(bytes: size)
-      receive(session, frame, on: id, endsFrame: endsFrame)
+      receive(session, frame, endsFrame: endsFrame)
     case nil: break
     }
     isHandling = false
@@ -312,6 +310,16 @@ package final class ServerEngine {
     hooks.sessionEnded(session.info)
   }
 
+  /// Ends a session whose client cannot keep up, and reports the reason.
+  func endWithWarning(_ session: ServerSession, _ reason: String) {
+    warn(of: session, "\(reason); the session ends")
+    end(session, code: 4097, reason: reason)
+  }
+
+  func warn(of session: ServerSession, _ text: String) {
+    hooks.report(Diagnostic(.warning, .session, session: session.number, text))
+  }
+
   /// Ends every session and closes all connections, for a server that stops.
   package func stop() {
     // The app's last changes belong in the logs, too.
@@ -352,11 +360,7 @@ package final class ServerEngine {
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
     guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
-    hooks.report(
-      Diagnostic(
-        .warning, .session, session: session.number,
-        "too much is not acknowledged; the session ends"))
-    end(session, code: 4097, reason: "too much is not acknowledged")
+    endWithWarning(session, "too much is not acknowledged")
     return true
   }
 

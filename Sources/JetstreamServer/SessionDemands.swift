@@ -20,29 +20,6 @@ struct SessionDemands {
   }
 }
 
-/// A client's requests to resend what it has missed, and a limit to how often they are answered. A connection loses
-/// nothing, so clients need that once per connection.
-struct ResendRequests {
-  private static let limit = 4
-  /// True if the client has made a request and has not been answered.
-  private var isPending = false
-  private var count = 0
-  private var end = Duration.zero
-
-  /// Notes that the client makes a request.
-  mutating func ask() { isPending = true }
-
-  /// Takes one of the four answers for each `interval`; returns false if there is no request or they are used up.
-  mutating func answer(at now: Duration, interval: Duration) -> Bool {
-    guard isPending else { return false }
-    if end <= now { (count, end) = (0, now + interval) }
-    guard count < Self.limit else { return false }
-    count += 1
-    isPending = false
-    return true
-  }
-}
-
 /// A scope's full state at one sequence, shared by all requests until the end of a frame.
 struct StateCopy {
   let sequence: Int

@@ -6,8 +6,6 @@ struct SubscriptionTable {
   /// A counter that decides which subscription is the first in ``takeTurn()``.
   private var turn = 0
 
-  var count: Int { subscriptions.count }
-
   /// True if the session has ever fetched a scope.
   var wereUsed: Bool { nextIndex > 0 }
 
