@@ -3,8 +3,9 @@ import Jetstream
 
 /// The decisions on the change sets of the clients that used a scope most recently, by client.
 struct ClientTable {
-  private var clients: [UUID: ClientDecisions] = [:]
-  /// The highest ``ClientDecisions/seenAt`` of a client that was dropped from the table: clients last seen at this
+  /// The decisions of all clients, as a snapshot stores them.
+  private(set) var byID: [UUID: ScopeHistory.Client] = [:]
+  /// The highest ``ScopeHistory/Client/seenAt`` of a client that was dropped from the table: clients last seen at this
   /// sequence or before may be forgotten.
   private(set) var forgottenUpTo = 0
   /// The number of clients above which ``trim(to:present:)`` looks again for clients to drop.
@@ -13,17 +14,14 @@ struct ClientTable {
   init() {}
 
   init(_ history: ScopeHistory) {
-    clients = history.clients.mapValues(ClientDecisions.init)
+    byID = history.clients
     forgottenUpTo = history.forgottenUpTo
   }
 
-  /// The decisions of all clients, as a snapshot stores them.
-  var history: [UUID: ScopeHistory.Client] { clients.mapValues(\.history) }
-
-  var count: Int { clients.count }
+  var count: Int { byID.count }
 
   /// The decisions on a client's change sets; empty for an unknown client.
-  subscript(client: UUID) -> ClientDecisions { clients[client] ?? ClientDecisions() }
+  subscript(client: UUID) -> ScopeHistory.Client { byID[client] ?? .unknown }
 
   /// Records the decision on a client's change set.
   ///
@@ -31,31 +29,32 @@ struct ClientTable {
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    clients[decision.client, default: ClientDecisions()].decide(decision, at: place)
-    clients[decision.client]?.seenAt = sequence
+    byID[decision.client, default: .unknown].decide(decision, at: place)
+    byID[decision.client]?.seenAt = sequence
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
   mutating func saw(_ client: UUID, upTo number: Int?, scopeAt sequence: Int) {
-    if let number { clients[client]?.forget(upTo: number) }
-    clients[client]?.seenAt = sequence
+    if let number { byID[client]?.forget(upTo: number) }
+    byID[client]?.seenAt = sequence
   }
 
   /// Replaces what is stored of a client with decisions that were recovered, in the order of their numbers.
   mutating func remember(_ client: UUID, _ decisions: [ScopeStanding.Decision]) {
-    clients[client] = ClientDecisions(decisions)
+    byID[client] = ScopeHistory.Client(
+      decided: decisions.last?.number ?? 0, checksum: 0, decisions: decisions)
   }
 
   /// Drops the decisions that a client knows: those on its change sets up to `number`.
   mutating func forgetDecisions(of client: UUID, upTo number: Int) {
-    clients[client]?.forget(upTo: number)
+    byID[client]?.forget(upTo: number)
   }
 
   /// Returns whether decisions on a client's change sets may have been dropped, for a client that resumes at the
   /// sequence `since`. A client that has seen a later sequence than ``forgottenUpTo`` has also seen the decisions on
   /// its own change sets.
   func hasForgotten(_ client: UUID, since: Int?) -> Bool {
-    guard clients[client] == nil, let since else { return false }
+    guard byID[client] == nil, let since else { return false }
     return since <= forgottenUpTo && forgottenUpTo > 0
   }
 
@@ -64,22 +63,20 @@ struct ClientTable {
   mutating func trim(to limit: Int, present: () -> Set<UUID>) {
     let limit = max(limit, 0)
     let margin = max(limit / 4, 1)
-    guard clients.count - limit > margin, clients.count > trimAt else { return }
+    guard byID.count - limit > margin, byID.count > trimAt else { return }
     let present = present()
-    let absent = clients.filter { !present.contains($0.key) }
+    let absent = byID.filter { !present.contains($0.key) }
       .sorted { ($0.value.seenAt, $0.key.uuidString) < ($1.value.seenAt, $1.key.uuidString) }
-    for (client, decisions) in absent.prefix(clients.count - limit) {
-      clients[client] = nil
+    for (client, decisions) in absent.prefix(byID.count - limit) {
+      byID[client] = nil
       forgottenUpTo = max(forgottenUpTo, decisions.seenAt)
     }
     // The clients that are present may be more than the limit.
-    trimAt = clients.count + margin
+    trimAt = byID.count + margin
   }
 }
 
-/// The decisions on one client's change sets that the client may not know yet. The last decision is always kept, to
-/// detect a number that is used twice.
-struct ClientDecisions {
+extension ScopeHistory.Client {
   /// The relation of a received change set to the decisions that were made before.
   enum Verdict {
     case new
@@ -89,45 +86,13 @@ struct ClientDecisions {
     case contradiction
   }
 
-  private(set) var decided = 0
-  /// The scope's sequence when the last of the client's change sets was decided, or when the client last fetched the
-  /// scope.
-  var seenAt = 0
-  /// The checksum of the change set with the number ``decided``; 0 if it is not known.
-  private(set) var lastChecksum: UInt32 = 0
-  private(set) var decisions: [ScopeStanding.Decision] = []
-  /// The checksums of the change sets in ``decisions``, by number.
-  private(set) var checksums: [Int: UInt32] = [:]
-
-  init() {}
-
-  /// Makes the entry of a client of whose change sets only the decisions are known, not the checksums.
-  init(_ decisions: [ScopeStanding.Decision]) {
-    self.decisions = decisions
-    decided = decisions.last?.number ?? 0
-  }
-
-  init(_ history: ScopeHistory.Client) {
-    decided = history.decided
-    lastChecksum = history.checksum
-    decisions = history.decisions
-    checksums = history.checksums
-    seenAt = history.seenAt
-  }
-
-  /// The same decisions, as a snapshot stores them.
-  var history: ScopeHistory.Client {
-    var history = ScopeHistory.Client(
-      decided: decided, checksum: lastChecksum, decisions: decisions)
-    history.checksums = checksums
-    history.seenAt = seenAt
-    return history
-  }
+  /// The decisions on the change sets of a client that the table does not have.
+  static var unknown: Self { Self(decided: 0, checksum: 0, decisions: []) }
 
   /// Returns whether a received change set is new, was decided before, or contradicts an earlier decision.
   func verdict(on number: Int, checksum: UInt32) -> Verdict {
     if number > decided { return .new }
-    if number == decided, lastChecksum != 0, checksum != lastChecksum { return .contradiction }
+    if number == decided, self.checksum != 0, checksum != self.checksum { return .contradiction }
     guard let known = decisions.first(where: { $0.number == number }),
       checksums[number].map({ $0 == checksum }) ?? true
     else { return .contradiction }
@@ -139,7 +104,7 @@ struct ClientDecisions {
   /// - Parameter sequence: the sequence of the change set; nil if nothing of it was applied.
   mutating func decide(_ decision: ScopeRecord.Decision, at sequence: Int?) {
     decided = decision.number
-    lastChecksum = decision.checksum
+    checksum = decision.checksum
     checksums[decision.number] = decision.checksum
     decisions.append(
       .init(

@@ -51,14 +51,11 @@ final class HostTwin {
     _ sync: ScopeSync, by submitter: ScopeHost.Submitter, _ first: ScopeHost,
     _ result: ScopeHost.Result
   ) {
-    host.valueSessions = first.valueSessions
+    host.audience.valueSessions = first.audience.valueSessions
     // A host with a store notes inverses: this one, too, if the first does. Its records go nowhere.
-    host.store = first.store.map { _ in { _ in } }
+    host.records.store = first.records.store.map { _ in { _ in } }
     let before = result.set == nil ? nil : content.document.fullState()
-    let own =
-      sync.procedure == nil
-      ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
-      : host.submitInitial(sync.fragments, by: submitter)
+    let own = host.submit(sync, by: submitter)
     compare("replies", "\(result.replies)", "\(own.replies)")
     compare("applied", text(result.item?.fragments), text(own.item?.fragments))
     compare("applied as values", text(result.item?.whole), text(own.item?.whole))
@@ -90,7 +87,7 @@ final class HostTwin {
 
   /// Takes a change set of the app that the first host hosts.
   func localChange(_ sealed: SealedChanges, of first: ScopeHost) {
-    host.valueSessions = first.valueSessions
+    host.audience.valueSessions = first.audience.valueSessions
     for (at, error) in content.applyOwn(
       sealed.set.fragments, known: { [host] in host.departed($0) })
     {

@@ -13,16 +13,6 @@ extension ScopeHost {
     let errors: [Int: WireError]
     /// The values, before the submission, of the properties that it writes.
     let before: [PropertyKey: JSONValue]
-
-    init(
-      _ fragments: [SyncFragment], _ effective: [SyncFragment], _ errors: [Int: WireError],
-      _ before: [PropertyKey: JSONValue]
-    ) {
-      self.fragments = fragments
-      self.effective = effective
-      self.errors = errors
-      self.before = before
-    }
   }
 
   /// Returns the applied fragments with the server's values, for the other sessions. Models that the submission brought
@@ -32,9 +22,8 @@ extension ScopeHost {
   func broadcast(of effective: [SyncFragment], asValues: Bool = false) -> [SyncFragment] {
     var result: [SyncFragment] = []
     if !passage.arrived.isEmpty || !passage.returned.isEmpty {
-      let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
-      result = revived(except: added).map(addition)
-      result += passage.returned.subtracting(added).sorted().compactMap { content.unknownModel($0) }
+      let (models, unknown) = broughtBack(by: effective)
+      result = models.map(addition) + unknown
     }
     result.reserveCapacity(result.count + effective.count)
     for fragment in effective {
@@ -51,11 +40,17 @@ extension ScopeHost {
     return result
   }
 
-  /// Returns the models that the submission has brought back without adding them, in the order of their UUIDs.
-  private func revived(except added: Set<UUID>) -> [any HostedModel] {
-    passage.arrived
+  /// Returns the models that the submission has brought back without adding them, in the order of their UUIDs: those
+  /// with objects, and those of unknown classes.
+  private func broughtBack(
+    by effective: [SyncFragment]
+  ) -> (models: [any HostedModel], unknown: [SyncFragment]) {
+    let added = Set(effective.filter { $0.kind == .add }.map(\.uuid))
+    let models = passage.arrived
       .filter { !added.contains($0.uuid) && content.sharedModel($0.uuid) === $0 }
       .sorted { $0.uuid < $1.uuid }
+    let returned = passage.returned.subtracting(added).sorted()
+    return (models, returned.compactMap { content.unknownModel($0) })
   }
 
   /// Returns a fragment with the current values of a model of an unknown class; nil if the scope does not have it.
@@ -101,11 +96,10 @@ extension ScopeHost {
       }
     }
     // Models that came back have the values that they had on the server.
-    let added = Set(submission.effective.filter { $0.kind == .add }.map(\.uuid))
     if !submission.effective.isEmpty {
-      correction.doubt(revived(except: added))
-      correction.doubt(
-        passage.returned.subtracting(added).sorted().compactMap { content.unknownModel($0) })
+      let (models, unknown) = broughtBack(by: submission.effective)
+      correction.doubt(models)
+      correction.doubt(unknown)
     }
     if !submitter.rebases {
       restoreRejected(&correction, submission, submitter)

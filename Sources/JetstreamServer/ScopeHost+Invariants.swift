@@ -7,22 +7,12 @@ extension ScopeHost {
   /// is kept for sessions, and in the rows of content that is not made of model classes.
   func checkInvariants() -> [String] {
     var problems = tombstones.checkInvariants(at: sequence) + content.checkInvariants()
+    problems += records.checkInvariants() + audience.checkInvariants()
     let places = stream.all.map(\.sequence)
     if let last = places.last, places != Array(last + 1 - places.count...last) || last != sequence {
       problems.append("the stream has \(places), and the last sequence is \(sequence)")
     }
-    if storedRecords > madeRecords {
-      problems.append("\(storedRecords) records are durable of \(madeRecords) that were made")
-    }
-    let waits = untold.map(\.records)
-    if waits != waits.sorted() || waits.contains(where: { $0 <= storedRecords && $0 > 0 }) {
-      problems.append("actions wait for records \(waits), of which \(storedRecords) are durable")
-    }
-    if openSteps != 0 { problems.append("\(openSteps) submissions are still being decided") }
     if passage.isOpen { problems.append("a submission is still being applied") }
-    if valueListeners.count > valueSessions {
-      problems.append("\(valueListeners.count) of \(valueSessions) old sessions listen")
-    }
     return problems.map { "scope \(content.name): \($0)" }
   }
 }
@@ -32,7 +22,7 @@ extension ServerEngine {
   package func checkInvariants() -> [String] {
     var problems = hosts.values.flatMap { $0.checkInvariants() }
     for session in sessions.values {
-      for subscription in session.subscriptions.values
+      for subscription in session.subscriptions.all
       where subscription.seen > subscription.host.sequence {
         problems.append(
           "a session has seen \(subscription.seen) of \(subscription.host.sequence) change sets")

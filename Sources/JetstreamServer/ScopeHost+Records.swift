@@ -3,19 +3,15 @@ import Jetstream
 
 /// The records of a scope. Clients are not told of a change before its record is durable.
 extension ScopeHost {
-  /// Records an accepted change set, a decision, or both, and hands the record to ``store``.
+  /// Records an accepted change set, a decision, or both, and stores the record.
   ///
   /// - Parameter set: the same change set with its inverse.
   func keep(
     _ item: StreamItem?, _ set: ChangeSet?, isRemote: Bool = false,
     _ decision: ScopeRecord.Decision? = nil
   ) {
-    if let decision {
-      clients.decide(decision, at: item?.sequence, scopeAt: sequence)
-    }
+    if let decision { clients.decide(decision, at: item?.sequence, scopeAt: sequence) }
     guard item != nil || decision != nil else { return }
-    guard let store else { return }
-    madeRecords += 1
     var record = ScopeRecord(
       sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
       origin: item?.origin ?? ChangeOrigin())
@@ -23,25 +19,7 @@ extension ScopeHost {
       (record.id, record.undo, record.purpose) = (set.id, set.undo, set.purpose)
       record.isRemote = isRemote
     }
-    store(record)
-  }
-
-  /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the
-  /// calls.
-  func whenStored(_ action: @escaping () -> Void) {
-    if storedRecords >= madeRecords, untold.isEmpty { return action() }
-    untold.append((madeRecords, action))
-  }
-
-  /// Marks the first `count` records since the scope was hosted as durable, and runs the actions that have waited for
-  /// them.
-  func stored(_ count: Int) {
-    storedRecords = max(storedRecords, count)
-    var ready = 0
-    while ready < untold.count, untold[ready].records <= storedRecords { ready += 1 }
-    let actions = untold.prefix(ready).map(\.action)
-    untold.removeFirst(ready)
-    for action in actions { action() }
+    records.keep(record)
   }
 
   /// Restores the scope from the history that an earlier process has left.
@@ -57,16 +35,12 @@ extension ScopeHost {
     written = history.sequence == 0 ? [] : history.written
     for record in history.records {
       if let decision = record.decision {
-        clients.decide(
-          decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
+        clients.decide(decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
       try refuseMisfits(in: content.apply(record.fragments, known: { _ in nil }))
-      noteWritten(record.fragments)
       begin(at: sequence, of: history.epoch)
-      let author = record.decision.map {
-        StreamItem.Author(client: $0.client, number: $0.number)
-      }
+      let author = record.decision.map { StreamItem.Author(client: $0.client, number: $0.number) }
       append(
         StreamItem(
           sequence: sequence, author: author, origin: record.origin,
@@ -74,7 +48,7 @@ extension ScopeHost {
           replies: record.decision?.fragmentReplies ?? []))
     }
     forget(upTo: sequence)
-    forgetRevived()
+    tombstones.forgetRevived()
   }
 
   /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next
@@ -91,14 +65,14 @@ extension ScopeHost {
   /// A submission is applied before its record is handed over, and observers run in between. For a change set of the
   /// server's own, there is such a moment while the scope delivers it; `settle()` returns false then.
   var history: ScopeHistory? {
-    openSteps == 0 && content.settle() ? state : nil
+    !records.isInStep && content.settle() ? state : nil
   }
 
   /// The current state of the scope and of its clients, as a history without records. It is consistent only if no step
   /// is under way.
   var state: ScopeHistory {
     var history = ScopeHistory(
-      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.history)
+      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.byID)
     history.forgottenUpTo = clients.forgottenUpTo
     history.written = written
     return history

@@ -3,6 +3,13 @@ import Jetstream
 
 /// Submissions of sessions.
 extension ScopeHost {
+  /// Submits what a session has sent: a change set or, if it names a procedure, initial content.
+  func submit(_ sync: ScopeSync, by submitter: Submitter) -> Result {
+    sync.procedure == nil
+      ? submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+      : submitInitial(sync.fragments, by: submitter)
+  }
+
   /// Checks a submission, applies what is accepted, and returns the replies and the messages for other sessions. Seal
   /// the scope's own changes before making `submitter`.
   func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
@@ -21,7 +28,9 @@ extension ScopeHost {
     effective.reserveCapacity(fragments.count)
     for (at, fragment) in fragments.enumerated() where errors[at] == nil {
       guard let entry = check.accepted[at] else { continue }
-      if fragment.kind == .add, has(fragment.uuid, check) { noteAddedAgain(fragment.uuid) }
+      if fragment.kind == .add, has(fragment.uuid, check) {
+        tombstones.noteAddedAgain(fragment.uuid)
+      }
       var applied = fragment
       applied.properties = entry.properties
       applied.bases = fragment.kind == .add ? [:] : fragment.bases
@@ -99,7 +108,9 @@ extension ScopeHost {
       if submitter.usesOperations {
         result.effective = accepted.isEmpty ? nil : []
       } else {
-        correct(&result, Submission(fragments, [], errors, before), submitter)
+        let submission = Submission(
+          fragments: fragments, effective: [], errors: errors, before: before)
+        correct(&result, submission, submitter)
       }
       return result
     }
@@ -132,16 +143,17 @@ extension ScopeHost {
     }
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      whole: valueSessions > 0 ? broadcast(of: effective, asValues: true) : nil,
-      newcomers: newcomers(among: done),
+      whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
+      newcomers: tombstones.takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
-    noteWritten(done)
     result.item = item
     if submitter.usesOperations {
       if !isSame(done, accepted) { result.effective = done }
     } else {
-      correct(&result, Submission(fragments, effective, errors, before), submitter)
+      let submission = Submission(
+        fragments: fragments, effective: effective, errors: errors, before: before)
+      correct(&result, submission, submitter)
     }
     return result
   }
@@ -246,7 +258,9 @@ extension ScopeHost {
     }
     correct(
       &result,
-      Submission(check.fragments, [], Dictionary(uniqueKeysWithValues: errors), [:]), submitter)
+      Submission(
+        fragments: check.fragments, effective: [],
+        errors: Dictionary(uniqueKeysWithValues: errors), before: [:]), submitter)
     return result
   }
 

@@ -7,8 +7,7 @@ import Jetstream
 /// inserted elements, is remembered up to the horizon: the sequence that all sessions have acknowledged.
 ///
 /// A submission is checked, applied and recorded in one step, before its record is durable. The next submission is
-/// checked against that state at once. Replies and broadcasts wait in ``untold`` until the record is durable, so that a
-/// crash cannot take back what a client was told.
+/// checked against that state at once. Replies and broadcasts wait in ``records`` until the record is durable.
 final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// The state of a session with respect to a scope when it submits.
   struct Submitter {
@@ -59,27 +58,13 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   private(set) var stream: ScopeStream
   /// The decisions on the change sets of clients that number them.
   var clients = ClientTable()
-  /// Stores each record it is given; the owner calls ``stored(_:)`` once records are durable. Without it, nothing is
-  /// stored.
-  var store: ((ScopeRecord) -> Void)?
-  /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
-  var openSteps = 0
-  /// The number of records made, and the number of those that are durable.
-  var madeRecords = 0
-  var storedRecords = 0
-  /// The actions that wait for records to be durable, each with the number of records that it waits for.
-  var untold: [(records: Int, action: () -> Void)] = []
+  /// The gate between the scope's records and what clients are told.
+  let records = RecordGate()
   /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
   /// restored from a log that does not contain them.
   var written: Set<String>? = []
-  /// The subscriptions of version 2 that are sent each change set as soon as it is durable, by session number: those
-  /// that want all change sets and were sent all earlier ones.
-  var listeners: [Int: Subscription] = [:]
-  /// The subscriptions of version 1 that have missed no change set since their session lost its connection, by session
-  /// number.
-  var valueListeners: [Int: Subscription] = [:]
-  /// The number of subscriptions of version 1, which know no operations: for them, change sets are also kept as values.
-  var valueSessions = 0
+  /// The subscriptions that are sent each change set.
+  var audience = ScopeAudience()
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
@@ -90,9 +75,6 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var tombstones = Tombstones()
   /// The models that come and go with a submission.
   var passage = Passage()
-  /// Models that some session may already have although the next change set adds them: those that have come back since
-  /// the last change set, and those that are added once more.
-  private var revived: Set<UUID> = []
 
   init(
     content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
@@ -116,24 +98,19 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   func begin(at sequence: Int, of epoch: String) { (self.sequence, self.epoch) = (sequence, epoch) }
 
   /// True if the inverse of a submission is of use: to the log, which keeps it, or to a listener of the app.
-  var keepsInverses: Bool { store != nil || content.isListenedTo }
+  var keepsInverses: Bool { records.store != nil || content.isListenedTo }
 
-  /// Appends an accepted change set to the stream.
-  func append(_ item: StreamItem) { stream.append(item) }
-
-  /// Notes that a submission adds a model that the scope already has.
-  func noteAddedAgain(_ uuid: UUID) { revived.insert(uuid) }
+  /// Appends an accepted change set to the stream, and notes what it writes.
+  func append(_ item: StreamItem) {
+    stream.append(item)
+    noteWritten(item.fragments)
+  }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 
   func end() {
     content.end()
-    forgetSubscriptions()
-  }
-
-  func forgetSubscriptions() {
-    listeners = [:]
-    valueListeners = [:]
+    audience.removeAll()
   }
 
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
@@ -148,14 +125,14 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   }
 
   func entered(_ model: any HostedModel, byClient: Bool) {
-    if tombstones.noteReturn(of: model.uuid) { revived.insert(model.uuid) }
+    tombstones.noteReturn(of: model.uuid)
     if byClient { passage.noteArrival(model) }
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
   func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool) {
     // Sessions never knew a model that a call of `modify` has added and takes back.
-    if takesBack, !revived.contains(model.uuid) { return }
+    if takesBack, !tombstones.revived.contains(model.uuid) { return }
     tombstones.note(model, leftAt: byClient ? sequence : sequence + 1)
     if byClient { passage.noteLeaving(model) }
   }
@@ -177,26 +154,16 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     let item = StreamItem(
       sequence: sequence, author: nil, origin: origin,
       fragments: sealed.set.fragments,
-      whole: valueSessions > 0 ? sealed.whole.fragments : nil,
-      newcomers: newcomers(among: sealed.set.fragments))
-    stream.append(item)
-    noteWritten(item.fragments)
+      whole: audience.needsValues ? sealed.whole.fragments : nil,
+      newcomers: tombstones.takeNewcomers(among: sealed.set.fragments))
+    append(item)
     twin?.localChange(sealed, of: self)
     onLocalChanges?(item, sealed.set)
   }
 
-  /// Forgets which models have come back: no session has seen what a history tells.
-  func forgetRevived() { revived = [] }
-
-  func newcomers(among fragments: [SyncFragment]) -> Set<UUID> {
-    defer { revived = [] }
-    return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
-  }
-
   /// Notes which models operations have inserted into collections and removed from them.
   func note(_ operations: PropertyOperations, of uuid: UUID, origin: Int?) {
-    // Only clients that submit whole collections may leave out an element by mistake.
-    if valueSessions == 0 { return }
+    guard audience.needsValues else { return }
     tombstones.note(operations, of: uuid, sequence: sequence, origin: origin)
   }
 }

@@ -20,11 +20,10 @@ extension ServerEngine {
     _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
     store: @escaping (ScopeRecord) -> Void
   ) throws(ScopeError) -> ScopeHistory {
-    pinned.insert(ObjectIdentifier(scope))
+    self.host(scope, unknown: unknown)
     let host = hostedScope(scope)
-    host.unknown = unknown
     if let history { try host.restore(history) }
-    host.store = store
+    host.records.store = store
     return host.state
   }
 
@@ -42,13 +41,13 @@ extension ServerEngine {
 
   /// Marks the first `count` records of a scope since it was hosted as durable.
   package func stored(_ count: Int, of scope: any Hostable) {
-    hosts[ObjectIdentifier(scope)]?.stored(count)
+    hosts[ObjectIdentifier(scope)]?.records.stored(count)
     if !isHandling { flush() }
   }
 
   /// Returns whether a scope is hosted with a stored history.
   package func keepsHistory(of scope: any Hostable) -> Bool {
-    hosts[ObjectIdentifier(scope)]?.store != nil
+    hosts[ObjectIdentifier(scope)]?.records.store != nil
   }
 
   /// Returns the history of a hosted scope until now; nil in the middle of a step.
@@ -78,7 +77,7 @@ extension ServerEngine {
   func forgetSeen() {
     var horizons: [ObjectIdentifier: Int] = [:]
     for session in sessions.values {
-      for subscription in session.subscriptions.values {
+      for subscription in session.subscriptions.all {
         let key = ObjectIdentifier(subscription.host)
         horizons[key] = min(horizons[key] ?? .max, subscription.seen)
       }

@@ -5,16 +5,12 @@ import Jetstream
 extension ServerEngine {
   func receive(
     _ session: ServerSession, _ frame: Result<[Result<Message, MessageError>], FrameError>,
-    on id: Int, endsFrame: Bool
+    endsFrame: Bool
   ) {
     switch frame {
     case .failure(let error):
-      hooks.report(
-        Diagnostic(
-          .warning, .session, session: session.number,
-          "skipped a frame without messages: \(error)"))
-      detach(session)
-      perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
+      warn(of: session, "skipped a frame without messages: \(error)")
+      closeInvalid(session, error)
     case .success(let messages):
       touch(session)
       release(session, messages)
@@ -23,21 +19,19 @@ extension ServerEngine {
         case .success(let message): handle(message, from: session)
         case .failure(let error): answer(error, to: session)
         }
-        guard isLive(session), !endsForOverflow(session) else { return }
+        guard !session.link.hasEnded, !endsForOverflow(session) else { return }
       }
       guard endsFrame else { return }
       meetDemands(of: session)
-      if isLive(session) { acknowledgeIfDue(to: session) }
+      if !session.link.hasEnded { acknowledgeIfDue(to: session) }
     }
   }
 
-  func isLive(_ session: ServerSession) -> Bool { !session.hasEnded }
-
-  /// Does, once per frame, what its messages have asked for; see ``ServerSession/Demands``.
+  /// Does, once per frame, what its messages have asked for; see ``SessionDemands``.
   private func meetDemands(of session: ServerSession) {
     let demands = session.demands
-    session.demands = ServerSession.Demands()
-    let isResent = session.wantsResend && resendIfDue(session)
+    session.demands = SessionDemands()
+    let isResent = resendIfDue(session)
     if demands.asksAgain { askAgain(session, isResent: isResent) }
     for subscription in demands.states where subscription.isLive {
       tellState(to: session, of: subscription)
@@ -49,26 +43,22 @@ extension ServerEngine {
     if demands.goesOn { goOn(with: session) }
   }
 
-  /// Sends again the messages that a client has not received; later, if it has asked for that too often.
+  /// Sends again the messages that a client has not received, if it has asked for that; later, if it has asked too often.
   ///
   /// - Returns: true if they were sent now.
   @discardableResult
   func resendIfDue(_ session: ServerSession) -> Bool {
-    guard session.connection != nil,
-      session.resends.take(at: now, interval: configuration.pingInterval)
+    guard session.link.isOpen,
+      session.link.resends.answer(at: now, interval: configuration.pingInterval)
     else { return false }
-    session.wantsResend = false
-    session.outbox = session.channel.resent()
+    session.link.outbox = session.channel.resent()
     waiting.append(session)
     return true
   }
 
   /// Continues to send the scopes that have waited for room in the channel, each time with a different one first.
   private func goOn(with session: ServerSession) {
-    let scopes = session.inOrder
-    session.turn += 1
-    for offset in scopes.indices {
-      let subscription = scopes[(session.turn + offset) % scopes.count]
+    for subscription in session.subscriptions.takeTurn() {
       // A session that is too far behind in one scope has ended, and with it its other subscriptions.
       guard subscription.isLive, session.channel.hasRoom else { return }
       if subscription.isBehind { catchUp(session, on: subscription) }
@@ -77,12 +67,11 @@ extension ServerEngine {
 
   /// Acknowledges early to a client that sends a lot: it need not wait for the next ping.
   private func acknowledgeIfDue(to session: ServerSession) {
-    let (received, limit) = (session.channel.highestReceived, configuration.acknowledgeAfter)
-    let count = received - session.acknowledgedIndex
-    guard count > 0, count >= limit.messages || session.unacknowledgedBytes >= limit.bytes else {
-      return
-    }
-    session.outbox.append(.ping(session.ping()))
+    guard
+      session.acknowledgement.isDue(
+        at: session.channel.highestReceived, limit: configuration.acknowledgeAfter)
+    else { return }
+    session.link.outbox.append(.ping(session.ping()))
     waiting.append(session)
   }
 
@@ -112,15 +101,15 @@ extension ServerEngine {
   /// Begins to send on a new connection once the client has sent something on it. If the client asks to resend what it
   /// has missed, that request is answered; otherwise it gets the messages that were never sent to it.
   private func release(_ session: ServerSession, _ messages: [Result<Message, MessageError>]) {
-    guard session.isHeld else { return }
-    session.isHeld = false
+    guard session.link.release() else { return }
     session.demands.goesOn = true
     let asks = messages.contains {
       if case .success(.ping(let ping)) = $0 { ping.resendMissing } else { false }
     }
     guard !asks else { return }
-    session.outbox = session.channel.kept.filter { $0.index > session.transmitted }
-    if !session.outbox.isEmpty { waiting.append(session) }
+    let transmitted = session.link.transmitted
+    session.link.outbox = session.channel.kept.filter { $0.index > transmitted }
+    waiting.append(session)
   }
 
   private func handle(_ message: Message, from session: ServerSession) {
@@ -140,10 +129,7 @@ extension ServerEngine {
     case .scopeLeave(let leave): handle(leave, from: session)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetchReply, .scopeState,
       .scopeSyncReply:
-      hooks.report(
-        Diagnostic(
-          .warning, .session, session: session.number,
-          "skipped \(message.type), which is not for a server"))
+      warn(of: session, "skipped \(message.type), which is not for a server")
     }
   }
 
@@ -154,7 +140,7 @@ extension ServerEngine {
     if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
       session.demands.asksAgain = true
     }
-    if ping.resendMissing { session.wantsResend = true }
+    if ping.resendMissing { session.link.resends.ask() }
     // Each difference answers a check.
     for difference in ping.differences where session.checked.remove(difference.scopeIndex) != nil {
       session.demands.differences[difference.scopeIndex] = difference
@@ -173,7 +159,7 @@ extension ServerEngine {
 
   /// Answers a message that cannot be decoded, as far as its kind can be told.
   private func answer(_ error: MessageError, to session: ServerSession) {
-    hooks.report(Diagnostic(.warning, .session, session: session.number, "\(error)"))
+    warn(of: session, "\(error)")
     if case .unknownType(_, let index) = error {
       // The message has to be counted, or the client would be asked for it again and again.
       if let index { _ = session.channel.receive(index: index) }
@@ -189,7 +175,7 @@ extension ServerEngine {
       let reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply(error: problem)])
       // Clients of version 1 take an answer as proof that everything sent before it was answered, too. The scope of
       // this change set cannot be read, so wait for all of them.
-      whenStored(session.inOrder.map(\.host)[...], for: session) {
+      whenStored(session.subscriptions.inOrder.map(\.host)[...], for: session) {
         session.queue(.scopeSyncReply(reply))
       }
     case "ScopeFetch":
@@ -207,14 +193,14 @@ extension ServerEngine {
       action()
       return waiting.append(session)
     }
-    host.whenStored { [weak self] in
-      guard let self, isLive(session) else { return }
+    host.records.whenStored { [weak self] in
+      guard let self, !session.link.hasEnded else { return }
       whenStored(hosts.dropFirst(), for: session, action)
     }
   }
 
-  private func closeInvalid(_ session: ServerSession, _ error: MessageError) {
-    guard let id = session.connection else { return }
+  private func closeInvalid(_ session: ServerSession, _ error: any Error) {
+    guard let id = session.link.connection else { return }
     detach(session)
     perform(.close(connection: id, code: 1007, reason: CloseReason.plain("\(error)")))
   }

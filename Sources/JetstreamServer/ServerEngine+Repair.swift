@@ -5,7 +5,7 @@ extension ServerEngine {
   /// Returns the digests of the scopes of which a session is sent every change set.
   func checks(for session: ServerSession) -> [Ping.Check] {
     guard session.version > 1 else { return [] }
-    return session.inOrder.compactMap { subscription in
+    return session.subscriptions.inOrder.compactMap { subscription in
       guard subscription.listens else { return nil }
       let host = subscription.host
       // Seal the changes made meanwhile, so that they get a sequence first.

@@ -11,8 +11,9 @@ extension ServerEngine {
     case .failure(let error): refuse(error)
     case .success(let scope):
       let host = hostedScope(scope)
-      let known = session.subscription(to: host)
-      guard known != nil || session.subscriptions.count < configuration.maxScopesPerSession else {
+      let known = session.subscriptions[host]
+      guard known != nil || session.subscriptions.all.count < configuration.maxScopesPerSession
+      else {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
       host.content.seal()
@@ -32,15 +33,14 @@ extension ServerEngine {
 
   /// Ends a subscription that the client leaves.
   func handle(_ leave: ScopeLeave, from session: ServerSession) {
-    guard let subscription = session.subscriptions[leave.scopeIndex] else { return }
-    session.leave(subscription)
+    if let subscription = session.subscriptions[leave.scopeIndex] { session.leave(subscription) }
   }
 
   /// Ends all subscriptions to a scope. Sessions of version 1 end altogether, since their protocol has no message for
   /// it.
   func leave(_ host: ScopeHost, _ error: WireError) {
     for session in sessions.values.sorted(by: { $0.number < $1.number }) {
-      guard let subscription = session.subscription(to: host) else { continue }
+      guard let subscription = session.subscriptions[host] else { continue }
       guard session.version > 1 else {
         end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
         continue
@@ -69,7 +69,7 @@ extension ServerEngine {
     if let copy = states[key], copy.sequence == host.sequence { return copy.state }
     let state = Subscription.UntoldState(
       root: root.uuid, fragments: host.content.sharedState()[...])
-    states[key] = ServerSession.StateCopy(sequence: host.sequence, state: state)
+    states[key] = StateCopy(sequence: host.sequence, state: state)
     return state
   }
 
@@ -109,10 +109,7 @@ extension ServerEngine {
       if let items = host.stream.items(after: told, upTo: max(told, last)) {
         session.catchUp(items, upTo: last, of: subscription)
       } else {
-        hooks.report(
-          Diagnostic(
-            .warning, .session, session: session.number, "too far behind; the session ends"))
-        end(session, code: 4097, reason: "too far behind")
+        endWithWarning(session, "too far behind")
       }
     }
   }
@@ -129,7 +126,7 @@ extension ServerEngine {
   func whenStored(
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
-    subscription.host.whenStored { [weak self] in
+    subscription.host.records.whenStored { [weak self] in
       guard let self, subscription.isLive else { return }
       action()
       waiting.append(session)

@@ -33,36 +33,18 @@ extension ServerEngine {
     as author: (client: UUID, number: Int, checksum: UInt32)? = nil
   ) {
     let host = subscription.host
-    var result: ScopeHost.Result
-    host.openSteps += 1
-    if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
-    {
-      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
-      result = ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
-    } else {
-      session.takeProbed(at: now)
-      // The server's own changes come first in the order, and the session is told of them: seal them before
-      // asking what the session may have missed.
-      host.content.seal()
-      var submitter = session.submitter(of: sync, to: subscription)
-      submitter.origin.date = submitter.origin.date ?? hooks.date()
-      host.twin?.prepare(host)
-      result =
-        sync.procedure == nil
-        ? host.submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
-        : host.submitInitial(sync.fragments, by: submitter)
-      host.twin?.submit(sync, by: submitter, host, result)
-    }
-    host.keep(
-      result.item, result.set, isRemote: true,
-      author.map {
+    let result = host.records.step {
+      let result = decide(sync, from: session, to: subscription)
+      let decision = author.map {
         ScopeRecord.Decision(
           client: $0.client, number: $0.number, checksum: $0.checksum,
           fragmentReplies: result.replies)
-      })
-    host.openSteps -= 1
+      }
+      host.keep(result.item, result.set, isRemote: true, decision)
+      return result
+    }
     host.clients.trim(to: configuration.rememberedClients) { [sessions] in
-      Set(sessions.values.flatMap { $0.subscriptions.values.compactMap(\.client) })
+      Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
@@ -71,6 +53,28 @@ extension ServerEngine {
         RemoteChanges(
           item.fragments, sequence: item.sequence, origin: item.origin, inverse: result.set))
     }
+  }
+
+  /// Applies what is accepted of a change set. Its record is not made yet.
+  private func decide(
+    _ sync: ScopeSync, from session: ServerSession, to subscription: Subscription
+  ) -> ScopeHost.Result {
+    let host = subscription.host
+    if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
+    {
+      let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")
+      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: error) })
+    }
+    session.takeProbed(at: now)
+    // The server's own changes come first in the order, and the session is told of them: seal them before asking what
+    // the session may have missed.
+    host.content.seal()
+    var submitter = session.submitter(of: sync, to: subscription)
+    submitter.origin.date = submitter.origin.date ?? hooks.date()
+    host.twin?.prepare(host)
+    let result = host.submit(sync, by: submitter)
+    host.twin?.submit(sync, by: submitter, host, result)
+    return result
   }
 
   private func reply(
@@ -105,16 +109,16 @@ extension ServerEngine {
   }
 
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
-    for (_, subscription) in host.valueListeners where subscription.session !== origin {
-      if subscription.session.connection == nil {
+    for (_, subscription) in host.audience.valueListeners where subscription.session !== origin {
+      if subscription.session.link.connection == nil {
         subscription.miss(item)
       } else {
         tell(item, of: subscription)
       }
     }
-    host.whenStored { [weak self, unowned host] in
+    host.records.whenStored { [weak self, unowned host] in
       guard let self else { return }
-      for (_, subscription) in host.listeners where subscription.session !== origin {
+      for (_, subscription) in host.audience.listeners where subscription.session !== origin {
         let session = subscription.session
         if session.offer(item, of: subscription) { waiting.append(session) }
       }
@@ -134,15 +138,12 @@ extension ServerEngine {
   /// Queues what a session of version 1 has missed while it had no connection. The messages go out once the client has
   /// said what it has received.
   func tellMissed(to session: ServerSession) {
-    for subscription in session.inOrder {
+    for subscription in session.subscriptions.inOrder {
       guard let items = subscription.takeMissed() else {
-        hooks.report(
-          Diagnostic(
-            .warning, .session, session: session.number, "too far behind; the session ends"))
-        return end(session, code: 4097, reason: "too far behind")
+        return endWithWarning(session, "too far behind")
       }
       for item in items { tell(item, of: subscription) }
     }
-    session.outbox = []
+    session.link.outbox = []
   }
 }

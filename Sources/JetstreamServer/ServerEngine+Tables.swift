@@ -9,8 +9,8 @@ extension ServerEngine {
       for (name, size) in host.restingTables { add(name, size) }
     }
     for session in sessions.values {
-      add("outbox", session.outbox.count)
-      for subscription in session.subscriptions.values {
+      add("outbox", session.link.outbox.count)
+      for subscription in session.subscriptions.all {
         add("sent", subscription.sent.count)
         add("touched", subscription.unacknowledgedWrites.count)
         add("later", subscription.later.count)
@@ -28,7 +28,7 @@ extension ScopeHost {
   fileprivate var restingTables: [String: Int] {
     [
       "departed": tombstones.models.count, "histories": tombstones.elements.count,
-      "untold": untold.count, "rejectedAdditions": tombstones.rejected.count,
+      "untold": records.count, "rejectedAdditions": tombstones.rejected.count,
     ]
   }
 }

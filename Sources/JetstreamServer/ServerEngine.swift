@@ -111,7 +111,7 @@ package final class ServerEngine {
   /// True while an input is handled; what it leads to is sent at its end.
   var isHandling = false
   /// The full states that were made for the frame that is being handled.
-  var states: [ObjectIdentifier: ServerSession.StateCopy] = [:]
+  var states: [ObjectIdentifier: StateCopy] = [:]
   /// The scopes that the app hosts, whether or not a session has fetched them.
   var pinned: Set<ObjectIdentifier> = []
 
@@ -126,7 +126,7 @@ package final class ServerEngine {
 
   deinit {
     // Subscriptions and hosts know each other.
-    for host in hosts.values { host.forgetSubscriptions() }
+    for host in hosts.values { host.audience.removeAll() }
   }
 
   package var sessionCount: Int { sessions.count }
@@ -149,17 +149,11 @@ package final class ServerEngine {
         params: params, request: request, deadline: now + configuration.handshakeTimeout)
       return
     }
-    guard let session = sessions[token] else {
-      return refuse(id, .sessionTokenUnrecognized)
-    }
-    if let old = session.connection {
+    guard let session = sessions[token] else { return refuse(id, .sessionTokenUnrecognized) }
+    if let old = session.link.resume(on: id) {
       connections[old] = nil
       perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))
     }
-    session.connection = id
-    session.isHeld = true
-    session.outbox = []
-    (session.wantsResend, session.resends) = (false, .init())
     session.probe.stop()
     touch(session)
     schedulePing(session)
@@ -170,20 +164,14 @@ package final class ServerEngine {
 
   package func closed(_ id: Int, now: Duration) {
     self.now = now
-    guard case .session(let session)? = connections.removeValue(forKey: id),
-      session.connection == id
-    else { return }
-    detach(session)
+    if case .session(let session)? = connections.removeValue(forKey: id) { detach(session) }
   }
 
   /// Takes the connection from a session, which goes on without one until it expires.
   func detach(_ session: ServerSession) {
-    if let id = session.connection { connections[id] = nil }
-    session.connection = nil
-    session.pingAt = nil
-    session.outbox = []
+    if let id = session.link.disconnect() { connections[id] = nil }
     session.probe.stop()
-    if !session.hasFetched { session.expiresAt = now + configuration.unusedExpiry }
+    if !session.subscriptions.wereUsed { session.expiresAt = now + configuration.unusedExpiry }
     endsForOverflow(session)
   }
 
@@ -191,13 +179,13 @@ package final class ServerEngine {
   /// Messages that came before the answer must have been given to ``received(_:_:isArray:size:endsFrame:now:)``.
   package func probed(_ id: Int, now: Duration) {
     self.now = now
-    guard case .session(let session)? = connections[id], session.connection == id else { return }
+    guard case .session(let session)? = connections[id] else { return }
     session.probe.answered(at: now + configuration.readingTime)
     sendProbe(session, on: id)
   }
 
   private func sendProbe(_ session: ServerSession, on id: Int) {
-    guard session.probe.begin(behind: session.transmitted) else { return }
+    guard session.probe.begin(behind: session.link.transmitted) else { return }
     perform(.probe(connection: id))
   }
 
@@ -215,8 +203,8 @@ package final class ServerEngine {
     case .fresh(let params, let request, _):
       create(id, params, request, frame, isArray: isArray)
     case .session(let session):
-      session.unacknowledgedBytes += size
-      receive(session, frame, on: id, endsFrame: endsFrame)
+      session.acknowledgement.received(bytes: size)
+      receive(session, frame, endsFrame: endsFrame)
     case nil: break
     }
     isHandling = false
@@ -235,16 +223,16 @@ package final class ServerEngine {
     for session in Array(sessions.values) {
       if session.expiresAt <= now {
         end(session, code: 4097, reason: "")
-      } else if let pingAt = session.pingAt, pingAt <= now {
+      } else if let pingAt = session.link.pingAt, pingAt <= now {
         let checks = checks(for: session)
         session.checked.formUnion(checks.map(\.scopeIndex))
         var ping = session.ping()
         ping.checks = checks
-        session.outbox.append(.ping(ping))
+        session.link.outbox.append(.ping(ping))
         waiting.append(session)
         schedulePing(session)
       }
-      if session.wantsResend { resendIfDue(session) }
+      resendIfDue(session)
       endsForOverflow(session)
     }
     forgetSeen()
@@ -260,7 +248,7 @@ package final class ServerEngine {
 
   func schedulePing(_ session: ServerSession) {
     let jitter = configuration.pingInterval * (0.2 * hooks.random() - 0.1)
-    session.pingAt = now + configuration.pingInterval + jitter
+    session.link.pingAt = now + configuration.pingInterval + jitter
   }
 
   // MARK: Sessions
@@ -299,9 +287,8 @@ package final class ServerEngine {
     let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
     let session = ServerSession(
       number: nextSession, info: info, version: version, limit: configuration.keptLimit,
-      expiresAt: now + configuration.expiry)
+      connection: id, expiresAt: now + configuration.expiry)
     nextSession += 1
-    session.connection = id
     sessions[info.token] = session
     connections[id] = .session(session)
     perform(.admit(connection: id))
@@ -315,15 +302,22 @@ package final class ServerEngine {
   /// Ends a session and releases everything it holds.
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
-    session.hasEnded = true
-    for subscription in session.inOrder { session.leave(subscription) }
-    session.outbox = []
-    if let id = session.connection {
+    for subscription in session.subscriptions.inOrder { session.leave(subscription) }
+    if let id = session.link.end() {
       connections[id] = nil
-      session.connection = nil
       perform(.close(connection: id, code: code, reason: reason))
     }
     hooks.sessionEnded(session.info)
+  }
+
+  /// Ends a session whose client cannot keep up, and reports the reason.
+  func endWithWarning(_ session: ServerSession, _ reason: String) {
+    warn(of: session, "\(reason); the session ends")
+    end(session, code: 4097, reason: reason)
+  }
+
+  func warn(of session: ServerSession, _ text: String) {
+    hooks.report(Diagnostic(.warning, .session, session: session.number, text))
   }
 
   /// Ends every session and closes all connections, for a server that stops.
@@ -348,15 +342,11 @@ package final class ServerEngine {
   func flush() {
     let sessions = waiting
     waiting = []
-    for session in sessions where !session.outbox.isEmpty {
+    for session in sessions where !session.link.outbox.isEmpty {
       if endsForOverflow(session) { continue }
-      guard let id = session.connection, !session.isHeld else {
-        session.outbox = []
+      guard let (id, messages) = session.link.takeOutbox(upTo: session.channel.highestSent) else {
         continue
       }
-      let messages = session.outbox
-      session.outbox = []
-      session.transmitted = session.channel.highestSent
       for frame in frames(of: messages) {
         perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
       }
@@ -370,20 +360,16 @@ package final class ServerEngine {
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
     guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
-    hooks.report(
-      Diagnostic(
-        .warning, .session, session: session.number,
-        "too much is not acknowledged; the session ends"))
-    end(session, code: 4097, reason: "too much is not acknowledged")
+    endWithWarning(session, "too much is not acknowledged")
     return true
   }
 
   /// Returns whether more waits for a session of version 1 without a connection than may.
   private func hasMissedTooMuch(_ session: ServerSession) -> Bool {
     let limit = configuration.absentLimit
-    guard session.connection == nil, session.version == 1 else { return false }
+    guard session.link.connection == nil, session.version == 1 else { return false }
     return session.channel.exceeds(limit)
-      || session.subscriptions.values.contains { $0.hasMissed(moreThan: limit) }
+      || session.subscriptions.all.contains { $0.hasMissed(moreThan: limit) }
   }
 
   /// Returns the messages in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.

@@ -26,9 +26,7 @@ public struct SessionInfo: Sendable, Hashable {
 
 /// The server's side of one session: what its client has been sent, and what the client has proved to have seen.
 ///
-/// A session outlives its connections. While it has none, messages are numbered and kept but not sent. After a resume
-/// ``isHeld`` is true until the client has sent something; then the client gets either what it asks for or what was
-/// never sent to it.
+/// A session outlives its connections; see ``SessionLink``.
 final class ServerSession {
   let number: Int
   let info: SessionInfo
@@ -37,34 +35,16 @@ final class ServerSession {
   /// True if the client rebases: it keeps its pending changes in front of what it is sent. Known by its version.
   let rebases: Bool
   var channel: ReliableChannel
-  /// The index that was acknowledged to the client last, and the number of bytes received since.
-  private(set) var acknowledgedIndex = 0
-  var unacknowledgedBytes = 0
-  /// The connection that the session uses; nil while it has none.
-  var connection: Int?
-  /// True once the engine has forgotten the session.
-  var hasEnded = false
-  /// The scopes that the session has fetched and not left, by their numbers.
-  private(set) var subscriptions: [Int: Subscription] = [:]
-  /// The number of subscriptions that the session has ever had.
-  private var subscriptionCount = 0
-  /// The messages of this turn, which go out together.
-  var outbox: [Message] = []
-  /// The highest index that was handed to the current connection or an earlier one.
-  var transmitted = 0
-  /// A counter that decides which scope is the first to be sent what has waited, when there is room again.
-  var turn = 0
-  /// True after a resume, while nothing is sent until the client has sent something: normally a ping that says what it
-  /// has received.
-  var isHeld = false
+  /// The acknowledgements that the client gets before the next ping is due.
+  var acknowledgement = EarlyAcknowledgement()
+  /// The connection, and what goes out on it.
+  var link: SessionLink
+  /// The scopes that the session has fetched and not left.
+  var subscriptions = SubscriptionTable()
   /// The highest index received when the client was last asked to send missing messages again.
   var askedAt: Int?
   /// The work that the frame being handled asks for.
-  var demands = Demands()
-  /// True if the client has asked to resend missing messages and has not been answered.
-  var wantsResend = false
-  /// The remaining answers to such requests.
-  var resends = ResendAllowance()
+  var demands = SessionDemands()
   /// The scopes whose digest the client was sent and which it has not reported to differ since.
   var checked: Set<Int> = []
   /// Tracks what a client of version 1 has received.
@@ -72,10 +52,9 @@ final class ServerSession {
   /// The highest index sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration
-  var pingAt: Duration?
 
   init(
-    number: Int, info: SessionInfo, version: Int, limit: ReliableChannel.Limit,
+    number: Int, info: SessionInfo, version: Int, limit: ReliableChannel.Limit, connection: Int,
     expiresAt: Duration
   ) {
     self.number = number
@@ -84,6 +63,7 @@ final class ServerSession {
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
     // Old clients never fill a gap.
     self.channel = ReliableChannel(side: .server, acceptsGaps: version == 1, limit: limit)
+    link = SessionLink(connection: connection)
     probe.isPermitted = !rebases
     self.expiresAt = expiresAt
   }
@@ -92,13 +72,13 @@ final class ServerSession {
   @discardableResult
   func queue(_ message: Message) -> Int {
     let stamped = channel.stamp(message)
-    outbox.append(stamped)
+    link.outbox.append(stamped)
     return stamped.index
   }
 
   /// Returns a ping that acknowledges what was received and says what was sent.
   func ping() -> Ping {
-    (acknowledgedIndex, unacknowledgedBytes) = (channel.highestReceived, 0)
+    acknowledgement.acknowledged(upTo: channel.highestReceived)
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 
@@ -124,31 +104,21 @@ final class ServerSession {
 
   /// Notes that the client has seen the messages up to `index`.
   private func acknowledged(_ index: Int) {
-    for subscription in subscriptions.values { subscription.acknowledge(upTo: index) }
+    for subscription in subscriptions.all { subscription.acknowledge(upTo: index) }
   }
 
   // MARK: Scopes
 
-  /// True if the session has ever fetched a scope.
-  var hasFetched: Bool { subscriptionCount > 0 }
-
-  /// The subscriptions in the order in which the session has fetched their scopes.
-  var inOrder: [Subscription] { subscriptions.values.sorted { $0.index < $1.index } }
-
-  func subscription(to host: ScopeHost) -> Subscription? {
-    subscriptions.values.first { $0.host === host }
-  }
-
   func subscribe(to host: ScopeHost, as client: UUID?) -> Subscription {
-    let subscription = Subscription(subscriptionCount, of: self, host: host, client: client)
-    subscriptionCount += 1
-    subscriptions[subscription.index] = subscription
+    let subscription = Subscription(
+      subscriptions.nextIndex, of: self, host: host, client: client)
+    subscriptions.add(subscription)
     return subscription
   }
 
   func leave(_ subscription: Subscription) {
     guard subscription.isLive else { return }
-    subscriptions[subscription.index] = nil
+    subscriptions.remove(subscription)
     subscription.end()
   }
 
@@ -180,7 +150,7 @@ final class ServerSession {
   ///
   /// - Returns: true if it was queued now.
   func offer(_ item: StreamItem, of subscription: Subscription) -> Bool {
-    guard channel.hasRoom, connection != nil, !isHeld else {
+    guard channel.hasRoom, link.isOpen else {
       subscription.fallBehind()
       return false
     }

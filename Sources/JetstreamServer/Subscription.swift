@@ -58,12 +58,12 @@ final class Subscription {
     publicName = client.map(Self.publicName)
     (proven, told) = (host.sequence, host.sequence)
     guard session.version == 1 else { return }
-    host.valueSessions += 1
+    host.audience.valueSessions += 1
     updateListening()
   }
 
-  /// True while the session is sent each change set as soon as it is durable; see ``ScopeHost/listeners``.
-  var listens: Bool { host.listeners[session.number] === self }
+  /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
+  var listens: Bool { host.audience.includes(self) }
 
   /// The sequence up to which the host need not remember anything for the session. A client that does not want change
   /// sets, or does not acknowledge them, for longer than the stream reaches back gets the full state.
@@ -134,7 +134,7 @@ final class Subscription {
   func end() {
     isLive = false
     updateListening()
-    if session.version == 1 { host.valueSessions -= 1 }
+    if session.version == 1 { host.audience.valueSessions -= 1 }
   }
 
   private static func publicName(of client: UUID) -> UUID {
@@ -146,11 +146,8 @@ final class Subscription {
   }
 
   private func updateListening() {
-    if session.version == 1 {
-      host.valueListeners[session.number] = isLive && missed == nil ? self : nil
-    } else {
-      host.listeners[session.number] = isLive && limit == nil && !isBehind ? self : nil
-    }
+    let waits = session.version == 1 ? missed != nil : limit != nil || isBehind
+    host.audience.update(self, listens: isLive && !waits)
   }
 }
 

@@ -13,6 +13,9 @@ struct Tombstones {
   private(set) var rejected: [UUID: Int] = [:]
   /// The insertions and removals of elements, by collection.
   private(set) var elements: [PropertyKey: CollectionHistory] = [:]
+  /// The models that some session may already have although the next change set adds them: those that have come back
+  /// since the last change set, and those that are added once more.
+  private(set) var revived: Set<UUID> = []
   /// The horizon of the last call of ``forget(upTo:)``; nil before it.
   private var horizon: Int?
 
@@ -21,8 +24,23 @@ struct Tombstones {
     models[model.uuid] = (model, sequence)
   }
 
-  /// Notes a model that comes in. Returns true if it had left before.
-  mutating func noteReturn(of uuid: UUID) -> Bool { models.removeValue(forKey: uuid) != nil }
+  /// Notes a model that comes in: if it had left before, it has come back.
+  mutating func noteReturn(of uuid: UUID) {
+    if models.removeValue(forKey: uuid) != nil { revived.insert(uuid) }
+  }
+
+  /// Notes that a submission adds a model that the scope already has.
+  mutating func noteAddedAgain(_ uuid: UUID) { revived.insert(uuid) }
+
+  /// Returns the models that a change set adds and that no session had before. With it, the models that have come back
+  /// until now are known to all.
+  mutating func takeNewcomers(among fragments: [SyncFragment]) -> Set<UUID> {
+    defer { revived = [] }
+    return Set(fragments.lazy.filter { $0.kind == .add }.map(\.uuid)).subtracting(revived)
+  }
+
+  /// Forgets which models have come back: no session has seen what a history tells.
+  mutating func forgetRevived() { revived = [] }
 
   /// Notes whether an addition was rejected.
   ///

@@ -26,7 +26,7 @@ struct ChangeInverseTests {
     host = ScopeHost(
       content: scope.makeContent(), epoch: "e", unknown: .keep,
       streamLimit: .init(sets: 100, bytes: 100_000))
-    host.store = { _ in }
+    host.records.store = { _ in }
     scope.flush()
   }
 
@@ -223,7 +223,7 @@ struct ChangeInverseTests {
 
   @Test("Nothing is noted for a log that is not there and an app that does not listen")
   func unwanted() {
-    host.store = nil
+    host.records.store = nil
     let submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])
     let result = host.submit([change(["name": "new"])], isAtomic: false, by: submitter)
     #expect(result.item != nil && result.set == nil)

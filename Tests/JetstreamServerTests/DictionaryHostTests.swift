@@ -41,8 +41,8 @@ struct DictionaryHostTests {
       content = RowsContent(name: "Club", Document(schema: try schema().schema, root: root))
       host = ScopeHost(
         content: content, epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
-      host.valueSessions = 1
-      host.store = { [unowned self] in records.append($0) }
+      host.audience.valueSessions = 1
+      host.records.store = { [unowned self] in records.append($0) }
     }
 
     var document: Document { content.document }

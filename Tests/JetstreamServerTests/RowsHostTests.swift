@@ -237,7 +237,7 @@ private struct FragmentSource {
     }
     for host in hosts {
       _ = try host.content.restore(state)
-      host.valueSessions = seed % 2 == 0 ? 1 : 0
+      host.audience.valueSessions = seed % 2 == 0 ? 1 : 0
     }
     for step in 0..<120 {
       let fragments = source.set(Array(document.uuids).sorted())

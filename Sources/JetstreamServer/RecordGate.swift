@@ -1,0 +1,68 @@
+import Jetstream
+
+/// Holds back what clients are told of a scope until the records of it are durable, so that a crash cannot take back
+/// what a client was told.
+///
+/// It is a class since both the store and the actions may lead to further records and actions.
+final class RecordGate {
+  /// Stores each record it is given; the owner calls ``stored(_:)`` once records are durable. Without it, nothing is
+  /// stored, and nothing is held back.
+  var store: ((ScopeRecord) -> Void)?
+  /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
+  private var openSteps = 0
+  /// The number of records made, and the number of those that are durable.
+  private var made = 0
+  private var durable = 0
+  /// The actions that wait for records to be durable, each with the number of records that it waits for.
+  private var waiting: [(records: Int, action: () -> Void)] = []
+
+  /// True while a submission is being decided: the scope's state is not the result of its records then.
+  var isInStep: Bool { openSteps > 0 }
+
+  /// The number of actions that wait.
+  var count: Int { waiting.count }
+
+  /// Runs `decide`, which decides a submission and keeps the record of the decision.
+  func step<Decided>(_ decide: () -> Decided) -> Decided {
+    openSteps += 1
+    defer { openSteps -= 1 }
+    return decide()
+  }
+
+  /// Hands a record to ``store``.
+  func keep(_ record: ScopeRecord) {
+    guard let store else { return }
+    made += 1
+    store(record)
+  }
+
+  /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the
+  /// calls.
+  func whenStored(_ action: @escaping () -> Void) {
+    if durable >= made, waiting.isEmpty { return action() }
+    waiting.append((made, action))
+  }
+
+  /// Marks the first `count` records since the scope was hosted as durable, and runs the actions that have waited for
+  /// them.
+  func stored(_ count: Int) {
+    durable = max(durable, count)
+    let ready = waiting.prefix { $0.records <= durable }
+    waiting.removeFirst(ready.count)
+    for entry in ready { entry.action() }
+  }
+
+  /// Describes what must not be the case between two inputs, a line for each; empty if all is well.
+  func checkInvariants() -> [String] {
+    var problems: [String] = []
+    if durable > made {
+      problems.append("\(durable) records are durable of \(made) that were made")
+    }
+    let waits = waiting.map(\.records)
+    if waits != waits.sorted() || waits.contains(where: { $0 <= durable && $0 > 0 }) {
+      problems.append("actions wait for records \(waits), of which \(durable) are durable")
+    }
+    if isInStep { problems.append("\(openSteps) submissions are still being decided") }
+    return problems
+  }
+}

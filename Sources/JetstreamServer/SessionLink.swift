@@ -1,0 +1,108 @@
+import Jetstream
+
+/// The connection that a session uses, and the messages that go out on it together.
+///
+/// A session outlives its connections. While it has none, its messages are numbered and kept in its channel but not
+/// sent. A connection on which the session is resumed is held until the client has sent something; then the client gets
+/// either what it asks for or what was never sent to it.
+struct SessionLink {
+  private enum State {
+    case absent
+    /// The session was resumed. The client normally begins with a ping that says what it has received.
+    case held(connection: Int)
+    case open(connection: Int)
+    /// The engine has forgotten the session.
+    case ended
+  }
+
+  private var state: State
+  /// The messages of this turn.
+  var outbox: [Message] = []
+  /// The highest index that was handed to the current connection or an earlier one.
+  private(set) var transmitted = 0
+  /// The time of the next ping; nil without a connection.
+  var pingAt: Duration?
+  /// The requests to resend that the client makes on this connection.
+  var resends = ResendRequests()
+
+  /// Begins with the connection on which the session was created.
+  init(connection: Int) { state = .open(connection: connection) }
+
+  /// The connection, held or open.
+  var connection: Int? {
+    switch state {
+    case .held(let connection), .open(let connection): connection
+    case .absent, .ended: nil
+    }
+  }
+
+  /// True if messages can go out.
+  var isOpen: Bool { if case .open = state { true } else { false } }
+
+  var hasEnded: Bool { if case .ended = state { true } else { false } }
+
+  // MARK: Connections
+
+  /// Continues on another connection, which is held. Returns the earlier connection if there was one.
+  mutating func resume(on connection: Int) -> Int? {
+    defer { (state, resends) = (.held(connection: connection), ResendRequests()) }
+    return disconnect()
+  }
+
+  /// Opens a held connection. Returns false if it is not held.
+  mutating func release() -> Bool {
+    guard case .held(let connection) = state else { return false }
+    state = .open(connection: connection)
+    return true
+  }
+
+  /// Loses the connection, and returns it if there was one.
+  mutating func disconnect() -> Int? {
+    defer { (outbox, pingAt) = ([], nil) }
+    guard let connection else { return nil }
+    state = .absent
+    return connection
+  }
+
+  /// Loses the connection for good, and returns it if there was one.
+  mutating func end() -> Int? {
+    defer { state = .ended }
+    return disconnect()
+  }
+
+  // MARK: Messages
+
+  /// Removes and returns the messages of this turn, with the connection on which they go out; nil, having dropped them,
+  /// if none is open.
+  ///
+  /// - Parameter highest: the highest index given to a message of the session.
+  mutating func takeOutbox(upTo highest: Int) -> (connection: Int, messages: [Message])? {
+    defer { outbox = [] }
+    guard case .open(let connection) = state else { return nil }
+    transmitted = highest
+    return (connection, outbox)
+  }
+}
+
+/// A client's requests to resend what it has missed, and a limit to how often they are answered. A connection loses
+/// nothing, so clients need that once per connection.
+struct ResendRequests {
+  private static let limit = 4
+  /// True if the client has made a request and has not been answered.
+  private var isPending = false
+  private var count = 0
+  private var end = Duration.zero
+
+  /// Notes that the client makes a request.
+  mutating func ask() { isPending = true }
+
+  /// Takes one of the four answers for each `interval`; returns false if there is no request or they are used up.
+  mutating func answer(at now: Duration, interval: Duration) -> Bool {
+    guard isPending else { return false }
+    if end <= now { (count, end) = (0, now + interval) }
+    guard count < Self.limit else { return false }
+    count += 1
+    isPending = false
+    return true
+  }
+}
