@@ -245,7 +245,7 @@ final class SimulatedClient {
   var position: ScopePosition? { engine.positions.first }
 
   /// The token of the session that its frames belong to; nil if it has none.
-  var session: String? { engine.token }
+  var session: String? { engine.session.token }
 
   /// True if it waits for nothing.
   var isAtRest: Bool { restlessness == nil }

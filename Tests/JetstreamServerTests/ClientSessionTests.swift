@@ -19,7 +19,7 @@ struct ClientSessionTests {
     #expect(request.index == 0 && request.params == ["user": 1])
     #expect(SemanticVersion.isValid(request.version))
     server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret")))
-    #expect(server.statuses == [.connecting, .online] && server.engine.token == "secret")
+    #expect(server.statuses == [.connecting, .online] && server.engine.session.token == "secret")
   }
 
   @Test("A denial ends the attempt with the server's reason")

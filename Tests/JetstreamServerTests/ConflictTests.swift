@@ -274,7 +274,7 @@ struct ConflictTests: ScriptedSuite {
       if isLate {
         world.cut(try #require(two.link))
         two.engine.closed(
-          two.engine.currentConnection, code: 4097, reason: "", now: world.now)
+          two.engine.connection.number, code: 4097, reason: "", now: world.now)
       }
       world.settle()
       #expect(one.scope.conflicts.isEmpty && one.canvas.hidden.count == 1)

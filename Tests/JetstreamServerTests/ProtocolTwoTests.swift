@@ -44,7 +44,7 @@ struct ProtocolTwoTests {
     var configuration = ClientEngine.Configuration()
     configuration.highestVersion = highest
     let client = join(configuration)
-    #expect(client.engine.version == min(highest, 2))
+    #expect(client.engine.session.version == min(highest, 2))
     append("a", to: client.canvas)
     world.settle()
     expectEqual(client)

@@ -111,7 +111,7 @@ struct UnreadableMessageTests {
   func oldServer() {
     server.join()
     server.receive(text: ##"{"type":"ScopeSync","index":#,"scopeIndex":0,"fragments":[7]}"##)
-    #expect(server.engine.token == nil && server.engine.scopes.count == 1)
+    #expect(server.engine.session.token == nil && server.engine.scopes.count == 1)
     server.advance(by: .seconds(2))
     #expect(server.attempts == [nil, nil])
   }

@@ -17,6 +17,13 @@ public struct Backoff: Sendable, Hashable {
     let whole = min(first * (1 << min(failure, 20)), limit)
     return whole * (0.5 + 0.5 * random)
   }
+
+  /// Returns the delay after a failure that `failure` others precede: at least `pause`, which the server has asked
+  /// for. Clients that were all turned away at the same time must not all come back at the same time.
+  func delay(failure: Int, atLeast pause: Duration, random: () -> Double) -> Duration {
+    let asked = pause * (1 + 0.1 * random())
+    return max(delay(failure: failure, random: random()), asked)
+  }
 }
 
 /// The state of a client's connection to its server.

@@ -204,7 +204,7 @@ public final class Client: Observable {
 
   private func forgetCredentials() {
     credentialHeaders = []
-    engine.sessionParams = nil
+    engine.credentials.sessionParams = nil
   }
 
   /// Drops the connection without closing it, as a failing network would; the client reconnects.
@@ -222,7 +222,7 @@ public final class Client: Observable {
         let headers = credentialHeaders + [("X-Jetstream-SessionToken", token)]
         reader = Task { [transport] in await pipe.run(transport, headers: headers) }
       } else if let credentials {
-        let reason = engine.credentialsReason
+        let reason = engine.credentials.reason
         reader = Task { [transport] in await pipe.run(transport, credentials, reason) }
       } else {
         reader = Task { [transport] in await pipe.run(transport, headers: []) }
@@ -301,13 +301,13 @@ public final class Client: Observable {
 
   /// Takes the credentials for a connection, unless it has been given up.
   func took(_ credentials: Credentials, number: Int) {
-    guard number == engine.currentConnection else { return }
+    guard number == engine.connection.number else { return }
     credentialHeaders = credentials.headers
-    engine.sessionParams = credentials.params
+    engine.credentials.sessionParams = credentials.params
   }
 
   func opened(_ connection: any TransportConnection, number: Int) {
-    guard number == engine.currentConnection else {
+    guard number == engine.connection.number else {
       return connection.close(code: 1000, reason: "")
     }
     self.connection = connection

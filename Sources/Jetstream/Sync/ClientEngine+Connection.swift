@@ -2,75 +2,47 @@ import Foundation
 
 /// The beginning and the end of a connection.
 extension ClientEngine {
-  func enter(_ new: State) {
-    let before = status
-    state = new
-    guard status != before else { return }
+  /// Enters a state of the connection, closes a connection that it ends, and reports the status if it is another one.
+  func enter(_ next: ClientConnection.State) {
+    let before = connection
+    connection.enter(next)
+    if before.isOpen, connection.number != before.number { perform(.disconnect) }
+    guard status != before.status else { return }
     report(.statusChanged(status))
     reportStates()
   }
 
-  package var status: ClientStatus {
-    switch state {
-    case .idle, .closed: .offline
-    case .connecting, .creating, .resuming: .connecting
-    case .online: .online
-    case .waiting: .waiting
-    case .resting: .resting
-    }
-  }
+  package var status: ClientStatus { connection.status }
 
   func open() {
     guard isPermitted(.connecting) || replicas.contains(where: { $0.round?.isForced == true })
     else {
-      enter(.waiting)
+      enter(.waiting(retryDue: nil))
       return reportStates()
     }
-    connection += 1
     enter(.connecting)
-    perform(.connect(number: connection, token: token))
+    perform(.connect(number: connection.number, token: session.token))
   }
-
-  func heard() { silenceDue = now + configuration.silenceLimit }
 
   /// Gives up the connection and schedules another attempt.
   ///
   /// - Parameter pause: the time that the server wants the client to wait; zero if it has named none.
   func retry(reason: String, after pause: Duration = .zero) {
-    drop()
-    problem = reason
+    connection.problem = reason
     let failed = takeRounds()
     defer { for round in failed { round.finish(.failure(.connectionFailed(reason: reason))) } }
     if mayRest, pause == .zero {
-      report(.diagnostic(Diagnostic(.info, .connection, connection: connection, reason)))
-      return enter(.resting)
+      enter(.resting)
+      return diagnose(.info, .connection, reason)
     }
-    // Clients that were all turned away at the same time must not all come back at the same time.
-    let asked = pause * (1 + 0.1 * random())
-    let delay = max(configuration.backoff.delay(failure: failures, random: random()), asked)
-    failures += 1
-    retryDue = now + delay
-    enter(.waiting)
-    report(
-      .diagnostic(
-        Diagnostic(
-          .info, .connection, connection: connection, "\(reason); trying again in \(delay)")))
-  }
-
-  /// Gives up the connection. Events of it that arrive later carry an old number and are ignored.
-  func drop() {
-    let wasOpen = ![.idle, .waiting, .resting, .closed].contains(state)
-    connection += 1
-    pingDue = nil
-    silenceDue = nil
-    handshakeDue = nil
-    retryDue = nil
-    if wasOpen { perform(.disconnect) }
+    let delay = configuration.backoff.delay(
+      failure: connection.failures, atLeast: pause, random: random)
+    enter(.waiting(retryDue: now + delay))
+    diagnose(.info, .connection, "\(reason); trying again in \(delay)")
   }
 
   func loseSession() {
-    token = nil
-    (fetches, leftFetches, leftGrants, leftNames) = ([:], [], [], [])
+    session.end()
     for replica in replicas { replica.sessionEnded() }
   }
 
@@ -80,44 +52,23 @@ extension ClientEngine {
     report(.sessionDenied(error))
   }
 
-  /// The reason for which credentials are asked for.
-  package var credentialsReason: Credentials.Reason {
-    if let refusedCredentials { return .refused(refusedCredentials) }
-    return hasHadSession ? .reconnect : .first
-  }
-
   /// Tries again once with other credentials, after the server has refused those of the client. Gives up the second
   /// time.
-  func refuseCredentials(_ reason: String) {
-    guard refusedCredentials == nil else {
-      refusedCredentials = nil
-      return giveUp(.sessionDenied(reason: reason))
+  func refuseCredentials(_ message: String, reason: String? = nil) {
+    guard credentials.refused(message) else {
+      return giveUp(.sessionDenied(reason: message))
     }
-    refusedCredentials = reason
-    if token != nil { loseSession() }
-    retry(reason: reason)
+    if session.token != nil { loseSession() }
+    retry(reason: reason ?? message)
   }
 
   /// Stops connecting, because no attempt can succeed, and fails everything that the app waits for. Keeps the scopes
   /// that have a log, and continues with them when the app connects again.
   func giveUp(_ error: SyncError) {
-    let reason = "\(error)"
-    if token != nil { loseSession() }
-    drop()
-    problem = reason
-    let failed = takeRounds()
-    let ended = replicas.filter { $0.store == nil }
-    replicas.removeAll { replica in ended.contains { $0 === replica } }
-    enter(.idle)
-    for replica in ended {
-      leave(replica, "\(error)")
-      complete(replica, .failure(error))
-    }
-    for round in failed { round.finish(.failure(error)) }
-    report(
-      .diagnostic(
-        Diagnostic(
-          .error, .connection, connection: connection, "\(reason); the client gives up")))
+    if session.token != nil { loseSession() }
+    connection.problem = "\(error)"
+    stop(.idle, error, ending: replicas.filter { $0.store == nil })
+    diagnose(.error, .connection, "\(error); the client gives up")
     if case .sessionDenied = error {
       report(.sessionDenied(error))
     } else {
@@ -126,17 +77,17 @@ extension ClientEngine {
   }
 
   func end(_ error: SyncError) {
-    drop()
-    token = nil
-    (fetches, leftFetches, leftGrants, leftNames) = ([:], [], [], [])
-    let ended = replicas
+    session.end()
+    stop(.closed, error, ending: replicas)
+  }
+
+  /// Gives up the connection, and ends the syncing of some scopes.
+  private func stop(_ next: ClientConnection.State, _ error: SyncError, ending ended: [Replica]) {
     let failed = takeRounds()
-    replicas = []
-    let waiting = completions
-    completions = [:]
-    enter(.closed)
+    replicas.removeAll { replica in ended.contains { $0 === replica } }
+    enter(next)
     for replica in ended { leave(replica, "\(error)") }
-    for completion in waiting.values { completion(.failure(error)) }
+    for replica in ended { complete(replica, .failure(error)) }
     for round in failed { round.finish(.failure(error)) }
   }
 
@@ -160,8 +111,21 @@ extension ClientEngine {
     retry(reason: "the server knows other change sets of this client")
   }
 
-  func schedulePing() {
+  /// The time at which the next ping is due, if the last one is sent now.
+  var nextPing: Duration {
     let jitter = configuration.pingInterval * (0.2 * random() - 0.1)
-    pingDue = now + configuration.pingInterval + jitter
+    return now + configuration.pingInterval + jitter
+  }
+
+  /// Reports a diagnostic.
+  func diagnose(
+    _ level: Diagnostic.Level, _ category: Diagnostic.Category, scope: Scope? = nil,
+    _ text: @autoclosure @escaping () -> String
+  ) {
+    report(
+      .diagnostic(
+        Diagnostic(
+          level, category, connection: category == .connection ? connection.number : nil,
+          scope: scope?.name, text())))
   }
 }

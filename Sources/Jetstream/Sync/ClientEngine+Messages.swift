@@ -3,13 +3,10 @@ import Foundation
 /// The messages that the server sends in a session, and those that are sent to it.
 extension ClientEngine {
   func handle(_ message: Message) {
-    if state == .creating {
+    if connection.isCreating {
       guard case .sessionCreateReply(let reply) = message else {
-        return report(
-          .diagnostic(
-            Diagnostic(
-              .warning, .session,
-              "skipped \(message.type), which came before the session was created")))
+        return diagnose(
+          .warning, .session, "skipped \(message.type), which came before the session was created")
       }
       return begin(reply)
     }
@@ -25,11 +22,8 @@ extension ClientEngine {
     case .scopeSyncReply(let reply): handle(reply)
     case .scopeLeave(let leave): handle(leave)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
-      report(
-        .diagnostic(
-          Diagnostic(
-            .warning, .session, "skipped \(message.type), which a server does not send in a session"
-          )))
+      diagnose(
+        .warning, .session, "skipped \(message.type), which a server does not send in a session")
     }
   }
 
@@ -44,7 +38,7 @@ extension ClientEngine {
   /// Returns true if the message with this index is to be processed. If messages before it are missing, reconnects
   /// to get them.
   func isNext(_ index: Int) -> Bool {
-    switch channel.receive(index: index) {
+    switch session.channel.receive(index: index) {
     case .process: return true
     case .duplicate: return false
     case .gap(let expected):
@@ -56,7 +50,9 @@ extension ClientEngine {
   private func handle(_ reply: ScopeSyncReply) {
     let type = WireError.setNumberReused(0).type
     let replica = replicas.first { $0.hasSent(reply.replyTo) }
-    if let replica, version > 1, reply.fragmentReplies.contains(where: { $0.error?.type == type }) {
+    if let replica, session.version > 1,
+      reply.fragmentReplies.contains(where: { $0.error?.type == type })
+    {
       return takeNewName(of: replica)
     }
     replica?.receive(
@@ -89,9 +85,8 @@ extension ClientEngine {
       guard let pause = error.retryAfter else { return deny(.sessionDenied(reason: error.message)) }
       retry(reason: error.message, after: pause)
     case .success(let token):
-      self.token = token
-      version = min(reply.protocol ?? 1, configuration.highestVersion)
-      for replica in replicas { (replica.version, replica.dateForm) = (version, dateForm) }
+      session.begin(token, version: min(reply.protocol ?? 1, configuration.highestVersion))
+      for replica in replicas { (replica.version, replica.dateForm) = (session.version, dateForm) }
       becomeOnline()
       report(.sessionCreated(token: token))
       fetchMissing()
@@ -99,33 +94,25 @@ extension ClientEngine {
   }
 
   /// The form in which dates are sent in this session.
-  var dateForm: DateForm { configuration.dateForm ?? DateForm(version: version) }
+  var dateForm: DateForm { configuration.dateForm ?? DateForm(version: session.version) }
 
   func becomeOnline() {
-    failures = 0
-    problem = nil
-    hasHadSession = true
-    refusedCredentials = nil
-    handshakeDue = nil
-    schedulePing()
-    enter(.online)
+    credentials.accepted()
+    enter(.online(pingDue: nextPing))
   }
 
   func handle(_ ping: Ping) {
-    if version > 1, let sent = ping.sent, sent > channel.highestReceived {
-      return retry(reason: "messages up to \(sent) are missing")
+    if let last = session.lastMissing(ping) {
+      return retry(reason: "messages up to \(last) are missing")
     }
-    checks += ping.checks
     // Local changes that cancelled each other out were in no change set, so that nothing else has cleared the
     // graveyard.
     for replica in replicas { replica.clearGraveyard() }
     var frame: [Message] = []
-    for message in channel.receive(ping) {
+    for message in session.receive(ping) {
       // Each change set is repeated with what the client had seen when it was first sent.
-      if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first,
-        seen > lastAckSent
-      {
-        frame.append(acknowledgement(of: seen))
+      if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first {
+        frame += session.acknowledgement(upTo: seen)
       }
       frame.append(message)
       // The change set of a procedure stays in one frame with its marker.
@@ -133,16 +120,16 @@ extension ClientEngine {
       transmit(frame)
       frame = []
     }
-    if state == .resuming, ping.resendMissing {
+    if case .resuming = connection.state, ping.resendMissing {
       becomeOnline()
       fetchMissing()
     }
   }
 
   func handle(_ reply: ScopeFetchReply) {
-    if takeLeft(reply) { return }
     defer { giveUpGrants() }
-    guard let (replica, tell) = fetches.removeValue(forKey: reply.replyTo) else {
+    if session.requests.takeLeft(reply) { return }
+    guard let (replica, tell) = session.requests.take(reply.replyTo) else {
       return decide(
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
     }
@@ -165,10 +152,7 @@ extension ClientEngine {
         switch result {
         case .success: complete(replica, .success(()))
         case .failure(let error):
-          report(
-            .diagnostic(
-              Diagnostic(
-                .error, .scope, scope: replica.scope.name, "is no longer synced: \(error)")))
+          diagnose(.error, .scope, scope: replica.scope, "is no longer synced: \(error)")
           end(replica, .invalidReply(problem: "\(error)"), "\(error)")
         }
       }, index: state.index)
@@ -182,18 +166,17 @@ extension ClientEngine {
 
   func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
 
-  func isFetching(_ replica: Replica) -> Bool { fetches.values.contains { $0.replica === replica } }
-
   // MARK: Sending
 
   /// Asks the server for a scope.
   ///
   /// - Parameter isWhole: true to ask for the full state, even if a delta would do.
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
+    let version = session.version
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.
     let isWhole = isWhole || replica.session.needsState || replica.isElsewhere
-    let message = channel.stamp(
+    let message = session.channel.stamp(
       .scopeFetch(
         ScopeFetch(
           name: replica.scope.name, params: replica.params,
@@ -201,7 +184,7 @@ extension ClientEngine {
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.clientID != configuration.clientID
             ? replica.clientID : nil, tell: tell)))
-    fetches[message.index] = (replica, tell)
+    session.requests.add(message.index, (replica, tell))
     replica.session.asked = tell
     if tell != .nothing { replica.session.hasMissed = false }
     transmit([message])
@@ -210,29 +193,22 @@ extension ClientEngine {
   /// The index up to which all messages of the server have been applied.
   var knowledge: Int {
     let held = replicas.compactMap(\.firstHeldIndex).min()
-    return min(channel.highestReceived, held.map { $0 - 1 } ?? .max)
-  }
-
-  func acknowledgement(of index: Int) -> Message { .ping(ping(acknowledging: index)) }
-
-  func ping(acknowledging index: Int) -> Ping {
-    lastAckSent = index
-    unacknowledgedBytes = 0
-    return Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
+    return min(session.channel.highestReceived, held.map { $0 - 1 } ?? .max)
   }
 
   /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
-  func acknowledgeIfDue() {
-    let (seen, limit) = (knowledge, configuration.acknowledgeAfter)
-    let count = seen - lastAckSent
-    guard count > 0, count >= limit.messages || unacknowledgedBytes >= limit.bytes else { return }
-    transmit([acknowledgement(of: seen)])
+  private func acknowledgeIfDue() {
+    let seen = knowledge
+    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.acknowledgeAfter) else {
+      return
+    }
+    transmit([session.ping(acknowledging: seen)])
   }
 
   /// Sends the change sets that wait. A ping in front tells the server what the client had seen when it made them,
   /// so that the server knows which elements of a collection the client left out on purpose.
   func sendWaiting() {
-    guard state == .online, !isReceiving else { return updateWaitingReplies() }
+    guard status == .online, !isReceiving else { return updateWaitingReplies() }
     let seen = knowledge
     for replica in replicas {
       guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
@@ -246,18 +222,20 @@ extension ClientEngine {
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
     // The server may be waiting for the acknowledgement of messages that a resumed scope has just applied.
-    if state == .online { acknowledgeIfDue() }
+    if status == .online { acknowledgeIfDue() }
   }
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
   private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> Replica.Oversize? {
-    let limit = configuration.maximumMessageBytes
-    return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
-      entry, fragments in
+    let (version, window) = (session.version, configuration.sendWindow)
+    return replica.sendWaiting(
+      seen: seen, limit: configuration.maximumMessageBytes,
+      while: { session.hasRoom(behind: $0, limit: window) }
+    ) { entry, fragments in
       let set = entry.set
       let fragments = replica.dateForm.applied(to: fragments, in: replica.scope)
       // The server needs to know what the client had seen in order to interpret whole collections.
-      var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
+      var frame = version == 1 ? session.acknowledgement(upTo: seen) : []
       var sync = ScopeSync(
         scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
         procedure: version == 1 ? set.oldProcedure : set.procedure)
@@ -267,8 +245,8 @@ extension ClientEngine {
       }
       let marker =
         version == 1 && set.oldProcedure != nil
-        ? channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
-      let message = channel.stamp(.scopeSync(sync))
+        ? session.channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
+      let message = session.channel.stamp(.scopeSync(sync))
       if let marker {
         replica.session.procedures.note(marker: marker.index, of: message.index)
         frame.append(marker)
@@ -277,13 +255,6 @@ extension ClientEngine {
       transmit(frame)
       return message.index
     }
-  }
-
-  /// Returns true if one more change set may be sent behind `count` undecided ones of its scope.
-  private func hasRoom(behind count: Int) -> Bool {
-    let limit = configuration.sendWindow
-    if count == 0 { return true }
-    return count < limit.messages && (version == 1 || channel.keptBytes < limit.bytes)
   }
 
   func updateWaitingReplies() {

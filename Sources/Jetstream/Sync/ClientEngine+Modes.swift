@@ -33,7 +33,7 @@ extension ClientEngine {
     _ scope: Scope, now: Duration, completion: @escaping (Result<Void, SyncError>) -> Void
   ) -> Int? {
     self.now = now
-    guard state != .idle, state != .closed else {
+    guard status != .offline else {
       completion(.failure(.notConnected))
       return nil
     }
@@ -81,8 +81,10 @@ extension ClientEngine {
   /// Continues a scope: asks the server for what the mode or a running sync needs, and ends the sync if it is
   /// complete.
   func goOn(with replica: Replica) {
-    guard state == .online, replica.session.scopeIndex != nil, !isFetching(replica) else { return }
-    if version > 1, let tell = replica.nextTell {
+    guard status == .online, replica.session.scopeIndex != nil,
+      !session.requests.contains(replica)
+    else { return }
+    if session.version > 1, let tell = replica.nextTell {
       if tell != .nothing, replica.hasSentRound { replica.round?.isAsked = true }
       return send(fetch: replica, tell: tell)
     }
@@ -116,30 +118,26 @@ extension ClientEngine {
       }
       if replica.round != nil { return false }
     }
-    return token != nil && version > 1 && !replicas.isEmpty && completions.isEmpty
+    return session.token != nil && session.version > 1 && !replicas.isEmpty && completions.isEmpty
   }
 
   /// Gives up the connection if nothing is going to use it for a while. The session continues.
   func restIfPossible() {
-    guard state == .online, mayRest, fetches.isEmpty,
+    guard status == .online, mayRest, session.requests.isEmpty,
       replicas.allSatisfy({
         $0.pending.sentCount == $0.pending.decidedCount && $0.nextTell == nil
           && $0.session.stateStanding == nil
       })
     else { return }
-    transmit([acknowledgement(of: knowledge)])
-    drop()
-    problem = nil
+    transmit([session.ping(acknowledging: knowledge)])
     enter(.resting)
   }
 
   /// Connects if a scope needs a connection again.
   func wakeUp() {
-    switch state {
+    switch status {
     case .resting where !mayRest: open()
-    case .waiting where replicas.contains(where: { $0.round?.isForced == true }):
-      retryDue = nil
-      open()
+    case .waiting where replicas.contains(where: { $0.round?.isForced == true }): open()
     default: break
     }
   }
@@ -155,7 +153,7 @@ extension ClientEngine {
   func poll() {
     for replica in replicas {
       guard let due = replica.pollDue, due <= now else { continue }
-      guard state == .online || state == .resting else {
+      guard status == .online || status == .resting else {
         schedulePoll(of: replica)
         continue
       }
@@ -193,7 +191,7 @@ extension ClientEngine {
       if case .polling = replica.mode { replica.pollDue = now }
     }
     poll()
-    if state == .waiting, retryDue == nil { open() }
+    if connection.state == .waiting(retryDue: nil) { open() }
     wakeUp()
     sendWaiting()
   }

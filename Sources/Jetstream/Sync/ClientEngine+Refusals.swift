@@ -25,55 +25,45 @@ extension ClientEngine {
     let name = replica.scope.name
     if error.denial == .notYou, configuration.hasCredentials, !replica.hasAskedForCredentials {
       replica.hasAskedForCredentials = true
-      return changeCredentials("scope \(name) is refused: \(error)", refused: error.message)
+      return refuseCredentials(error.message, reason: "scope \(name) is refused: \(error)")
     }
     let isFinal = error.denial?.isFinal ?? !replica.mayReturn
     guard !isFinal, replica.mayReturn || error.denial == .notNow else {
       return lose(replica, error)
     }
     let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
-    // Clients that were all refused at the same time must not all come back at the same time.
-    let asked = (error.retryAfter ?? .zero) * (1 + 0.1 * random())
-    let delay = max(configuration.backoff.delay(failure: repetitions, random: random()), asked)
+    let delay = configuration.backoff.delay(
+      failure: repetitions, atLeast: error.retryAfter ?? .zero, random: random)
     replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
     // Change sets that were sent under an earlier grant of this session are sent again under the next one.
     if replica.session.scopeIndex != nil { replica.sessionEnded() }
     let round = replica.round
     replica.round = nil
     schedulePoll(of: replica)
-    report(
-      .diagnostic(
-        Diagnostic(
-          .info, .scope, scope: name, "is refused for now: \(error); asking again in \(delay)")))
+    diagnose(
+      .info, .scope, scope: replica.scope,
+      "is refused for now: \(error); asking again in \(delay)")
     reportStates()
     round?.finish(.failure(.scopeDenied(scope: name, error: error)))
   }
 
-  /// Ends the session, whose credentials do not give access to a scope, and begins one with others.
-  private func changeCredentials(_ reason: String, refused: String) {
-    refusedCredentials = refused
-    loseSession()
-    retry(reason: reason)
+  /// The scopes that this session does not have and for which the server is not being asked.
+  private var missing: [Replica] {
+    guard status == .online else { return [] }
+    return replicas.filter {
+      $0.session.scopeIndex == nil && !session.requests.contains($0)
+    }
   }
 
   /// Asks again for the scopes whose retry time has come. In a session that does not have its scopes yet, asks at
   /// once for those that were not refused.
   func fetchMissing() {
-    guard state == .online else { return }
-    for replica in replicas where replica.session.scopeIndex == nil && !isFetching(replica) {
+    for replica in missing {
       if let due = replica.refusal?.retryDue, due > now { continue }
       send(fetch: replica)
     }
   }
 
   /// The time at which ``fetchMissing()`` has something to do next; nil if nothing waits.
-  var refetchDue: Duration? {
-    guard state == .online else { return nil }
-    var earliest: Duration?
-    for replica in replicas where replica.session.scopeIndex == nil {
-      guard let due = replica.refusal?.retryDue, !isFetching(replica) else { continue }
-      earliest = min(earliest ?? due, due)
-    }
-    return earliest
-  }
+  var refetchDue: Duration? { missing.compactMap(\.refusal?.retryDue).min() }
 }

@@ -4,12 +4,12 @@
 /// app waits for, and fetches again what a scope has missed.
 extension ClientEngine {
   func handle(_ error: MessageError) {
-    report(.diagnostic(Diagnostic(.warning, .session, "skipped a message: \(error)")))
-    guard state != .creating, let index = error.index, index > 0, isNext(index) else { return }
+    diagnose(.warning, .session, "skipped a message: \(error)")
+    guard !connection.isCreating, let index = error.index, index > 0, isNext(index) else { return }
     switch error {
     case .unknownType: break
     case .inReply(let messageIndex, _):
-      if let (replica, _) = fetches.removeValue(forKey: messageIndex) {
+      if let (replica, _) = session.requests.take(messageIndex) {
         refuse(replica, because: error)
       } else {
         decide(messageIndex, failing: "The reply cannot be read: \(error)", by: index)
@@ -25,9 +25,9 @@ extension ClientEngine {
   /// Recovers from a message about a scope that could not be read.
   private func missed(_ error: MessageError, by replica: Replica) {
     // A state that cannot be read is not asked for again at once, because it would arrive unchanged.
-    if !replica.hasBase || isFetching(replica) || replica.session.isTakingState {
+    if !replica.hasBase || session.requests.contains(replica) || replica.session.isTakingState {
       refuse(replica, because: error)
-    } else if version == 1 {
+    } else if session.version == 1 {
       // Within a session of version 1 there is no way to get missed changes again.
       loseSession()
       retry(reason: "what the server has sent of \(replica.scope.name) cannot be read")

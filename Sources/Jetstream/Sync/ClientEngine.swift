@@ -5,80 +5,36 @@ import Foundation
 ///
 /// Connections and sessions end independently. Each connection has a number, which both opening and dropping one
 /// increase. The engine ignores events that carry another number, so that a late frame or close event of an old
-/// connection cannot affect the new one. A session (`token` and `channel`) outlives its connections: after a
-/// reconnect the channel sends again what the server has not received. When the session itself is lost
-/// (`loseSession()`), each replica treats all its pending change sets as unsent, and fetches its scope in the next
-/// session.
+/// connection cannot affect the new one. A session outlives its connections: after a reconnect its channel sends again
+/// what the server has not received. When the session itself is lost (`loseSession()`), each replica treats all its
+/// pending change sets as unsent, and fetches its scope in the next session.
 ///
 /// The messages of one frame are applied together at its end. Until then (`isReceiving`) nothing is sent: an
 /// acknowledgement would cover messages that the scopes do not show yet.
 package final class ClientEngine {
-  enum State {
-    case idle
-    case connecting
-    /// SessionCreate was sent.
-    case creating
-    /// The client has presented the session's token; the server has not answered what it has received.
-    case resuming
-    case online
-    case waiting
-    /// No scope needs a connection now.
-    case resting
-    case closed
-  }
-
   package var configuration: Configuration
   let perform: (Action) -> Void
   let report: (Event) -> Void
   /// Returns a number from 0 up to 1 for jitter.
   let random: () -> Double
 
-  var state = State.idle
-  var connection = 0
-  var failures = 0
-  /// The reason why there is no connection.
-  var problem: String?
-  /// True once the server has granted a session.
-  var hasHadSession = false
-  var channel = ReliableChannel(side: .client)
-  var lastAckSent = 0
-  /// The number of bytes that have arrived since the last acknowledgement.
-  var unacknowledgedBytes = 0
-  package internal(set) var token: String?
-  /// The version of the protocol that the session uses.
-  package internal(set) var version = 1
+  package internal(set) var connection = ClientConnection()
+  package internal(set) var session = ClientSession()
+  package var credentials = ClientCredentials()
+  /// The app's refusal to let the client use the network, while it lasts.
+  var deferral: Deferral?
+  var replicas: [Replica] = []
   /// The last number given to a change set of a scope that is no longer synced, by the scope's name.
   var lastNumbers: [String: Int] = [:]
-  var params: JSONValue = .object([:])
-  /// The session parameters of the last credentials, which take precedence over `params`.
-  package var sessionParams: JSONValue?
-  /// The message with which the server has refused the last credentials.
-  var refusedCredentials: String?
-  var replicas: [Replica] = []
-  /// The requests for scopes that the server has not answered, by message index.
-  var fetches: [Int: (replica: Replica, tell: ScopeFetch.Tell)] = [:]
-  /// The indexes of requests of this session for scopes that the app left before the server answered.
-  var leftFetches: Set<Int> = []
-  /// The scope indexes that the server has granted to such requests.
-  var leftGrants: Set<Int> = []
-  /// The names of scopes that the app left in this session of version 1, whose server goes on sending their changes.
-  var leftNames: Set<String> = []
+  /// The completions of fetches that have no state yet.
   var completions: [ObjectIdentifier: (Result<Void, SyncError>) -> Void] = [:]
+  /// The number of the last caller that waits, or has waited, for a sync.
+  var lastWaiter = 0
+  /// The number of pending change sets that was last reported.
   var waitingReplies = 0
   /// True while a frame is being handled. Its messages count as received but are not visible yet, so nothing is
   /// sent.
   var isReceiving = false
-  /// The digests that the server has sent in the current frame.
-  var checks: [Ping.Check] = []
-  /// The app's refusal to let the client use the network, while it lasts.
-  var deferral: Deferral?
-  /// The number of the last caller that waits, or has waited, for a sync.
-  var lastWaiter = 0
-
-  var pingDue: Duration?
-  var silenceDue: Duration?
-  var retryDue: Duration?
-  var handshakeDue: Duration?
   var now: Duration = .zero
 
   package init(
@@ -95,15 +51,14 @@ package final class ClientEngine {
 
   package func connect(params: JSONValue, now: Duration) {
     self.now = now
-    guard state == .idle || state == .closed else { return }
-    self.params = params
-    failures = 0
+    guard status == .offline else { return }
+    credentials.params = params
     open()
   }
 
   /// Ends the session and all syncing. Pending changes stay visible in their scopes.
   package func close() {
-    guard state != .closed else { return }
+    guard connection.state != .closed else { return }
     let error = SyncError.sessionClosed(reason: "it was closed here")
     end(error)
     report(.ended(error))
@@ -118,7 +73,7 @@ package final class ClientEngine {
     completion: @escaping (Result<Void, SyncError>) -> Void
   ) -> Replica? {
     self.now = now
-    guard state != .idle, state != .closed else {
+    guard status != .offline else {
       completion(.failure(.notConnected))
       return nil
     }
@@ -180,7 +135,7 @@ package final class ClientEngine {
     replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
     replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
     replica.date = configuration.date
-    replica.version = version
+    replica.version = session.version
     replica.heldLimit = configuration.pausedLimit
     replica.dateForm = dateForm
     replica.fragmentLimit = configuration.maximumFragments
@@ -192,11 +147,11 @@ package final class ClientEngine {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
     schedulePoll(of: replica)
-    if leftNames.contains(replica.scope.name) {
+    if session.stillSends(replica.scope.name) {
       // A session of version 1 would send every change of the scope twice.
       loseSession()
       retry(reason: "scope \(replica.scope.name) was left in this session")
-    } else if state == .online {
+    } else if status == .online {
       send(fetch: replica)
     }
     wakeUp()
@@ -206,35 +161,29 @@ package final class ClientEngine {
   /// The number of change sets of all scopes that are not confirmed.
   package var pendingCount: Int { replicas.reduce(0) { $0 + $1.pending.count } }
 
-  /// The number of the current connection. Events of other connections are ignored.
-  package var currentConnection: Int { connection }
-
   package var scopes: [Scope] { replicas.map(\.scope) }
 
   // MARK: The transport's events
 
   package func opened(_ number: Int, now: Duration) {
-    guard number == connection, state == .connecting else { return }
+    guard number == connection.number, connection.state == .connecting else { return }
     self.now = now
-    heard()
-    handshakeDue = now + configuration.handshakeTimeout
-    if token == nil {
-      channel = ReliableChannel(side: .client)
-      lastAckSent = 0
+    connection.heard(until: now + configuration.silenceLimit)
+    let due = now + configuration.handshakeTimeout
+    if session.token == nil {
       transmit([
-        channel.stamp(
+        session.channel.stamp(
           .sessionCreate(
             SessionCreate(
-              version: configuration.version, params: sessionParams ?? params,
+              version: configuration.version,
+              params: credentials.sessionParams ?? credentials.params,
               protocol: configuration.highestVersion > 1 ? configuration.highestVersion : nil,
               client: configuration.highestVersion > 1 ? configuration.clientID : nil)))
       ])
-      enter(.creating)
+      enter(.creating(due: due))
     } else {
-      // This acknowledgement does not cover the change sets that are repeated after it.
-      transmit([channel.ping(resendMissing: true)])
-      lastAckSent = 0
-      enter(.resuming)
+      transmit([session.resume()])
+      enter(.resuming(due: due))
     }
   }
 
@@ -243,18 +192,17 @@ package final class ClientEngine {
     _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int = 0,
     now: Duration
   ) {
-    guard number == connection else { return }
+    guard number == connection.number else { return }
     self.now = now
-    heard()
-    unacknowledgedBytes += size
+    connection.heard(until: now + configuration.silenceLimit)
+    session.received(bytes: size)
     switch frame {
     case .failure(let error):
-      report(
-        .diagnostic(Diagnostic(.warning, .session, "skipped a frame without messages: \(error)")))
+      diagnose(.warning, .session, "skipped a frame without messages: \(error)")
     case .success(let messages):
       isReceiving = true
       for message in messages {
-        guard number == connection else { break }
+        guard number == connection.number else { break }
         switch message {
         case .failure(let error): handle(error)
         case .success(let message): handle(message)
@@ -263,7 +211,7 @@ package final class ClientEngine {
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
       compareReplicas()
-      if state == .online {
+      if status == .online {
         sendWaiting()
       } else {
         reportStates()
@@ -278,7 +226,7 @@ package final class ClientEngine {
     _ number: Int, code: Int, reason: String, retryAfter: Duration = .zero,
     isPermanent: Bool = false, refusesCredentials: Bool = false, now: Duration
   ) {
-    guard number == connection else { return }
+    guard number == connection.number else { return }
     self.now = now
     let error = (try? JSONValue(parsing: reason)).flatMap { try? WireError(json: $0) }
     let pause = max(retryAfter, error?.retryAfter ?? .zero)
@@ -291,9 +239,8 @@ package final class ClientEngine {
       // Pending requests continue in another session, which the server has not refused.
       loseSession()
       let reason = "the server does not know the session any more"
-      report(.diagnostic(Diagnostic(.warning, .connection, connection: connection, reason)))
-      drop()
-      problem = reason
+      diagnose(.warning, .connection, reason)
+      connection.problem = reason
       open()
       reportStates()
     case 4096 where error?.type == WireError.sessionEstablishTimedOut.type:
@@ -301,10 +248,11 @@ package final class ClientEngine {
       retry(reason: "the server has waited too long for the handshake")
     case _ where configuration.hasCredentials && (refusesCredentials || error?.denial == .notYou):
       refuseCredentials(error?.message ?? reason)
-    case _ where isPermanent && !hasHadSession: giveUp(.connectionFailed(reason: reason))
+    case _ where isPermanent && !credentials.hasHadSession:
+      giveUp(.connectionFailed(reason: reason))
     case _ where pause > .zero:
       retry(reason: error?.message ?? reason, after: pause)
-    case 4096 where state == .creating || token == nil:
+    case 4096 where connection.isCreating || session.token == nil:
       deny(.sessionDenied(reason: error?.message ?? reason))
     case 4096:
       deny(.sessionClosed(reason: error?.message ?? reason))
@@ -315,33 +263,19 @@ package final class ClientEngine {
 
   /// The time at which ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
-    var earliest: Duration?
-    func consider(_ due: Duration?) {
-      if let due { earliest = min(earliest ?? due, due) }
-    }
-    consider(pingDue)
-    consider(silenceDue)
-    consider(retryDue)
-    consider(handshakeDue)
-    consider(deferral?.until)
-    consider(refetchDue)
-    for replica in replicas { consider(replica.pollDue) }
-    return earliest
+    let poll = replicas.lazy.compactMap(\.pollDue).min()
+    return [connection.deadline, deferral?.until, refetchDue, poll].compactMap(\.self).min()
   }
 
   package func advance(to now: Duration) {
     self.now = now
-    if let due = retryDue, due <= now {
-      retryDue = nil
-      open()
-    }
-    if let due = handshakeDue, due <= now {
-      retry(reason: "the server did not answer the handshake")
-    }
-    if let due = silenceDue, due <= now { retry(reason: "the server fell silent") }
-    if let due = pingDue, due <= now {
-      transmit([acknowledgement(of: knowledge)])
-      schedulePing()
+    switch connection.step(at: now) {
+    case .open: open()
+    case .fail(let reason): retry(reason: reason)
+    case .ping:
+      transmit([session.ping(acknowledging: knowledge)])
+      enter(.online(pingDue: nextPing))
+    case nil: break
     }
     if let due = refetchDue, due <= now { fetchMissing() }
     if let until = deferral?.until, until <= now { reconsider(now: now) }

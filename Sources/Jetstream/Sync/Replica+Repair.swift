@@ -52,10 +52,8 @@ extension Replica {
 extension ClientEngine {
   /// Compares the replicas with the digests in this frame, and asks the server to repair those that differ.
   func compareReplicas() {
-    let due = checks
-    checks = []
     var differences: [Ping.Difference] = []
-    for check in due {
+    for check in session.takeChecks() {
       guard let replica = replica(check.scopeIndex) else { continue }
       let comparison = replica.compare(with: check)
       if case .different = comparison { report(.differs(replica.scope, check.sequence)) }
@@ -66,17 +64,13 @@ extension ClientEngine {
       case .beyondRepair:
         send(fetch: replica, tell: .everything, isWhole: true)
       case .hopeless:
-        report(
-          .diagnostic(
-            Diagnostic(
-              .error, .scope, scope: replica.scope.name,
-              "differs from the server's at sequence \(check.sequence), and fetching it again has not helped"
-            )))
+        diagnose(
+          .error, .scope, scope: replica.scope,
+          "differs from the server's at sequence \(check.sequence), and fetching it again has not helped"
+        )
       }
     }
-    guard !differences.isEmpty, state == .online else { return }
-    var ping = ping(acknowledging: knowledge)
-    ping.differences = differences
-    transmit([.ping(ping)])
+    guard !differences.isEmpty, status == .online else { return }
+    transmit([session.ping(acknowledging: knowledge, differences)])
   }
 }

@@ -116,10 +116,12 @@ extension ClientEngine {
     var result = replica.state(status)
     switch status {
     case .offline: result.stall = result.stall ?? .notConnected
-    case .waiting where deferral != nil && retryDue == nil:
+    case .waiting where deferral != nil && connection.state == .waiting(retryDue: nil):
       result.stall = result.stall ?? .deferred
     case .connecting, .waiting:
-      if let problem { result.stall = result.stall ?? .connectionLost(problem) }
+      if let problem = connection.problem {
+        result.stall = result.stall ?? .connectionLost(problem)
+      }
     case .online:
       if let refusal = replica.refusal {
         result.stall = result.stall ?? .refused(refusal.error.message)

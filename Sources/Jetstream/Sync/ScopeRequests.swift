@@ -1,0 +1,50 @@
+/// The requests for scopes in one session.
+///
+/// The app may leave a scope before the server has answered the request for it. The server still grants it, so the
+/// client has to give the grant back.
+struct ScopeRequests {
+  typealias Request = (replica: Replica, tell: ScopeFetch.Tell)
+
+  /// The requests that the server has not answered, by message index.
+  private var open: [Int: Request] = [:]
+  /// The indexes of unanswered requests for scopes that the app left.
+  private var left: Set<Int> = []
+  /// The scope indexes that the server has granted to such requests.
+  private var leftGrants: Set<Int> = []
+
+  /// True if no scope waits for an answer.
+  var isEmpty: Bool { open.isEmpty }
+
+  /// Returns true if a replica waits for an answer.
+  func contains(_ replica: Replica) -> Bool { open.values.contains { $0.replica === replica } }
+
+  /// Adds the request that a message carries.
+  mutating func add(_ index: Int, _ request: Request) { open[index] = request }
+
+  /// Removes and returns the request that message `index` has carried; nil if it was another message.
+  mutating func take(_ index: Int) -> Request? { open.removeValue(forKey: index) }
+
+  /// Handles the end of a replica's syncing.
+  mutating func leave(_ replica: Replica) {
+    for (index, request) in open where request.replica === replica {
+      open[index] = nil
+      left.insert(index)
+    }
+  }
+
+  /// Handles the answer to a request for a scope that the app has left meanwhile. Returns false if the request is
+  /// another one.
+  mutating func takeLeft(_ reply: ScopeFetchReply) -> Bool {
+    guard left.remove(reply.replyTo) != nil else { return false }
+    if let scopeIndex = reply.scopeIndex { leftGrants.insert(scopeIndex) }
+    return true
+  }
+
+  /// Removes and returns the grants to scopes that the app has left, besides those that are `used`. A scope that was
+  /// fetched again since may have got the same scope index, so this waits until all requests are answered.
+  mutating func takeUnwanted(besides used: [Int]) -> [Int] {
+    guard open.isEmpty else { return [] }
+    defer { leftGrants = [] }
+    return leftGrants.subtracting(used).sorted()
+  }
+}
