@@ -63,7 +63,7 @@ private struct Restarted: Equatable {
     scope.onError.listen { errors.append("\($0)") }
     let replica = Replica(scope: scope, params: [:], clientID: UUID(), ownWrites: 1000)
     replica.version = 2
-    replica.store = { _ in }
+    replica.journal.store = { _ in }
     try replica.restore(history)
     state = scope.canonicalJSON
     pending = replica.pending.map(\.number)

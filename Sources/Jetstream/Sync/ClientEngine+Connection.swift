@@ -106,7 +106,7 @@ extension ClientEngine {
     drop()
     problem = reason
     let failed = takeRounds()
-    let ended = replicas.filter { $0.store == nil }
+    let ended = replicas.filter { !$0.journal.isKept }
     replicas.removeAll { replica in ended.contains { $0 === replica } }
     enter(.idle)
     for replica in ended {

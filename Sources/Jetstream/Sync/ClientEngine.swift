@@ -150,7 +150,7 @@ package final class ClientEngine {
       return nil
     }
     let replica = makeReplica(scope, params, mode)
-    replica.store = store
+    replica.journal.store = store
     if let history {
       do throws(ScopeError) {
         try replica.restore(history)

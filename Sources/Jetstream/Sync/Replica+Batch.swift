@@ -118,7 +118,7 @@ extension Replica {
     }
     clearGraveyard()
     let conflicts = conflicts(unnoted.removeLast())
-    if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
+    if journal.isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
     for (set, replies) in done.decided {
       scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }
@@ -129,7 +129,7 @@ extension Replica {
 
   /// Notes remote changes, to be reported once they are visible.
   func noteRemote(_ changes: @autoclosure () -> RemoteChanges) {
-    if scope.onRemoteChanges.hasListeners, !isRestoring { batch.remote.append(changes()) }
+    if scope.onRemoteChanges.hasListeners, !journal.isRestoring { batch.remote.append(changes()) }
   }
 
   /// Drops models that have left, unless the rejection of a change set may bring them back. Models that observers

@@ -5,23 +5,19 @@ extension Replica {
   /// Hands a record to the log, if there is one. While restoring, only new records are handed over; the others are
   /// in the log already.
   func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
-    guard let store, isNew || !isRestoring else { return }
-    journal.note()
-    store(record())
+    if let write = journal.writer(isNew: isNew) { write(record()) }
   }
 
   /// Notes that the first `count` records are durable: their change sets may be sent, and their decisions may be
   /// forgotten by the server.
   package func stored(_ count: Int) {
     journal.noteStored(count)
-    storageProblem = nil
     onPending?()
   }
 
   /// Notes that a change set is decided and that its record has been handed over.
   func noteDecided() {
-    let known = (pending.first?.number ?? nextNumber) - 1
-    journal.noteDecided(upTo: known, isSafe: store == nil || isRestoring)
+    journal.noteDecided(upTo: (pending.first?.number ?? nextNumber) - 1)
   }
 
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
@@ -29,7 +25,7 @@ extension Replica {
   ///
   /// A record is handed over before its step is complete, and observers run within steps. So the moments at which
   /// nothing is half-done are found here, wherever the caller comes from:
-  /// - a full state is being applied, or a local change set becomes pending (`openSteps`);
+  /// - a full state is being applied, or a local change set becomes pending (`journal.isInStep`);
   /// - messages of a frame are in the batch but not written into the scope (`batch`), or written while the conflicts
   ///   that follow from them are not in the ledger (`unnoted`);
   /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
@@ -69,7 +65,7 @@ extension Replica {
   /// True while the effect of a record that was handed over is not complete, and once the replica no longer follows
   /// the scope.
   private var isInStep: Bool {
-    openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty || token == nil
+    journal.isInStep || !batch.isEmpty || !unnoted.isEmpty || token == nil
       || splits.values.contains { !$0.decided.isEmpty }
   }
 
@@ -77,7 +73,7 @@ extension Replica {
   ///
   /// - Throws: ``ScopeError`` if a state does not belong to the scope.
   func restore(_ history: ReplicaHistory) throws(ScopeError) {
-    isRestoring = true
+    journal.isRestoring = true
     // Observers may make change sets meanwhile.
     nextNumber = history.records.reduce(history.nextNumber) { next, record in
       if case .made(let number, _) = record { max(next, number + 1) } else { next }
@@ -86,7 +82,7 @@ extension Replica {
     session.hasState = true
     defer {
       session.hasState = false
-      isRestoring = false
+      journal.isRestoring = false
     }
     if let base = history.base {
       clientID = history.client

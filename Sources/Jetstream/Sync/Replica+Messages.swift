@@ -60,7 +60,7 @@ extension Replica {
       guard session.hasState else { return }
       if session.procedures.hold(message) { return }
       if let sequence {
-        guard session.isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
+        guard session.isTaking || journal.isRestoring, sequence > position?.sequence ?? 0 else { return }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
@@ -104,8 +104,8 @@ extension Replica {
   /// others.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
-    openSteps += 1
-    defer { openSteps -= 1 }
+    journal.beginStep()
+    defer { journal.endStep() }
     session.procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()
@@ -114,9 +114,9 @@ extension Replica {
     finishStanding()
     if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
     noteOverwritten(inState: fragments)
-    if version == 1, !isRestoring { position = nil }
+    if version == 1, !journal.isRestoring { position = nil }
     // Until the state is applied, the scope is not what the record says.
-    if !isRestoring { beginBatch() }
+    if !journal.isRestoring { beginBatch() }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
     hasBase = true
     session.hasState = true
@@ -278,7 +278,7 @@ extension Replica {
   /// They follow from what was pending and confirmed then. Nil if the record of the change set says the same.
   private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
     let fragments = entry.set.fragments
-    guard version == 1, !isRestoring, store != nil, replies.count == fragments.count,
+    guard version == 1, !journal.isRestoring, journal.isKept, replies.count == fragments.count,
       fragments.contains(where: {
         $0.kind == .change && !($0.operations.isEmpty && $0.bases.isEmpty)
       })

@@ -43,8 +43,6 @@ package final class Replica {
   var target = 0
   /// The last sync state that was reported.
   var reportedState: SyncState?
-  /// The reason why the records cannot be written.
-  package var storageProblem: String?
   /// The version of the protocol that the session uses. From version 2 on, change sets are sent as they were made.
   var version = 1 {
     didSet { overlay.isOfValues = version == 1 }
@@ -76,21 +74,16 @@ package final class Replica {
   var ownWrites: OwnWrites
   var token: ObservationToken?
   private var discardToken: ObservationToken?
-  /// Writes a record to the log, which reports it as durable by ``stored(_:)``; nil for a replica without a log.
-  var store: ((ReplicaRecord) -> Void)?
-  var isRestoring = false
-  /// The number of steps whose record has been handed over but which are not complete.
-  var openSteps = 0
   /// True while a change set is undone here that could not be sent.
   var isRejecting = false
   /// True once a full state has been applied.
   var hasBase = false
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
   /// state, or because changes are in a log.
-  var mayReturn: Bool { hasBase || store != nil }
+  var mayReturn: Bool { hasBase || journal.isKept }
   /// True if the scope has never had a state or a change set.
   var isUntouched: Bool { !hasBase && nextNumber == 1 }
-  /// The records that were made, as far as the log has them.
+  /// The records on their way to the log.
   var journal = ReplicaJournal()
   /// The most that is held while the scope is paused.
   var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
@@ -165,7 +158,7 @@ package final class Replica {
   // MARK: Local changes
 
   func localChange(_ sealed: SealedChanges) {
-    openSteps += 1
+    journal.beginStep()
     let number = nextNumber
     nextNumber += 1
     var set = notingKnownValues(in: sealed.set)
@@ -197,13 +190,13 @@ package final class Replica {
     shared?.madeHandle?.changeSet = set
     var entry = Pending(
       number: number, shared ?? PendingChangeSet(set), basis: basis,
-      record: store == nil ? 0 : journal.made + 1, madeAt: scope.ticker.now)
+      record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
     pending.append(entry)
     keep(.made(number: number, set), isNew: true)
-    openSteps -= 1
+    journal.endStep()
     if let shared { scope.pendingChangeSets.add(shared) }
     onPending?()
   }
@@ -235,7 +228,7 @@ package final class Replica {
       let count = pending.sentCount - (session.held.isEmpty ? pending.decidedCount : 0)
       guard hasRoom(count) else { return nil }
       // Never send a change set before its record is durable.
-      guard pending[at].record <= journal.stored else { return nil }
+      guard journal.hasStored(pending[at].record) else { return nil }
       if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
       pending.noteSent(upTo: at)
       let number = pending[at].number
@@ -279,7 +272,7 @@ package final class Replica {
 
   /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
-    store == nil ? (pending.first?.number ?? nextNumber) - 1 : journal.safelyDecided
+    journal.durablyDecided(upTo: (pending.first?.number ?? nextNumber) - 1)
   }
 }
 

@@ -63,7 +63,7 @@ extension Replica {
       isUpToDate: connection == .online && session.hasState && session.held.isEmpty
         && !session.held.isDropping
         && isTold && session.stateStanding == nil && reached >= target,
-      stall: storageProblem.map { .storage($0) }
+      stall: journal.problem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
 
