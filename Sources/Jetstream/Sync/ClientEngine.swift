@@ -172,14 +172,7 @@ package final class ClientEngine {
       scope: scope, params: params, clientID: configuration.clientID,
       ownWrites: configuration.ownWrites)
     replica.mode = mode
-    replica.onPending = { [weak self] in self?.sendWaiting() }
-    replica.onRejected = { [weak self, unowned scope] in
-      self?.report(.rejected(scope, $0.fragment, $0.error, consequences: $0.consequences))
-    }
-    replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
-    replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
-    replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
-    replica.date = configuration.date
+    replica.delegate = self
     replica.version = version
     replica.heldLimit = configuration.pausedLimit
     replica.dateForm = dateForm

@@ -122,8 +122,11 @@ extension Replica {
     for (set, replies) in done.decided {
       scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }
-    for rejected in done.rejected { onRejected?(rejected) }
-    if let models = done.repaired { onRepaired?(models) }
+    for rejected in done.rejected {
+      delegate?.report(
+        .rejected(scope, rejected.fragment, rejected.error, consequences: rejected.consequences))
+    }
+    if let models = done.repaired { delegate?.report(.repaired(scope, models)) }
     for changes in done.remote { scope.onRemoteChanges.fire(changes) }
   }
 

@@ -12,7 +12,7 @@ extension Replica {
   /// forgotten by the server.
   package func stored(_ count: Int) {
     journal.noteStored(count)
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   /// Notes that a change set is decided and that its record has been handed over.

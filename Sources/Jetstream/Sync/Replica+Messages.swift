@@ -38,7 +38,7 @@ extension Replica {
     if scope.isIncomingPaused { return }
     // The mode still holds back messages, but the app no longer pauses them.
     if isHolding {
-      onPending?()
+      delegate?.sendWaiting()
       return
     }
     // The changes made until now were made without knowing the messages that are applied next.
@@ -51,7 +51,7 @@ extension Replica {
       (session.isTaking, session.hasMissed) = (false, true)
       round?.isAsked = false
     }
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   func handle(_ message: Incoming) {

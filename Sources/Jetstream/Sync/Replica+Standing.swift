@@ -96,8 +96,8 @@ extension Replica {
       isForgotten || isElsewhere || isOther(standing.position, than: known)
     else { return }
     isElsewhere = false
-    if historyLoss() == .discard { discardPending() }
-    onHistoryLost?()
+    if delegate?.historyLoss == .discard { discardPending() }
+    delegate?.report(.historyLost(scope))
   }
 
   /// Returns true if the server has another epoch than the known position, or an earlier sequence.

@@ -49,8 +49,6 @@ package final class Replica {
   }
   /// The form in which dates are sent in the session.
   var dateForm = DateForm.seconds
-  /// Returns the treatment of pending change sets when the server has lost their history.
-  var historyLoss: () -> HistoryLoss = { .recover }
   var pending = PendingQueue()
   /// True if a server of version 1 answers change sets in their order.
   var answersAreOrdered = true
@@ -89,17 +87,8 @@ package final class Replica {
   var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
   /// The digest of the scope, once the server has sent its own.
   var digest: ScopeDigest?
-  /// Returns the current time, for change sets that have no date.
-  var date: () -> Date? = { nil }
-  /// Called when a local change set waits to be sent, when held decisions were applied, and when the replica's sync
-  /// state may have changed.
-  var onPending: (() -> Void)?
-  /// Called with each fragment that the server has rejected for its own sake.
-  var onRejected: ((Rejected) -> Void)?
-  /// Called when the server reports another history than the one that the replica knows.
-  var onHistoryLost: (() -> Void)?
-  /// Called with the models that differed from the server's state, once they are repaired.
-  var onRepaired: (([UUID]) -> Void)?
+  /// The client to which the replica belongs.
+  weak var delegate: (any ReplicaDelegate)?
 
   /// A message of the server for this scope.
   enum Incoming {
@@ -125,7 +114,7 @@ package final class Replica {
     }
     scope.addMembershipObserver(self)
     scope.onIncomingResumed = { [weak self] in self?.resume() }
-    scope.onIncomingPaused = { [weak self] in self?.onPending?() }
+    scope.onIncomingPaused = { [weak self] in self?.delegate?.sendWaiting() }
   }
 
   /// Stops following the scope, for the given reason. Pending change sets stay visible and are not sent any more.
@@ -162,7 +151,7 @@ package final class Replica {
     let number = nextNumber
     nextNumber += 1
     var set = notingKnownValues(in: sealed.set)
-    if set.date == nil, let now = date() { set.date = now }
+    if set.date == nil, let now = delegate?.date { set.date = now }
     var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {
@@ -198,7 +187,7 @@ package final class Replica {
     keep(.made(number: number, set), isNew: true)
     journal.endStep()
     if let shared { scope.pendingChangeSets.add(shared) }
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   /// Returns the change that an assignment makes to a property: a merge, if the property has a merge rule.
