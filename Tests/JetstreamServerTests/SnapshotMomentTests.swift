@@ -61,8 +61,9 @@ private struct Restarted: Equatable {
     let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
     var errors: [String] = []
     scope.onError.listen { errors.append("\($0)") }
-    let replica = Replica(scope: scope, params: [:], clientID: UUID(), ownWrites: 1000)
-    replica.version = 2
+    let replica = Replica(
+      scope: scope, params: [:], clientID: UUID(), ownWrites: 1000,
+      ReplicaDialect(version: 2, .init()))
     replica.journal.store = { _ in }
     try replica.restore(history)
     state = scope.canonicalJSON

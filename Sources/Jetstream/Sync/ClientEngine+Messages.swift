@@ -91,15 +91,15 @@ extension ClientEngine {
     case .success(let token):
       self.token = token
       version = min(reply.protocol ?? 1, configuration.highestVersion)
-      for replica in replicas { (replica.version, replica.dateForm) = (version, dateForm) }
+      for replica in replicas { replica.dialect = dialect }
       becomeOnline()
       report(.sessionCreated(token: token))
       fetchMissing()
     }
   }
 
-  /// The form in which dates are sent in this session.
-  var dateForm: DateForm { configuration.dateForm ?? DateForm(version: version) }
+  /// The protocol as the server of this session speaks it.
+  var dialect: ReplicaDialect { ReplicaDialect(version: version, configuration) }
 
   func becomeOnline() {
     failures = 0
@@ -255,7 +255,7 @@ extension ClientEngine {
     return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in
       let set = entry.set
-      let fragments = replica.dateForm.applied(to: fragments, in: replica.scope)
+      let fragments = replica.dialect.dateForm.applied(to: fragments, in: replica.scope)
       // The server needs to know what the client had seen in order to interpret whole collections.
       var frame = version == 1 && seen > lastAckSent ? [acknowledgement(of: seen)] : []
       var sync = ScopeSync(

@@ -170,14 +170,9 @@ package final class ClientEngine {
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(
       scope: scope, params: params, clientID: configuration.clientID,
-      ownWrites: configuration.ownWrites)
+      ownWrites: configuration.ownWrites, dialect)
     replica.mode = mode
     replica.delegate = self
-    replica.version = version
-    replica.heldLimit = configuration.pausedLimit
-    replica.dateForm = dateForm
-    replica.fragmentLimit = configuration.maximumFragments
-    replica.answersAreOrdered = configuration.answersAreOrdered
     return replica
   }
 

@@ -17,13 +17,10 @@ extension Replica {
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
-  /// ``position`` then, and applies nothing that arrives before the answer. A server of version 1 cannot be asked to
-  /// send less: it keeps what is not acknowledged.
+  /// ``position`` then, and applies nothing that arrives before the answer.
   private func hold(_ message: Incoming, index: Int) {
     session.held.append(message, index: index)
-    guard version > 1, hasBase, position != nil, session.held.isTooMuch(for: heldLimit) else {
-      return
-    }
+    guard hasBase, position != nil, dialect.drops(session.held) else { return }
     session.held.drop()
     session.hasMissed = true
   }
@@ -114,7 +111,7 @@ extension Replica {
     finishStanding()
     if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
     noteOverwritten(inState: fragments)
-    if version == 1, !journal.isRestoring { position = nil }
+    if dialect.isOfValues, !journal.isRestoring { position = nil }
     // Until the state is applied, the scope is not what the record says.
     if !journal.isRestoring { beginBatch() }
     keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
@@ -278,7 +275,7 @@ extension Replica {
   /// They follow from what was pending and confirmed then. Nil if the record of the change set says the same.
   private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
     let fragments = entry.set.fragments
-    guard version == 1, !journal.isRestoring, journal.isKept, replies.count == fragments.count,
+    guard dialect.isOfValues, !journal.isRestoring, journal.isKept, replies.count == fragments.count,
       fragments.contains(where: {
         $0.kind == .change && !($0.operations.isEmpty && $0.bases.isEmpty)
       })

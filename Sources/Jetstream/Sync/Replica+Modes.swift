@@ -7,7 +7,9 @@ extension Replica {
   var hasUnsent: Bool { pending.sentCount < pending.count }
 
   /// True if incoming messages are held here because the server cannot be told to keep them.
-  var isHolding: Bool { version == 1 && session.hasState && mode != .realtime && round == nil }
+  var isHolding: Bool {
+    dialect.isOfValues && session.hasState && mode != .realtime && round == nil
+  }
 
   /// The request with which the replica begins a session.
   var firstTell: ScopeFetch.Tell {
@@ -40,11 +42,11 @@ extension Replica {
       session.held.isEmpty
     else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }
-    return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
+    return dialect.isOfValues || round.isAsked && position?.sequence ?? 0 >= target
   }
 
   /// False in real-time mode until the server begins to send what the replica has missed. Version 1 always sends it.
-  var isTold: Bool { version == 1 || mode != .realtime || session.isTaking }
+  var isTold: Bool { dialect.isOfValues || mode != .realtime || session.isTaking }
 
   /// Changes the sync mode.
   func change(to new: SyncMode) {

@@ -8,13 +8,12 @@ extension Replica {
   /// the change set.
   func sendParts(_ at: Int, _ fragments: [SyncFragment], _ send: (Pending, [SyncFragment]) -> Int) {
     let entry = pending[at]
-    let isWhole = entry.set.isAtomic || entry.set.oldProcedure != nil
-    guard splits[entry.number] != nil || !isWhole && fragments.count > fragmentLimit else {
+    guard splits[entry.number] != nil || dialect.splits(entry.set, fragments) else {
       pending[at].messageIndex = send(entry, fragments)
       return
     }
     let parts = splits[entry.number, default: SplitSet()].begin(
-      fragments, limit: fragmentLimit, isStructural: { mayHoldModels($1, of: $0) },
+      fragments, limit: dialect.fragmentLimit, isStructural: { mayHoldModels($1, of: $0) },
       before: {
         overlay.value(before: entry.number, of: PropertyKey(uuid: $0.uuid, name: $1))?.json
       })

@@ -8,9 +8,7 @@
 extension Replica {
   /// Rejects the unanswered change sets in front of the one whose message the server has answered.
   func concludeUnanswered(before messageIndex: Int) {
-    guard version == 1, answersAreOrdered,
-      let count = pending.place(sentIn: messageIndex)
-    else { return }
+    guard dialect.dropsUnreadable, let count = pending.place(sentIn: messageIndex) else { return }
     rejectUnanswered(count)
   }
 
@@ -25,9 +23,7 @@ extension Replica {
 
   /// Counts unanswered change sets as decided, while incoming changes are held; they are rejected later.
   func noteUnanswered(before messageIndex: Int) {
-    guard version == 1, answersAreOrdered,
-      let count = pending.place(sentIn: messageIndex)
-    else { return }
+    guard dialect.dropsUnreadable, let count = pending.place(sentIn: messageIndex) else { return }
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }

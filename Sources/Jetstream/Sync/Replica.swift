@@ -43,19 +43,13 @@ package final class Replica {
   var target = 0
   /// The last sync state that was reported.
   var reportedState: SyncState?
-  /// The version of the protocol that the session uses. From version 2 on, change sets are sent as they were made.
-  var version = 1 {
-    didSet { overlay.isOfValues = version == 1 }
+  /// The protocol as the session's server speaks it.
+  var dialect: ReplicaDialect {
+    didSet { overlay.isOfValues = dialect.isOfValues }
   }
-  /// The form in which dates are sent in the session.
-  var dateForm = DateForm.seconds
   var pending = PendingQueue()
-  /// True if a server of version 1 answers change sets in their order.
-  var answersAreOrdered = true
   /// The change sets that a server of version 1 is sent in several messages, by number.
   var splits: [Int: SplitSet] = [:]
-  /// The most fragments that a server of version 1 is sent in one message, unless they have to stay together.
-  var fragmentLimit = 100
   var overlay = PendingOverlay()
   /// The models that pending change sets add, by UUID.
   var additions: [UUID: Addition] = [:]
@@ -83,8 +77,6 @@ package final class Replica {
   var isUntouched: Bool { !hasBase && nextNumber == 1 }
   /// The records on their way to the log.
   var journal = ReplicaJournal()
-  /// The most that is held while the scope is paused.
-  var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
   /// The digest of the scope, once the server has sent its own.
   var digest: ScopeDigest?
   /// The client to which the replica belongs.
@@ -102,10 +94,15 @@ package final class Replica {
       [SyncFragment], rootUUID: UUID, more: Bool, then: (Result<Void, ScopeError>) -> Void)
   }
 
-  init(scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int) {
+  init(
+    scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int,
+    _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
+  ) {
     self.scope = scope
     self.params = params
     self.clientID = clientID
+    self.dialect = dialect
+    overlay.isOfValues = dialect.isOfValues
     ownWrites = OwnWrites(limit: limit)
     scope.sealChanges()
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
@@ -221,7 +218,7 @@ package final class Replica {
       if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
       pending.noteSent(upTo: at)
       let number = pending[at].number
-      if version > 1 {
+      if !dialect.isOfValues {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
         continue
       }
