@@ -192,12 +192,12 @@ extension ClientEngine {
   func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.
-    let isWhole = isWhole || replica.session.needsState || replica.isElsewhere
+    let isWhole = isWhole || replica.session.needsState || replica.progress.hasDiverged
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
           name: replica.scope.name, params: replica.params,
-          since: version > 1 && !isWhole ? replica.position : nil,
+          since: version > 1 && !isWhole ? replica.progress.position : nil,
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.clientID != configuration.clientID
             ? replica.clientID : nil, tell: tell)))

@@ -162,7 +162,7 @@ package final class ClientEngine {
       replica.takeNewName(configuration.makeClientID())
     }
     sync(replica, completion)
-    if replica.hasBase { complete(replica, .success(())) }
+    if replica.progress.hasBase { complete(replica, .success(())) }
     updateWaitingReplies()
     return replica
   }

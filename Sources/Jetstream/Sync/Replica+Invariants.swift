@@ -69,5 +69,5 @@ extension ClientEngine {
   package var heldCount: Int { replicas.reduce(0) { $0 + $1.session.held.messages.count } }
 
   /// The positions of all replicas; for tests.
-  package var positions: [ScopePosition] { replicas.compactMap(\.position) }
+  package var positions: [ScopePosition] { replicas.compactMap(\.progress.position) }
 }

@@ -32,12 +32,12 @@ extension Replica {
   /// - a server of version 1 has answered a part of a change set that was sent in several messages: that part counts
   ///   already, but there is no record of it.
   package var history: ReplicaHistory? {
-    guard !isInStep, hasBase, scope.settle(), !isInStep, let root = scope.root,
+    guard !isInStep, progress.hasBase, scope.settle(), !isInStep, let root = scope.root,
       let confirmed = confirmed()
     else { return nil }
     var history = ReplicaHistory(
       client: clientID, root: root.uuid, nextNumber: nextNumber,
-      base: ReplicaBase(position: position, root: root.uuid, fragments: confirmed.state),
+      base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: ownWrites.remaining)
     history.pending = pending.map {
       .init(number: $0.number, set: $0.set, basis: $0.basis, counters: counters(in: $0))
@@ -51,7 +51,7 @@ extension Replica {
   /// state: a server of version 1 is sent values, so remote changes do not affect such a counter while the change
   /// set is pending.
   private func counters(in entry: Pending) -> [PropertyKey: JSONValue] {
-    guard position == nil else { return [:] }
+    guard progress.position == nil else { return [:] }
     var result: [PropertyKey: JSONValue] = [:]
     for fragment in entry.set.fragments {
       for step in fragment.operations {
@@ -117,7 +117,7 @@ extension Replica {
   /// is no state yet.
   func take(_ client: UUID, root: UUID) {
     clientID = client
-    if !hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
+    if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
   /// Takes another client identity under which change sets are numbered from now on, and records it.
@@ -133,12 +133,12 @@ extension Replica {
     case .made(let number, let set):
       finishBatch()
       scope.conflicts.settle(by: set)
-      redo(set, number: number, basis: basis)
+      redo(set, number: number, basis: progress.basis)
       if pending.last?.number != number { showPending(WrittenContent(of: set).properties) }
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
-      if let sequence = decided.sequence { position?.sequence = sequence }
+      progress.advance(to: decided.sequence)
       guard let at = pending.firstIndex(where: { $0.number == decided.number }) else { return }
       beginBatch()
       conclude(
@@ -151,9 +151,9 @@ extension Replica {
   }
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {
-    position = base.position
+    progress.position = base.position
     // Only a server of version 1 reports no position.
-    overlay.isOfValues = position == nil
+    overlay.isOfValues = base.position == nil
     try receiveState(base.fragments, rootUUID: base.root)
   }
 

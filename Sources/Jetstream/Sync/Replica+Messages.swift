@@ -17,10 +17,10 @@ extension Replica {
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
-  /// ``position`` then, and applies nothing that arrives before the answer.
+  /// its position then, and applies nothing that arrives before the answer.
   private func hold(_ message: Incoming, index: Int) {
     session.held.append(message, index: index)
-    guard hasBase, position != nil, dialect.drops(session.held) else { return }
+    guard progress.canResume, dialect.drops(session.held) else { return }
     session.held.drop()
     session.hasMissed = true
   }
@@ -57,11 +57,11 @@ extension Replica {
       guard session.hasState else { return }
       if session.procedures.hold(message) { return }
       if let sequence {
-        guard session.isTaking || journal.isRestoring, sequence > position?.sequence ?? 0 else { return }
+        guard session.isTaking || journal.isRestoring, sequence > progress.sequence else { return }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
-      if let sequence { position?.sequence = sequence }
+      progress.advance(to: sequence)
       if let number, let at = pending.firstIndex(where: { $0.number == number }) {
         conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
@@ -71,12 +71,10 @@ extension Replica {
         noteRemote(RemoteChanges(fragments, sequence: sequence, origin: origin))
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
-      if let sequence, let position, sequence > position.sequence + 1 {
-        return noteDecision(of: messageIndex, replies)
-      }
+      if progress.hasGap(before: sequence) { return noteDecision(of: messageIndex, replies) }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
-      if let sequence { position?.sequence = sequence }
+      progress.advance(to: sequence)
       if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
       receiveReply(to: messageIndex, replies, effective, sequence: sequence)
@@ -109,15 +107,15 @@ extension Replica {
     // Pending changes of the old root apply to the root with its new UUID.
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
-    if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
+    if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
     noteOverwritten(inState: fragments)
-    if dialect.isOfValues, !journal.isRestoring { position = nil }
+    if dialect.isOfValues, !journal.isRestoring { progress.position = nil }
     // Until the state is applied, the scope is not what the record says.
     if !journal.isRestoring { beginBatch() }
-    keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
-    hasBase = true
+    keep(.base(ReplicaBase(position: progress.position, root: rootUUID, fragments: fragments)))
+    progress.hasBase = true
     session.hasState = true
-    noteRemote(RemoteChanges(fragments, sequence: position?.sequence, isFullState: true))
+    noteRemote(RemoteChanges(fragments, sequence: progress.position?.sequence, isFullState: true))
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {
@@ -261,7 +259,7 @@ extension Replica {
     if split == nil { noteSentDates(of: fragments, replies) }
     // A server that reports no sequence, and so no position with its state, does not say what the maker of a change
     // set had seen. A change set of initial content does not say which part of it has an effect.
-    let isKnown = position != nil || !hasBase
+    let isKnown = progress.position != nil || !progress.hasBase
     if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {

@@ -13,7 +13,7 @@ extension Replica {
 
   /// The request with which the replica begins a session.
   var firstTell: ScopeFetch.Tell {
-    mode == .realtime ? .everything : hasBase && position != nil ? .nothing : .missed
+    mode == .realtime ? .everything : progress.canResume ? .nothing : .missed
   }
 
   /// The request that the server has to be sent now; nil if it already does what the mode needs.
@@ -42,7 +42,7 @@ extension Replica {
       session.held.isEmpty
     else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }
-    return dialect.isOfValues || round.isAsked && position?.sequence ?? 0 >= target
+    return dialect.isOfValues || round.isAsked && progress.isAtTarget
   }
 
   /// False in real-time mode until the server begins to send what the replica has missed. Version 1 always sends it.

@@ -2,11 +2,6 @@ import Foundation
 
 /// Accepted changes that other clients have overwritten without having seen them.
 extension Replica {
-  /// The position that a change set made now is based on; the beginning if nothing is known of the server's order.
-  var basis: ScopePosition? {
-    hasBase ? position : ScopePosition(epoch: "", sequence: 0)
-  }
-
   /// Returns the origin that is sent with a change set.
   func origin(of entry: Pending) -> ChangeOrigin {
     var origin = ChangeOrigin(of: entry.set)
@@ -16,8 +11,7 @@ extension Replica {
     let assigns = entry.set.fragments.contains {
       $0.kind == .change ? !$0.properties.isEmpty : !$0.bases.isEmpty
     }
-    guard assigns, let basis = entry.basis else { return origin }
-    if basis.epoch.isEmpty || basis.epoch == position?.epoch { origin.seen = basis.sequence }
+    if assigns, let basis = entry.basis { origin.seen = progress.seen(with: basis) }
     return origin
   }
 

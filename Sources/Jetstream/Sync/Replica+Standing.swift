@@ -13,15 +13,11 @@ public enum HistoryLoss: Sendable, Hashable {
 extension Replica {
   /// Handles the resume point that the server sends before the state or the missed changes of the scope.
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
-    // If a state follows, changes that it contains must not disappear until it arrives.
-    target = standing.position.sequence
+    progress.aim(at: standing.position.sequence)
     session.stateStanding = nil
     session.stateParts = []
     if tell == .nothing {
-      guard let position, !isOther(standing.position, than: position) else {
-        (session.needsState, isElsewhere) = (true, true)
-        return
-      }
+      guard progress.meets(standing.position) else { return session.needsState = true }
     } else {
       // The mode may have changed, or the sync may have been cancelled, since this was asked for.
       session.isTaking =
@@ -35,7 +31,7 @@ extension Replica {
       guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
-      if decision.sequence ?? 0 <= position?.sequence ?? 0 {
+      if decision.sequence ?? 0 <= progress.sequence {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
         noteDecision(at, decision.fragmentReplies)
@@ -68,7 +64,7 @@ extension Replica {
       conclude(at, decision.fragmentReplies, effective: [])
     }
     noteHistory(of: standing)
-    position = standing.position
+    progress.position = standing.position
   }
 
   /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:
@@ -92,17 +88,9 @@ extension Replica {
 
   private func noteHistory(of standing: ScopeStanding) {
     let isForgotten = standing.isForgotten && pending.contains { $0.messageIndex == nil }
-    guard let known = position,
-      isForgotten || isElsewhere || isOther(standing.position, than: known)
-    else { return }
-    isElsewhere = false
+    guard progress.takeLoss(at: standing.position, isForgotten: isForgotten) else { return }
     if delegate?.historyLoss == .discard { discardPending() }
     delegate?.report(.historyLost(scope))
-  }
-
-  /// Returns true if the server has another epoch than the known position, or an earlier sequence.
-  private func isOther(_ position: ScopePosition, than known: ScopePosition) -> Bool {
-    position.epoch != known.epoch || position.sequence < known.sequence
   }
 
   /// Rejects the change sets that are not decided, but for those that were sent in this session: the server decides them.

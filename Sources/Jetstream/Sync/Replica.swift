@@ -25,22 +25,18 @@ package final class Replica {
   package internal(set) var clientID: UUID
   /// The state that lasts as long as the session.
   var session = ReplicaSession()
-  /// The position up to which the server's order is applied; nil if the server does not tell it.
-  var position: ScopePosition?
+  /// The progress in the server's order.
+  var progress = ReplicaProgress()
   /// The sync mode.
   var mode = SyncMode.realtime
   /// The server's last refusal of the scope, while it refuses the scope for now.
   var refusal: ClientEngine.Refusal?
   /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
   var hasAskedForCredentials = false
-  /// True after the server reported a different history, until its full state is applied.
-  var isElsewhere = false
   /// The running sync, if there is one.
   var round: SyncRound?
   /// The time at which the next poll is due.
   var pollDue: Duration?
-  /// The server's sequence when it granted the last request.
-  var target = 0
   /// The last sync state that was reported.
   var reportedState: SyncState?
   /// The protocol as the session's server speaks it.
@@ -68,13 +64,11 @@ package final class Replica {
   private var discardToken: ObservationToken?
   /// True while a change set is undone here that could not be sent.
   var isRejecting = false
-  /// True once a full state has been applied.
-  var hasBase = false
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
   /// state, or because changes are in a log.
-  var mayReturn: Bool { hasBase || journal.isKept }
+  var mayReturn: Bool { progress.hasBase || journal.isKept }
   /// True if the scope has never had a state or a change set.
-  var isUntouched: Bool { !hasBase && nextNumber == 1 }
+  var isUntouched: Bool { !progress.hasBase && nextNumber == 1 }
   /// The records on their way to the log.
   var journal = ReplicaJournal()
   /// The digest of the scope, once the server has sent its own.
@@ -175,7 +169,7 @@ package final class Replica {
     let shared = scope.claimDelivered()
     shared?.madeHandle?.changeSet = set
     var entry = Pending(
-      number: number, shared ?? PendingChangeSet(set), basis: basis,
+      number: number, shared ?? PendingChangeSet(set), basis: progress.basis,
       record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include

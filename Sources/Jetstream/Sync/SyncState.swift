@@ -54,15 +54,14 @@ extension Replica {
   /// Returns the state as far as the replica knows it; the engine completes it.
   func state(_ connection: ClientStatus) -> SyncState {
     let now = scope.ticker.now
-    let reached = position?.sequence ?? 0
     return SyncState(
       mode: mode, connection: connection, pendingCount: pending.count,
       decidedCount: pending.decidedCount,
       unsentCount: pending.count - pending.sentCount,
-      oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
+      oldestPendingAge: pending.first.map { now - $0.madeAt }, position: progress.position,
       isUpToDate: connection == .online && session.hasState && session.held.isEmpty
         && !session.held.isDropping
-        && isTold && session.stateStanding == nil && reached >= target,
+        && isTold && session.stateStanding == nil && progress.isAtTarget,
       stall: journal.problem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
