@@ -21,7 +21,7 @@ extension ClientEngine {
   }
 
   func open() {
-    guard isPermitted(.connecting) || replicas.contains(where: { $0.round?.isForced == true })
+    guard isPermitted(.connecting) || replicas.contains(where: { $0.schedule.isForced })
     else {
       enter(.waiting)
       return reportStates()
@@ -143,8 +143,7 @@ extension ClientEngine {
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
     lastNumbers[replica.scope.name] = replica.nextNumber - 1
-    let round = replica.round
-    replica.round = nil
+    let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
     report(.left(replica.scope))

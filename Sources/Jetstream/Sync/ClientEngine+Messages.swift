@@ -149,7 +149,7 @@ extension ClientEngine {
     switch reply.result {
     case .success(let index):
       replica.session.scopeIndex = index
-      (replica.refusal, replica.hasAskedForCredentials) = (nil, false)
+      replica.request.noteGranted()
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }
@@ -196,7 +196,7 @@ extension ClientEngine {
     let message = channel.stamp(
       .scopeFetch(
         ScopeFetch(
-          name: replica.scope.name, params: replica.params,
+          name: replica.scope.name, params: replica.request.params,
           since: version > 1 && !isWhole ? replica.progress.position : nil,
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.clientID != configuration.clientID

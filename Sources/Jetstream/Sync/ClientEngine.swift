@@ -170,8 +170,7 @@ package final class ClientEngine {
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(
       scope: scope, params: params, clientID: configuration.clientID,
-      ownWrites: configuration.ownWrites, dialect)
-    replica.mode = mode
+      ownWrites: configuration.ownWrites, mode: mode, dialect)
     replica.delegate = self
     return replica
   }
@@ -179,7 +178,7 @@ package final class ClientEngine {
   private func sync(_ replica: Replica, _ completion: @escaping (Result<Void, SyncError>) -> Void) {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
-    schedulePoll(of: replica)
+    replica.schedule.schedulePoll(now: now)
     if leftNames.contains(replica.scope.name) {
       // A session of version 1 would send every change of the scope twice.
       loseSession()
@@ -313,7 +312,7 @@ package final class ClientEngine {
     consider(handshakeDue)
     consider(deferral?.until)
     consider(refetchDue)
-    for replica in replicas { consider(replica.pollDue) }
+    for replica in replicas { consider(replica.schedule.pollDue) }
     return earliest
   }
 

@@ -46,7 +46,7 @@ extension Replica {
     finishBatch()
     if held.isDropping {
       (session.isTaking, session.hasMissed) = (false, true)
-      round?.isAsked = false
+      schedule.askAgain()
     }
     delegate?.sendWaiting()
   }

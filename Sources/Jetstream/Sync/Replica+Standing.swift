@@ -21,7 +21,7 @@ extension Replica {
     } else {
       // The mode may have changed, or the sync may have been cancelled, since this was asked for.
       session.isTaking =
-        mode == .realtime || round != nil || session.needsState || !session.hasState
+        schedule.appliesRemote || session.needsState || !session.hasState
       if !session.isTaking { session.hasMissed = true }
       session.needsState = false
     }

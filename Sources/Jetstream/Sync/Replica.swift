@@ -20,23 +20,16 @@ import Foundation
 /// Does no I/O: ``ClientEngine`` passes messages to it and sends what it returns.
 package final class Replica {
   let scope: Scope
-  let params: JSONValue
+  /// The request with which the server is asked for the scope.
+  var request: ScopeRequest
   /// The client identity under which the change sets are numbered.
   package internal(set) var clientID: UUID
   /// The state that lasts as long as the session.
   var session = ReplicaSession()
   /// The progress in the server's order.
   var progress = ReplicaProgress()
-  /// The sync mode.
-  var mode = SyncMode.realtime
-  /// The server's last refusal of the scope, while it refuses the scope for now.
-  var refusal: ClientEngine.Refusal?
-  /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
-  var hasAskedForCredentials = false
-  /// The running sync, if there is one.
-  var round: SyncRound?
-  /// The time at which the next poll is due.
-  var pollDue: Duration?
+  /// The times at which the scope is synced.
+  var schedule: SyncSchedule
   /// The last sync state that was reported.
   var reportedState: SyncState?
   /// The protocol as the session's server speaks it.
@@ -90,10 +83,12 @@ package final class Replica {
 
   init(
     scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int,
+    mode: SyncMode = .realtime,
     _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
   ) {
     self.scope = scope
-    self.params = params
+    request = ScopeRequest(params: params)
+    schedule = SyncSchedule(mode)
     self.clientID = clientID
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
@@ -246,7 +241,7 @@ package final class Replica {
     session = ReplicaSession()
     splits = splits.filter { !$0.value.decided.isEmpty }
     for number in splits.keys { splits[number]!.sessionEnded() }
-    round?.isAsked = false
+    schedule.askAgain()
     pending.returnToWaiting()
   }
 

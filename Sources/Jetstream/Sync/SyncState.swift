@@ -55,7 +55,7 @@ extension Replica {
   func state(_ connection: ClientStatus) -> SyncState {
     let now = scope.ticker.now
     return SyncState(
-      mode: mode, connection: connection, pendingCount: pending.count,
+      mode: schedule.mode, connection: connection, pendingCount: pending.count,
       decidedCount: pending.decidedCount,
       unsentCount: pending.count - pending.sentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: progress.position,
@@ -120,7 +120,7 @@ extension ClientEngine {
     case .connecting, .waiting:
       if let problem { result.stall = result.stall ?? .connectionLost(problem) }
     case .online:
-      if let refusal = replica.refusal {
+      if let refusal = replica.request.refusal {
         result.stall = result.stall ?? .refused(refusal.error.message)
       } else if isDeferred(replica) {
         result.stall = result.stall ?? .deferred
