@@ -52,7 +52,7 @@ private struct Restarted: Equatable {
   let bases: [ScopePosition?]
   let conflicts: [ConflictName]
   let decided: Int
-  let nextNumber: Int
+  let lastNumber: Int
   let authors: [PropertyKey: String]
   let writes: [OwnWrites.Entry]
   let errors: [String]
@@ -71,7 +71,7 @@ private struct Restarted: Equatable {
     bases = replica.pending.map(\.basis)
     conflicts = scope.conflicts.items.map(ConflictName.init)
     decided = replica.decided
-    nextNumber = replica.nextNumber
+    lastNumber = replica.pending.lastNumber
     authors = replica.overlay.authors
     writes = replica.ownWrites.remaining
     self.errors = errors

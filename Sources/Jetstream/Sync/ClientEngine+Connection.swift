@@ -142,7 +142,7 @@ extension ClientEngine {
 
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
-    lastNumbers[replica.scope.name] = replica.nextNumber - 1
+    lastNumbers[replica.scope.name] = replica.pending.lastNumber
     let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
@@ -152,9 +152,9 @@ extension ClientEngine {
   /// Takes a new client identity, because the server knows other change sets under the numbers of this one. Begins
   /// another session with it.
   func takeNewName(of replica: Replica) {
-    let (old, new) = (replica.clientID, configuration.makeClientID())
+    let (old, new) = (replica.request.clientID, configuration.makeClientID())
     if configuration.clientID == old { configuration.clientID = new }
-    for replica in replicas where replica.clientID == old { replica.takeNewName(new) }
+    for replica in replicas where replica.request.clientID == old { replica.takeNewName(new) }
     loseSession()
     retry(reason: "the server knows other change sets of this client")
   }

@@ -199,8 +199,8 @@ extension ClientEngine {
           name: replica.scope.name, params: replica.request.params,
           since: version > 1 && !isWhole ? replica.progress.position : nil,
           decided: version > 1 ? replica.decided : nil,
-          client: version > 1 && replica.clientID != configuration.clientID
-            ? replica.clientID : nil, tell: tell)))
+          client: version > 1 && replica.request.clientID != configuration.clientID
+            ? replica.request.clientID : nil, tell: tell)))
     fetches[message.index] = (replica, tell)
     replica.session.asked = tell
     if tell != .nothing { replica.session.hasMissed = false }
@@ -237,7 +237,7 @@ extension ClientEngine {
     for replica in replicas {
       guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
       // Change sets that observers make in response to a rejection are left for the next time.
-      let last = replica.nextNumber - 1
+      let last = replica.pending.lastNumber
       while let oversize = send(replica, scopeIndex, seen: seen),
         replica.rejectNext(oversize, upTo: last)
       {}

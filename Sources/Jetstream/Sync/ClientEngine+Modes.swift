@@ -57,7 +57,7 @@ extension ClientEngine {
     on replica: Replica, waiter: (Int, (Result<Void, SyncError>) -> Void)? = nil
   ) {
     replica.scope.sealChanges()
-    replica.schedule.begin(upTo: replica.nextNumber - 1, waiter: waiter)
+    replica.schedule.begin(upTo: replica.pending.lastNumber, waiter: waiter)
     if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
     sendWaiting()
@@ -165,12 +165,12 @@ extension ClientEngine {
   /// Returns true if the pending change sets of a scope may be sent.
   func maySend(of replica: Replica) -> Bool {
     guard replica.schedule.pushes else { return false }
-    if !replica.hasUnsent || replica.schedule.isForced { return true }
-    return isPermitted(.sending(replica.pending.count - replica.pending.sentCount))
+    if replica.pending.unsentCount == 0 || replica.schedule.isForced { return true }
+    return isPermitted(.sending(replica.pending.unsentCount))
   }
 
   /// Returns true if the pending change sets of a scope wait for the app's permission.
   func isDeferred(_ replica: Replica) -> Bool {
-    deferral != nil && replica.schedule.pushes && replica.hasUnsent
+    deferral != nil && replica.schedule.pushes && replica.pending.unsentCount > 0
   }
 }

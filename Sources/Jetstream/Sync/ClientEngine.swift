@@ -127,7 +127,7 @@ package final class ClientEngine {
       return nil
     }
     let replica = makeReplica(scope, params, mode)
-    replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
+    replica.pending.lastNumber = lastNumbers[scope.name] ?? 0
     sync(replica, completion)
     return replica
   }

@@ -118,7 +118,11 @@ extension Replica {
     }
     clearGraveyard()
     let conflicts = conflicts(unnoted.removeLast())
-    if journal.isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
+    if journal.isRestoring {
+      scope.conflicts.restore(conflicts)
+    } else {
+      scope.conflicts.add(conflicts)
+    }
     for (set, replies) in done.decided {
       scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }

@@ -17,7 +17,7 @@ extension Replica {
 
   /// Notes that a change set is decided and that its record has been handed over.
   func noteDecided() {
-    journal.noteDecided(upTo: (pending.first?.number ?? nextNumber) - 1)
+    journal.noteDecided(upTo: pending.concludedNumber)
   }
 
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
@@ -36,7 +36,7 @@ extension Replica {
       let confirmed = confirmed()
     else { return nil }
     var history = ReplicaHistory(
-      client: clientID, root: root.uuid, nextNumber: nextNumber,
+      client: request.clientID, root: root.uuid, nextNumber: pending.lastNumber + 1,
       base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
       conflicts: scope.conflicts.items, writes: ownWrites.remaining)
     history.pending = pending.map {
@@ -50,7 +50,7 @@ extension Replica {
   /// Returns the values of the counters that a pending change set changes, if they do not follow from the confirmed
   /// state: a server of version 1 is sent values, so remote changes do not affect such a counter while the change
   /// set is pending.
-  private func counters(in entry: Pending) -> [PropertyKey: JSONValue] {
+  private func counters(in entry: PendingEntry) -> [PropertyKey: JSONValue] {
     guard progress.position == nil else { return [:] }
     var result: [PropertyKey: JSONValue] = [:]
     for fragment in entry.set.fragments {
@@ -66,7 +66,7 @@ extension Replica {
   /// the scope.
   private var isInStep: Bool {
     journal.isInStep || !batch.isEmpty || !unnoted.isEmpty || token == nil
-      || splits.values.contains { !$0.decided.isEmpty }
+      || pending.isPartlyDecided
   }
 
   /// Restores what another process has left, by applying its state and then its records in the same order.
@@ -75,17 +75,17 @@ extension Replica {
   func restore(_ history: ReplicaHistory) throws(ScopeError) {
     journal.isRestoring = true
     // Observers may make change sets meanwhile.
-    nextNumber = history.records.reduce(history.nextNumber) { next, record in
-      if case .made(let number, _) = record { max(next, number + 1) } else { next }
+    let last = history.records.reduce(history.nextNumber - 1) { last, record in
+      if case .made(let number, _) = record { max(last, number) } else { last }
     }
-    let firstNew = nextNumber
+    pending.lastNumber = last
     session.hasState = true
     defer {
       session.hasState = false
       journal.isRestoring = false
     }
     if let base = history.base {
-      clientID = history.client
+      request.clientID = history.client
       try receive(base)
     } else {
       take(history.client, root: history.root)
@@ -105,7 +105,7 @@ extension Replica {
     finishBatch()
     noteDecided()
     // Changes that observers made while the log was read come after all of it.
-    for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
+    for entry in pending where entry.number > last { scope.conflicts.settle(by: entry.set) }
     let next = pending.lazy.map(\.shared).first { $0.isPending }
     for entry in pending where !entry.shared.isPending {
       entry.shared.claims += 1
@@ -116,13 +116,13 @@ extension Replica {
   /// Takes over the client identity under which change sets are numbered from now on, and the root's UUID, if there
   /// is no state yet.
   func take(_ client: UUID, root: UUID) {
-    clientID = client
+    request.clientID = client
     if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
   /// Takes another client identity under which change sets are numbered from now on, and records it.
   func takeNewName(_ client: UUID) {
-    clientID = client
+    request.clientID = client
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
   }
@@ -139,7 +139,7 @@ extension Replica {
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
       progress.advance(to: decided.sequence)
-      guard let at = pending.firstIndex(where: { $0.number == decided.number }) else { return }
+      guard let at = pending.place(of: decided.number) else { return }
       beginBatch()
       conclude(
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
@@ -185,7 +185,7 @@ extension Replica {
     }
     noteAdditions(set.fragments, of: number)
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
-    let entry = Pending(
+    let entry = PendingEntry(
       number: number, PendingChangeSet(set), basis: basis, madeAt: scope.ticker.now)
     pending.insert(entry, at: at)
     for fragment in set.fragments { graveyard.update(fragment) }

@@ -62,7 +62,7 @@ extension Replica {
       // The changes made until now were made without having seen this message.
       beginBatch()
       progress.advance(to: sequence)
-      if let number, let at = pending.firstIndex(where: { $0.number == number }) {
+      if let number, let at = pending.place(of: number) {
         conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
         keep(.confirmed(fragments, sequence: sequence, origin: origin))
@@ -213,7 +213,8 @@ extension Replica {
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
   ) {
     let entry = pending.remove(at: at)
-    let split = splits.isEmpty ? nil : splits.removeValue(forKey: entry.number)
+    let split =
+      pending.splits.isEmpty ? nil : pending.splits.removeValue(forKey: entry.number)
     keep(
       .decided(
         .init(
@@ -271,9 +272,10 @@ extension Replica {
 
   /// Returns the values that a server of version 1 was sent in place of operations and of values that a rule merges.
   /// They follow from what was pending and confirmed then. Nil if the record of the change set says the same.
-  private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
+  private func submitted(_ entry: PendingEntry, _ replies: [FragmentReply]) -> [SyncFragment]? {
     let fragments = entry.set.fragments
-    guard dialect.isOfValues, !journal.isRestoring, journal.isKept, replies.count == fragments.count,
+    guard dialect.isOfValues, !journal.isRestoring, journal.isKept,
+      replies.count == fragments.count,
       fragments.contains(where: {
         $0.kind == .change && !($0.operations.isEmpty && $0.bases.isEmpty)
       })

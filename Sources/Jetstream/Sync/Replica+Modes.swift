@@ -1,8 +1,5 @@
 /// The timing of a replica: when it sends, and when it applies remote changes.
 extension Replica {
-  /// True if some change sets were not sent in this session.
-  var hasUnsent: Bool { pending.sentCount < pending.count }
-
   /// True if incoming messages are held here because the server cannot be told to keep them.
   var isHolding: Bool {
     dialect.isOfValues && session.hasState && !schedule.appliesRemote
@@ -30,12 +27,13 @@ extension Replica {
   /// True if all change sets of the running sync are sent.
   var hasSentRound: Bool {
     guard let round = schedule.round else { return false }
-    return pending.sentCount == pending.count || pending[pending.sentCount].number > round.upTo
+    return pending.next.map { $0.number > round.upTo } ?? true
   }
 
   /// True if the running sync is complete: everything is sent and applied.
   var hasFinishedRound: Bool {
-    guard let round = schedule.round, session.hasState, !session.needsState, session.stateStanding == nil,
+    guard let round = schedule.round, session.hasState, !session.needsState,
+      session.stateStanding == nil,
       session.held.isEmpty
     else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }

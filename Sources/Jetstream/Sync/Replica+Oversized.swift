@@ -29,8 +29,8 @@ extension Replica {
   /// - Parameter last: the number of the last change set that may be rejected.
   /// - Returns: false if no change set was rejected.
   func rejectNext(_ oversize: Oversize, upTo last: Int) -> Bool {
-    guard !isRejecting, !scope.isIncomingPaused, pending.sentCount < pending.count,
-      pending[pending.sentCount].number <= last
+    guard !pending.isRejecting, !scope.isIncomingPaused, let next = pending.next,
+      next.number <= last
     else { return false }
     // While a change set is being delivered, later changes are in no change set yet. They are when this is tried
     // again.
@@ -41,14 +41,14 @@ extension Replica {
     let error = WireError(
       message: "The change set has \(oversize.size) bytes as JSON, and a message may have "
         + "\(oversize.limit): several smaller ones can be sent", type: "message-too-large")
-    isRejecting = true
-    defer { isRejecting = false }
+    pending.isRejecting = true
+    defer { pending.isRejecting = false }
     beginBatch()
-    let replies = pending[pending.sentCount].set.fragments.map { _ in FragmentReply(error: error) }
+    let replies = next.set.fragments.map { _ in FragmentReply(error: error) }
     conclude(pending.sentCount, replies, effective: nil)
     // The server must not decide later change sets as long as this rejection could be forgotten: the rejected one
     // would then be taken for accepted.
-    if pending.sentCount < pending.count { pending[pending.sentCount].record = journal.made }
+    if pending.unsentCount > 0 { pending[pending.sentCount].record = journal.made }
     finishBatch()
     return true
   }

@@ -3,7 +3,7 @@ import Foundation
 /// Accepted changes that other clients have overwritten without having seen them.
 extension Replica {
   /// Returns the origin that is sent with a change set.
-  func origin(of entry: Pending) -> ChangeOrigin {
+  func origin(of entry: PendingEntry) -> ChangeOrigin {
     var origin = ChangeOrigin(of: entry.set)
     // The server uses the session's user as the author.
     origin.author = nil

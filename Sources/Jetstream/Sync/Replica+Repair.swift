@@ -36,7 +36,9 @@ extension Replica {
   /// Applies models as the server has them at a sequence.
   func repair(with fragments: [SyncFragment], at sequence: Int) {
     // If the scope has another sequence by now, it will be compared again.
-    guard session.hasState, session.isTaking, sequence == progress.position?.sequence else { return }
+    guard session.hasState, session.isTaking, sequence == progress.position?.sequence else {
+      return
+    }
     beginBatch()
     session.vainRepairs += 1
     // A server that cannot repair the scope in this way sends nothing.

@@ -28,13 +28,13 @@ extension Replica {
     guard standing.resumes else { return session.stateStanding = standing }
     beginBatch()
     for decision in decided(by: standing) {
-      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
+      guard let at = pending.place(of: decision.number) else { continue }
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
       if decision.sequence ?? 0 <= progress.sequence {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
-        noteDecision(at, decision.fragmentReplies)
+        pending.decide(at, decision.fragmentReplies)
         pending.noteSent(upTo: at)
       }
     }
@@ -46,10 +46,6 @@ extension Replica {
   /// not been applied.
   func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
     guard let at = pending.place(sentIn: messageIndex) else { return }
-    noteDecision(at, replies)
-  }
-
-  func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
     pending.decide(at, replies)
   }
 
@@ -60,7 +56,7 @@ extension Replica {
     beginBatch()
     // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {
-      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
+      guard let at = pending.place(of: decision.number) else { continue }
       conclude(at, decision.fragmentReplies, effective: [])
     }
     noteHistory(of: standing)
@@ -98,7 +94,7 @@ extension Replica {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
     for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
-      guard let at = pending.firstIndex(where: { $0.number == number }) else { continue }
+      guard let at = pending.place(of: number) else { continue }
       let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
       conclude(at, replies, effective: nil)
     }

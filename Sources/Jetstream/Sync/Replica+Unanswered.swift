@@ -16,7 +16,7 @@ extension Replica {
   func rejectUnanswered(_ count: Int) {
     for _ in 0..<count {
       let entry = pending[0]
-      let replies = splits[entry.number]?.replies(missing: Self.notAnswered)
+      let replies = pending.splits[entry.number]?.replies(missing: Self.notAnswered)
       conclude(0, replies ?? entry.decision ?? unansweredReplies(to: entry), effective: nil)
     }
   }
@@ -27,11 +27,11 @@ extension Replica {
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }
-      noteDecision(at, unansweredReplies(to: pending[at]))
+      pending.decide(at, unansweredReplies(to: pending[at]))
     }
   }
 
-  private func unansweredReplies(to entry: Pending) -> [FragmentReply] {
+  private func unansweredReplies(to entry: PendingEntry) -> [FragmentReply] {
     entry.set.fragments.map { _ in FragmentReply(error: Self.notAnswered) }
   }
 

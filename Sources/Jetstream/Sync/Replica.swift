@@ -21,9 +21,7 @@ import Foundation
 package final class Replica {
   let scope: Scope
   /// The request with which the server is asked for the scope.
-  var request: ScopeRequest
-  /// The client identity under which the change sets are numbered.
-  package internal(set) var clientID: UUID
+  package internal(set) var request: ScopeRequest
   /// The state that lasts as long as the session.
   var session = ReplicaSession()
   /// The progress in the server's order.
@@ -37,12 +35,9 @@ package final class Replica {
     didSet { overlay.isOfValues = dialect.isOfValues }
   }
   var pending = PendingQueue()
-  /// The change sets that a server of version 1 is sent in several messages, by number.
-  var splits: [Int: SplitSet] = [:]
   var overlay = PendingOverlay()
   /// The models that pending change sets add, by UUID.
   var additions: [UUID: Addition] = [:]
-  var nextNumber = 1
   var graveyard = Graveyard()
   /// The values that other replicas have of models that the app has put back, until a change set adds these models.
   var putBack: [UUID: JSONObject] = [:]
@@ -55,13 +50,11 @@ package final class Replica {
   var ownWrites: OwnWrites
   var token: ObservationToken?
   private var discardToken: ObservationToken?
-  /// True while a change set is undone here that could not be sent.
-  var isRejecting = false
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
   /// state, or because changes are in a log.
   var mayReturn: Bool { progress.hasBase || journal.isKept }
   /// True if the scope has never had a state or a change set.
-  var isUntouched: Bool { !progress.hasBase && nextNumber == 1 }
+  var isUntouched: Bool { !progress.hasBase && pending.lastNumber == 0 }
   /// The records on their way to the log.
   var journal = ReplicaJournal()
   /// The digest of the scope, once the server has sent its own.
@@ -87,9 +80,8 @@ package final class Replica {
     _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
   ) {
     self.scope = scope
-    request = ScopeRequest(params: params)
+    request = ScopeRequest(clientID: clientID, params: params)
     schedule = SyncSchedule(mode)
-    self.clientID = clientID
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
     ownWrites = OwnWrites(limit: limit)
@@ -134,8 +126,7 @@ package final class Replica {
 
   func localChange(_ sealed: SealedChanges) {
     journal.beginStep()
-    let number = nextNumber
-    nextNumber += 1
+    let number = pending.takeNumber()
     var set = notingKnownValues(in: sealed.set)
     if set.date == nil, let now = delegate?.date { set.date = now }
     var old = set.oldValues
@@ -163,7 +154,7 @@ package final class Replica {
     settleLost(by: set)
     let shared = scope.claimDelivered()
     shared?.madeHandle?.changeSet = set
-    var entry = Pending(
+    var entry = PendingEntry(
       number: number, shared ?? PendingChangeSet(set), basis: progress.basis,
       record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
@@ -195,7 +186,8 @@ package final class Replica {
   ///
   /// - Returns: the size of the next change set, if it takes more than `limit` bytes and therefore was not sent.
   func sendWaiting(
-    seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
+    seen: Int, limit: Int, while hasRoom: (Int) -> Bool,
+    _ send: (PendingEntry, [SyncFragment]) -> Int
   ) -> Oversize? {
     guard session.hasState else { return nil }
     for at in pending.sentCount..<pending.count {
@@ -239,15 +231,13 @@ package final class Replica {
   /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
   func sessionEnded() {
     session = ReplicaSession()
-    splits = splits.filter { !$0.value.decided.isEmpty }
-    for number in splits.keys { splits[number]!.sessionEnded() }
     schedule.askAgain()
     pending.returnToWaiting()
   }
 
   /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
-    journal.durablyDecided(upTo: (pending.first?.number ?? nextNumber) - 1)
+    journal.durablyDecided(upTo: pending.concludedNumber)
   }
 }
 

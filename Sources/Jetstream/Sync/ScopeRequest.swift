@@ -1,5 +1,7 @@
+import Foundation
+
 /// A request to the server for a scope, which the server may refuse for now.
-struct ScopeRequest {
+package struct ScopeRequest {
   /// A refusal for now, after which the client asks again.
   struct Refusal {
     let error: WireError
@@ -9,6 +11,8 @@ struct ScopeRequest {
     let retryDue: Duration
   }
 
+  /// The client identity under which the change sets are numbered.
+  package internal(set) var clientID: UUID
   /// The parameters for the application on the server.
   let params: JSONValue
   /// The server's last refusal of the scope, while it refuses the scope for now.
@@ -16,13 +20,13 @@ struct ScopeRequest {
   /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
   private var hasAskedForCredentials = false
 
-  init(params: JSONValue) { self.params = params }
+  init(clientID: UUID, params: JSONValue) { (self.clientID, self.params) = (clientID, params) }
 
   /// The number of consecutive refusals until now.
   var refusalCount: Int { refusal.map { $0.repetitions + 1 } ?? 0 }
 
   /// Notes that the server grants the scope.
-  mutating func noteGranted() { self = ScopeRequest(params: params) }
+  mutating func noteGranted() { (refusal, hasAskedForCredentials) = (nil, false) }
 
   /// Notes a refusal, and the time at which the client asks again.
   mutating func noteRefused(_ error: WireError, retryDue: Duration) {

@@ -57,7 +57,7 @@ extension Replica {
     return SyncState(
       mode: schedule.mode, connection: connection, pendingCount: pending.count,
       decidedCount: pending.decidedCount,
-      unsentCount: pending.count - pending.sentCount,
+      unsentCount: pending.unsentCount,
       oldestPendingAge: pending.first.map { now - $0.madeAt }, position: progress.position,
       isUpToDate: connection == .online && session.hasState && session.held.isEmpty
         && !session.held.isDropping
@@ -102,7 +102,7 @@ extension ClientEngine {
 
   /// Returns the number of the last change set that was made of a scope.
   func lastNumber(of scope: Scope) -> Int {
-    (replica(of: scope)?.nextNumber ?? 1) - 1
+    replica(of: scope)?.pending.lastNumber ?? 0
   }
 
   /// Returns true if the server has decided all change sets of a scope up to a number.
