@@ -16,8 +16,8 @@ extension ClientEngine {
 extension Replica {
   fileprivate var restingTables: [String: Int] {
     [
-      "pending": pending.count, "additions": additions.count, "overlay": overlay.keys.count,
-      "graveyard": graveyard.count, "revived": revived.count, "unnoted": unnoted.count,
+      "pending": pending.count, "additions": overlay.additions.count, "overlay": overlay.keys.count,
+      "graveyard": graveyard.count, "revived": graveyard.revived.count, "unnoted": unnoted.count,
       "held": session.held.messages.count, "unsafeDecisions": journal.unsafeDecisions.count,
       "stateParts": session.stateParts.count,
       "batch": batch.isEmpty ? 0 : 1,

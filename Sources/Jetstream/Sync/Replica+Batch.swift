@@ -165,7 +165,7 @@ extension Replica {
 
   /// Gives models that remote changes have brought back the values that other replicas have.
   func restoreRevived() {
-    while !revived.isEmpty {
+    while let revived = graveyard.takeRevived() {
       let fragments = revived.compactMap { uuid, values -> SyncFragment? in
         guard let model = scope.model(uuid) else { return nil }
         var values = values
@@ -180,13 +180,8 @@ extension Replica {
         return SyncFragment(
           .change, uuid: uuid, className: model.wireClassName, properties: values)
       }
-      revived = [:]
       scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
     }
-  }
-
-  func isKnown(_ uuid: UUID) -> Bool {
-    scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
   }
 
   /// Adds one remote fragment to the batch; `author` is its author, if known.

@@ -17,8 +17,7 @@ extension Replica {
   /// puts a model back, because the model's confirmed values are not known any more.
   func confirmed() -> Confirmed? {
     if pending.isEmpty { return Confirmed(state: scope.sharedState()) }
-    guard let root = scope.root, putBack.isEmpty,
-      additions.values.allSatisfy({ $0.bases.isEmpty })
+    guard let root = scope.root, graveyard.putBack.isEmpty, !overlay.putsBack
     else { return nil }
     let covered = Dictionary(grouping: overlay.keys, by: \.uuid)
     var result = Confirmed()
@@ -28,7 +27,7 @@ extension Replica {
       guard visited.insert(uuid).inserted,
         let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
       else { continue }
-      if additions[uuid] != nil { return nil }
+      if overlay.adds(uuid) { return nil }
       result.state.append(fragment)
       scope.forEachModel(namedBy: fragment) { open.append($0) }
     }
@@ -40,7 +39,7 @@ extension Replica {
       }
     }
     while let uuid = open.popLast() {
-      guard additions[uuid] == nil, visited.insert(uuid).inserted,
+      guard !overlay.adds(uuid), visited.insert(uuid).inserted,
         let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
       else { continue }
       result.departed.append(fragment)

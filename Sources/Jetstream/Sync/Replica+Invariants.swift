@@ -4,7 +4,7 @@ extension Replica {
   /// Returns a description of every broken invariant, such as a covered property that does not show its base with
   /// its pending changes. For tests; cost: O(covered properties).
   package func checkInvariants() -> [String] {
-    var broken = pending.brokenInvariants()
+    var broken = pending.brokenInvariants() + graveyard.brokenInvariants()
     for key in overlay.keys {
       if batch.isEmpty, overlay.isSettled(key) {
         broken.append("\(key.name) of \(key.uuid.wireText) is covered by no pending set")
@@ -29,7 +29,7 @@ extension Replica {
   /// Returns false if ``isPending(_:)`` is certainly false for all models except the given ones. Cost: O(models +
   /// covered properties).
   fileprivate func mayHavePending(besides models: Set<UUID>) -> Bool {
-    for uuid in additions.keys where !models.contains(uuid) { return true }
+    for uuid in overlay.additions.keys where !models.contains(uuid) { return true }
     for key in overlay.keys where !models.contains(key.uuid) { return true }
     var found = false
     scope.tree.forEachRecord { record in

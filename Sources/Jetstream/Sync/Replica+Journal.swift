@@ -183,7 +183,7 @@ extension Replica {
           base: .known(now))
       }
     }
-    noteAdditions(set.fragments, of: number)
+    overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
     let entry = PendingEntry(
       number: number, PendingChangeSet(set), basis: basis, madeAt: scope.ticker.now)
@@ -202,7 +202,7 @@ extension Replica {
     beginBatch()
     for name in names.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) })
     where overlay.covers(name) {
-      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
+      let model = knownModel(name.uuid)
       appear(name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
       batch.seen[name] = content(of: name)
     }
@@ -211,7 +211,7 @@ extension Replica {
 
   /// Returns the current value of a property.
   private func content(of name: PropertyKey) -> PropertyContent {
-    if let model = scope.model(name.uuid) ?? graveyard.find(name.uuid),
+    if let model = knownModel(name.uuid),
       let property = model.schema[wireName: name.name]
     {
       return PropertyContent(model.json(of: property))

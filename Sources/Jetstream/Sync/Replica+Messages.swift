@@ -134,7 +134,7 @@ extension Replica {
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
     // Models of the state have its values by now. Models that only pending change sets add below them do not.
-    for fragment in visible { revived[fragment.uuid] = nil }
+    graveyard.noteState(visible)
     noteSeen(visible)
     updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
@@ -184,14 +184,8 @@ extension Replica {
         handle.changeSet = renaming(handle.changeSet)
       }
     }
-    for (uuid, addition) in additions {
-      let model = scope.model(uuid) ?? graveyard.find(uuid)
-      additions[uuid] = addition.renaming(renaming, of: model?.schema)
-    }
-    overlay.rename(renaming) { name in
-      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
-      return model?.schema[wireName: name.name]?.namesModels == false
-    }
+    overlay.renameAdditions(renaming) { knownModel($0)?.schema }
+    overlay.rename(renaming) { knownProperty($0)?.namesModels == false }
     graveyard.rename(renaming)
     ownWrites.rename(renaming)
   }

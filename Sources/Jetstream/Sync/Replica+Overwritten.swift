@@ -26,7 +26,7 @@ extension Replica {
     }
     for (name, mine, theirs) in ownWrites.overwrite(by: fragments, seen: origin.seen) {
       // A value that a pending change set writes again is not a conflict.
-      if isPending(name) || isSame(theirs, in: mine.fragment, name.name) { continue }
+      if overlay.isPending(name) || isSame(theirs, in: mine.fragment, name.name) { continue }
       batch.lost.append(
         Lost(
           set: mine.set, fragment: mine.fragment, property: name.name, reason: .overwritten,
@@ -42,7 +42,7 @@ extension Replica {
     let state = Dictionary(fragments.map { ($0.uuid, $0) }, uniquingKeysWith: { first, _ in first })
     for (key, write) in written {
       let name = PropertyKey(uuid: write.fragment.uuid, name: key)
-      guard let fragment = state[name.uuid], !isPending(name) else { continue }
+      guard let fragment = state[name.uuid], !overlay.isPending(name) else { continue }
       // A property that has its default value is left out of the state.
       let value =
         fragment.properties[key] ?? scope.schema(of: fragment)?[wireName: key]?.defaultValue
@@ -50,12 +50,6 @@ extension Replica {
       batch.lost.append(
         Lost(set: write.set, fragment: write.fragment, property: key, reason: .overwritten))
     }
-  }
-
-  /// Returns true if a pending change set writes the property.
-  private func isPending(_ name: PropertyKey) -> Bool {
-    overlay.covers(name) && !overlay.isSettled(name)
-      || additions[name.uuid]?.properties[name.name] != nil
   }
 
   /// Returns true if a value equals the one that a fragment writes.

@@ -36,13 +36,7 @@ package final class Replica {
   }
   var pending = PendingQueue()
   var overlay = PendingOverlay()
-  /// The models that pending change sets add, by UUID.
-  var additions: [UUID: Addition] = [:]
   var graveyard = Graveyard()
-  /// The values that other replicas have of models that the app has put back, until a change set adds these models.
-  var putBack: [UUID: JSONObject] = [:]
-  /// The models that remote changes have brought back from the graveyard, with their confirmed values.
-  var revived: [UUID: JSONObject] = [:]
   var batch = Batch()
   /// Rejected or overwritten changes that go to the ledger once the values that replace them are visible.
   var unnoted: [[Lost]] = []
@@ -127,7 +121,7 @@ package final class Replica {
   func localChange(_ sealed: SealedChanges) {
     journal.beginStep()
     let number = pending.takeNumber()
-    var set = notingKnownValues(in: sealed.set)
+    var set = graveyard.notingKnownValues(in: sealed.set, of: scope)
     if set.date == nil, let now = delegate?.date { set.date = now }
     var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
@@ -149,7 +143,7 @@ package final class Replica {
         if !batch.isEmpty { cover(name, showing: PropertyContent(outcome.now)) }
       }
     }
-    noteAdditions(set.fragments, of: number)
+    overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     scope.conflicts.settle(by: set)
     settleLost(by: set)
     let shared = scope.claimDelivered()
@@ -239,36 +233,4 @@ package final class Replica {
   var decided: Int {
     journal.durablyDecided(upTo: pending.concludedNumber)
   }
-}
-
-extension Replica: MembershipObserver {
-  /// Handles a model that has come back. If remote changes have brought it back, it gets their values; if the app
-  /// has, their values are the ones that the app's change departs from. A model that was away for less than an
-  /// interval is not added by a change set.
-  package func modelEntered(_ model: ModelObject) {
-    let values = graveyard.remove(model.uuid)
-    // A model that comes back because a call of `modify` has thrown keeps its values.
-    guard let values, !scope.isRollingBack else { return }
-    if scope.isWritingRemotely {
-      revived[model.uuid] = values
-    } else if let record = model.record, record.isNew || record.captureTree !== scope.tree {
-      putBack[model.uuid] = values
-    }
-  }
-
-  /// Keeps a model that has left, because the rejection of a change set that is pending, or about to be made, may
-  /// bring it back. A model that had come back only for a moment is kept with the values that it had when it came:
-  /// those are the ones that other replicas have. The same goes for a model that only local properties held until
-  /// now, and that was changed meanwhile.
-  package func modelLeft(_ model: ModelObject) {
-    let known =
-      putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
-      ?? graveyard.values(of: model.uuid)
-    graveyard.insert(model, values: known)
-  }
-
-  /// Treats a model that only a local property still holds like one that has left.
-  package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
-
-  package func modelShared(_ model: ModelObject) { modelEntered(model) }
 }

@@ -78,7 +78,7 @@ extension Replica {
   /// Returns true if the model has local changes that are not confirmed.
   func isPending(_ model: ModelObject) -> Bool {
     guard let record = model.record, record.tree === scope.tree else { return false }
-    if record.isNew || !record.bases.isEmpty || additions[record.uuid] != nil { return true }
+    if record.isNew || !record.bases.isEmpty || overlay.adds(record.uuid) { return true }
     let schema = record.schema
     // A removed entry of a dictionary is found nowhere but among the covered properties.
     if schema.data.hasDictionaries { return overlay.keys.contains { $0.uuid == record.uuid } }
