@@ -73,7 +73,7 @@ private struct Restarted: Equatable {
     decided = replica.decided
     lastNumber = replica.pending.lastNumber
     authors = replica.overlay.authors
-    writes = replica.ownWrites.remaining
+    writes = replica.losses.ownWrites.remaining
     self.errors = errors
     #expect(replica.checkInvariants() == [])
   }

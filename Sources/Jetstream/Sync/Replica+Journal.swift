@@ -27,7 +27,7 @@ extension Replica {
   /// nothing is half-done are found here, wherever the caller comes from:
   /// - a full state is being applied, or a local change set becomes pending (`journal.isInStep`);
   /// - messages of a frame are in the batch but not written into the scope (`batch`), or written while the conflicts
-  ///   that follow from them are not in the ledger (`unnoted`);
+  ///   that follow from them are not in the ledger (`losses`);
   /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
   /// - a server of version 1 has answered a part of a change set that was sent in several messages: that part counts
   ///   already, but there is no record of it.
@@ -38,7 +38,7 @@ extension Replica {
     var history = ReplicaHistory(
       client: request.clientID, root: root.uuid, nextNumber: pending.lastNumber + 1,
       base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
-      conflicts: scope.conflicts.items, writes: ownWrites.remaining)
+      conflicts: scope.conflicts.items, writes: losses.ownWrites.remaining)
     history.pending = pending.map {
       .init(number: $0.number, set: $0.set, basis: $0.basis, counters: counters(in: $0))
     }
@@ -65,7 +65,7 @@ extension Replica {
   /// True while the effect of a record that was handed over is not complete, and once the replica no longer follows
   /// the scope.
   private var isInStep: Bool {
-    journal.isInStep || !batch.isEmpty || !unnoted.isEmpty || token == nil
+    journal.isInStep || !batch.isEmpty || losses.openCount > 0 || token == nil
       || pending.isPartlyDecided
   }
 
@@ -100,7 +100,7 @@ extension Replica {
     if !history.pending.isEmpty { showPending(Set(overlay.keys)) }
     overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
-    ownWrites.restore(history.writes)
+    losses.ownWrites.restore(history.writes)
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
@@ -203,7 +203,8 @@ extension Replica {
     for name in names.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) })
     where overlay.covers(name) {
       let model = knownModel(name.uuid)
-      appear(name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
+      batch.appear(
+        name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
       batch.seen[name] = content(of: name)
     }
     finishBatch()

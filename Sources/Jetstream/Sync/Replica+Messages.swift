@@ -108,7 +108,7 @@ extension Replica {
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
     if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
-    noteOverwritten(inState: fragments)
+    losses.noteOverwritten(byState: fragments, in: scope) { overlay.isPending($0) }
     if dialect.isOfValues, !journal.isRestoring { progress.position = nil }
     // Until the state is applied, the scope is not what the record says.
     if !journal.isRestoring { beginBatch() }
@@ -187,7 +187,7 @@ extension Replica {
     overlay.renameAdditions(renaming) { knownModel($0)?.schema }
     overlay.rename(renaming) { knownProperty($0)?.namesModels == false }
     graveyard.rename(renaming)
-    ownWrites.rename(renaming)
+    losses.ownWrites.rename(renaming)
   }
 
   /// Applies the server's decision about one of the replica's change sets.
@@ -224,7 +224,7 @@ extension Replica {
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
     let replies = isCountRight ? replies : fragments.map { _ in FragmentReply(error: mismatch) }
-    noteRejected(set, replies)
+    batch.noteRejected(set, replies)
     for (position, fragment) in fragments.enumerated() {
       let reply = replies[position]
       if !reply.isPlain {
@@ -258,7 +258,7 @@ extension Replica {
     if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {
-        ownWrites.accept(set, except: exceptions, at: sequence)
+        losses.ownWrites.accept(set, except: exceptions, at: sequence)
       }
     }
     batch.decided.append((entry.shared, replies))
@@ -286,20 +286,6 @@ extension Replica {
       result.operations = [:]
       for (key, value) in reply.modifications ?? [:] { result.properties[key] = value }
       return result
-    }
-  }
-
-  /// Notes the fragments that the server has rejected for their own sake, each with its consequences.
-  private func noteRejected(_ set: ChangeSet, _ replies: [FragmentReply]) {
-    var places: [Int: Int] = [:]
-    for (at, reply) in replies.enumerated() where reply.error != nil {
-      guard let error = reply.error, replies.cause(of: at) == nil else { continue }
-      places[at] = batch.rejected.count
-      batch.rejected.append(Rejected(fragment: set.fragments[at], error: error))
-    }
-    for at in replies.indices {
-      guard let cause = replies.cause(of: at), let place = places[cause] else { continue }
-      batch.rejected[place].consequences.append(set.fragments[at])
     }
   }
 

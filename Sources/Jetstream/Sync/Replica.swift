@@ -37,11 +37,9 @@ package final class Replica {
   var pending = PendingQueue()
   var overlay = PendingOverlay()
   var graveyard = Graveyard()
-  var batch = Batch()
-  /// Rejected or overwritten changes that go to the ledger once the values that replace them are visible.
-  var unnoted: [[Lost]] = []
-  /// The accepted writes of this replica, as long as other clients may not have seen them.
-  var ownWrites: OwnWrites
+  var batch = ReplicaBatch()
+  /// The changes that were lost or may be, on their way to the ledger.
+  var losses: LostChanges
   var token: ObservationToken?
   private var discardToken: ObservationToken?
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
@@ -78,7 +76,7 @@ package final class Replica {
     schedule = SyncSchedule(mode)
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
-    ownWrites = OwnWrites(limit: limit)
+    losses = LostChanges(ownWrites: limit)
     scope.sealChanges()
     token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
     discardToken = scope.conflicts.onDiscard.listen { [weak self] conflicts in
@@ -145,7 +143,7 @@ package final class Replica {
     }
     overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     scope.conflicts.settle(by: set)
-    settleLost(by: set)
+    losses.settle(by: set)
     let shared = scope.claimDelivered()
     shared?.madeHandle?.changeSet = set
     var entry = PendingEntry(
