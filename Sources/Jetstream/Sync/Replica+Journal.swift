@@ -65,7 +65,7 @@ extension Replica {
   /// True while the effect of a record that was handed over is not complete, and once the replica no longer follows
   /// the scope.
   private var isInStep: Bool {
-    journal.isInStep || !batch.isEmpty || losses.openCount > 0 || token == nil
+    journal.isInStep || !batch.isEmpty || losses.openCount > 0 || !observation.isActive
       || pending.isPartlyDecided
   }
 

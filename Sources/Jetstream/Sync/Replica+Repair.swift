@@ -21,8 +21,7 @@ extension Replica {
       session.held.isEmpty, pending.isEmpty, progress.position?.sequence == check.sequence,
       !scope.hasCollectedChanges, scope.modification == nil
     else { return nil }
-    let digest = digest ?? ScopeDigest(scope)
-    self.digest = digest
+    let digest = observation.digest(of: scope)
     guard let total = digest.total(), total.schema == check.schema else { return nil }
     if total.digest == check.digest {
       session.vainRepairs = 0
@@ -43,7 +42,7 @@ extension Replica {
     session.vainRepairs += 1
     // A server that cannot repair the scope in this way sends nothing.
     if fragments.isEmpty { return }
-    batch.repaired = digest?.differing(from: fragments) ?? fragments.map(\.uuid)
+    batch.repaired = observation.digest?.differing(from: fragments) ?? fragments.map(\.uuid)
     keep(.confirmed(fragments, sequence: nil))
     noteOverwritten(by: fragments, ChangeOrigin())
     for fragment in fragments { note(fragment) }

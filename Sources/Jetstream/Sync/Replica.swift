@@ -40,8 +40,8 @@ package final class Replica {
   var batch = ReplicaBatch()
   /// The changes that were lost or may be, on their way to the ledger.
   var losses: LostChanges
-  var token: ObservationToken?
-  private var discardToken: ObservationToken?
+  /// The observation of the scope.
+  var observation = ScopeObservation()
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
   /// state, or because changes are in a log.
   var mayReturn: Bool { progress.hasBase || journal.isKept }
@@ -49,8 +49,6 @@ package final class Replica {
   var isUntouched: Bool { !progress.hasBase && pending.lastNumber == 0 }
   /// The records on their way to the log.
   var journal = ReplicaJournal()
-  /// The digest of the scope, once the server has sent its own.
-  var digest: ScopeDigest?
   /// The client to which the replica belongs.
   weak var delegate: (any ReplicaDelegate)?
 
@@ -77,27 +75,14 @@ package final class Replica {
     self.dialect = dialect
     overlay.isOfValues = dialect.isOfValues
     losses = LostChanges(ownWrites: limit)
-    scope.sealChanges()
-    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
-    discardToken = scope.conflicts.onDiscard.listen { [weak self] conflicts in
-      self?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
-    }
-    scope.addMembershipObserver(self)
-    scope.onIncomingResumed = { [weak self] in self?.resume() }
-    scope.onIncomingPaused = { [weak self] in self?.delegate?.sendWaiting() }
+    observation.begin(for: self)
   }
 
   /// Stops following the scope, for the given reason. Pending change sets stay visible and are not sent any more.
   func end(_ reason: String) {
     // Applies what the server has decided already.
     finishBatch()
-    token?.cancel()
-    token = nil
-    discardToken?.cancel()
-    scope.removeMembershipObserver(self)
-    digest = nil
-    scope.onIncomingResumed = nil
-    scope.onIncomingPaused = nil
+    observation.end(for: self)
     abandon(reason)
   }
 
