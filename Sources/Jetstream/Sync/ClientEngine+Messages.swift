@@ -250,7 +250,7 @@ extension ClientEngine {
   }
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
-  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> Replica.Oversize? {
+  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> OversizedSet? {
     let limit = configuration.maximumMessageBytes
     return replica.sendWaiting(seen: seen, limit: limit, while: { hasRoom(behind: $0) }) {
       entry, fragments in

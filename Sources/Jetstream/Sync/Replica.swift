@@ -42,15 +42,17 @@ package final class Replica {
   var losses: LostChanges
   /// The observation of the scope.
   var observation = ScopeObservation()
-  /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
-  /// state, or because changes are in a log.
-  var mayReturn: Bool { progress.hasBase || journal.isKept }
-  /// True if the scope has never had a state or a change set.
-  var isUntouched: Bool { !progress.hasBase && pending.lastNumber == 0 }
   /// The records on their way to the log.
   var journal = ReplicaJournal()
   /// The client to which the replica belongs.
   weak var delegate: (any ReplicaDelegate)?
+
+  /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
+  /// state, or because changes are in a log.
+  var mayReturn: Bool { progress.hasBase || journal.isKept }
+
+  /// True if the scope has never had a state or a change set.
+  var isUntouched: Bool { !progress.hasBase && pending.lastNumber == 0 }
 
   /// A message of the server for this scope.
   enum Incoming {
@@ -165,7 +167,7 @@ package final class Replica {
   func sendWaiting(
     seen: Int, limit: Int, while hasRoom: (Int) -> Bool,
     _ send: (PendingEntry, [SyncFragment]) -> Int
-  ) -> Oversize? {
+  ) -> OversizedSet? {
     guard session.hasState else { return nil }
     for at in pending.sentCount..<pending.count {
       // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
@@ -173,7 +175,7 @@ package final class Replica {
       guard hasRoom(count) else { return nil }
       // Never send a change set before its record is durable.
       guard journal.hasStored(pending[at].record) else { return nil }
-      if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
+      if let oversize = OversizedSet(of: pending[at].set, limit: limit) { return oversize }
       pending.noteSent(upTo: at)
       let number = pending[at].number
       if !dialect.isOfValues {

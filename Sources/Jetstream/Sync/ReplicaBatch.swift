@@ -2,51 +2,14 @@ import Foundation
 
 /// The combined effect of the messages of one frame so far.
 struct ReplicaBatch {
-  /// A fragment that the server has rejected for its own sake, with those that it has rejected because of it.
-  struct Rejected {
-    let fragment: SyncFragment
-    let error: WireError
-    var consequences: [SyncFragment] = []
-  }
-
-  /// The remote changes of a model's properties that no pending change set covers.
-  struct Noted {
-    var properties = JSONObject()
-    var operations = PropertyOperations()
-
-    mutating func set(_ key: String, to value: JSONValue) {
-      properties[key] = value
-      operations[key] = []
-    }
-
-    mutating func perform(
-      _ more: [PropertyOperation], on key: String, within range: CounterRange
-    ) {
-      if let value = properties[key] {
-        properties[key] = PropertyOperation.apply(more, to: value, within: range)
-      } else {
-        operations[key] += more
-      }
-    }
-
-    /// Removes and returns the changes of one property.
-    mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
-      let (value, done) = (properties[key], operations[key])
-      properties[key] = nil
-      operations[key] = []
-      if let value { return .assign(PropertyContent(value)) }
-      return done.isEmpty ? nil : .operations(done, value: nil, range: range)
-    }
-  }
-
   var additions: [SyncFragment] = []
   private(set) var additionIndex: [UUID: Int] = [:]
-  var direct: [UUID: Noted] = [:]
+  var direct: [UUID: DirectChanges] = [:]
   private var classNames: [UUID: String] = [:]
   private var order: [UUID] = []
   /// The visible values before the batch, of the covered properties that it changes.
   var seen: [PropertyKey: PropertyContent] = [:]
-  private(set) var rejected: [Rejected] = []
+  private(set) var rejected: [RejectedFragment] = []
   /// The change sets that the server has decided, with the replies to their fragments.
   var decided: [(PendingChangeSet, [FragmentReply])] = []
   /// The models that differed from the server's.
@@ -70,7 +33,7 @@ struct ReplicaBatch {
 
   /// Returns the fragments to write into the scope: the additions, and `changes` in the order in which their models
   /// have appeared.
-  func fragments(_ changes: [UUID: Noted]) -> [SyncFragment] {
+  func fragments(_ changes: [UUID: DirectChanges]) -> [SyncFragment] {
     additions
       + order.compactMap { uuid in
         guard let noted = changes[uuid],
@@ -88,11 +51,48 @@ struct ReplicaBatch {
     for (at, reply) in replies.enumerated() where reply.error != nil {
       guard let error = reply.error, replies.cause(of: at) == nil else { continue }
       places[at] = rejected.count
-      rejected.append(Rejected(fragment: set.fragments[at], error: error))
+      rejected.append(RejectedFragment(fragment: set.fragments[at], error: error))
     }
     for at in replies.indices {
       guard let cause = replies.cause(of: at), let place = places[cause] else { continue }
       rejected[place].consequences.append(set.fragments[at])
     }
+  }
+}
+
+/// A fragment that the server has rejected for its own sake, with those that it has rejected because of it.
+struct RejectedFragment {
+  let fragment: SyncFragment
+  let error: WireError
+  var consequences: [SyncFragment] = []
+}
+
+/// The remote changes of a model's properties that no pending change set covers.
+struct DirectChanges {
+  var properties = JSONObject()
+  var operations = PropertyOperations()
+
+  mutating func set(_ key: String, to value: JSONValue) {
+    properties[key] = value
+    operations[key] = []
+  }
+
+  mutating func perform(
+    _ more: [PropertyOperation], on key: String, within range: CounterRange
+  ) {
+    if let value = properties[key] {
+      properties[key] = PropertyOperation.apply(more, to: value, within: range)
+    } else {
+      operations[key] += more
+    }
+  }
+
+  /// Removes and returns the changes of one property.
+  mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
+    let (value, done) = (properties[key], operations[key])
+    properties[key] = nil
+    operations[key] = []
+    if let value { return .assign(PropertyContent(value)) }
+    return done.isEmpty ? nil : .operations(done, value: nil, range: range)
   }
 }
