@@ -78,9 +78,7 @@ extension ClientEngine {
   }
 
   /// Removes and returns all running syncs, which fail because there is no connection.
-  func takeRounds() -> [SyncRound] {
-    replicas.compactMap { $0.schedule.end(now: now) }
-  }
+  func takeRounds() -> [SyncRound] { replicas.compactMap { $0.schedule.end(now: now) } }
 
   // MARK: Resting
 

@@ -80,11 +80,7 @@ struct LostChanges {
       }
     }
     for (name, mine, theirs) in ownWrites.overwrite(by: fragments, seen: origin.seen) {
-      if isPending(name) || scope.isSame(theirs, in: mine.fragment, name.name) { continue }
-      parts.append(
-        Part(
-          set: mine.set, fragment: mine.fragment, property: name.name, reason: .overwritten,
-          theirAuthor: origin.author))
+      if !isPending(name) { note(mine, name.name, theirs, by: origin.author, in: scope) }
     }
   }
 
@@ -102,17 +98,23 @@ struct LostChanges {
       // A property that has its default value is left out of the state.
       let value =
         fragment.properties[key] ?? scope.schema(of: fragment)?[wireName: key]?.defaultValue
-      guard let value, !scope.isSame(value, in: write.fragment, key) else { continue }
-      parts.append(
-        Part(set: write.set, fragment: write.fragment, property: key, reason: .overwritten))
+      if let value { note(write, key, value, by: nil, in: scope) }
     }
   }
-}
 
-extension Scope {
-  /// Returns true if a value equals the one that a fragment writes.
-  fileprivate func isSame(_ theirs: JSONValue, in fragment: SyncFragment, _ key: String) -> Bool {
-    guard let mine = fragment.properties[key] else { return false }
-    return theirs == mine || schema(of: fragment)?[wireName: key]?.areSame(theirs, mine) == true
+  /// Notes that a write is overwritten, unless with the same value.
+  private mutating func note(
+    _ write: OwnWrites.Write, _ key: String, _ theirs: JSONValue, by author: String?,
+    in scope: Scope
+  ) {
+    let (set, fragment) = (write.set, write.fragment)
+    if let mine = fragment.properties[key],
+      theirs == mine || scope.schema(of: fragment)?[wireName: key]?.areSame(theirs, mine) == true
+    {
+      return
+    }
+    parts.append(
+      Part(
+        set: set, fragment: fragment, property: key, reason: .overwritten, theirAuthor: author))
   }
 }

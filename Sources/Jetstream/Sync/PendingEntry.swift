@@ -49,8 +49,13 @@ struct PendingEntry {
   /// decision, it sends none; then the arrival of the change set shows that it was accepted.
   var repliesAtPlace: [FragmentReply] {
     guard let decision, !decision.isEmpty else {
-      return set.fragments.map { _ in FragmentReply() }
+      return replies()
     }
     return decision
+  }
+
+  /// Returns the same reply to each fragment: an acceptance, or a rejection with an error.
+  func replies(_ error: WireError? = nil) -> [FragmentReply] {
+    set.fragments.map { _ in FragmentReply(error: error) }
   }
 }

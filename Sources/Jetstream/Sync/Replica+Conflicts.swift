@@ -2,11 +2,6 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// Notes what the server's decision rejects or modifies of the fragment at a position of a change set.
-  func noteLost(at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?) {
-    losses.note(lost(at: position, of: set, by: reply, cause: cause))
-  }
-
   /// Returns the conflicts of all undecided change sets, as if the server had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
@@ -17,7 +12,8 @@ extension Replica {
       })
   }
 
-  private func lost(
+  /// Returns the parts that the server's decision rejects or modifies of the fragment at a position of a change set.
+  func lost(
     at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?
   ) -> [LostChanges.Part] {
     let fragment = set.fragments[position]

@@ -77,7 +77,9 @@ extension Replica {
       progress.advance(to: sequence)
       if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
-      receiveReply(to: messageIndex, replies, effective, sequence: sequence)
+      if let at = pending.place(sentIn: messageIndex) {
+        conclude(at, replies, effective: effective, sequence: sequence)
+      }
       for message in session.procedures.end(at: messageIndex) { handle(message) }
     case .standing(let standing, let tell): receive(standing, tell)
     case .state(let fragments, let rootUUID, let more, let completion):
@@ -190,15 +192,6 @@ extension Replica {
     losses.ownWrites.rename(renaming)
   }
 
-  /// Applies the server's decision about one of the replica's change sets.
-  func receiveReply(
-    to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
-    sequence: Int?
-  ) {
-    guard let at = pending.place(sentIn: messageIndex) else { return }
-    conclude(at, replies, effective: effective, sequence: sequence)
-  }
-
   /// Removes a pending change set that is decided and whose sequence is reached, and applies the decision.
   ///
   /// - Parameter effective: the changes that the server made instead of the submitted ones; nil if they are the
@@ -228,7 +221,7 @@ extension Replica {
     for (position, fragment) in fragments.enumerated() {
       let reply = replies[position]
       if !reply.isPlain {
-        noteLost(at: position, of: set, by: reply, cause: replies.cause(of: position))
+        losses.note(lost(at: position, of: set, by: reply, cause: replies.cause(of: position)))
       }
       if split?.decided.contains(position) == true { continue }
       let counts = reply.error == nil && effective == nil

@@ -44,8 +44,7 @@ extension Replica {
     pending.isRejecting = true
     defer { pending.isRejecting = false }
     beginBatch()
-    let replies = next.set.fragments.map { _ in FragmentReply(error: error) }
-    conclude(pending.sentCount, replies, effective: nil)
+    conclude(pending.sentCount, next.replies(error), effective: nil)
     // The server must not decide later change sets as long as this rejection could be forgotten: the rejected one
     // would then be taken for accepted.
     if pending.unsentCount > 0 { pending[pending.sentCount].record = journal.made }

@@ -70,7 +70,7 @@ extension Replica {
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
       guard entry.number <= standing.decided else { return nil }
-      let accepted = entry.set.fragments.map { _ in FragmentReply() }
+      let accepted = entry.replies()
       var decision =
         decisions[entry.number]
         ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
@@ -95,8 +95,7 @@ extension Replica {
       message: "The server has lost the history that the change belongs to", type: "history-lost")
     for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
       guard let at = pending.place(of: number) else { continue }
-      let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
-      conclude(at, replies, effective: nil)
+      conclude(at, pending[at].replies(error), effective: nil)
     }
   }
 }

@@ -17,7 +17,7 @@ extension Replica {
     for _ in 0..<count {
       let entry = pending[0]
       let replies = pending.splits[entry.number]?.replies(missing: Self.notAnswered)
-      conclude(0, replies ?? entry.decision ?? unansweredReplies(to: entry), effective: nil)
+      conclude(0, replies ?? entry.decision ?? entry.replies(Self.notAnswered), effective: nil)
     }
   }
 
@@ -27,12 +27,8 @@ extension Replica {
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }
-      pending.decide(at, unansweredReplies(to: pending[at]))
+      pending.decide(at, pending[at].replies(Self.notAnswered))
     }
-  }
-
-  private func unansweredReplies(to entry: PendingEntry) -> [FragmentReply] {
-    entry.set.fragments.map { _ in FragmentReply(error: Self.notAnswered) }
   }
 
   private static let notAnswered = WireError(
