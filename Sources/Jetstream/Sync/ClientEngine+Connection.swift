@@ -21,7 +21,7 @@ extension ClientEngine {
   }
 
   func open() {
-    guard isPermitted(.connecting) || replicas.contains(where: { $0.round?.isForced == true })
+    guard isPermitted(.connecting) || replicas.contains(where: { $0.schedule.isForced })
     else {
       enter(.waiting)
       return reportStates()
@@ -106,7 +106,7 @@ extension ClientEngine {
     drop()
     problem = reason
     let failed = takeRounds()
-    let ended = replicas.filter { $0.store == nil }
+    let ended = replicas.filter { !$0.journal.isKept }
     replicas.removeAll { replica in ended.contains { $0 === replica } }
     enter(.idle)
     for replica in ended {
@@ -142,9 +142,8 @@ extension ClientEngine {
 
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
-    lastNumbers[replica.scope.name] = replica.nextNumber - 1
-    let round = replica.round
-    replica.round = nil
+    lastNumbers[replica.scope.name] = replica.pending.lastNumber
+    let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
     report(.left(replica.scope))
@@ -153,9 +152,9 @@ extension ClientEngine {
   /// Takes a new client identity, because the server knows other change sets under the numbers of this one. Begins
   /// another session with it.
   func takeNewName(of replica: Replica) {
-    let (old, new) = (replica.clientID, configuration.makeClientID())
+    let (old, new) = (replica.request.clientID, configuration.makeClientID())
     if configuration.clientID == old { configuration.clientID = new }
-    for replica in replicas where replica.clientID == old { replica.takeNewName(new) }
+    for replica in replicas where replica.request.clientID == old { replica.takeNewName(new) }
     loseSession()
     retry(reason: "the server knows other change sets of this client")
   }

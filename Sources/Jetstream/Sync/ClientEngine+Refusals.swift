@@ -11,36 +11,27 @@
 /// on. In all other cases the refusal ends the subscription, and
 /// ``Client/fetch(_:params:mode:keepingContent:)`` throws it.
 extension ClientEngine {
-  /// A refusal for now, after which the client asks again.
-  struct Refusal {
-    let error: WireError
-    /// The number of consecutive refusals before this one.
-    var repetitions = 0
-    /// The time at which the client asks again.
-    var retryDue: Duration
-  }
-
   /// Handles the server's refusal of a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
-    if error.denial == .notYou, configuration.hasCredentials, !replica.hasAskedForCredentials {
-      replica.hasAskedForCredentials = true
+    if error.denial == .notYou, configuration.hasCredentials,
+      replica.request.takeCredentialsRequest()
+    {
       return changeCredentials("scope \(name) is refused: \(error)", refused: error.message)
     }
     let isFinal = error.denial?.isFinal ?? !replica.mayReturn
     guard !isFinal, replica.mayReturn || error.denial == .notNow else {
       return lose(replica, error)
     }
-    let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
+    let count = replica.request.refusalCount
     // Clients that were all refused at the same time must not all come back at the same time.
     let asked = (error.retryAfter ?? .zero) * (1 + 0.1 * random())
-    let delay = max(configuration.backoff.delay(failure: repetitions, random: random()), asked)
-    replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
+    let delay = max(configuration.backoff.delay(failure: count, random: random()), asked)
+    replica.request.noteRefused(error, retryDue: now + delay)
     // Change sets that were sent under an earlier grant of this session are sent again under the next one.
     if replica.session.scopeIndex != nil { replica.sessionEnded() }
-    let round = replica.round
-    replica.round = nil
-    schedulePoll(of: replica)
+    replica.schedule.schedulePoll(now: now)
+    let round = replica.schedule.end(now: now)
     report(
       .diagnostic(
         Diagnostic(
@@ -61,7 +52,7 @@ extension ClientEngine {
   func fetchMissing() {
     guard state == .online else { return }
     for replica in replicas where replica.session.scopeIndex == nil && !isFetching(replica) {
-      if let due = replica.refusal?.retryDue, due > now { continue }
+      if let due = replica.request.refusal?.retryDue, due > now { continue }
       send(fetch: replica)
     }
   }
@@ -71,7 +62,7 @@ extension ClientEngine {
     guard state == .online else { return nil }
     var earliest: Duration?
     for replica in replicas where replica.session.scopeIndex == nil {
-      guard let due = replica.refusal?.retryDue, !isFetching(replica) else { continue }
+      guard let due = replica.request.refusal?.retryDue, !isFetching(replica) else { continue }
       earliest = min(earliest ?? due, due)
     }
     return earliest
