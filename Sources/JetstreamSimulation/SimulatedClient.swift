@@ -206,7 +206,7 @@ final class SimulatedClient {
       } catch {
         preconditionFailure("What was on a client's disk does not fit its scope: \(error)")
       }
-      id = replica?.clientID ?? id
+      id = replica?.request.clientID ?? id
       engine.connect(params: .object([:]), now: now)
     } else {
       engine.connect(params: .object([:]), now: now)

@@ -52,7 +52,7 @@ private struct Restarted: Equatable {
   let bases: [ScopePosition?]
   let conflicts: [ConflictName]
   let decided: Int
-  let nextNumber: Int
+  let lastNumber: Int
   let authors: [PropertyKey: String]
   let writes: [OwnWrites.Entry]
   let errors: [String]
@@ -61,18 +61,19 @@ private struct Restarted: Equatable {
     let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
     var errors: [String] = []
     scope.onError.listen { errors.append("\($0)") }
-    let replica = Replica(scope: scope, params: [:], clientID: UUID(), ownWrites: 1000)
-    replica.version = 2
-    replica.store = { _ in }
+    let replica = Replica(
+      scope: scope, params: [:], clientID: UUID(), ownWrites: 1000,
+      ReplicaDialect(version: 2, .init()))
+    replica.journal.store = { _ in }
     try replica.restore(history)
     state = scope.canonicalJSON
     pending = replica.pending.map(\.number)
     bases = replica.pending.map(\.basis)
     conflicts = scope.conflicts.items.map(ConflictName.init)
     decided = replica.decided
-    nextNumber = replica.nextNumber
+    lastNumber = replica.pending.lastNumber
     authors = replica.overlay.authors
-    writes = replica.ownWrites.remaining
+    writes = replica.losses.ownWrites.remaining
     self.errors = errors
     #expect(replica.checkInvariants() == [])
   }

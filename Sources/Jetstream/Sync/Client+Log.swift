@@ -102,7 +102,7 @@ extension Client {
           self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
         },
         stalled: { [weak self] in
-          kept.replica?.storageProblem = "\($0)"
+          kept.replica?.journal.problem = "\($0)"
           self?.engine.reportStates()
         }))
   }

@@ -15,7 +15,7 @@ extension ClientEngine {
   package var status: ClientStatus { connection.status }
 
   func open() {
-    guard isPermitted(.connecting) || replicas.contains(where: { $0.round?.isForced == true })
+    guard isPermitted(.connecting) || replicas.contains(where: { $0.schedule.isForced })
     else {
       enter(.waiting(retryDue: nil))
       return reportStates()
@@ -67,7 +67,7 @@ extension ClientEngine {
   func giveUp(_ error: SyncError) {
     if session.token != nil { loseSession() }
     connection.problem = "\(error)"
-    stop(.idle, error, ending: replicas.filter { $0.store == nil })
+    stop(.idle, error, ending: replicas.filter { !$0.journal.isKept })
     diagnose(.error, .connection, "\(error); the client gives up")
     if case .sessionDenied = error {
       report(.sessionDenied(error))
@@ -93,9 +93,8 @@ extension ClientEngine {
 
   /// Ends a replica and reports that its scope is no longer synced.
   func leave(_ replica: Replica, _ reason: String) {
-    lastNumbers[replica.scope.name] = replica.nextNumber - 1
-    let round = replica.round
-    replica.round = nil
+    lastNumbers[replica.scope.name] = replica.pending.lastNumber
+    let round = replica.schedule.end(now: now)
     defer { round?.finish(.failure(.sessionClosed(reason: reason))) }
     replica.end(reason)
     report(.left(replica.scope))
@@ -104,9 +103,9 @@ extension ClientEngine {
   /// Takes a new client identity, because the server knows other change sets under the numbers of this one. Begins
   /// another session with it.
   func takeNewName(of replica: Replica) {
-    let (old, new) = (replica.clientID, configuration.makeClientID())
+    let (old, new) = (replica.request.clientID, configuration.makeClientID())
     if configuration.clientID == old { configuration.clientID = new }
-    for replica in replicas where replica.clientID == old { replica.takeNewName(new) }
+    for replica in replicas where replica.request.clientID == old { replica.takeNewName(new) }
     loseSession()
     retry(reason: "the server knows other change sets of this client")
   }

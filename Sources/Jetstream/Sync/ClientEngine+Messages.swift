@@ -86,15 +86,15 @@ extension ClientEngine {
       retry(reason: error.message, after: pause)
     case .success(let token):
       session.begin(token, version: min(reply.protocol ?? 1, configuration.highestVersion))
-      for replica in replicas { (replica.version, replica.dateForm) = (session.version, dateForm) }
+      for replica in replicas { replica.dialect = dialect }
       becomeOnline()
       report(.sessionCreated(token: token))
       fetchMissing()
     }
   }
 
-  /// The form in which dates are sent in this session.
-  var dateForm: DateForm { configuration.dateForm ?? DateForm(version: session.version) }
+  /// The protocol as the server of this session speaks it.
+  var dialect: ReplicaDialect { ReplicaDialect(version: session.version, configuration) }
 
   func becomeOnline() {
     credentials.accepted()
@@ -136,7 +136,7 @@ extension ClientEngine {
     switch reply.result {
     case .success(let index):
       replica.session.scopeIndex = index
-      (replica.refusal, replica.hasAskedForCredentials) = (nil, false)
+      replica.request.noteGranted()
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }
@@ -175,15 +175,15 @@ extension ClientEngine {
     let version = session.version
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.
-    let isWhole = isWhole || replica.session.needsState || replica.isElsewhere
+    let isWhole = isWhole || replica.session.needsState || replica.progress.hasDiverged
     let message = session.channel.stamp(
       .scopeFetch(
         ScopeFetch(
-          name: replica.scope.name, params: replica.params,
-          since: version > 1 && !isWhole ? replica.position : nil,
+          name: replica.scope.name, params: replica.request.params,
+          since: version > 1 && !isWhole ? replica.progress.position : nil,
           decided: version > 1 ? replica.decided : nil,
-          client: version > 1 && replica.clientID != configuration.clientID
-            ? replica.clientID : nil, tell: tell)))
+          client: version > 1 && replica.request.clientID != configuration.clientID
+            ? replica.request.clientID : nil, tell: tell)))
     session.requests.add(message.index, (replica, tell))
     replica.session.asked = tell
     if tell != .nothing { replica.session.hasMissed = false }
@@ -213,7 +213,7 @@ extension ClientEngine {
     for replica in replicas {
       guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
       // Change sets that observers make in response to a rejection are left for the next time.
-      let last = replica.nextNumber - 1
+      let last = replica.pending.lastNumber
       while let oversize = send(replica, scopeIndex, seen: seen),
         replica.rejectNext(oversize, upTo: last)
       {}
@@ -226,14 +226,14 @@ extension ClientEngine {
   }
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
-  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> Replica.Oversize? {
+  private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> OversizedSet? {
     let (version, window) = (session.version, configuration.sendWindow)
     return replica.sendWaiting(
       seen: seen, limit: configuration.maximumMessageBytes,
       while: { session.hasRoom(behind: $0, limit: window) }
     ) { entry, fragments in
       let set = entry.set
-      let fragments = replica.dateForm.applied(to: fragments, in: replica.scope)
+      let fragments = replica.dialect.dateForm.applied(to: fragments, in: replica.scope)
       // The server needs to know what the client had seen in order to interpret whole collections.
       var frame = version == 1 ? session.acknowledgement(upTo: seen) : []
       var sync = ScopeSync(

@@ -5,7 +5,7 @@ extension ClientEngine {
     var until: Duration?
   }
 
-  package func mode(of scope: Scope) -> SyncMode? { replica(of: scope)?.mode }
+  package func mode(of scope: Scope) -> SyncMode? { replica(of: scope)?.schedule.mode }
 
   /// Changes the sync mode of a scope.
   ///
@@ -14,11 +14,8 @@ extension ClientEngine {
   package func setMode(_ mode: SyncMode, of scope: Scope, now: Duration) -> Bool {
     self.now = now
     guard let replica = replica(of: scope) else { return false }
-    guard mode != replica.mode else { return true }
-    replica.change(to: mode)
-    // A poll that was due belongs to the previous mode.
-    if replica.round?.isForced == false { replica.round = nil }
-    schedulePoll(of: replica)
+    guard mode != replica.schedule.mode else { return true }
+    replica.change(to: mode, now: now)
     if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
     sendWaiting()
@@ -50,11 +47,7 @@ extension ClientEngine {
   package func cancelSync(_ waiter: Int, now: Duration) {
     self.now = now
     for replica in replicas {
-      guard let completion = replica.round?.waiting.removeValue(forKey: waiter) else { continue }
-      if replica.round?.waiting.isEmpty == true {
-        replica.round = nil
-        schedulePoll(of: replica)
-      }
+      guard let completion = replica.schedule.cancel(waiter, now: now) else { continue }
       completion(.failure(.cancelled))
       sendWaiting()
     }
@@ -64,15 +57,7 @@ extension ClientEngine {
     on replica: Replica, waiter: (Int, (Result<Void, SyncError>) -> Void)? = nil
   ) {
     replica.scope.sealChanges()
-    var round = replica.round ?? SyncRound(upTo: 0, isForced: false)
-    round.upTo = replica.nextNumber - 1
-    round.isAsked = false
-    if let (number, completion) = waiter {
-      round.isForced = true
-      round.waiting[number] = completion
-    }
-    replica.round = round
-    replica.pollDue = nil
+    replica.schedule.begin(upTo: replica.pending.lastNumber, waiter: waiter)
     if !replica.session.held.isEmpty { replica.resume() }
     wakeUp()
     sendWaiting()
@@ -85,40 +70,24 @@ extension ClientEngine {
       !session.requests.contains(replica)
     else { return }
     if session.version > 1, let tell = replica.nextTell {
-      if tell != .nothing, replica.hasSentRound { replica.round?.isAsked = true }
+      if tell != .nothing, replica.hasSentRound { replica.schedule.noteAsked() }
       return send(fetch: replica, tell: tell)
     }
-    guard replica.hasFinishedRound, let round = replica.round else { return }
-    replica.round = nil
-    schedulePoll(of: replica)
+    guard replica.hasFinishedRound, let round = replica.schedule.end(now: now) else { return }
     // No change of this scope waits for the app's permission any more.
     if deferral != nil { reportStates() }
     round.finish(.success(()))
   }
 
   /// Removes and returns all running syncs, which fail because there is no connection.
-  func takeRounds() -> [SyncRound] {
-    replicas.compactMap { replica in
-      guard let round = replica.round else { return nil }
-      replica.round = nil
-      schedulePoll(of: replica)
-      return round
-    }
-  }
+  func takeRounds() -> [SyncRound] { replicas.compactMap { $0.schedule.end(now: now) } }
 
   // MARK: Resting
 
   /// True if no scope needs a connection.
   var mayRest: Bool {
-    for replica in replicas {
-      switch replica.mode {
-      case .manual: break
-      case .polling(let every): if every < configuration.pingInterval { return false }
-      case .realtime, .pushOnly, .paused: return false
-      }
-      if replica.round != nil { return false }
-    }
-    return session.token != nil && session.version > 1 && !replicas.isEmpty && completions.isEmpty
+    session.token != nil && session.version > 1 && !replicas.isEmpty && completions.isEmpty
+      && replicas.allSatisfy { $0.schedule.mayRest(between: configuration.pingInterval) }
   }
 
   /// Gives up the connection if nothing is going to use it for a while. The session continues.
@@ -137,34 +106,29 @@ extension ClientEngine {
   func wakeUp() {
     switch status {
     case .resting where !mayRest: open()
-    case .waiting where replicas.contains(where: { $0.round?.isForced == true }): open()
+    case .waiting where replicas.contains(where: { $0.schedule.isForced }): open()
     default: break
     }
   }
 
   // MARK: Polling
 
-  func schedulePoll(of replica: Replica) {
-    replica.pollDue = nil
-    if case .polling(let every) = replica.mode { replica.pollDue = now + every }
-  }
-
   /// Starts the polls that are due.
   func poll() {
     for replica in replicas {
-      guard let due = replica.pollDue, due <= now else { continue }
+      guard let due = replica.schedule.pollDue, due <= now else { continue }
       guard status == .online || status == .resting else {
-        schedulePoll(of: replica)
+        replica.schedule.schedulePoll(now: now)
         continue
       }
       guard isPermitted(.polling) else {
         // Until then, or until the app calls `reconsider`.
-        replica.pollDue = deferral?.until
+        replica.schedule.postponePoll(until: deferral?.until)
         // Pending changes may wait for the app's permission now, too.
         reportStates()
         continue
       }
-      schedulePoll(of: replica)
+      replica.schedule.schedulePoll(now: now)
       begin(on: replica)
     }
   }
@@ -187,9 +151,7 @@ extension ClientEngine {
   package func reconsider(now: Duration) {
     self.now = now
     deferral = nil
-    for replica in replicas where replica.pollDue == nil && replica.round == nil {
-      if case .polling = replica.mode { replica.pollDue = now }
-    }
+    for replica in replicas { replica.schedule.resumePoll(now: now) }
     poll()
     if connection.state == .waiting(retryDue: nil) { open() }
     wakeUp()
@@ -198,13 +160,13 @@ extension ClientEngine {
 
   /// Returns true if the pending change sets of a scope may be sent.
   func maySend(of replica: Replica) -> Bool {
-    guard replica.pushes else { return false }
-    if !replica.hasUnsent || replica.round?.isForced == true { return true }
-    return isPermitted(.sending(replica.pending.count - replica.pending.sentCount))
+    guard replica.schedule.pushes else { return false }
+    if replica.pending.unsentCount == 0 || replica.schedule.isForced { return true }
+    return isPermitted(.sending(replica.pending.unsentCount))
   }
 
   /// Returns true if the pending change sets of a scope wait for the app's permission.
   func isDeferred(_ replica: Replica) -> Bool {
-    deferral != nil && replica.pushes && replica.hasUnsent
+    deferral != nil && replica.schedule.pushes && replica.pending.unsentCount > 0
   }
 }

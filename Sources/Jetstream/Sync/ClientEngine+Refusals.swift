@@ -11,35 +11,25 @@
 /// on. In all other cases the refusal ends the subscription, and
 /// ``Client/fetch(_:params:mode:keepingContent:)`` throws it.
 extension ClientEngine {
-  /// A refusal for now, after which the client asks again.
-  struct Refusal {
-    let error: WireError
-    /// The number of consecutive refusals before this one.
-    var repetitions = 0
-    /// The time at which the client asks again.
-    var retryDue: Duration
-  }
-
   /// Handles the server's refusal of a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
-    if error.denial == .notYou, configuration.hasCredentials, !replica.hasAskedForCredentials {
-      replica.hasAskedForCredentials = true
+    if error.denial == .notYou, configuration.hasCredentials,
+      replica.request.takeCredentialsRequest()
+    {
       return refuseCredentials(error.message, reason: "scope \(name) is refused: \(error)")
     }
     let isFinal = error.denial?.isFinal ?? !replica.mayReturn
     guard !isFinal, replica.mayReturn || error.denial == .notNow else {
       return lose(replica, error)
     }
-    let repetitions = replica.refusal.map { $0.repetitions + 1 } ?? 0
     let delay = configuration.backoff.delay(
-      failure: repetitions, atLeast: error.retryAfter ?? .zero, random: random)
-    replica.refusal = Refusal(error: error, repetitions: repetitions, retryDue: now + delay)
+      failure: replica.request.refusalCount, atLeast: error.retryAfter ?? .zero, random: random)
+    replica.request.noteRefused(error, retryDue: now + delay)
     // Change sets that were sent under an earlier grant of this session are sent again under the next one.
     if replica.session.scopeIndex != nil { replica.sessionEnded() }
-    let round = replica.round
-    replica.round = nil
-    schedulePoll(of: replica)
+    replica.schedule.schedulePoll(now: now)
+    let round = replica.schedule.end(now: now)
     diagnose(
       .info, .scope, scope: replica.scope,
       "is refused for now: \(error); asking again in \(delay)")
@@ -59,11 +49,11 @@ extension ClientEngine {
   /// once for those that were not refused.
   func fetchMissing() {
     for replica in missing {
-      if let due = replica.refusal?.retryDue, due > now { continue }
+      if let due = replica.request.refusal?.retryDue, due > now { continue }
       send(fetch: replica)
     }
   }
 
   /// The time at which ``fetchMissing()`` has something to do next; nil if nothing waits.
-  var refetchDue: Duration? { missing.compactMap(\.refusal?.retryDue).min() }
+  var refetchDue: Duration? { missing.compactMap(\.request.refusal?.retryDue).min() }
 }

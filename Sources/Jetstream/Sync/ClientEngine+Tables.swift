@@ -10,14 +10,14 @@ extension ClientEngine {
   }
 
   /// The number of its own change sets that each scope remembers; for tests.
-  package var rememberedWrites: [Int] { replicas.map(\.ownWrites.count) }
+  package var rememberedWrites: [Int] { replicas.map(\.losses.ownWrites.count) }
 }
 
 extension Replica {
   fileprivate var restingTables: [String: Int] {
     [
-      "pending": pending.count, "additions": additions.count, "overlay": overlay.keys.count,
-      "graveyard": graveyard.count, "revived": revived.count, "unnoted": unnoted.count,
+      "pending": pending.count, "additions": overlay.additions.count, "overlay": overlay.keys.count,
+      "graveyard": graveyard.count, "revived": graveyard.revived.count, "unnoted": losses.openCount,
       "held": session.held.messages.count, "unsafeDecisions": journal.unsafeDecisions.count,
       "stateParts": session.stateParts.count,
       "batch": batch.isEmpty ? 0 : 1,

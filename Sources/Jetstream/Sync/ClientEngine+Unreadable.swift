@@ -25,7 +25,9 @@ extension ClientEngine {
   /// Recovers from a message about a scope that could not be read.
   private func missed(_ error: MessageError, by replica: Replica) {
     // A state that cannot be read is not asked for again at once, because it would arrive unchanged.
-    if !replica.hasBase || session.requests.contains(replica) || replica.session.isTakingState {
+    if !replica.progress.hasBase || session.requests.contains(replica)
+      || replica.session.isTakingState
+    {
       refuse(replica, because: error)
     } else if session.version == 1 {
       // Within a session of version 1 there is no way to get missed changes again.

@@ -82,7 +82,7 @@ package final class ClientEngine {
       return nil
     }
     let replica = makeReplica(scope, params, mode)
-    replica.nextNumber = (lastNumbers[scope.name] ?? 0) + 1
+    replica.pending.lastNumber = lastNumbers[scope.name] ?? 0
     sync(replica, completion)
     return replica
   }
@@ -105,7 +105,7 @@ package final class ClientEngine {
       return nil
     }
     let replica = makeReplica(scope, params, mode)
-    replica.store = store
+    replica.journal.store = store
     if let history {
       do throws(ScopeError) {
         try replica.restore(history)
@@ -117,7 +117,7 @@ package final class ClientEngine {
       replica.takeNewName(configuration.makeClientID())
     }
     sync(replica, completion)
-    if replica.hasBase { complete(replica, .success(())) }
+    if replica.progress.hasBase { complete(replica, .success(())) }
     updateWaitingReplies()
     return replica
   }
@@ -125,28 +125,15 @@ package final class ClientEngine {
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(
       scope: scope, params: params, clientID: configuration.clientID,
-      ownWrites: configuration.ownWrites)
-    replica.mode = mode
-    replica.onPending = { [weak self] in self?.sendWaiting() }
-    replica.onRejected = { [weak self, unowned scope] in
-      self?.report(.rejected(scope, $0.fragment, $0.error, consequences: $0.consequences))
-    }
-    replica.onHistoryLost = { [weak self, unowned scope] in self?.report(.historyLost(scope)) }
-    replica.onRepaired = { [weak self, unowned scope] in self?.report(.repaired(scope, $0)) }
-    replica.historyLoss = { [weak self] in self?.configuration.onHistoryLoss ?? .recover }
-    replica.date = configuration.date
-    replica.version = session.version
-    replica.heldLimit = configuration.pausedLimit
-    replica.dateForm = dateForm
-    replica.fragmentLimit = configuration.maximumFragments
-    replica.answersAreOrdered = configuration.answersAreOrdered
+      ownWrites: configuration.ownWrites, mode: mode, dialect)
+    replica.delegate = self
     return replica
   }
 
   private func sync(_ replica: Replica, _ completion: @escaping (Result<Void, SyncError>) -> Void) {
     replicas.append(replica)
     completions[ObjectIdentifier(replica)] = completion
-    schedulePoll(of: replica)
+    replica.schedule.schedulePoll(now: now)
     if session.stillSends(replica.scope.name) {
       // A session of version 1 would send every change of the scope twice.
       loseSession()
@@ -263,7 +250,7 @@ package final class ClientEngine {
 
   /// The time at which ``advance(to:)`` has something to do next.
   package var nextDeadline: Duration? {
-    let poll = replicas.lazy.compactMap(\.pollDue).min()
+    let poll = replicas.lazy.compactMap(\.schedule.pollDue).min()
     return [connection.deadline, deferral?.until, refetchDue, poll].compactMap(\.self).min()
   }
 

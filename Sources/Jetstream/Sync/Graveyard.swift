@@ -14,6 +14,10 @@ struct Graveyard {
 
   private var entries: [UUID: Entry] = [:]
   private var pruneAt = 1024
+  /// The values that other replicas have of models that the app has put back, until a change set adds these models.
+  var putBack: [UUID: JSONObject] = [:]
+  /// The models that remote changes have brought back, with their confirmed values, until they get these values.
+  var revived: [UUID: JSONObject] = [:]
 
   var count: Int { entries.count }
 
@@ -61,7 +65,6 @@ struct Graveyard {
   }
 
   /// Removes a model that returns, and returns its shared values.
-  @discardableResult
   mutating func remove(_ uuid: UUID) -> JSONObject? {
     entries.removeValue(forKey: uuid)?.values
   }
@@ -73,6 +76,7 @@ struct Graveyard {
     }
   }
 
+  /// Drops all models that have left.
   mutating func removeAll() {
     if !entries.isEmpty { entries = [:] }
     pruneAt = 1024

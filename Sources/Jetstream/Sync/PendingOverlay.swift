@@ -147,6 +147,8 @@ struct PendingOverlay {
   }
 
   private var columns: [PropertyKey: Column] = [:]
+  /// The models that pending change sets add, by UUID.
+  var additions: [UUID: Addition] = [:]
 
   /// True if the server does not support operations: then a pending change of a counter hides remote changes of it,
   /// as an assignment does.

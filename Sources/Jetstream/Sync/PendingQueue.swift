@@ -3,17 +3,35 @@
 /// Mostly the first one is decided first. Removing it costs O(1) on average, however many wait behind it.
 struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Places in front of `head` are empty, all others are not.
-  private var entries: ContiguousArray<Replica.Pending?> = []
+  private var entries: ContiguousArray<PendingEntry?> = []
   private var head = 0
   /// The number of change sets, from the first one on, that were sent in this session or are decided.
   private(set) var sentCount = 0
   /// The number of change sets that the server has decided but whose sequence the replica has not reached.
   private(set) var decidedCount = 0
+  /// The number of the last change set that was made; 0 if none was.
+  var lastNumber = 0
+  /// The change sets that a server of version 1 is sent in several messages, by number.
+  var splits: [Int: SplitSet] = [:]
+  /// True while a change set is undone here that could not be sent.
+  var isRejecting = false
+
+  /// The number of change sets that were not sent in this session.
+  var unsentCount: Int { count - sentCount }
+
+  /// The change set that is sent next.
+  var next: PendingEntry? { unsentCount > 0 ? self[sentCount] : nil }
+
+  /// The number up to which all change sets are decided and reached.
+  var concludedNumber: Int { first.map { $0.number - 1 } ?? lastNumber }
+
+  /// True if the server has decided a part of a change set.
+  var isPartlyDecided: Bool { splits.values.contains { !$0.decided.isEmpty } }
 
   var startIndex: Int { 0 }
   var endIndex: Int { entries.count - head }
 
-  subscript(place: Int) -> Replica.Pending {
+  subscript(place: Int) -> PendingEntry {
     get { entries[head + place]! }
     _modify { yield &entries[head + place]! }
   }
@@ -30,6 +48,15 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     return low < sentCount && self[low].messageIndex == messageIndex ? low : nil
   }
 
+  /// Returns the place of the change set with a number; nil if it is not pending.
+  func place(of number: Int) -> Int? { firstIndex { $0.number == number } }
+
+  /// Returns the number for a new change set.
+  mutating func takeNumber() -> Int {
+    lastNumber += 1
+    return lastNumber
+  }
+
   /// Notes that the change sets up to a place were sent, or are decided.
   mutating func noteSent(upTo place: Int) { sentCount = Swift.max(sentCount, place + 1) }
 
@@ -42,21 +69,23 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
   /// Makes all change sets wait to be sent again.
   mutating func returnToWaiting() {
     (sentCount, decidedCount) = (0, 0)
+    splits = splits.filter { !$0.value.decided.isEmpty }
+    for number in splits.keys { splits[number]!.sessionEnded() }
     for place in indices {
       self[place].messageIndex = nil
       self[place].decision = nil
     }
   }
 
-  mutating func append(_ entry: Replica.Pending) { entries.append(entry) }
+  mutating func append(_ entry: PendingEntry) { entries.append(entry) }
 
   /// Cost: O(n) in the sets behind the place.
-  mutating func insert(_ entry: Replica.Pending, at place: Int) {
+  mutating func insert(_ entry: PendingEntry, at place: Int) {
     entries.insert(entry, at: head + place)
   }
 
   /// Removes a change set. Cost: O(n) in the sets behind it, but O(1) for the first one.
-  mutating func remove(at place: Int) -> Replica.Pending {
+  mutating func remove(at place: Int) -> PendingEntry {
     let entry = self[place]
     if place < sentCount { sentCount -= 1 }
     if entry.decision != nil { decidedCount -= 1 }
@@ -75,5 +104,29 @@ struct PendingQueue: RandomAccessCollection, MutableCollection {
     return entry
   }
 
-  mutating func removeAll() { self = PendingQueue() }
+  mutating func removeAll() { (entries, head, sentCount, decidedCount) = ([], 0, 0, 0) }
+
+  /// Returns a description of every broken invariant; for tests.
+  func brokenInvariants() -> [String] {
+    var broken: [String] = []
+    let sent = map { $0.messageIndex != nil || $0.decision != nil }
+    if sent.prefix(sentCount).contains(false) || sent.dropFirst(sentCount).contains(true) {
+      broken.append("\(sentCount) sets should be sent, but \(sent)")
+    }
+    let carriers = prefix(sentCount).map { $0.messageIndex ?? -1 }
+    if carriers != carriers.sorted() {
+      broken.append("the sets were sent in messages \(carriers)")
+    }
+    let decided = count { $0.decision != nil }
+    if decided != decidedCount {
+      broken.append("\(decidedCount) sets should be decided, but \(decided) are")
+    }
+    let numbers = map(\.number)
+    if zip(numbers, numbers.dropFirst()).contains(where: { $0 >= $1 })
+      || numbers.last ?? 0 > lastNumber
+    {
+      broken.append("the sets have the numbers \(numbers), the last one is \(lastNumber)")
+    }
+    return broken
+  }
 }

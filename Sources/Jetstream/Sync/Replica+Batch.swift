@@ -2,66 +2,6 @@ import Foundation
 
 /// Batches, which apply the messages of one frame as one change.
 extension Replica {
-  /// The combined effect of the messages of one frame so far.
-  struct Batch {
-    var additions: [SyncFragment] = []
-    var additionIndex: [UUID: Int] = [:]
-    var direct: [UUID: Noted] = [:]
-    var classNames: [UUID: String] = [:]
-    var order: [UUID] = []
-    /// The visible values before the batch, of the covered properties that it changes.
-    var seen: [PropertyKey: PropertyContent] = [:]
-    var rejected: [Rejected] = []
-    /// The parts of decided change sets that were not accepted or were overwritten.
-    var lost: [Lost] = []
-    /// The authors who have written a property after one of its values was lost; nil if the author is not known.
-    var authors: [PropertyKey: String?] = [:]
-    /// The change sets that the server has decided, with the replies to their fragments.
-    var decided: [(PendingChangeSet, [FragmentReply])] = []
-    /// The models that differed from the server's.
-    var repaired: [UUID]?
-    /// The remote changes to report to listeners.
-    var remote: [RemoteChanges] = []
-    var isEmpty = true
-  }
-
-  /// A fragment that the server has rejected for its own sake, with those that it has rejected because of it.
-  struct Rejected {
-    let fragment: SyncFragment
-    let error: WireError
-    var consequences: [SyncFragment] = []
-  }
-
-  /// The remote changes of a model's properties that no pending change set covers.
-  struct Noted {
-    var properties = JSONObject()
-    var operations = PropertyOperations()
-
-    mutating func set(_ key: String, to value: JSONValue) {
-      properties[key] = value
-      operations[key] = []
-    }
-
-    mutating func perform(
-      _ more: [PropertyOperation], on key: String, within range: CounterRange
-    ) {
-      if let value = properties[key] {
-        properties[key] = PropertyOperation.apply(more, to: value, within: range)
-      } else {
-        operations[key] += more
-      }
-    }
-
-    /// Removes and returns the changes of one property.
-    mutating func take(_ key: String, within range: CounterRange) -> PendingChange? {
-      let (value, done) = (properties[key], operations[key])
-      properties[key] = nil
-      operations[key] = []
-      if let value { return .assign(PropertyContent(value)) }
-      return done.isEmpty ? nil : .operations(done, value: nil, range: range)
-    }
-  }
-
   /// Begins a batch, if none is open. Seals local changes first, because the overlay covers only what is in a change
   /// set. Changes that observers make during the batch stay in front of what it writes; the scope takes care of
   /// that.
@@ -78,12 +18,8 @@ extension Replica {
   func finishBatch() {
     guard !batch.isEmpty else { return }
     var done = batch
-    batch = Batch()
-    for at in done.lost.indices where !done.authors.isEmpty {
-      guard let name = done.lost[at].name, let author = done.authors[name] else { continue }
-      done.lost[at].theirAuthor = author
-    }
-    unnoted.append(done.lost)
+    batch = ReplicaBatch()
+    losses.beginWriting()
     for (at, addition) in done.additions.enumerated() {
       for (key, _) in addition.properties {
         let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
@@ -95,19 +31,10 @@ extension Replica {
       let now = overlay.visible(name) ?? before
       overlay.dropIfSettled(name)
       if now != before, isKnown(name.uuid) {
-        changes[name.uuid, default: Noted()].set(name.name, to: now.json)
+        changes[name.uuid, default: .init()].set(name.name, to: now.json)
       }
     }
-    let fragments =
-      done.additions
-      + done.order.compactMap { uuid -> SyncFragment? in
-        guard let noted = changes[uuid],
-          !noted.properties.isEmpty || !noted.operations.isEmpty
-        else { return nil }
-        return SyncFragment(
-          .change, uuid: uuid, className: done.classNames[uuid] ?? "",
-          properties: noted.properties, operations: noted.operations)
-      }
+    let fragments = done.fragments(changes)
     if !fragments.isEmpty {
       for fragment in fragments { graveyard.update(fragment) }
       let report = scope.apply(
@@ -117,19 +44,26 @@ extension Replica {
       restoreRevived()
     }
     clearGraveyard()
-    let conflicts = conflicts(unnoted.removeLast())
-    if isRestoring { scope.conflicts.restore(conflicts) } else { scope.conflicts.add(conflicts) }
+    let conflicts = conflicts(losses.endWriting())
+    if journal.isRestoring {
+      scope.conflicts.restore(conflicts)
+    } else {
+      scope.conflicts.add(conflicts)
+    }
     for (set, replies) in done.decided {
       scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }
-    for rejected in done.rejected { onRejected?(rejected) }
-    if let models = done.repaired { onRepaired?(models) }
+    for rejected in done.rejected {
+      delegate?.report(
+        .rejected(scope, rejected.fragment, rejected.error, consequences: rejected.consequences))
+    }
+    if let models = done.repaired { delegate?.report(.repaired(scope, models)) }
     for changes in done.remote { scope.onRemoteChanges.fire(changes) }
   }
 
   /// Notes remote changes, to be reported once they are visible.
   func noteRemote(_ changes: @autoclosure () -> RemoteChanges) {
-    if scope.onRemoteChanges.hasListeners, !isRestoring { batch.remote.append(changes()) }
+    if scope.onRemoteChanges.hasListeners, !journal.isRestoring { batch.remote.append(changes()) }
   }
 
   /// Drops models that have left, unless the rejection of a change set may bring them back. Models that observers
@@ -158,7 +92,7 @@ extension Replica {
 
   /// Gives models that remote changes have brought back the values that other replicas have.
   func restoreRevived() {
-    while !revived.isEmpty {
+    while let revived = graveyard.takeRevived() {
       let fragments = revived.compactMap { uuid, values -> SyncFragment? in
         guard let model = scope.model(uuid) else { return nil }
         var values = values
@@ -173,13 +107,8 @@ extension Replica {
         return SyncFragment(
           .change, uuid: uuid, className: model.wireClassName, properties: values)
       }
-      revived = [:]
       scope.apply(fragments, alsoKnown: { [self] in graveyard.find($0) })
     }
-  }
-
-  func isKnown(_ uuid: UUID) -> Bool {
-    scope.model(uuid) != nil || graveyard.find(uuid) != nil || scope.unknownModel(uuid) != nil
   }
 
   /// Adds one remote fragment to the batch; `author` is its author, if known.
@@ -188,13 +117,7 @@ extension Replica {
     if fragment.kind == .add, scope.tree.hasDictionaries { nameEntries(in: &fragment) }
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
-      batch.additionIndex[fragment.uuid] = batch.additions.count
-      // The values include what was done to the model before it left and came back.
-      let before = batch.direct.removeValue(forKey: fragment.uuid)?.properties
-      batch.additions.append(
-        SyncFragment(
-          .add, uuid: fragment.uuid, className: fragment.className,
-          properties: before ?? JSONObject()))
+      batch.add(fragment.uuid, fragment.className)
     }
     if let at = batch.additionIndex[fragment.uuid] {
       for (key, value) in fragment.properties {
@@ -220,8 +143,8 @@ extension Replica {
         touch(name, className: fragment.className)
         overlay.confirm(name, value: value, by: author)
       } else {
-        appear(fragment.uuid, fragment.className)
-        batch.direct[fragment.uuid, default: Noted()].set(key, to: value)
+        batch.appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: .init()].set(key, to: value)
       }
     }
     for entry in fragment.operations {
@@ -233,8 +156,8 @@ extension Replica {
         overlay.confirm(
           name, .operations(entry.operations, value: nil, range: range), by: author)
       } else {
-        appear(fragment.uuid, fragment.className)
-        batch.direct[fragment.uuid, default: Noted()]
+        batch.appear(fragment.uuid, fragment.className)
+        batch.direct[fragment.uuid, default: .init()]
           .perform(entry.operations, on: entry.key, within: range)
       }
     }
@@ -258,11 +181,7 @@ extension Replica {
 
   /// Remembers the visible value of a covered property before the batch changes it.
   func touch(_ name: PropertyKey, className: String) {
-    appear(name.uuid, className)
+    batch.appear(name.uuid, className)
     if batch.seen[name] == nil, let visible = overlay.visible(name) { batch.seen[name] = visible }
-  }
-
-  func appear(_ uuid: UUID, _ className: String) {
-    if batch.classNames.updateValue(className, forKey: uuid) == nil { batch.order.append(uuid) }
   }
 }

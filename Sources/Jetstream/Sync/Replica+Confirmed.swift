@@ -1,34 +1,33 @@
 import Foundation
 
+/// The confirmed state, and the models that pending change sets need besides.
+struct ConfirmedState {
+  /// The state, with the root first.
+  var state: [SyncFragment] = []
+  /// The models that pending change sets name although the confirmed state no longer has them.
+  var departed: [SyncFragment] = []
+}
+
 /// The confirmed state: the state of the scope without the pending change sets.
 extension Replica {
-  /// The confirmed state, and the models that pending change sets need besides.
-  struct Confirmed {
-    /// The state, with the root first.
-    var state: [SyncFragment] = []
-    /// The models that pending change sets name although the confirmed state no longer has them.
-    var departed: [SyncFragment] = []
-  }
-
   /// Returns the confirmed state: the models that can be reached by confirmed values, with the confirmed value of
   /// each property that a pending change set touches. Cost: O(models).
   ///
   /// The scope has to be settled. Returns nil while a pending change set, or a local change that is in none yet,
   /// puts a model back, because the model's confirmed values are not known any more.
-  func confirmed() -> Confirmed? {
-    if pending.isEmpty { return Confirmed(state: scope.sharedState()) }
-    guard let root = scope.root, putBack.isEmpty,
-      additions.values.allSatisfy({ $0.bases.isEmpty })
+  func confirmed() -> ConfirmedState? {
+    if pending.isEmpty { return ConfirmedState(state: scope.sharedState()) }
+    guard let root = scope.root, graveyard.putBack.isEmpty, !overlay.putsBack
     else { return nil }
     let covered = Dictionary(grouping: overlay.keys, by: \.uuid)
-    var result = Confirmed()
+    var result = ConfirmedState()
     var visited: Set<UUID> = []
     var open = [root.uuid]
     while let uuid = open.popLast() {
       guard visited.insert(uuid).inserted,
         let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
       else { continue }
-      if additions[uuid] != nil { return nil }
+      if overlay.adds(uuid) { return nil }
       result.state.append(fragment)
       scope.forEachModel(namedBy: fragment) { open.append($0) }
     }
@@ -40,7 +39,7 @@ extension Replica {
       }
     }
     while let uuid = open.popLast() {
-      guard additions[uuid] == nil, visited.insert(uuid).inserted,
+      guard !overlay.adds(uuid), visited.insert(uuid).inserted,
         let fragment = confirmedFragment(of: uuid, covered[uuid] ?? [])
       else { continue }
       result.departed.append(fragment)

@@ -2,30 +2,6 @@ import Foundation
 
 /// The conflicts that result when changes of this replica are rejected, modified or overwritten.
 extension Replica {
-  /// A part of a decided change set that was lost.
-  struct Lost {
-    let set: ChangeSet
-    let fragment: SyncFragment
-    /// Nil for an addition as a whole.
-    let property: String?
-    let reason: Conflict.Reason
-    /// The position of the fragment in the change set, and the position of the fragment whose rejection caused its
-    /// own, if there is one.
-    var position: Int?
-    var cause: Int?
-    /// The author of the value that counts instead, if known.
-    var theirAuthor: String?
-
-    var name: PropertyKey? {
-      property.map { PropertyKey(uuid: fragment.uuid, name: $0) }
-    }
-  }
-
-  /// Notes what the server's decision rejects or modifies of the fragment at a position of a change set.
-  func noteLost(at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?) {
-    batch.lost += lost(at: position, of: set, by: reply, cause: cause)
-  }
-
   /// Returns the conflicts of all undecided change sets, as if the server had rejected them with `error`.
   func pendingConflicts(_ error: WireError) -> [Conflict] {
     conflicts(
@@ -36,13 +12,14 @@ extension Replica {
       })
   }
 
-  private func lost(
+  /// Returns the parts that the server's decision rejects or modifies of the fragment at a position of a change set.
+  func lost(
     at position: Int, of set: ChangeSet, by reply: FragmentReply, cause: Int?
-  ) -> [Lost] {
+  ) -> [LostChanges.Part] {
     let fragment = set.fragments[position]
-    var result: [Lost] = []
+    var result: [LostChanges.Part] = []
     func note(_ property: String?, _ reason: Conflict.Reason) {
-      var lost = Lost(
+      var lost = LostChanges.Part(
         set: set, fragment: fragment, property: property, reason: reason, position: position,
         cause: cause)
       lost.theirAuthor = lost.name.flatMap(overlay.author)
@@ -79,10 +56,10 @@ extension Replica {
   /// Returns the conflicts for lost parts, with the values that count after the batch. A part that was rejected
   /// because of another fragment becomes a consequence of that fragment's first conflict, unless that conflict has
   /// been settled since.
-  func conflicts(_ lost: [Lost]) -> [Conflict] {
+  func conflicts(_ lost: [LostChanges.Part]) -> [Conflict] {
     // The inverse of the change set that was looked at last.
     var undo: (set: UUID, changes: [UUID: SyncFragment])?
-    func conflict(_ lost: Lost) -> Conflict {
+    func conflict(_ lost: LostChanges.Part) -> Conflict {
       if undo?.set != lost.set.id {
         let changes = lost.set.undo.lazy.filter { $0.kind == .change }.map { ($0.uuid, $0) }
         undo = (lost.set.id, Dictionary(changes, uniquingKeysWith: { first, _ in first }))
@@ -90,13 +67,13 @@ extension Replica {
       return self.conflict(lost, before: undo?.changes[lost.fragment.uuid])
     }
     guard lost.contains(where: { $0.cause != nil }) else { return lost.map(conflict) }
-    func place(_ lost: Lost, _ position: Int?) -> Place? {
+    func place(_ lost: LostChanges.Part, _ position: Int?) -> Place? {
       position.map { Place(set: lost.set.id, position: $0) }
     }
     let known = Set(lost.lazy.filter { $0.cause == nil }.compactMap { place($0, $0.position) })
     var result: [Conflict] = []
     var causes: [Place: Int] = [:]
-    var consequences: [(cause: Place, lost: Lost)] = []
+    var consequences: [(cause: Place, lost: LostChanges.Part)] = []
     for lost in lost {
       if let cause = place(lost, lost.cause), known.contains(cause) {
         consequences.append((cause, lost))
@@ -111,7 +88,7 @@ extension Replica {
     return result
   }
 
-  private func conflict(_ lost: Lost, before: SyncFragment?) -> Conflict {
+  private func conflict(_ lost: LostChanges.Part, before: SyncFragment?) -> Conflict {
     let fragment = lost.fragment
     let name = lost.name
     let value = name.flatMap { fragment.properties[$0.name] }

@@ -5,9 +5,9 @@ import Foundation
 extension Replica {
   /// Applies the dates of a decided change set as the server has read them, as a change that follows the change set.
   func noteSentDates(of fragments: [SyncFragment], _ replies: [FragmentReply]) {
-    guard dateForm == .iso8601, !isRestoring else { return }
+    guard dialect.dateForm == .iso8601, !journal.isRestoring else { return }
     for (fragment, reply) in zip(fragments, replies) where reply.accepts {
-      let rounded = dateForm.rounded(fragment, in: scope)
+      let rounded = dialect.dateForm.rounded(fragment, in: scope)
       guard !rounded.isEmpty else { continue }
       let change = SyncFragment(
         .change, uuid: fragment.uuid, className: fragment.className, properties: rounded)

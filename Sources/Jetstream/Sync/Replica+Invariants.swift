@@ -4,21 +4,7 @@ extension Replica {
   /// Returns a description of every broken invariant, such as a covered property that does not show its base with
   /// its pending changes. For tests; cost: O(covered properties).
   package func checkInvariants() -> [String] {
-    var broken: [String] = []
-    let sent = pending.map { $0.messageIndex != nil || $0.decision != nil }
-    if sent.prefix(pending.sentCount).contains(false)
-      || sent.dropFirst(pending.sentCount).contains(true)
-    {
-      broken.append("\(pending.sentCount) sets should be sent, but \(sent)")
-    }
-    let carriers = pending.prefix(pending.sentCount).map { $0.messageIndex ?? -1 }
-    if carriers != carriers.sorted() {
-      broken.append("the sets were sent in messages \(carriers)")
-    }
-    let decided = pending.count { $0.decision != nil }
-    if decided != pending.decidedCount {
-      broken.append("\(pending.decidedCount) sets should be decided, but \(decided) are")
-    }
+    var broken = pending.brokenInvariants() + graveyard.brokenInvariants()
     for key in overlay.keys {
       if batch.isEmpty, overlay.isSettled(key) {
         broken.append("\(key.name) of \(key.uuid.wireText) is covered by no pending set")
@@ -43,7 +29,7 @@ extension Replica {
   /// Returns false if ``isPending(_:)`` is certainly false for all models except the given ones. Cost: O(models +
   /// covered properties).
   fileprivate func mayHavePending(besides models: Set<UUID>) -> Bool {
-    for uuid in additions.keys where !models.contains(uuid) { return true }
+    for uuid in overlay.additions.keys where !models.contains(uuid) { return true }
     for key in overlay.keys where !models.contains(key.uuid) { return true }
     var found = false
     scope.tree.forEachRecord { record in
@@ -69,5 +55,5 @@ extension ClientEngine {
   package var heldCount: Int { replicas.reduce(0) { $0 + $1.session.held.messages.count } }
 
   /// The positions of all replicas; for tests.
-  package var positions: [ScopePosition] { replicas.compactMap(\.position) }
+  package var positions: [ScopePosition] { replicas.compactMap(\.progress.position) }
 }

@@ -5,23 +5,19 @@ extension Replica {
   /// Hands a record to the log, if there is one. While restoring, only new records are handed over; the others are
   /// in the log already.
   func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
-    guard let store, isNew || !isRestoring else { return }
-    journal.note()
-    store(record())
+    if let write = journal.writer(isNew: isNew) { write(record()) }
   }
 
   /// Notes that the first `count` records are durable: their change sets may be sent, and their decisions may be
   /// forgotten by the server.
   package func stored(_ count: Int) {
     journal.noteStored(count)
-    storageProblem = nil
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   /// Notes that a change set is decided and that its record has been handed over.
   func noteDecided() {
-    let known = (pending.first?.number ?? nextNumber) - 1
-    journal.noteDecided(upTo: known, isSafe: store == nil || isRestoring)
+    journal.noteDecided(upTo: pending.concludedNumber)
   }
 
   /// The history from which another process could continue. Reading it seals the collected local changes. Nil before
@@ -29,20 +25,20 @@ extension Replica {
   ///
   /// A record is handed over before its step is complete, and observers run within steps. So the moments at which
   /// nothing is half-done are found here, wherever the caller comes from:
-  /// - a full state is being applied, or a local change set becomes pending (`openSteps`);
+  /// - a full state is being applied, or a local change set becomes pending (`journal.isInStep`);
   /// - messages of a frame are in the batch but not written into the scope (`batch`), or written while the conflicts
-  ///   that follow from them are not in the ledger (`unnoted`);
+  ///   that follow from them are not in the ledger (`losses`);
   /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
   /// - a server of version 1 has answered a part of a change set that was sent in several messages: that part counts
   ///   already, but there is no record of it.
   package var history: ReplicaHistory? {
-    guard !isInStep, hasBase, scope.settle(), !isInStep, let root = scope.root,
+    guard !isInStep, progress.hasBase, scope.settle(), !isInStep, let root = scope.root,
       let confirmed = confirmed()
     else { return nil }
     var history = ReplicaHistory(
-      client: clientID, root: root.uuid, nextNumber: nextNumber,
-      base: ReplicaBase(position: position, root: root.uuid, fragments: confirmed.state),
-      conflicts: scope.conflicts.items, writes: ownWrites.remaining)
+      client: request.clientID, root: root.uuid, nextNumber: pending.lastNumber + 1,
+      base: ReplicaBase(position: progress.position, root: root.uuid, fragments: confirmed.state),
+      conflicts: scope.conflicts.items, writes: losses.ownWrites.remaining)
     history.pending = pending.map {
       .init(number: $0.number, set: $0.set, basis: $0.basis, counters: counters(in: $0))
     }
@@ -54,8 +50,8 @@ extension Replica {
   /// Returns the values of the counters that a pending change set changes, if they do not follow from the confirmed
   /// state: a server of version 1 is sent values, so remote changes do not affect such a counter while the change
   /// set is pending.
-  private func counters(in entry: Pending) -> [PropertyKey: JSONValue] {
-    guard position == nil else { return [:] }
+  private func counters(in entry: PendingEntry) -> [PropertyKey: JSONValue] {
+    guard progress.position == nil else { return [:] }
     var result: [PropertyKey: JSONValue] = [:]
     for fragment in entry.set.fragments {
       for step in fragment.operations {
@@ -69,27 +65,27 @@ extension Replica {
   /// True while the effect of a record that was handed over is not complete, and once the replica no longer follows
   /// the scope.
   private var isInStep: Bool {
-    openSteps > 0 || isRestoring || !batch.isEmpty || !unnoted.isEmpty || token == nil
-      || splits.values.contains { !$0.decided.isEmpty }
+    journal.isInStep || !batch.isEmpty || losses.openCount > 0 || !observation.isActive
+      || pending.isPartlyDecided
   }
 
   /// Restores what another process has left, by applying its state and then its records in the same order.
   ///
   /// - Throws: ``ScopeError`` if a state does not belong to the scope.
   func restore(_ history: ReplicaHistory) throws(ScopeError) {
-    isRestoring = true
+    journal.isRestoring = true
     // Observers may make change sets meanwhile.
-    nextNumber = history.records.reduce(history.nextNumber) { next, record in
-      if case .made(let number, _) = record { max(next, number + 1) } else { next }
+    let last = history.records.reduce(history.nextNumber - 1) { last, record in
+      if case .made(let number, _) = record { max(last, number) } else { last }
     }
-    let firstNew = nextNumber
+    pending.lastNumber = last
     session.hasState = true
     defer {
       session.hasState = false
-      isRestoring = false
+      journal.isRestoring = false
     }
     if let base = history.base {
-      clientID = history.client
+      request.clientID = history.client
       try receive(base)
     } else {
       take(history.client, root: history.root)
@@ -104,12 +100,12 @@ extension Replica {
     if !history.pending.isEmpty { showPending(Set(overlay.keys)) }
     overlay.authors = history.authors
     scope.conflicts.restore(history.conflicts)
-    ownWrites.restore(history.writes)
+    losses.ownWrites.restore(history.writes)
     for record in history.records { try redo(record) }
     finishBatch()
     noteDecided()
     // Changes that observers made while the log was read come after all of it.
-    for entry in pending where entry.number >= firstNew { scope.conflicts.settle(by: entry.set) }
+    for entry in pending where entry.number > last { scope.conflicts.settle(by: entry.set) }
     let next = pending.lazy.map(\.shared).first { $0.isPending }
     for entry in pending where !entry.shared.isPending {
       entry.shared.claims += 1
@@ -120,13 +116,13 @@ extension Replica {
   /// Takes over the client identity under which change sets are numbered from now on, and the root's UUID, if there
   /// is no state yet.
   func take(_ client: UUID, root: UUID) {
-    clientID = client
-    if !hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
+    request.clientID = client
+    if !progress.hasBase, scope.root?.uuid != root { scope.renameRoot(to: root) }
   }
 
   /// Takes another client identity under which change sets are numbered from now on, and records it.
   func takeNewName(_ client: UUID) {
-    clientID = client
+    request.clientID = client
     guard let root = scope.root else { return }
     keep(.named(client: client, root: root.uuid))
   }
@@ -137,13 +133,13 @@ extension Replica {
     case .made(let number, let set):
       finishBatch()
       scope.conflicts.settle(by: set)
-      redo(set, number: number, basis: basis)
+      redo(set, number: number, basis: progress.basis)
       if pending.last?.number != number { showPending(WrittenContent(of: set).properties) }
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
     case .decided(let decided):
-      if let sequence = decided.sequence { position?.sequence = sequence }
-      guard let at = pending.firstIndex(where: { $0.number == decided.number }) else { return }
+      progress.advance(to: decided.sequence)
+      guard let at = pending.place(of: decided.number) else { return }
       beginBatch()
       conclude(
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
@@ -155,9 +151,9 @@ extension Replica {
   }
 
   private func receive(_ base: ReplicaBase) throws(ScopeError) {
-    position = base.position
+    progress.position = base.position
     // Only a server of version 1 reports no position.
-    overlay.isOfValues = position == nil
+    overlay.isOfValues = base.position == nil
     try receiveState(base.fragments, rootUUID: base.root)
   }
 
@@ -187,9 +183,9 @@ extension Replica {
           base: .known(now))
       }
     }
-    noteAdditions(set.fragments, of: number)
+    overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     let at = pending.firstIndex { $0.number > number } ?? pending.endIndex
-    let entry = Pending(
+    let entry = PendingEntry(
       number: number, PendingChangeSet(set), basis: basis, madeAt: scope.ticker.now)
     pending.insert(entry, at: at)
     for fragment in set.fragments { graveyard.update(fragment) }
@@ -206,8 +202,9 @@ extension Replica {
     beginBatch()
     for name in names.sorted(by: { ($0.uuid, $0.name) < ($1.uuid, $1.name) })
     where overlay.covers(name) {
-      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
-      appear(name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
+      let model = knownModel(name.uuid)
+      batch.appear(
+        name.uuid, model?.wireClassName ?? scope.unknownModel(name.uuid)?.className ?? "")
       batch.seen[name] = content(of: name)
     }
     finishBatch()
@@ -215,7 +212,7 @@ extension Replica {
 
   /// Returns the current value of a property.
   private func content(of name: PropertyKey) -> PropertyContent {
-    if let model = scope.model(name.uuid) ?? graveyard.find(name.uuid),
+    if let model = knownModel(name.uuid),
       let property = model.schema[wireName: name.name]
     {
       return PropertyContent(model.json(of: property))

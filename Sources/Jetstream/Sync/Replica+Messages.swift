@@ -17,13 +17,10 @@ extension Replica {
   }
 
   /// Holds a message until the scope resumes. If that becomes too much, the client asks for everything since
-  /// ``position`` then, and applies nothing that arrives before the answer. A server of version 1 cannot be asked to
-  /// send less: it keeps what is not acknowledged.
+  /// its position then, and applies nothing that arrives before the answer.
   private func hold(_ message: Incoming, index: Int) {
     session.held.append(message, index: index)
-    guard version > 1, hasBase, position != nil, session.held.isTooMuch(for: heldLimit) else {
-      return
-    }
+    guard progress.canResume, dialect.drops(session.held) else { return }
     session.held.drop()
     session.hasMissed = true
   }
@@ -38,7 +35,7 @@ extension Replica {
     if scope.isIncomingPaused { return }
     // The mode still holds back messages, but the app no longer pauses them.
     if isHolding {
-      onPending?()
+      delegate?.sendWaiting()
       return
     }
     // The changes made until now were made without knowing the messages that are applied next.
@@ -49,9 +46,9 @@ extension Replica {
     finishBatch()
     if held.isDropping {
       (session.isTaking, session.hasMissed) = (false, true)
-      round?.isAsked = false
+      schedule.askAgain()
     }
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   func handle(_ message: Incoming) {
@@ -60,12 +57,12 @@ extension Replica {
       guard session.hasState else { return }
       if session.procedures.hold(message) { return }
       if let sequence {
-        guard session.isTaking || isRestoring, sequence > position?.sequence ?? 0 else { return }
+        guard session.isTaking || journal.isRestoring, sequence > progress.sequence else { return }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
-      if let sequence { position?.sequence = sequence }
-      if let number, let at = pending.firstIndex(where: { $0.number == number }) {
+      progress.advance(to: sequence)
+      if let number, let at = pending.place(of: number) {
         conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
         keep(.confirmed(fragments, sequence: sequence, origin: origin))
@@ -74,15 +71,15 @@ extension Replica {
         noteRemote(RemoteChanges(fragments, sequence: sequence, origin: origin))
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):
-      if let sequence, let position, sequence > position.sequence + 1 {
-        return noteDecision(of: messageIndex, replies)
-      }
+      if progress.hasGap(before: sequence) { return noteDecision(of: messageIndex, replies) }
       if session.procedures.begin(at: messageIndex) { return }
       beginBatch()
-      if let sequence { position?.sequence = sequence }
+      progress.advance(to: sequence)
       if receivePart(messageIndex, replies) { return }
       concludeUnanswered(before: messageIndex)
-      receiveReply(to: messageIndex, replies, effective, sequence: sequence)
+      if let at = pending.place(sentIn: messageIndex) {
+        conclude(at, replies, effective: effective, sequence: sequence)
+      }
       for message in session.procedures.end(at: messageIndex) { handle(message) }
     case .standing(let standing, let tell): receive(standing, tell)
     case .state(let fragments, let rootUUID, let more, let completion):
@@ -104,23 +101,23 @@ extension Replica {
   /// others.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
-    openSteps += 1
-    defer { openSteps -= 1 }
+    journal.beginStep()
+    defer { journal.endStep() }
     session.procedures = OldProcedures()
     finishBatch()
     scope.sealChanges()
     // Pending changes of the old root apply to the root with its new UUID.
     if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
     finishStanding()
-    if !hasBase, let root = fragments.first { dropInitialContent(where: root) }
-    noteOverwritten(inState: fragments)
-    if version == 1, !isRestoring { position = nil }
+    if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
+    losses.noteOverwritten(byState: fragments, in: scope) { overlay.isPending($0) }
+    if dialect.isOfValues, !journal.isRestoring { progress.position = nil }
     // Until the state is applied, the scope is not what the record says.
-    if !isRestoring { beginBatch() }
-    keep(.base(ReplicaBase(position: position, root: rootUUID, fragments: fragments)))
-    hasBase = true
+    if !journal.isRestoring { beginBatch() }
+    keep(.base(ReplicaBase(position: progress.position, root: rootUUID, fragments: fragments)))
+    progress.hasBase = true
     session.hasState = true
-    noteRemote(RemoteChanges(fragments, sequence: position?.sequence, isFullState: true))
+    noteRemote(RemoteChanges(fragments, sequence: progress.position?.sequence, isFullState: true))
     var visible = fragments
     for (at, fragment) in fragments.enumerated() {
       for (key, value) in fragment.properties {
@@ -139,7 +136,7 @@ extension Replica {
       visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
     )
     // Models of the state have its values by now. Models that only pending change sets add below them do not.
-    for fragment in visible { revived[fragment.uuid] = nil }
+    graveyard.noteState(visible)
     noteSeen(visible)
     updateBuried(visible)
     if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
@@ -189,25 +186,10 @@ extension Replica {
         handle.changeSet = renaming(handle.changeSet)
       }
     }
-    for (uuid, addition) in additions {
-      let model = scope.model(uuid) ?? graveyard.find(uuid)
-      additions[uuid] = addition.renaming(renaming, of: model?.schema)
-    }
-    overlay.rename(renaming) { name in
-      let model = scope.model(name.uuid) ?? graveyard.find(name.uuid)
-      return model?.schema[wireName: name.name]?.namesModels == false
-    }
+    overlay.renameAdditions(renaming) { knownModel($0)?.schema }
+    overlay.rename(renaming) { knownProperty($0)?.namesModels == false }
     graveyard.rename(renaming)
-    ownWrites.rename(renaming)
-  }
-
-  /// Applies the server's decision about one of the replica's change sets.
-  func receiveReply(
-    to messageIndex: Int, _ replies: [FragmentReply], _ effective: [SyncFragment]? = nil,
-    sequence: Int?
-  ) {
-    guard let at = pending.place(sentIn: messageIndex) else { return }
-    conclude(at, replies, effective: effective, sequence: sequence)
+    losses.ownWrites.rename(renaming)
   }
 
   /// Removes a pending change set that is decided and whose sequence is reached, and applies the decision.
@@ -218,7 +200,8 @@ extension Replica {
     _ at: Int, _ replies: [FragmentReply], effective: [SyncFragment]?, sequence: Int? = nil
   ) {
     let entry = pending.remove(at: at)
-    let split = splits.isEmpty ? nil : splits.removeValue(forKey: entry.number)
+    let split =
+      pending.splits.isEmpty ? nil : pending.splits.removeValue(forKey: entry.number)
     keep(
       .decided(
         .init(
@@ -234,11 +217,11 @@ extension Replica {
         ? replies[0].error?.message ?? "The reply does not fit"
         : "The server answered \(replies.count) of \(fragments.count) fragments")
     let replies = isCountRight ? replies : fragments.map { _ in FragmentReply(error: mismatch) }
-    noteRejected(set, replies)
+    batch.noteRejected(set, replies)
     for (position, fragment) in fragments.enumerated() {
       let reply = replies[position]
       if !reply.isPlain {
-        noteLost(at: position, of: set, by: reply, cause: replies.cause(of: position))
+        losses.note(lost(at: position, of: set, by: reply, cause: replies.cause(of: position)))
       }
       if split?.decided.contains(position) == true { continue }
       let counts = reply.error == nil && effective == nil
@@ -264,11 +247,11 @@ extension Replica {
     if split == nil { noteSentDates(of: fragments, replies) }
     // A server that reports no sequence, and so no position with its state, does not say what the maker of a change
     // set had seen. A change set of initial content does not say which part of it has an effect.
-    let isKnown = position != nil || !hasBase
+    let isKnown = progress.position != nil || !progress.hasBase
     if isKnown, !set.isInitialContent, sequence != nil || effective != nil {
       let exceptions = replies.indices.filter { !replies[$0].accepts }
       if exceptions.count < fragments.count {
-        ownWrites.accept(set, except: exceptions, at: sequence)
+        losses.ownWrites.accept(set, except: exceptions, at: sequence)
       }
     }
     batch.decided.append((entry.shared, replies))
@@ -276,9 +259,10 @@ extension Replica {
 
   /// Returns the values that a server of version 1 was sent in place of operations and of values that a rule merges.
   /// They follow from what was pending and confirmed then. Nil if the record of the change set says the same.
-  private func submitted(_ entry: Pending, _ replies: [FragmentReply]) -> [SyncFragment]? {
+  private func submitted(_ entry: PendingEntry, _ replies: [FragmentReply]) -> [SyncFragment]? {
     let fragments = entry.set.fragments
-    guard version == 1, !isRestoring, store != nil, replies.count == fragments.count,
+    guard dialect.isOfValues, !journal.isRestoring, journal.isKept,
+      replies.count == fragments.count,
       fragments.contains(where: {
         $0.kind == .change && !($0.operations.isEmpty && $0.bases.isEmpty)
       })
@@ -295,20 +279,6 @@ extension Replica {
       result.operations = [:]
       for (key, value) in reply.modifications ?? [:] { result.properties[key] = value }
       return result
-    }
-  }
-
-  /// Notes the fragments that the server has rejected for their own sake, each with its consequences.
-  private func noteRejected(_ set: ChangeSet, _ replies: [FragmentReply]) {
-    var places: [Int: Int] = [:]
-    for (at, reply) in replies.enumerated() where reply.error != nil {
-      guard let error = reply.error, replies.cause(of: at) == nil else { continue }
-      places[at] = batch.rejected.count
-      batch.rejected.append(Rejected(fragment: set.fragments[at], error: error))
-    }
-    for at in replies.indices {
-      guard let cause = replies.cause(of: at), let place = places[cause] else { continue }
-      batch.rejected[place].consequences.append(set.fragments[at])
     }
   }
 

@@ -1,27 +1,23 @@
 /// The timing of a replica: when it sends, and when it applies remote changes.
 extension Replica {
-  /// True if pending change sets may be sent.
-  var pushes: Bool { mode == .realtime || mode == .pushOnly || round != nil }
-
-  /// True if some change sets were not sent in this session.
-  var hasUnsent: Bool { pending.sentCount < pending.count }
-
   /// True if incoming messages are held here because the server cannot be told to keep them.
-  var isHolding: Bool { version == 1 && session.hasState && mode != .realtime && round == nil }
+  var isHolding: Bool {
+    dialect.isOfValues && session.hasState && !schedule.appliesRemote
+  }
 
   /// The request with which the replica begins a session.
   var firstTell: ScopeFetch.Tell {
-    mode == .realtime ? .everything : hasBase && position != nil ? .nothing : .missed
+    schedule.mode == .realtime ? .everything : progress.canResume ? .nothing : .missed
   }
 
   /// The request that the server has to be sent now; nil if it already does what the mode needs.
   ///
   /// A running sync sends its request after its change sets, so that the answer includes them.
   var nextTell: ScopeFetch.Tell? {
-    let isLive = mode == .realtime && !session.held.isDropping
+    let isLive = schedule.mode == .realtime && !session.held.isDropping
     if session.needsState { return isLive ? .everything : .missed }
     guard session.hasState else { return nil }
-    if round?.isAsked == false, hasSentRound {
+    if schedule.hasToAsk, hasSentRound {
       return isLive ? .everything : .missed
     }
     if isLive { return session.asked == .everything && !session.hasMissed ? nil : .everything }
@@ -30,29 +26,29 @@ extension Replica {
 
   /// True if all change sets of the running sync are sent.
   var hasSentRound: Bool {
-    guard let round else { return false }
-    return pending.sentCount == pending.count || pending[pending.sentCount].number > round.upTo
+    guard let round = schedule.round else { return false }
+    return pending.next.map { $0.number > round.upTo } ?? true
   }
 
   /// True if the running sync is complete: everything is sent and applied.
   var hasFinishedRound: Bool {
-    guard let round, session.hasState, !session.needsState, session.stateStanding == nil,
+    guard let round = schedule.round, session.hasState, !session.needsState,
+      session.stateStanding == nil,
       session.held.isEmpty
     else { return false }
     if let first = pending.first, first.number <= round.upTo { return false }
-    return version == 1 || round.isAsked && position?.sequence ?? 0 >= target
+    return dialect.isOfValues || round.isAsked && progress.isAtTarget
   }
 
   /// False in real-time mode until the server begins to send what the replica has missed. Version 1 always sends it.
-  var isTold: Bool { version == 1 || mode != .realtime || session.isTaking }
+  var isTold: Bool { dialect.isOfValues || schedule.mode != .realtime || session.isTaking }
 
   /// Changes the sync mode.
-  func change(to new: SyncMode) {
-    mode = new
+  func change(to new: SyncMode, now: Duration) {
+    schedule.change(to: new, now: now)
     guard new != .realtime else { return }
     // Changes that are on their way arrive again when they are asked for.
     session.isTaking = false
     session.hasMissed = true
-    round?.isAsked = false
   }
 }

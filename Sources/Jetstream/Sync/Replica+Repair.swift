@@ -18,11 +18,10 @@ extension Replica {
   func compare(with check: Ping.Check) -> Comparison? {
     guard session.vainRepairs <= 3, session.hasState, session.isTaking,
       session.stateStanding == nil,
-      session.held.isEmpty, pending.isEmpty, position?.sequence == check.sequence,
+      session.held.isEmpty, pending.isEmpty, progress.position?.sequence == check.sequence,
       !scope.hasCollectedChanges, scope.modification == nil
     else { return nil }
-    let digest = digest ?? ScopeDigest(scope)
-    self.digest = digest
+    let digest = observation.digest(of: scope)
     guard let total = digest.total(), total.schema == check.schema else { return nil }
     if total.digest == check.digest {
       session.vainRepairs = 0
@@ -36,12 +35,14 @@ extension Replica {
   /// Applies models as the server has them at a sequence.
   func repair(with fragments: [SyncFragment], at sequence: Int) {
     // If the scope has another sequence by now, it will be compared again.
-    guard session.hasState, session.isTaking, sequence == position?.sequence else { return }
+    guard session.hasState, session.isTaking, sequence == progress.position?.sequence else {
+      return
+    }
     beginBatch()
     session.vainRepairs += 1
     // A server that cannot repair the scope in this way sends nothing.
     if fragments.isEmpty { return }
-    batch.repaired = digest?.differing(from: fragments) ?? fragments.map(\.uuid)
+    batch.repaired = observation.digest?.differing(from: fragments) ?? fragments.map(\.uuid)
     keep(.confirmed(fragments, sequence: nil))
     noteOverwritten(by: fragments, ChangeOrigin())
     for fragment in fragments { note(fragment) }

@@ -6,15 +6,16 @@ import Foundation
 extension Replica {
   /// Sends a change set through `send`, in as many messages as it takes. The index of the last one becomes that of
   /// the change set.
-  func sendParts(_ at: Int, _ fragments: [SyncFragment], _ send: (Pending, [SyncFragment]) -> Int) {
+  func sendParts(
+    _ at: Int, _ fragments: [SyncFragment], _ send: (PendingEntry, [SyncFragment]) -> Int
+  ) {
     let entry = pending[at]
-    let isWhole = entry.set.isAtomic || entry.set.oldProcedure != nil
-    guard splits[entry.number] != nil || !isWhole && fragments.count > fragmentLimit else {
+    guard pending.splits[entry.number] != nil || dialect.splits(entry.set, fragments) else {
       pending[at].messageIndex = send(entry, fragments)
       return
     }
-    let parts = splits[entry.number, default: SplitSet()].begin(
-      fragments, limit: fragmentLimit, isStructural: { mayHoldModels($1, of: $0) },
+    let parts = pending.splits[entry.number, default: SplitSet()].begin(
+      fragments, limit: dialect.fragmentLimit, isStructural: { mayHoldModels($1, of: $0) },
       before: {
         overlay.value(before: entry.number, of: PropertyKey(uuid: $0.uuid, name: $1))?.json
       })
@@ -36,20 +37,20 @@ extension Replica {
   func receivePart(_ messageIndex: Int, _ replies: [FragmentReply]) -> Bool {
     guard !session.partMessages.isEmpty,
       let (number, part) = session.partMessages.removeValue(forKey: messageIndex),
-      let found = pending.firstIndex(where: { $0.number == number })
+      let found = pending.place(of: number)
     else { return false }
     rejectUnanswered(found)
     let entry = pending[0]
-    let pieces = splits[number]?.take(part, replies) ?? []
+    let pieces = pending.splits[number]?.take(part, replies) ?? []
     for piece in pieces { decide(piece, of: entry) }
     if messageIndex == entry.messageIndex {
-      conclude(0, splits[number]?.replies() ?? replies, effective: nil)
+      conclude(0, pending.splits[number]?.replies() ?? replies, effective: nil)
     }
     return true
   }
 
-  private func decide(_ piece: SetSplitter.Piece, of entry: Pending) {
-    guard let split = splits[entry.number] else { return }
+  private func decide(_ piece: SetSplitter.Piece, of entry: PendingEntry) {
+    guard let split = pending.splits[entry.number] else { return }
     let fragment = entry.set.fragments[piece.origin]
     let reply = split.reply(to: piece.origin)
     var values: JSONObject?

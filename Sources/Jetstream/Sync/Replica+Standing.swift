@@ -13,32 +13,28 @@ public enum HistoryLoss: Sendable, Hashable {
 extension Replica {
   /// Handles the resume point that the server sends before the state or the missed changes of the scope.
   func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
-    // If a state follows, changes that it contains must not disappear until it arrives.
-    target = standing.position.sequence
+    progress.aim(at: standing.position.sequence)
     session.stateStanding = nil
     session.stateParts = []
     if tell == .nothing {
-      guard let position, !isOther(standing.position, than: position) else {
-        (session.needsState, isElsewhere) = (true, true)
-        return
-      }
+      guard progress.meets(standing.position) else { return session.needsState = true }
     } else {
       // The mode may have changed, or the sync may have been cancelled, since this was asked for.
       session.isTaking =
-        mode == .realtime || round != nil || session.needsState || !session.hasState
+        schedule.appliesRemote || session.needsState || !session.hasState
       if !session.isTaking { session.hasMissed = true }
       session.needsState = false
     }
     guard standing.resumes else { return session.stateStanding = standing }
     beginBatch()
     for decision in decided(by: standing) {
-      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
+      guard let at = pending.place(of: decision.number) else { continue }
       // A frame of a process that is gone may have delivered the change set when this process had its session: the
       // server then sent it like another client's change set, and its sequence is applied already.
-      if decision.sequence ?? 0 <= position?.sequence ?? 0 {
+      if decision.sequence ?? 0 <= progress.sequence {
         conclude(at, decision.fragmentReplies, effective: [])
       } else {
-        noteDecision(at, decision.fragmentReplies)
+        pending.decide(at, decision.fragmentReplies)
         pending.noteSent(upTo: at)
       }
     }
@@ -50,10 +46,6 @@ extension Replica {
   /// not been applied.
   func noteDecision(of messageIndex: Int, _ replies: [FragmentReply]) {
     guard let at = pending.place(sentIn: messageIndex) else { return }
-    noteDecision(at, replies)
-  }
-
-  func noteDecision(_ at: Int, _ replies: [FragmentReply]) {
     pending.decide(at, replies)
   }
 
@@ -64,11 +56,11 @@ extension Replica {
     beginBatch()
     // Everything that was accepted is part of the state.
     for decision in decided(by: standing) {
-      guard let at = pending.firstIndex(where: { $0.number == decision.number }) else { continue }
+      guard let at = pending.place(of: decision.number) else { continue }
       conclude(at, decision.fragmentReplies, effective: [])
     }
     noteHistory(of: standing)
-    position = standing.position
+    progress.position = standing.position
   }
 
   /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:
@@ -78,7 +70,7 @@ extension Replica {
       standing.decisions.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
     return pending.compactMap { entry in
       guard entry.number <= standing.decided else { return nil }
-      let accepted = entry.set.fragments.map { _ in FragmentReply() }
+      let accepted = entry.replies()
       var decision =
         decisions[entry.number]
         ?? ScopeStanding.Decision(number: entry.number, fragmentReplies: accepted)
@@ -92,17 +84,9 @@ extension Replica {
 
   private func noteHistory(of standing: ScopeStanding) {
     let isForgotten = standing.isForgotten && pending.contains { $0.messageIndex == nil }
-    guard let known = position,
-      isForgotten || isElsewhere || isOther(standing.position, than: known)
-    else { return }
-    isElsewhere = false
-    if historyLoss() == .discard { discardPending() }
-    onHistoryLost?()
-  }
-
-  /// Returns true if the server has another epoch than the known position, or an earlier sequence.
-  private func isOther(_ position: ScopePosition, than known: ScopePosition) -> Bool {
-    position.epoch != known.epoch || position.sequence < known.sequence
+    guard progress.takeLoss(at: standing.position, isForgotten: isForgotten) else { return }
+    if delegate?.historyLoss == .discard { discardPending() }
+    delegate?.report(.historyLost(scope))
   }
 
   /// Rejects the change sets that are not decided, but for those that were sent in this session: the server decides them.
@@ -110,9 +94,8 @@ extension Replica {
     let error = WireError(
       message: "The server has lost the history that the change belongs to", type: "history-lost")
     for number in pending.filter({ $0.decision == nil && $0.messageIndex == nil }).map(\.number) {
-      guard let at = pending.firstIndex(where: { $0.number == number }) else { continue }
-      let replies = pending[at].set.fragments.map { _ in FragmentReply(error: error) }
-      conclude(at, replies, effective: nil)
+      guard let at = pending.place(of: number) else { continue }
+      conclude(at, pending[at].replies(error), effective: nil)
     }
   }
 }

@@ -8,9 +8,7 @@
 extension Replica {
   /// Rejects the unanswered change sets in front of the one whose message the server has answered.
   func concludeUnanswered(before messageIndex: Int) {
-    guard version == 1, answersAreOrdered,
-      let count = pending.place(sentIn: messageIndex)
-    else { return }
+    guard dialect.dropsUnreadable, let count = pending.place(sentIn: messageIndex) else { return }
     rejectUnanswered(count)
   }
 
@@ -18,25 +16,19 @@ extension Replica {
   func rejectUnanswered(_ count: Int) {
     for _ in 0..<count {
       let entry = pending[0]
-      let replies = splits[entry.number]?.replies(missing: Self.notAnswered)
-      conclude(0, replies ?? entry.decision ?? unansweredReplies(to: entry), effective: nil)
+      let replies = pending.splits[entry.number]?.replies(missing: Self.notAnswered)
+      conclude(0, replies ?? entry.decision ?? entry.replies(Self.notAnswered), effective: nil)
     }
   }
 
   /// Counts unanswered change sets as decided, while incoming changes are held; they are rejected later.
   func noteUnanswered(before messageIndex: Int) {
-    guard version == 1, answersAreOrdered,
-      let count = pending.place(sentIn: messageIndex)
-    else { return }
+    guard dialect.dropsUnreadable, let count = pending.place(sentIn: messageIndex) else { return }
     for at in (0..<count).reversed() {
       // Everything in front of a decided change set was decided with it.
       guard pending[at].decision == nil else { return }
-      noteDecision(at, unansweredReplies(to: pending[at]))
+      pending.decide(at, pending[at].replies(Self.notAnswered))
     }
-  }
-
-  private func unansweredReplies(to entry: Pending) -> [FragmentReply] {
-    entry.set.fragments.map { _ in FragmentReply(error: Self.notAnswered) }
   }
 
   private static let notAnswered = WireError(

@@ -20,93 +20,39 @@ import Foundation
 /// Does no I/O: ``ClientEngine`` passes messages to it and sends what it returns.
 package final class Replica {
   let scope: Scope
-  let params: JSONValue
-  /// The client identity under which the change sets are numbered.
-  package internal(set) var clientID: UUID
+  /// The request with which the server is asked for the scope.
+  package internal(set) var request: ScopeRequest
   /// The state that lasts as long as the session.
   var session = ReplicaSession()
-  /// The position up to which the server's order is applied; nil if the server does not tell it.
-  var position: ScopePosition?
-  /// The sync mode.
-  var mode = SyncMode.realtime
-  /// The server's last refusal of the scope, while it refuses the scope for now.
-  var refusal: ClientEngine.Refusal?
-  /// True once other credentials were asked for because the server refused the scope, until it grants the scope.
-  var hasAskedForCredentials = false
-  /// True after the server reported a different history, until its full state is applied.
-  var isElsewhere = false
-  /// The running sync, if there is one.
-  var round: SyncRound?
-  /// The time at which the next poll is due.
-  var pollDue: Duration?
-  /// The server's sequence when it granted the last request.
-  var target = 0
+  /// The progress in the server's order.
+  var progress = ReplicaProgress()
+  /// The times at which the scope is synced.
+  var schedule: SyncSchedule
   /// The last sync state that was reported.
   var reportedState: SyncState?
-  /// The reason why the records cannot be written.
-  package var storageProblem: String?
-  /// The version of the protocol that the session uses. From version 2 on, change sets are sent as they were made.
-  var version = 1 {
-    didSet { overlay.isOfValues = version == 1 }
+  /// The protocol as the session's server speaks it.
+  var dialect: ReplicaDialect {
+    didSet { overlay.isOfValues = dialect.isOfValues }
   }
-  /// The form in which dates are sent in the session.
-  var dateForm = DateForm.seconds
-  /// Returns the treatment of pending change sets when the server has lost their history.
-  var historyLoss: () -> HistoryLoss = { .recover }
   var pending = PendingQueue()
-  /// True if a server of version 1 answers change sets in their order.
-  var answersAreOrdered = true
-  /// The change sets that a server of version 1 is sent in several messages, by number.
-  var splits: [Int: SplitSet] = [:]
-  /// The most fragments that a server of version 1 is sent in one message, unless they have to stay together.
-  var fragmentLimit = 100
   var overlay = PendingOverlay()
-  /// The models that pending change sets add, by UUID.
-  var additions: [UUID: Addition] = [:]
-  var nextNumber = 1
   var graveyard = Graveyard()
-  /// The values that other replicas have of models that the app has put back, until a change set adds these models.
-  var putBack: [UUID: JSONObject] = [:]
-  /// The models that remote changes have brought back from the graveyard, with their confirmed values.
-  var revived: [UUID: JSONObject] = [:]
-  var batch = Batch()
-  /// Rejected or overwritten changes that go to the ledger once the values that replace them are visible.
-  var unnoted: [[Lost]] = []
-  /// The accepted writes of this replica, as long as other clients may not have seen them.
-  var ownWrites: OwnWrites
-  var token: ObservationToken?
-  private var discardToken: ObservationToken?
-  /// Writes a record to the log, which reports it as durable by ``stored(_:)``; nil for a replica without a log.
-  var store: ((ReplicaRecord) -> Void)?
-  var isRestoring = false
-  /// The number of steps whose record has been handed over but which are not complete.
-  var openSteps = 0
-  /// True while a change set is undone here that could not be sent.
-  var isRejecting = false
-  /// True once a full state has been applied.
-  var hasBase = false
+  var batch = ReplicaBatch()
+  /// The changes that were lost or may be, on their way to the ledger.
+  var losses: LostChanges
+  /// The observation of the scope.
+  var observation = ScopeObservation()
+  /// The records on their way to the log.
+  var journal = ReplicaJournal()
+  /// The client to which the replica belongs.
+  weak var delegate: (any ReplicaDelegate)?
+
   /// True if the scope stays synced when the server refuses it for now: because the app has shown the server's
   /// state, or because changes are in a log.
-  var mayReturn: Bool { hasBase || store != nil }
+  var mayReturn: Bool { progress.hasBase || journal.isKept }
+
   /// True if the scope has never had a state or a change set.
-  var isUntouched: Bool { !hasBase && nextNumber == 1 }
-  /// The records that were made, as far as the log has them.
-  var journal = ReplicaJournal()
-  /// The most that is held while the scope is paused.
-  var heldLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
-  /// The digest of the scope, once the server has sent its own.
-  var digest: ScopeDigest?
-  /// Returns the current time, for change sets that have no date.
-  var date: () -> Date? = { nil }
-  /// Called when a local change set waits to be sent, when held decisions were applied, and when the replica's sync
-  /// state may have changed.
-  var onPending: (() -> Void)?
-  /// Called with each fragment that the server has rejected for its own sake.
-  var onRejected: ((Rejected) -> Void)?
-  /// Called when the server reports another history than the one that the replica knows.
-  var onHistoryLost: (() -> Void)?
-  /// Called with the models that differed from the server's state, once they are repaired.
-  var onRepaired: (([UUID]) -> Void)?
+  var isUntouched: Bool { !progress.hasBase && pending.lastNumber == 0 }
 
   /// A message of the server for this scope.
   enum Incoming {
@@ -120,32 +66,25 @@ package final class Replica {
       [SyncFragment], rootUUID: UUID, more: Bool, then: (Result<Void, ScopeError>) -> Void)
   }
 
-  init(scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int) {
+  init(
+    scope: Scope, params: JSONValue, clientID: UUID, ownWrites limit: Int,
+    mode: SyncMode = .realtime,
+    _ dialect: ReplicaDialect = ReplicaDialect(version: 1, .init())
+  ) {
     self.scope = scope
-    self.params = params
-    self.clientID = clientID
-    ownWrites = OwnWrites(limit: limit)
-    scope.sealChanges()
-    token = scope.onSealedChanges.listen { [weak self] in self?.localChange($0) }
-    discardToken = scope.conflicts.onDiscard.listen { [weak self] conflicts in
-      self?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
-    }
-    scope.addMembershipObserver(self)
-    scope.incoming.onOpen = { [weak self] in self?.resume() }
-    scope.incoming.onClose = { [weak self] in self?.onPending?() }
+    request = ScopeRequest(clientID: clientID, params: params)
+    schedule = SyncSchedule(mode)
+    self.dialect = dialect
+    overlay.isOfValues = dialect.isOfValues
+    losses = LostChanges(ownWrites: limit)
+    observation.begin(for: self)
   }
 
   /// Stops following the scope, for the given reason. Pending change sets stay visible and are not sent any more.
   func end(_ reason: String) {
     // Applies what the server has decided already.
     finishBatch()
-    token?.cancel()
-    token = nil
-    discardToken?.cancel()
-    scope.removeMembershipObserver(self)
-    digest = nil
-    scope.incoming.onOpen = nil
-    scope.incoming.onClose = nil
+    observation.end(for: self)
     abandon(reason)
   }
 
@@ -165,11 +104,10 @@ package final class Replica {
   // MARK: Local changes
 
   func localChange(_ sealed: SealedChanges) {
-    openSteps += 1
-    let number = nextNumber
-    nextNumber += 1
-    var set = notingKnownValues(in: sealed.set)
-    if set.date == nil, let now = date() { set.date = now }
+    journal.beginStep()
+    let number = pending.takeNumber()
+    var set = graveyard.notingKnownValues(in: sealed.set, of: scope)
+    if set.date == nil, let now = delegate?.date { set.date = now }
     var old = set.oldValues
     for fragment in set.fragments where fragment.kind == .change {
       for (key, value) in fragment.properties {
@@ -190,22 +128,22 @@ package final class Replica {
         if !batch.isEmpty { cover(name, showing: PropertyContent(outcome.now)) }
       }
     }
-    noteAdditions(set.fragments, of: number)
+    overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
     scope.conflicts.settle(by: set)
-    settleLost(by: set)
+    losses.settle(by: set)
     let shared = sealed.claim()
     shared.madeHandle?.changeSet = set
-    var entry = Pending(
-      number: number, shared, basis: basis,
-      record: store == nil ? 0 : journal.made + 1, madeAt: scope.ticker.now)
+    var entry = PendingEntry(
+      number: number, shared, basis: progress.basis,
+      record: journal.next, madeAt: scope.ticker.now)
     entry.set = set
     // The change set is pending before its record is handed over, so that a snapshot made meanwhile does not include
     // it in the confirmed state.
     pending.append(entry)
     keep(.made(number: number, set), isNew: true)
-    openSteps -= 1
+    journal.endStep()
     scope.pendingChangeSets.add(shared)
-    onPending?()
+    delegate?.sendWaiting()
   }
 
   /// Returns the change that an assignment makes to a property: a merge, if the property has a merge rule.
@@ -227,19 +165,20 @@ package final class Replica {
   ///
   /// - Returns: the size of the next change set, if it takes more than `limit` bytes and therefore was not sent.
   func sendWaiting(
-    seen: Int, limit: Int, while hasRoom: (Int) -> Bool, _ send: (Pending, [SyncFragment]) -> Int
-  ) -> Oversize? {
+    seen: Int, limit: Int, while hasRoom: (Int) -> Bool,
+    _ send: (PendingEntry, [SyncFragment]) -> Int
+  ) -> OversizedSet? {
     guard session.hasState else { return nil }
     for at in pending.sentCount..<pending.count {
       // Held decisions are not acknowledged, and the server keeps them, so they count towards the limit, too.
       let count = pending.sentCount - (session.held.isEmpty ? pending.decidedCount : 0)
       guard hasRoom(count) else { return nil }
       // Never send a change set before its record is durable.
-      guard pending[at].record <= journal.stored else { return nil }
-      if let oversize = Oversize(of: pending[at].set, limit: limit) { return oversize }
+      guard journal.hasStored(pending[at].record) else { return nil }
+      if let oversize = OversizedSet(of: pending[at].set, limit: limit) { return oversize }
       pending.noteSent(upTo: at)
       let number = pending[at].number
-      if version > 1 {
+      if !dialect.isOfValues {
         pending[at].messageIndex = send(pending[at], pending[at].set.fragments)
         continue
       }
@@ -271,46 +210,12 @@ package final class Replica {
   /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
   func sessionEnded() {
     session = ReplicaSession()
-    splits = splits.filter { !$0.value.decided.isEmpty }
-    for number in splits.keys { splits[number]!.sessionEnded() }
-    round?.isAsked = false
+    schedule.askAgain()
     pending.returnToWaiting()
   }
 
   /// The number up to which the replica durably knows the outcomes of its change sets.
   var decided: Int {
-    store == nil ? (pending.first?.number ?? nextNumber) - 1 : journal.safelyDecided
+    journal.durablyDecided(upTo: pending.concludedNumber)
   }
-}
-
-extension Replica: MembershipObserver {
-  /// Handles a model that has come back. If remote changes have brought it back, it gets their values; if the app
-  /// has, their values are the ones that the app's change departs from. A model that was away for less than an
-  /// interval is not added by a change set.
-  package func modelEntered(_ model: ModelObject) {
-    let values = graveyard.remove(model.uuid)
-    // A model that comes back because a call of `modify` has thrown keeps its values.
-    guard let values, !scope.isRollingBack else { return }
-    if scope.isWritingRemotely {
-      revived[model.uuid] = values
-    } else if let record = model.record, record.isNew || record.captureTree !== scope.tree {
-      putBack[model.uuid] = values
-    }
-  }
-
-  /// Keeps a model that has left, because the rejection of a change set that is pending, or about to be made, may
-  /// bring it back. A model that had come back only for a moment is kept with the values that it had when it came:
-  /// those are the ones that other replicas have. The same goes for a model that only local properties held until
-  /// now, and that was changed meanwhile.
-  package func modelLeft(_ model: ModelObject) {
-    let known =
-      putBack.removeValue(forKey: model.uuid) ?? revived.removeValue(forKey: model.uuid)
-      ?? graveyard.values(of: model.uuid)
-    graveyard.insert(model, values: known)
-  }
-
-  /// Treats a model that only a local property still holds like one that has left.
-  package func modelWithdrawn(_ model: ModelObject) { modelLeft(model) }
-
-  package func modelShared(_ model: ModelObject) { modelEntered(model) }
 }

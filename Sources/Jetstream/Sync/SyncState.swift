@@ -54,16 +54,15 @@ extension Replica {
   /// Returns the state as far as the replica knows it; the engine completes it.
   func state(_ connection: ClientStatus) -> SyncState {
     let now = scope.ticker.now
-    let reached = position?.sequence ?? 0
     return SyncState(
-      mode: mode, connection: connection, pendingCount: pending.count,
+      mode: schedule.mode, connection: connection, pendingCount: pending.count,
       decidedCount: pending.decidedCount,
-      unsentCount: pending.count - pending.sentCount,
-      oldestPendingAge: pending.first.map { now - $0.madeAt }, position: position,
+      unsentCount: pending.unsentCount,
+      oldestPendingAge: pending.first.map { now - $0.madeAt }, position: progress.position,
       isUpToDate: connection == .online && session.hasState && session.held.isEmpty
         && !session.held.isDropping
-        && isTold && session.stateStanding == nil && reached >= target,
-      stall: storageProblem.map { .storage($0) }
+        && isTold && session.stateStanding == nil && progress.isAtTarget,
+      stall: journal.problem.map { .storage($0) }
         ?? (scope.isIncomingPaused ? .incomingPaused : nil))
   }
 
@@ -79,7 +78,7 @@ extension Replica {
   /// Returns true if the model has local changes that are not confirmed.
   func isPending(_ model: ModelObject) -> Bool {
     guard let record = model.record, record.tree === scope.tree else { return false }
-    if record.isNew || !record.bases.isEmpty || additions[record.uuid] != nil { return true }
+    if record.isNew || !record.bases.isEmpty || overlay.adds(record.uuid) { return true }
     let schema = record.schema
     // A removed entry of a dictionary is found nowhere but among the covered properties.
     if schema.data.hasDictionaries { return overlay.keys.contains { $0.uuid == record.uuid } }
@@ -103,7 +102,7 @@ extension ClientEngine {
 
   /// Returns the number of the last change set that was made of a scope.
   func lastNumber(of scope: Scope) -> Int {
-    (replica(of: scope)?.nextNumber ?? 1) - 1
+    replica(of: scope)?.pending.lastNumber ?? 0
   }
 
   /// Returns true if the server has decided all change sets of a scope up to a number.
@@ -123,7 +122,7 @@ extension ClientEngine {
         result.stall = result.stall ?? .connectionLost(problem)
       }
     case .online:
-      if let refusal = replica.refusal {
+      if let refusal = replica.request.refusal {
         result.stall = result.stall ?? .refused(refusal.error.message)
       } else if isDeferred(replica) {
         result.stall = result.stall ?? .deferred

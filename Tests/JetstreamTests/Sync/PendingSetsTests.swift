@@ -4,8 +4,8 @@ import Testing
 
 @Suite("The queue of pending sets", .paced)
 struct PendingSetsTests {
-  private func entry(_ number: Int) -> Replica.Pending {
-    Replica.Pending(
+  private func entry(_ number: Int) -> PendingEntry {
+    PendingEntry(
       number: number, PendingChangeSet(ChangeSet(fragments: [], undo: [])), basis: nil,
       madeAt: .zero)
   }

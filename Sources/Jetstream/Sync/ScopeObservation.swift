@@ -1,0 +1,41 @@
+import Foundation
+
+/// The observation of a scope by its replica, and the digest that follows the scope for as long.
+struct ScopeObservation {
+  private var tokens: [ObservationToken] = []
+  /// The digest of the scope, once the server has sent its own.
+  private(set) var digest: ScopeDigest?
+
+  /// True while the replica follows the scope.
+  var isActive: Bool { !tokens.isEmpty }
+
+  /// Begins to report what happens in the scope to its replica, which comes too late for changes made until now.
+  mutating func begin(for replica: Replica) {
+    let scope = replica.scope
+    scope.sealChanges()
+    tokens = [
+      scope.onSealedChanges.listen { [weak replica] in replica?.localChange($0) },
+      scope.conflicts.onDiscard.listen { [weak replica] conflicts in
+        replica?.keep(.discarded(conflicts.map(ConflictName.init)), isNew: true)
+      },
+    ]
+    scope.addMembershipObserver(replica)
+    scope.incoming.onOpen = { [weak replica] in replica?.resume() }
+    scope.incoming.onClose = { [weak replica] in replica?.delegate?.sendWaiting() }
+  }
+
+  /// Returns the digest of the scope, which follows it from the first call on.
+  mutating func digest(of scope: Scope) -> ScopeDigest {
+    let result = digest ?? ScopeDigest(scope)
+    digest = result
+    return result
+  }
+
+  mutating func end(for replica: Replica) {
+    for token in tokens { token.cancel() }
+    (tokens, digest) = ([], nil)
+    replica.scope.removeMembershipObserver(replica)
+    replica.scope.incoming.onOpen = nil
+    replica.scope.incoming.onClose = nil
+  }
+}
