@@ -67,31 +67,49 @@ extension RecordLog {
   package func read(from sequence: Int) -> LogCursor { LogCursor(directory, from: sequence) }
 
   func wakeFollowers() {
-    let followers = state.withLock { state in
-      defer { state.followers = [:] }
-      return state.followers
-    }
-    for (_, follower) in followers { follower.resume() }
+    for follower in state.withLock({ $0.followers.takeAll() }) { follower.resume() }
   }
 
   fileprivate func wait(beyond sequence: Int) async {
-    let id = state.withLock { state in
-      state.nextFollower += 1
-      return state.nextFollower
-    }
+    let id = state.withLock { $0.followers.makeNumber() }
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in
         let isOver = state.withLock { state in
           // If the task is cancelled after this line, `onCancel` finds the continuation.
-          if Task.isCancelled || state.isClosed || durable(state) > sequence { return true }
-          state.followers[id] = continuation
+          if Task.isCancelled || state.phase == .closed || durable(state) > sequence { return true }
+          state.followers.add(continuation, number: id)
           return false
         }
         if isOver { continuation.resume() }
       }
     } onCancel: {
-      state.withLock { $0.followers.removeValue(forKey: id) }?.resume()
+      state.withLock { $0.followers.remove(id) }?.resume()
     }
+  }
+}
+
+/// The tasks that wait for further records of a log.
+struct LogFollowers {
+  private var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+  private var lastNumber = 0
+
+  /// Makes a number for a task that is going to wait.
+  mutating func makeNumber() -> Int {
+    lastNumber += 1
+    return lastNumber
+  }
+
+  mutating func add(_ follower: CheckedContinuation<Void, Never>, number: Int) {
+    waiting[number] = follower
+  }
+
+  mutating func remove(_ number: Int) -> CheckedContinuation<Void, Never>? {
+    waiting.removeValue(forKey: number)
+  }
+
+  mutating func takeAll() -> [CheckedContinuation<Void, Never>] {
+    defer { waiting = [:] }
+    return Array(waiting.values)
   }
 }
 
@@ -100,7 +118,7 @@ private struct OwnWatch: LogWatch {
   let log: RecordLog
 
   var durable: Int { log.durableSequence }
-  var isOver: Bool { log.state.withLock { $0.isClosed } }
+  var isOver: Bool { log.state.withLock { $0.phase == .closed } }
 
   func wait(beyond sequence: Int) async { await log.wait(beyond: sequence) }
 }

@@ -44,12 +44,12 @@ extension RecordLog {
   /// Makes one attempt on the queue: writes all waiting lines, syncs them if a sync is due, and
   /// calls the waiters.
   func commit() {
-    let (hasStopped, isSyncDue, rollMark) = state.withLock { state in
+    let (phase, isSyncDue, rollMark) = state.withLock { state in
       defer { (state.isScheduled, state.wantsSync, state.rollMark) = (false, false, nil) }
       let isSyncDue = state.wantsSync || configuration.durability == .everyChangeSet
-      return (state.hasStopped, isSyncDue, state.rollMark)
+      return (state.phase, isSyncDue, state.rollMark)
     }
-    if hasStopped { return }
+    if phase >= .stopped { return }
     var failure: LogError?
     do throws(LogError) {
       try attempt(isSyncDue: isSyncDue, rollMark: rollMark)
@@ -219,7 +219,7 @@ extension RecordLog {
     _ done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
     let (outcome, isFirst): (Result<Void, LogError>?, Bool) = state.withLock { state in
-      if andRoll, state.isClosing { return (.failure(.closed), false) }
+      if andRoll, state.phase > .open { return (.failure(.closed), false) }
       let reached = needsSync ? state.synced : durable(state)
       if sequence <= reached, !andRoll, state.failure == nil { return (.success(()), false) }
       state.waiters.append(Waiter(sequence: sequence, needsSync: needsSync, done: done))

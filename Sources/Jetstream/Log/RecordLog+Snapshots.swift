@@ -65,11 +65,11 @@ extension RecordLog {
   func compact(
     keeping history: LogHistory, then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
-    if state.withLock({ $0.isClosing }) { return done(.failure(.closed)) }
+    if state.withLock({ $0.phase > .open }) { return done(.failure(.closed)) }
     snapshotQueue.run {
       done(
         Result { () throws(LogError) in
-          if self.state.withLock({ $0.isClosed }) { throw .closed }
+          if self.state.withLock({ $0.phase == .closed }) { throw .closed }
           try self.removeHistory(history)
         })
     }

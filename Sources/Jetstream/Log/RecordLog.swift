@@ -60,14 +60,19 @@ package final class RecordLog: Sendable {
     var rollMark: LogWriter.Mark?
     /// The error of the last commit; nil if it succeeded.
     var failure: LogError?
-    /// True while appends are refused.
-    var isClosing = false
-    /// True once nothing more is written.
-    var hasStopped = false
-    var isClosed = false
+    var phase = Phase.open
     var waiters: [Waiter] = []
-    var followers: [Int: CheckedContinuation<Void, Never>] = [:]
-    var nextFollower = 0
+    var followers = LogFollowers()
+  }
+
+  /// The phases of a log, in their order.
+  enum Phase: Comparable {
+    case open
+    /// Appends are refused.
+    case closing
+    /// Nothing more is written.
+    case stopped
+    case closed
   }
 
   /// A callback that waits until a record is durable.
@@ -190,7 +195,7 @@ package final class RecordLog: Sendable {
       size += payload.count
     }
     let (sequence, isFirst) = try state.withLock { state throws(LogError) in
-      guard !state.isClosing else { throw .closed }
+      guard state.phase == .open else { throw .closed }
       let waiting = state.pending.count + state.unwrittenBytes
       guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
         throw .backlog(bytes: waiting)
@@ -231,33 +236,44 @@ package final class RecordLog: Sendable {
   }
 
   func close(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
-    let wasClosed = state.withLock { state in
-      state.isClosing = true
-      return state.isClosed
+    let phase = state.withLock { state in
+      defer { state.phase = max(state.phase, .closing) }
+      return state.phase
     }
-    if wasClosed { return done(.success(())) }
+    if phase == .closed { return done(.success(())) }
     whenSynced { result in
       if case .failure = result {
-        self.state.withLock { $0.isClosing = false }
+        self.reopen()
         return done(result)
       }
       // Runs after all queued segments and snapshots: no file is touched once the lock is released.
-      self.queue.run {
-        // The last sync, and with it the last check, may have been long ago.
-        do throws(LogError) {
-          try self.checkPlace()
-        } catch {
-          self.state.withLock { $0.isClosing = false }
-          return done(.failure(error))
-        }
-        self.state.withLock { $0.hasStopped = true }
-        self.snapshotQueue.run { self.end(then: done) }
-      }
+      self.queue.run { self.stop(then: done) }
     }
   }
 
+  /// Ends writing, unless an earlier call of ``close()`` has done so.
+  private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
+    if state.withLock({ $0.phase >= .stopped }) {
+      return snapshotQueue.run { done(.success(())) }
+    }
+    // The last sync, and with it the last check, may have been long ago.
+    do throws(LogError) {
+      try checkPlace()
+    } catch {
+      reopen()
+      return done(.failure(error))
+    }
+    state.withLock { $0.phase = .stopped }
+    snapshotQueue.run { self.end(then: done) }
+  }
+
+  /// Permits appends again, since closing has failed.
+  private func reopen() {
+    state.withLock { if $0.phase == .closing { $0.phase = .open } }
+  }
+
   private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
-    state.withLock { $0.isClosed = true }
+    state.withLock { $0.phase = .closed }
     let last = lastSequence
     changeMark { $0 = LogMark(isOpen: false, durable: last, snapshot: $0.snapshot) }
     lockFile.close()

@@ -151,6 +151,23 @@ struct LogFaultTests {
     #expect(numbers(try LogReader(disk).all()) == Array(1...5))
   }
 
+  @Test("A log that is closed twice at once stays closed, although it is moved in between")
+  func closeTwice() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...3)
+    let boxes = [ResultBox(), ResultBox()]
+    for box in boxes { log.log.close { box.put($0) } }
+    while boxes[0].result == nil {
+      if !log.queue.step() { Issue.record("The log does not close.") }
+      log.snapshots.drain()
+    }
+    for file in try disk.list() { try disk.remove(file) }
+    log.drain()
+    for box in boxes { #expect(throws: Never.self) { try #require(box.result).get() } }
+    #expect(throws: LogError.closed) { try log.log.append(.note, payload(4)) }
+  }
+
   @Test("Opening fails with what the file system says, and leaves the log to others")
   func opening() throws {
     let disk = SimulatedDisk()
