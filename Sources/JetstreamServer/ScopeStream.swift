@@ -26,12 +26,12 @@ struct StreamItem {
 
 /// The most recent change sets of a scope, for clients that come back. A client that has missed more gets the full
 /// state.
-struct ScopeStream {
+package struct ScopeStream {
   /// The amount that is kept: at least this much, at most about twice as much.
-  struct Limit {
-    let sets: Int
+  package struct Limit {
+    package var sets: Int
     /// The approximate size of the change sets on the wire. The last change set is kept whatever its size.
-    let bytes: Int
+    package var bytes: Int
   }
 
   private var items: [StreamItem] = []

@@ -54,8 +54,7 @@ public final class Server {
   /// The logs of hosted scopes, each with the keeper that hands it records.
   var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
   private var listener: WebSocketListener?
-  private var connections: [Int: any ServerConnection] = [:]
-  private var nextConnection = 1
+  private var connections = ServerConnections()
   private var isTicking = false
   /// True from the first ``listen(host:port:page:)`` or ``makeTransport()`` until ``stop()``.
   private(set) var isUsed = false
@@ -80,7 +79,7 @@ public final class Server {
   }
 
   deinit {
-    for connection in connections.values { connection.abort() }
+    connections.abort()
     guard let listener else { return }
     Task { await listener.stop() }
   }
@@ -267,7 +266,7 @@ public final class Server {
     let listener = listener
     self.listener = nil
     await listener?.stop()
-    connections = [:]
+    connections.removeAll()
   }
 
   // MARK: Between engine and sockets
@@ -292,7 +291,7 @@ public final class Server {
         connection.abort()
       }
     case .close(let id, let code, let reason):
-      connections.removeValue(forKey: id)?
+      connections.remove(id)?
         .beginClose(code: code, reason: reason)
     case .admit(let id): connections[id]?.setLimits(configuration.limits)
     case .probe(let id): connections[id]?.probe()
@@ -312,14 +311,13 @@ public final class Server {
   }
 
   func opened(_ connection: any ServerConnection, _ request: HTTPRequest) -> Int {
-    let id = nextConnection
-    nextConnection += 1
+    let id = connections.makeNumber()
     // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
       return id
     }
-    connections[id] = connection
+    connections.add(connection, number: id)
     let params = ConnectionParams.read(from: request)
     engine.opened(id, params: params, request: request, now: ticker.now)
     return id
@@ -336,7 +334,7 @@ public final class Server {
   func probed(_ id: Int) { engine.probed(id, now: ticker.now) }
 
   func closed(_ id: Int) {
-    connections[id] = nil
+    connections.remove(id)
     engine.closed(id, now: ticker.now)
   }
 

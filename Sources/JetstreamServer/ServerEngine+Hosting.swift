@@ -60,7 +60,7 @@ extension ServerEngine {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     let host = ScopeHost(
       content: scope.makeContent(), epoch: hooks.makeEpoch(),
-      streamLimit: .init(sets: configuration.streamLimit, bytes: configuration.streamBytes))
+      streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date
     host.onLocalChanges = { [weak self, unowned host] item, set in

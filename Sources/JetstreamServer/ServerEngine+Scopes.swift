@@ -21,7 +21,7 @@ extension ServerEngine {
       let client = session.version > 1 ? fetch.client ?? session.info.client : nil
       // A scope that is fetched again keeps its number.
       let subscription = known ?? session.subscribe(to: host, as: client)
-      subscription.client = client
+      subscription.fetched(by: client)
       guard session.version > 1 else {
         let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: subscription.index)
         tell(session, of: subscription, .scopeFetchReply(reply))

@@ -45,11 +45,9 @@ package final class ServerEngine {
     package var maxScopesPerSession = 256
     /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
-    /// The number of change sets, at least, that each scope keeps in its stream, unless they take more than
-    /// ``streamBytes``. A client that has missed more gets the full state.
-    package var streamLimit = 4096
-    /// The approximate number of bytes of these change sets that are kept, at least.
-    package var streamBytes = 16 << 20
+    /// The change sets, at least, that each scope keeps in its stream. A client that has missed more gets the full
+    /// state.
+    package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2
 

@@ -271,7 +271,7 @@ final class ServerSession {
     result.origin.author = info.author.flatMap {
       $0.utf8.count <= ChangeOrigin.longestAuthor ? $0 : nil
     }
-    result.origin.client = subscription.publicName
+    result.origin.client = subscription.numbering?.publicName
     return result
   }
 }

@@ -24,12 +24,8 @@ final class Subscription {
   unowned let session: ServerSession
   /// True until the session leaves the scope, or ends.
   private(set) var isLive = true
-  /// The identity under which the client numbers its change sets of the scope; nil if it does not.
-  var client: UUID? {
-    didSet { if client != oldValue { publicName = client.map(Self.publicName) } }
-  }
-  /// The name of the client that other clients see. With the client's own identity, they could pose as it.
-  private(set) var publicName: UUID?
+  /// The client that numbers its change sets of the scope; nil if it does not.
+  private(set) var numbering: NumberingClient?
   /// The sequence up to which the client has provably seen everything.
   var proven: Int
   /// The messages that are not acknowledged: their index, and the sequence that they bring the client to.
@@ -54,12 +50,20 @@ final class Subscription {
   var ownUpTo = 0
 
   init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
-    (self.index, self.session, self.host, self.client) = (index, session, host, client)
-    publicName = client.map(Self.publicName)
+    (self.index, self.session, self.host) = (index, session, host)
+    numbering = client.map(NumberingClient.init)
     (proven, told) = (host.sequence, host.sequence)
     guard session.version == 1 else { return }
     host.audience.valueSessions += 1
     updateListening()
+  }
+
+  /// The identity under which the client numbers its change sets of the scope; nil if it does not.
+  var client: UUID? { numbering?.id }
+
+  /// Notes the identity with which the client has fetched the scope once more.
+  func fetched(by client: UUID?) {
+    if client != self.client { numbering = client.map(NumberingClient.init) }
   }
 
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
@@ -137,17 +141,26 @@ final class Subscription {
     if session.version == 1 { host.audience.valueSessions -= 1 }
   }
 
-  private static func publicName(of client: UUID) -> UUID {
-    var bytes = Array("Jetstream client \(client.wireText)".utf8)
-    bytes = Array(SHA1.digest(bytes)[..<16])
-    // Version 5: a name made of a digest.
-    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
-    return bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
-  }
-
   private func updateListening() {
     let waits = session.version == 1 ? missed != nil : limit != nil || isBehind
     host.audience.update(self, listens: isLive && !waits)
+  }
+}
+
+/// A client that numbers its change sets.
+struct NumberingClient {
+  /// The identity under which it numbers them.
+  let id: UUID
+  /// The name of the client that other clients see. With the client's own identity, they could pose as it.
+  let publicName: UUID
+
+  init(_ id: UUID) {
+    self.id = id
+    var bytes = Array("Jetstream client \(id.wireText)".utf8)
+    bytes = Array(SHA1.digest(bytes)[..<16])
+    // Version 5: a name made of a digest.
+    (bytes[6], bytes[8]) = (bytes[6] & 0x0F | 0x50, bytes[8] & 0x3F | 0x80)
+    publicName = bytes.withUnsafeBytes { UUID(uuid: $0.loadUnaligned(as: uuid_t.self)) }
   }
 }
 

@@ -90,10 +90,10 @@ final class SimulatedClient {
     var configuration = ClientEngine.Configuration()
     configuration.onHistoryLoss = policy
     configuration.highestVersion = version
-    configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
-    configuration.sendWindow.messages = limits.sendWindow
-    configuration.ownWrites = limits.ownWrites
-    configuration.pausedLimit.messages = limits.pausedMessages
+    configuration.limits.acknowledgeAfter.messages = limits.acknowledgeAfter
+    configuration.limits.sendWindow.messages = limits.sendWindow
+    configuration.limits.ownWrites = limits.ownWrites
+    configuration.limits.pausedLimit.messages = limits.pausedMessages
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.silenceLimit = .milliseconds(Simulation.Times.silence)

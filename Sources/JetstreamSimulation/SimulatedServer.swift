@@ -68,7 +68,7 @@ final class SimulatedServer {
     // A few models in each message, so that states come in many parts.
     configuration.stateBytes = limits.stateBytes
     configuration.frameBytes = limits.frameBytes
-    configuration.streamLimit = limits.streamLength
+    configuration.streamLimit.sets = limits.streamLength
     configuration.rememberedClients = limits.rememberedClients
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.readingTime = .milliseconds(Simulation.Times.reading)

@@ -7,7 +7,7 @@ import Testing
 struct AcknowledgementTests {
   private func client(after limit: ReliableChannel.Limit) -> ScriptedServer {
     var configuration = ClientEngine.Configuration()
-    configuration.acknowledgeAfter = limit
+    configuration.limits.acknowledgeAfter = limit
     let server = ScriptedServer(configuration: configuration)
     server.join()
     return server

@@ -8,7 +8,7 @@ struct BoundedTableTests {
   /// Makes a client with the scope, which keeps so many messages while that is paused.
   private func joined(keeping messages: Int) -> (InMemoryWorld, WorldClient) {
     var configuration = ClientEngine.Configuration()
-    configuration.pausedLimit = .init(messages: messages, bytes: 1 << 20)
+    configuration.limits.pausedLimit = .init(messages: messages, bytes: 1 << 20)
     let world = InMemoryWorld()
     let client = world.addClient(configuration: configuration)
     client.join()
@@ -20,7 +20,7 @@ struct BoundedTableTests {
     "A scope keeps so many bytes of its last sets; a client that has missed more gets the state")
   func streamBytes() throws {
     var configuration = ServerEngine.Configuration()
-    configuration.streamBytes = 10_000
+    configuration.streamLimit.bytes = 10_000
     let world = InMemoryWorld(configuration: configuration)
     let client = world.addClient()
     client.join()
@@ -43,7 +43,7 @@ struct BoundedTableTests {
   @Test("A paused scope keeps so many messages, holds up no other scope, and misses nothing")
   func paused() throws {
     var configuration = ClientEngine.Configuration()
-    configuration.pausedLimit = .init(messages: 20, bytes: 1 << 20)
+    configuration.limits.pausedLimit = .init(messages: 20, bytes: 1 << 20)
     let world = InMemoryWorld()
     let otherCanvas = Canvas()
     let other = Scope(name: "Other", root: otherCanvas, ticker: world.serverTicker)

@@ -13,7 +13,7 @@ struct ForgottenClientTests {
   init() {
     var configuration = ServerEngine.Configuration()
     configuration.rememberedClients = 2
-    configuration.streamLimit = 8
+    configuration.streamLimit.sets = 8
     world = InMemoryWorld(configuration: configuration)
   }
 

@@ -12,7 +12,7 @@ struct OversizedTests {
 
   init() {
     var configuration = ClientEngine.Configuration()
-    configuration.maximumMessageBytes = 20_000
+    configuration.limits.maximumMessageBytes = 20_000
     (one, two) = (world.addClient(configuration: configuration), world.addClient())
     for client in [one, two] { client.join() }
     world.settle()

@@ -13,7 +13,7 @@ struct OverwrittenTests {
 
   init() {
     var configuration = ServerEngine.Configuration()
-    configuration.streamLimit = 8
+    configuration.streamLimit.sets = 8
     world = InMemoryWorld(configuration: configuration)
     world.canvas.name = "before"
     (one, two) = (world.addClient(), world.addClient())

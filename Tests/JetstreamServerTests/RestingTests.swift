@@ -111,7 +111,7 @@ struct RestingTests {
   @Test("A server forgets a removed model when its only client has taken in a later full state")
   func fullState() {
     var configuration = ServerEngine.Configuration()
-    configuration.streamLimit = 1
+    configuration.streamLimit.sets = 1
     let world = InMemoryWorld(configuration: configuration)
     let shape = Shape()
     world.canvas.shapes.append(shape)

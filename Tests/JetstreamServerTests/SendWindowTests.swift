@@ -8,7 +8,7 @@ import Testing
 struct SendWindowTests {
   private func client(_ window: ReliableChannel.Limit) -> ScriptedServer {
     var configuration = ClientEngine.Configuration()
-    configuration.sendWindow = window
+    configuration.limits.sendWindow = window
     let server = ScriptedServer(configuration: configuration)
     server.joinAtPosition(ScopePosition(epoch: "a", sequence: 0))
     return server
@@ -77,11 +77,11 @@ struct SendWindowTests {
     var configuration = ServerEngine.Configuration()
     configuration.keptLimit.messages = 300
     let world = InMemoryWorld(configuration: configuration)
-    var limits = ClientEngine.Configuration()
-    (limits.sendWindow.messages, limits.acknowledgeAfter.messages) = (200, 100)
-    let writer = world.addClient(configuration: limits)
-    limits.clientID = UUID()
-    let reader = world.addClient(configuration: limits)
+    var settings = ClientEngine.Configuration()
+    (settings.limits.sendWindow.messages, settings.limits.acknowledgeAfter.messages) = (200, 100)
+    let writer = world.addClient(configuration: settings)
+    settings.clientID = UUID()
+    let reader = world.addClient(configuration: settings)
     for client in world.clients { client.join() }
     world.settle()
     world.cut(writer.link!)

@@ -16,8 +16,8 @@ struct SlowClientTests {
     // Each has a name of its own.
     func quick() -> ClientEngine.Configuration {
       var configuration = ClientEngine.Configuration()
-      configuration.acknowledgeAfter.messages = 4
-      configuration.sendWindow.messages = 8
+      configuration.limits.acknowledgeAfter.messages = 4
+      configuration.limits.sendWindow.messages = 8
       return configuration
     }
     writer = world.addClient(configuration: quick())
@@ -79,7 +79,7 @@ struct SlowClientTests {
   @Test("Who goes on sending and takes nothing in loses its session")
   func greedyClient() {
     var greedy = ClientEngine.Configuration()
-    greedy.sendWindow.messages = 1000
+    greedy.limits.sendWindow.messages = 1000
     let client = world.addClient(configuration: greedy)
     client.join()
     world.settle()

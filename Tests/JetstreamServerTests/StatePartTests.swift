@@ -29,7 +29,7 @@ struct StatePartTests {
     world.scope.flush()
     func quick() -> ClientEngine.Configuration {
       var configuration = ClientEngine.Configuration()
-      configuration.acknowledgeAfter.messages = 4
+      configuration.limits.acknowledgeAfter.messages = 4
       return configuration
     }
     writer = world.addClient(configuration: quick())

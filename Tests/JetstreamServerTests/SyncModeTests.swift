@@ -338,7 +338,7 @@ struct SyncModeTests {
     "A sync that begins while the modes change asks for what was missed when all is sent, and ends")
   func hasty() {
     var configuration = ClientEngine.Configuration()
-    configuration.sendWindow.messages = 1
+    configuration.limits.sendWindow.messages = 1
     let client = world.addClient(configuration: configuration)
     client.join()
     world.settle()
@@ -368,7 +368,7 @@ struct SyncModeTests {
   @Test("More sets than may be on their way at one time go out one batch after the other")
   func batches() {
     var configuration = ClientEngine.Configuration()
-    configuration.sendWindow.messages = 4
+    configuration.limits.sendWindow.messages = 4
     let client = world.addClient(configuration: configuration)
     client.join()
     world.settle()

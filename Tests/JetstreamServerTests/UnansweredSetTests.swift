@@ -78,7 +78,7 @@ struct UnansweredSetTests: ScriptedSuite {
   @Test("A set that is not sent yet is not rejected")
   func notSent() throws {
     var configuration = ClientEngine.Configuration()
-    configuration.sendWindow.messages = 1
+    configuration.limits.sendWindow.messages = 1
     let server = ScriptedServer(configuration: configuration)
     server.join()
     server.canvas.name = "a"

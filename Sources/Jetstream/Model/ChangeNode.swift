@@ -49,6 +49,10 @@ class ChangeNode: ObservationToken {
 /// because their release may call back into the chain.
 struct ChangeChain {
   private var first: ChangeNode?
+  /// The number of nodes added since dead ones were last searched for.
+  private var added: UInt32 = 0
+  /// Dead nodes are searched for again after 16 << this many additions.
+  private var step: UInt8 = 0
 
   @inline(__always)
   var isEmpty: Bool { first == nil }
@@ -62,6 +66,7 @@ struct ChangeChain {
 
   /// Appends a node. The model's `record` is passed each time, so that the chain need not hold it.
   mutating func append(_ node: ChangeNode, of record: ModelRecord) {
+    added += 1
     node.record = record
     guard let first else {
       node.previous = node
@@ -109,6 +114,17 @@ struct ChangeChain {
     var dead: [ChangeNode] = []
     forEach { if !$0.isLive { dead.append($0) } }
     return dead
+  }
+
+  /// True if so many nodes were added that dead ones are to be searched for and removed.
+  var isSearchDue: Bool { added + 1 >= 16 << UInt32(step) }
+
+  /// Notes that the dead nodes were removed.
+  mutating func noteSearched() {
+    let alive = count
+    step = 0
+    while step < 24, 16 << Int(step) < alive { step += 1 }
+    added = 0
   }
 
   /// Empties the chain and returns its first node, to be passed to ``release(_:)`` once no access

@@ -12,8 +12,6 @@ final class ModelRecord {
   // Small properties fill the gaps that alignment leaves: each word of a record counts.
   var uuidIfMade: UUID?
   @exclusivity(unchecked) private var flags: UInt8 = 0
-  /// Dead nodes are searched for again after 16 << this many additions.
-  private var pruneStep: UInt8 = 0
   /// The number of ``parents`` that are in the scope.
   var scopedParents: Int32 = 0
   /// The tree whose root reaches the model. Unowned: its scope clears it before it is released.
@@ -27,15 +25,13 @@ final class ModelRecord {
   /// ``captureTree`` in a form that can be read without retaining it, as each write does.
   @exclusivity(unchecked) private var capturing: Unmanaged<ModelTree>?
   var parents = ParentLinks()
-  /// The number of nodes added since dead ones were last searched for.
-  private var nodesAdded: UInt32 = 0
   // No access to these properties, or to others marked like them, is open while other code runs,
   // and every write reads them.
   @exclusivity(unchecked) var dirty = PropertySet()
-  @exclusivity(unchecked) var captured = PropertySet()
   /// The moment of the last change that a coalesced observer may have to be notified of.
   @exclusivity(unchecked) var changedAt = 0
-  @exclusivity(unchecked) var bases: ContiguousArray<Base> = []
+  /// The values at the last change set of the properties that have changed since.
+  @exclusivity(unchecked) var bases = Bases()
   /// The observations that wait for changes of the model.
   @exclusivity(unchecked) var nodes = ChangeChain()
   /// The observers other than those in `nodes`.
@@ -44,29 +40,6 @@ final class ModelRecord {
   var ownTicker: Ticker?
   /// The collections that are being changed in place.
   @exclusivity(unchecked) var leases = OpenLeases()
-
-  /// The value of a property at the last change set.
-  struct Base {
-    enum Value {
-      case json(JSONValue)
-      case list(ModelList)
-      /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
-      case steps([ListOperation])
-      case table(ModelTable)
-    }
-    let index: Int
-    var value: Value
-
-    /// Returns the old content of a collection, given its content `now`. Nil for any other
-    /// property.
-    func list(now: ModelList) -> ModelList? {
-      switch value {
-      case .json, .table: nil
-      case .list(let list): list
-      case .steps(let steps): steps.undone(on: now)
-      }
-    }
-  }
 
   /// True while the model is in the queue of a ticker.
   var isQueued: Bool {
@@ -108,7 +81,7 @@ final class ModelRecord {
   func isNoted(at offset: Int) -> Bool {
     let index = schema.index(atOffset: offset)
     // Usually the property was already written in this tick, and the model has no other observers.
-    if isQueued, observers == nil, dirty.contains(index, asDoes: captured),
+    if isQueued, observers == nil, dirty.contains(index, asDoes: bases.properties),
       changedAt == ObservationClock.now
     {
       return true
@@ -140,7 +113,7 @@ final class ModelRecord {
   /// Returns true if the value before the next write must be stored for the change set.
   @inline(__always)
   func needsBase(_ index: Int) -> Bool {
-    guard let capturing, !captured.contains(index) else { return false }
+    guard let capturing, !bases.contains(index) else { return false }
     let isShared = !isNew && schema.properties[index].isSynced
     return capturing._withUnsafeGuaranteedRef {
       // A transaction stores what it changes, whether other replicas know it or not: it may be
@@ -150,7 +123,7 @@ final class ModelRecord {
   }
 
   func keepBase(_ index: Int, _ value: Base.Value) {
-    guard let captureTree, captured.insert(index) else { return }
+    guard let captureTree, !bases.contains(index) else { return }
     if bases.isEmpty {
       captureTree.keeper?.willCollect(from: self)
     } else if !schema.throttledProperties.isEmpty {
@@ -166,14 +139,7 @@ final class ModelRecord {
   /// Stores the steps by which a collection has changed; `now` is its current content.
   func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {
     if needsBase(index) { return keepBase(index, .steps(steps)) }
-    guard captured.contains(index), let place = bases.firstIndex(where: { $0.index == index }),
-      case .steps(var all) = bases[place].value
-    else { return }
-    // With only one reference to it, the array of steps grows in place.
-    bases[place].value = .steps([])
-    all.append(contentsOf: steps)
-    let isLong = all.count > 4096 && all.count / 2 > now().count
-    bases[place].value = isLong ? .list(all.undone(on: now())) : .steps(all)
+    bases.append(steps, of: index, now: now())
   }
 
   /// Marks the property as changed for the next tick, unless nothing observes the model.
@@ -253,10 +219,7 @@ final class ModelRecord {
     tree.isWritingRemotely = true
   }
 
-  func dropBases() {
-    captured = PropertySet()
-    bases = []
-  }
+  func dropBases() { bases = Bases() }
 
   func ensureObservers() -> ModelObservers {
     if let observers { return observers }
@@ -268,17 +231,11 @@ final class ModelRecord {
   /// Registers `node` for changes of this model. Removes dead nodes from time to time, so that at
   /// most half of a long chain is dead.
   func add(_ node: ChangeNode) {
-    nodesAdded += 1
-    if nodesAdded >= 16 << UInt32(pruneStep) { pruneNodes() }
+    if nodes.isSearchDue {
+      for node in nodes.dead { node.drop() }
+      nodes.noteSearched()
+    }
     nodes.append(node, of: self)
-  }
-
-  private func pruneNodes() {
-    for node in nodes.dead { node.drop() }
-    let alive = nodes.count
-    pruneStep = 0
-    while pruneStep < 24, 16 << Int(pruneStep) < alive { pruneStep += 1 }
-    nodesAdded = 0
   }
 
   // MARK: Children

@@ -10,20 +10,20 @@ extension ModelRecord {
 
   /// True if the property was changed locally since the last change set.
   func isChanged(_ index: Int) -> Bool {
-    captured.contains(index) || modification?.asideLevel(of: index, in: self) != nil
+    bases.contains(index) || modification?.asideLevel(of: index, in: self) != nil
   }
 
   /// True if any property was changed locally since the last change set.
   var hasBases: Bool {
     if !bases.isEmpty { return true }
     guard let modification else { return false }
-    return modification.aside.contains { $0.bases[ObjectIdentifier(self)]?.isEmpty == false }
+    return modification.aside.contains { $0.bases[ObjectIdentifier(self)] != nil }
   }
 
   /// Returns the last shared value of a changed property. Nil for a collection, and for a property without local
   /// changes.
   func knownJSON(of index: Int) -> JSONValue? {
-    var base = bases.first { $0.index == index }
+    var base = bases[index]
     if let modification, let level = modification.asideLevel(of: index, in: self) {
       base = modification.aside[level].base(of: index, in: self)
     }
@@ -40,8 +40,8 @@ extension ModelRecord {
     if let modification, let level = modification.asideLevel(of: index, in: self) {
       modification.aside[level].setBase(.json(value), of: index, in: self)
       modification.aside[level].originals[place] = original
-    } else if let at = bases.firstIndex(where: { $0.index == index }) {
-      bases[at].value = .json(value)
+    } else if bases.contains(index) {
+      bases.set(.json(value), of: index)
       modification?.originals.values[place] = original
     }
   }
@@ -50,10 +50,8 @@ extension ModelRecord {
   /// `modify` found. Unlike an assignment, the addition counts for all of them.
   func changeKnown(_ index: Int, _ change: (JSONValue) -> JSONValue) {
     let place = OriginalValues.Place(self, index)
-    if let at = bases.firstIndex(where: { $0.index == index }),
-      case .json(let old) = bases[at].value
-    {
-      bases[at].value = .json(change(old))
+    if case .json(let old) = bases[index]?.value {
+      bases.set(.json(change(old)), of: index)
       modification?.originals.values[place] = nil
     }
     guard let modification else { return }
@@ -70,11 +68,7 @@ extension ModelRecord {
   /// then the one that each further call of `modify` found. Empty if the collection has no local changes.
   func knownLists(of index: Int, now: ModelList) -> [ModelList] {
     var result: [ModelList] = []
-    if captured.contains(index), let base = bases.first(where: { $0.index == index }),
-      let list = base.list(now: now)
-    {
-      result.append(list)
-    }
+    if let list = bases[index]?.list(now: now) { result.append(list) }
     for level in (modification?.aside ?? []).reversed() {
       // The steps of a level lead to the content that the next inner call found.
       if let list = level.base(of: index, in: self)?.list(now: result.last ?? now) {
@@ -91,9 +85,7 @@ extension ModelRecord {
     for level in modification?.aside ?? [] {
       if case .table(let table) = level.base(of: index, in: self)?.value { result.append(table) }
     }
-    if case .table(let table) = bases.first(where: { $0.index == index })?.value {
-      result.append(table)
-    }
+    if case .table(let table) = bases[index]?.value { result.append(table) }
     return result
   }
 
@@ -116,8 +108,6 @@ extension ModelRecord {
         modification.aside[level].setBase(value, of: index, in: self)
       }
     }
-    if let value = rest.popFirst(), let at = bases.firstIndex(where: { $0.index == index }) {
-      bases[at].value = value
-    }
+    if let value = rest.popFirst() { bases.set(value, of: index) }
   }
 }

@@ -37,7 +37,7 @@ extension ModelRecord {
     // The bases that a call of `modify` has set aside are older.
     let own = ObjectIdentifier(self)
     let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []
-    for base in ([bases] + aside).joined() {
+    for base in ([bases] + aside).lazy.map(\.all).joined() {
       let property = schema.properties[base.index]
       guard property.isSynced else { continue }
       if case .json(let old) = base.value {

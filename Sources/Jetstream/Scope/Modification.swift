@@ -104,7 +104,7 @@ struct SavedValue {
 struct SetAside {
   /// The models in the order in which they were changed.
   let records: ContiguousArray<ModelRecord>
-  private(set) var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>]
+  private(set) var bases: [ObjectIdentifier: ModelRecord.Bases]
   /// The original values of the changed properties.
   var originals: [OriginalValues.Place: OriginalValues.Original]
 
@@ -114,7 +114,7 @@ struct SetAside {
     _ originals: [OriginalValues.Place: OriginalValues.Original]
   ) {
     var records: ContiguousArray<ModelRecord> = []
-    var bases: [ObjectIdentifier: ContiguousArray<ModelRecord.Base>] = [:]
+    var bases: [ObjectIdentifier: ModelRecord.Bases] = [:]
     // A model that has left and returned is in the list twice.
     for record in changed where !record.bases.isEmpty {
       records.append(record)
@@ -125,12 +125,10 @@ struct SetAside {
   }
 
   func base(of index: Int, in record: ModelRecord) -> ModelRecord.Base? {
-    bases[ObjectIdentifier(record)]?.first { $0.index == index }
+    bases[ObjectIdentifier(record)]?[index]
   }
 
   mutating func setBase(_ value: ModelRecord.Base.Value, of index: Int, in record: ModelRecord) {
-    let key = ObjectIdentifier(record)
-    guard let at = bases[key]?.firstIndex(where: { $0.index == index }) else { return }
-    bases[key]![at].value = value
+    bases[ObjectIdentifier(record)]?.set(value, of: index)
   }
 }

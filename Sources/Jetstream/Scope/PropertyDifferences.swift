@@ -64,9 +64,8 @@ extension ModelRecord {
     dropBases()
     guard let model else { return result }
     let isThrottled = !schema.throttledProperties.isEmpty
-    for base in taken {
+    for base in taken.all {
       if isThrottled, isHeldBack(base.index) {
-        captured.insert(base.index)
         bases.append(base)
         continue
       }

@@ -11,7 +11,7 @@ extension Scope {
     var result: [SavedValue] = []
     for record in interval.changed where record.captureTree === tree {
       guard let model = record.model else { continue }
-      for base in record.bases {
+      for base in record.bases.all {
         let property = record.schema.properties[base.index]
         let value: SavedValue.Value =
           switch base.value {
@@ -87,7 +87,9 @@ extension Scope {
     let later = interval.changed.filter { before.bases[ObjectIdentifier($0)] == nil }
     interval.changed = []
     for record in before.records where record.captureTree === tree {
-      record.reinstate(before.bases[ObjectIdentifier(record)] ?? [])
+      let later = record.bases
+      record.bases = before.bases[ObjectIdentifier(record)] ?? .init()
+      record.bases.append(later)
       interval.changed.append(record)
     }
     interval.changed += later
@@ -107,7 +109,7 @@ extension Scope {
     schedule.beginApplying()
     if isPlaceTaken {
       for saved in values where saved.property.kind != .plain {
-        if saved.writtenSince == nil { remotely(saved.removeWhatCame) }
+        if !saved.isWrittenSince { remotely(saved.removeWhatCame) }
       }
       settleSuspects()
     }
@@ -117,21 +119,22 @@ extension Scope {
     let outside = values.filter { $0.model.scope !== self }
     let inside = values.filter { $0.model.scope === self }
     for saved in outside + inside {
-      guard let place = saved.writtenSince, let record = saved.model.record else {
+      let index = saved.property.index
+      guard let record = saved.model.record, let written = record.bases[index] else {
         remotely(saved.restore)
         continue
       }
       if case .list(let list) = saved.value {
         let now = saved.model.list(of: saved.property)
-        guard let before = record.bases[place].list(now: now) else { continue }
-        record.bases[place].value = .list(list)
+        guard let before = written.list(now: now) else { continue }
+        record.bases.set(.list(list), of: index)
         let merged = list.merging(from: before, to: now)
         remotely {
           _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
         }
       } else if case .table(let table) = saved.value {
-        guard case .table(let before) = record.bases[place].value else { continue }
-        record.bases[place].value = .table(table)
+        guard case .table(let before) = written.value else { continue }
+        record.bases.set(.table(table), of: index)
         var merged = table
         for change in saved.model.table(of: saved.property).changes(since: before) {
           merged[change.key] = change.new
@@ -140,14 +143,14 @@ extension Scope {
           _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
         }
       } else {
-        record.bases[place].value = saved.base
-        modification?.originals.values[.init(record, saved.property.index)] = saved.original
+        record.bases.set(saved.base, of: index)
+        modification?.originals.values[.init(record, index)] = saved.original
       }
     }
     if isPartial || modification?.refusals != refusals {
       // Other replicas have to learn of models that cannot return, because they are in another scope, or because an
       // observer has put a model with the same UUID in their place.
-      for saved in values where saved.writtenSince == nil && !saved.isRestored {
+      for saved in values where !saved.isWrittenSince && !saved.isRestored {
         guard let record = saved.model.record else { continue }
         record.keepBase(saved.property.index, saved.base)
         // An enclosing call may be rolled back as well, and then the model may find its place again.
@@ -188,34 +191,8 @@ extension Scope {
 }
 
 extension SavedValue {
-  /// The position of the property among the bases collected since the closure threw, which are the changes of
-  /// observers; nil if no observer has written it.
-  fileprivate var writtenSince: Int? {
-    model.ensureRecord().bases.firstIndex { $0.index == property.index }
-  }
-}
-
-extension ModelRecord {
-  /// Puts bases that were set aside back, in front of those collected since.
-  fileprivate func reinstate(_ before: ContiguousArray<Base>) {
-    let later = bases
-    bases = before
-    captured = PropertySet()
-    for base in before { captured.insert(base.index) }
-    for base in later {
-      guard let place = bases.firstIndex(where: { $0.index == base.index }) else {
-        captured.insert(base.index)
-        bases.append(base)
-        continue
-      }
-      guard case .steps(let first) = bases[place].value else { continue }
-      switch base.value {
-      case .steps(let then): bases[place].value = .steps(first + then)
-      case .list(let list): bases[place].value = .list(first.undone(on: list))
-      case .json, .table: break
-      }
-    }
-  }
+  /// True if an observer has written the property since the closure threw.
+  fileprivate var isWrittenSince: Bool { model.ensureRecord().bases.contains(property.index) }
 }
 
 /// The state of a scope before a change set is made of its collected changes, so that a change set that does not meet its

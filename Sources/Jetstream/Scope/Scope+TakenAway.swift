@@ -101,7 +101,7 @@ extension ModelRecord {
   /// The changes of synced properties that hold models, since the last change set.
   fileprivate var modelChanges: [ModelChange] {
     guard let model else { return [] }
-    return bases.compactMap { base in
+    return bases.all.compactMap { base in
       let property = schema.properties[base.index]
       guard property.isSynced, property.kind != .plain else { return nil }
       var change = ModelChange(index: base.index)

@@ -36,8 +36,7 @@ public final class Client: Observable {
   let actor: WeakActor
   let ticker: Ticker
   private(set) var engine: ClientEngine!
-  private var connection: (any TransportConnection)?
-  private var reader: Task<Void, Never>?
+  private var link = ClientLink()
   private var timer: Duration?
   private var connecting: [SyncOutcome] = []
   /// Provides the credentials with which the client asks for a session; see ``Credentials``.
@@ -57,11 +56,9 @@ public final class Client: Observable {
   public var credentials: (@Sendable (Credentials.Reason) async throws -> Credentials)? {
     didSet {
       engine.configuration.hasCredentials = credentials != nil
-      if credentials == nil { forgetCredentials() }
+      if credentials == nil { engine.credentials.presented = nil }
     }
   }
-  /// The headers of the last credentials, for connections that resume the session.
-  private var credentialHeaders: [(String, String)] = []
 
   /// Makes a client of the server at `url`, such as `ws://localhost:8080`, or `wss://` on Apple platforms.
   /// It does nothing until ``connect(params:)`` is called.
@@ -109,8 +106,7 @@ public final class Client: Observable {
   }
 
   deinit {
-    reader?.cancel()
-    connection?.close(code: 1000, reason: "")
+    link.end()
   }
 
   /// The state of the client's connection.
@@ -199,17 +195,12 @@ public final class Client: Observable {
   /// them, but are not sent any more. ``connect(params:)`` starts a new session.
   public func close() {
     engine.close()
-    forgetCredentials()
-  }
-
-  private func forgetCredentials() {
-    credentialHeaders = []
-    engine.credentials.sessionParams = nil
+    engine.credentials.presented = nil
   }
 
   /// Drops the connection without closing it, as a failing network would; the client reconnects.
   package func cutConnection() {
-    (connection as? WebSocketTransportConnection)?.abort()
+    (link.connection as? WebSocketTransportConnection)?.abort()
   }
 
   // MARK: Between engine and transport
@@ -219,27 +210,25 @@ public final class Client: Observable {
     case .connect(let number, let token):
       let pipe = ClientPipe(client: HomeReference(self, on: actor), number: number)
       if let token {
-        let headers = credentialHeaders + [("X-Jetstream-SessionToken", token)]
-        reader = Task { [transport] in await pipe.run(transport, headers: headers) }
+        let headers = (engine.credentials.presented?.headers ?? []) + [("X-Jetstream-SessionToken", token)]
+        link.reader = Task { [transport] in await pipe.run(transport, headers: headers) }
       } else if let credentials {
         let reason = engine.credentials.reason
-        reader = Task { [transport] in await pipe.run(transport, credentials, reason) }
+        link.reader = Task { [transport] in await pipe.run(transport, credentials, reason) }
       } else {
-        reader = Task { [transport] in await pipe.run(transport, headers: []) }
+        link.reader = Task { [transport] in await pipe.run(transport, headers: []) }
       }
     case .send(let frame):
       do {
-        try connection?.send(frame)
+        try link.connection?.send(frame)
       } catch {
         onDiagnostic.fire(
           Diagnostic(.warning, .connection, "a frame could not be sent: \(error)"))
-        connection?.close(code: 1000, reason: "")
+        link.connection?.close(code: 1000, reason: "")
       }
     case .disconnect:
-      connection?.close(code: 1000, reason: "")
-      connection = nil
-      reader?.cancel()
-      reader = nil
+      link.end()
+      link = ClientLink()
     }
   }
 
@@ -302,15 +291,14 @@ public final class Client: Observable {
   /// Takes the credentials for a connection, unless it has been given up.
   func took(_ credentials: Credentials, number: Int) {
     guard number == engine.connection.number else { return }
-    credentialHeaders = credentials.headers
-    engine.credentials.sessionParams = credentials.params
+    engine.credentials.presented = credentials
   }
 
   func opened(_ connection: any TransportConnection, number: Int) {
     guard number == engine.connection.number else {
       return connection.close(code: 1000, reason: "")
     }
-    self.connection = connection
+    link.connection = connection
     engine.opened(number, now: ticker.now)
     scheduleTimer()
   }

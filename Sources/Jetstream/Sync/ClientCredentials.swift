@@ -2,8 +2,8 @@
 package struct ClientCredentials {
   /// The parameters that the app has passed to ``Client/connect(params:)``.
   var params: JSONValue = .object([:])
-  /// The session parameters of the last credentials, which take precedence over `params`.
-  package var sessionParams: JSONValue?
+  /// The credentials that the client presents. Their parameters take precedence over `params`.
+  package var presented: Credentials?
   /// The message with which the server has refused the last credentials.
   private var refusal: String?
   /// True once the server has granted a session.

@@ -43,25 +43,9 @@ extension ClientEngine {
     /// A connection on which nothing arrives for this long is taken for dead.
     package var silenceLimit: Duration = .seconds(32)
     package var backoff = Backoff()
-    /// The limit for what is sent ahead: undecided change sets of one scope, and bytes that a server of version 2
-    /// has not acknowledged. The rest is sent when there is room again, so that neither side has to keep all of it
-    /// at once.
-    package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
-    /// The most bytes that a message may have: the default limit of servers. The client itself rejects a change set
-    /// that takes more.
-    package var maximumMessageBytes = 16 << 20
-    /// The most fragments in one message to a server of version 1: the old Node server crashes on some hundreds of
-    /// additions. Larger change sets are split, except atomic ones and those for procedures.
-    package var maximumFragments = 100
-    /// The amount of incoming data after which the client acknowledges without waiting for the next ping, because
-    /// the server keeps what it has sent until then.
-    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
-    /// The most that is held for a paused scope until it resumes. A server of version 2 is asked again for the rest.
-    package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
+    package var limits = Limits()
     /// The form in which dates are sent; nil for the form that fits the session's version of the protocol.
     package var dateForm: DateForm?
-    /// The number of its own change sets that each scope remembers, to notice that other clients overwrite them.
-    package var ownWrites = 256
     /// The highest version of the protocol that the client speaks.
     package var highestVersion = 2
     /// True if a server of version 1 answers the change sets of a scope in the order in which it received them, as
@@ -78,6 +62,28 @@ extension ClientEngine {
     package var date: () -> Date? = { nil }
     /// Decides whether the network may be used now; if nil, it always may.
     package var permission: ((SyncActivity) -> SyncPermission)?
+
+    package init() {}
+  }
+  /// The limits of a client for what it sends, keeps and remembers.
+  package struct Limits {
+    /// The limit for what is sent ahead: undecided change sets of one scope, and bytes that a server of version 2
+    /// has not acknowledged. The rest is sent when there is room again, so that neither side has to keep all of it
+    /// at once.
+    package var sendWindow = ReliableChannel.Limit(messages: 1000, bytes: 16 << 20)
+    /// The most bytes that a message may have: the default limit of servers. The client itself rejects a change set
+    /// that takes more.
+    package var maximumMessageBytes = 16 << 20
+    /// The most fragments in one message to a server of version 1: the old Node server crashes on some hundreds of
+    /// additions. Larger change sets are split, except atomic ones and those for procedures.
+    package var maximumFragments = 100
+    /// The amount of incoming data after which the client acknowledges without waiting for the next ping, because
+    /// the server keeps what it has sent until then.
+    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
+    /// The most that is held for a paused scope until it resumes. A server of version 2 is asked again for the rest.
+    package var pausedLimit = ReliableChannel.Limit(messages: 1000, bytes: 8 << 20)
+    /// The number of its own change sets that each scope remembers, to notice that other clients overwrite them.
+    package var ownWrites = 256
 
     package init() {}
   }

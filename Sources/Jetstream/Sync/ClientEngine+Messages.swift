@@ -199,7 +199,7 @@ extension ClientEngine {
   /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
   private func acknowledgeIfDue() {
     let seen = knowledge
-    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.acknowledgeAfter) else {
+    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.limits.acknowledgeAfter) else {
       return
     }
     transmit([session.ping(acknowledging: seen)])
@@ -227,9 +227,9 @@ extension ClientEngine {
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
   private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> OversizedSet? {
-    let (version, window) = (session.version, configuration.sendWindow)
+    let (version, window) = (session.version, configuration.limits.sendWindow)
     return replica.sendWaiting(
-      seen: seen, limit: configuration.maximumMessageBytes,
+      seen: seen, limit: configuration.limits.maximumMessageBytes,
       while: { session.hasRoom(behind: $0, limit: window) }
     ) { entry, fragments in
       let set = entry.set

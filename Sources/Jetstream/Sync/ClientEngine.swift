@@ -125,7 +125,7 @@ package final class ClientEngine {
   private func makeReplica(_ scope: Scope, _ params: JSONValue, _ mode: SyncMode) -> Replica {
     let replica = Replica(
       scope: scope, params: params, clientID: configuration.clientID,
-      ownWrites: configuration.ownWrites, mode: mode, dialect)
+      ownWrites: configuration.limits.ownWrites, mode: mode, dialect)
     replica.delegate = self
     return replica
   }
@@ -163,7 +163,7 @@ package final class ClientEngine {
           .sessionCreate(
             SessionCreate(
               version: configuration.version,
-              params: credentials.sessionParams ?? credentials.params,
+              params: credentials.presented?.params ?? credentials.params,
               protocol: configuration.highestVersion > 1 ? configuration.highestVersion : nil,
               client: configuration.highestVersion > 1 ? configuration.clientID : nil)))
       ])

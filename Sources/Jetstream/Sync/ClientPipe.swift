@@ -60,3 +60,14 @@ struct ClientPipe: Sendable {
     }
   }
 }
+
+/// The connection of a client, and the task that opens and reads it.
+struct ClientLink {
+  var connection: (any TransportConnection)?
+  var reader: Task<Void, Never>?
+
+  func end() {
+    connection?.close(code: 1000, reason: "")
+    reader?.cancel()
+  }
+}

@@ -14,7 +14,7 @@ extension Replica {
       let record = model.ensureRecord()
       // A local change that is in no change set yet comes in front. All values of a new model are such changes: the
       // app has put it back, or only local properties hold it since its removal.
-      if record.isNew || record.bases.contains(where: { $0.index == property.index }) { continue }
+      if record.isNew || record.bases.contains(property.index) { continue }
       guard let visible = overlay.shown(key)?.json else { continue }
       let current = model.json(of: property)
       if !property.areSame(current, visible) {

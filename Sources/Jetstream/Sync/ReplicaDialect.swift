@@ -18,8 +18,8 @@ struct ReplicaDialect {
     self.version = version
     dateForm = configuration.dateForm ?? DateForm(version: version)
     dropsUnreadable = version == 1 && configuration.answersAreOrdered
-    fragmentLimit = configuration.maximumFragments
-    heldLimit = configuration.pausedLimit
+    fragmentLimit = configuration.limits.maximumFragments
+    heldLimit = configuration.limits.pausedLimit
   }
 
   /// True if the server does not support operations, reports no positions, and cannot be told to wait.

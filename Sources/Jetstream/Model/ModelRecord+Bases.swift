@@ -1,0 +1,83 @@
+extension ModelRecord {
+  /// The value of a property at the last change set.
+  struct Base {
+    enum Value {
+      case json(JSONValue)
+      case list(ModelList)
+      /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
+      case steps([ListOperation])
+      case table(ModelTable)
+    }
+    let index: Int
+    var value: Value
+
+    /// Returns the old content of a collection, given its content `now`. Nil for any other
+    /// property.
+    func list(now: ModelList) -> ModelList? {
+      switch value {
+      case .json, .table: nil
+      case .list(let list): list
+      case .steps(let steps): steps.undone(on: now)
+      }
+    }
+  }
+
+  /// The values that properties of one model had at the last change set, of those that have changed since.
+  struct Bases {
+    /// The properties that have one.
+    private(set) var properties = PropertySet()
+    /// The values, in the order in which the properties were first changed.
+    private(set) var all: ContiguousArray<Base> = []
+
+    var isEmpty: Bool { all.isEmpty }
+
+    @inline(__always)
+    func contains(_ index: Int) -> Bool { properties.contains(index) }
+
+    /// Returns the base of a property, given its index.
+    subscript(index: Int) -> Base? { place(of: index).map { all[$0] } }
+
+    mutating func append(_ base: Base) {
+      properties.insert(base.index)
+      all.append(base)
+    }
+
+    /// Replaces a value. Does nothing if the property has none.
+    mutating func set(_ value: Base.Value, of index: Int) {
+      if let place = place(of: index) { all[place].value = value }
+    }
+
+    /// Appends steps to those of a collection; `now` is its current content. A long list of steps becomes the content
+    /// that they lead back to.
+    mutating func append(
+      _ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList
+    ) {
+      guard let place = place(of: index), case .steps(var longer) = all[place].value else { return }
+      // With only one reference to it, the array of steps grows in place.
+      all[place].value = .steps([])
+      longer.append(contentsOf: steps)
+      let isLong = longer.count > 4096 && longer.count / 2 > now().count
+      all[place].value = isLong ? .list(longer.undone(on: now())) : .steps(longer)
+    }
+
+    /// Adds values that were collected after these.
+    mutating func append(_ later: Bases) {
+      for base in later.all {
+        guard let place = place(of: base.index) else {
+          append(base)
+          continue
+        }
+        guard case .steps(let first) = all[place].value else { continue }
+        switch base.value {
+        case .steps(let then): all[place].value = .steps(first + then)
+        case .list(let list): all[place].value = .list(first.undone(on: list))
+        case .json, .table: break
+        }
+      }
+    }
+
+    private func place(of index: Int) -> Int? {
+      contains(index) ? all.firstIndex { $0.index == index } : nil
+    }
+  }
+}
