@@ -60,20 +60,22 @@ extension ModelRecord {
       all[place].value = isLong ? .list(longer.undone(on: now())) : .steps(longer)
     }
 
-    /// Adds values that were collected after these.
-    mutating func append(_ later: Bases) {
+    /// Returns these values together with those that were collected after them.
+    func followed(by later: Bases) -> Bases {
+      var result = self
       for base in later.all {
-        guard let place = place(of: base.index) else {
-          append(base)
+        guard let first = self[base.index] else {
+          result.append(base)
           continue
         }
-        guard case .steps(let first) = all[place].value else { continue }
+        guard case .steps(let steps) = first.value else { continue }
         switch base.value {
-        case .steps(let then): all[place].value = .steps(first + then)
-        case .list(let list): all[place].value = .list(first.undone(on: list))
+        case .steps(let then): result.set(.steps(steps + then), of: base.index)
+        case .list(let list): result.set(.list(steps.undone(on: list)), of: base.index)
         case .json, .table: break
         }
       }
+      return result
     }
 
     private func place(of index: Int) -> Int? {

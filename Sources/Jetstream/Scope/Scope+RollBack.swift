@@ -87,9 +87,9 @@ extension Scope {
     let later = interval.changed.filter { before.bases[ObjectIdentifier($0)] == nil }
     interval.changed = []
     for record in before.records where record.captureTree === tree {
-      let later = record.bases
-      record.bases = before.bases[ObjectIdentifier(record)] ?? .init()
-      record.bases.append(later)
+      if let bases = before.bases[ObjectIdentifier(record)] {
+        record.bases = bases.followed(by: record.bases)
+      }
       interval.changed.append(record)
     }
     interval.changed += later

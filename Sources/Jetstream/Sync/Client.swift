@@ -210,7 +210,8 @@ public final class Client: Observable {
     case .connect(let number, let token):
       let pipe = ClientPipe(client: HomeReference(self, on: actor), number: number)
       if let token {
-        let headers = (engine.credentials.presented?.headers ?? []) + [("X-Jetstream-SessionToken", token)]
+        let headers =
+          (engine.credentials.presented?.headers ?? []) + [("X-Jetstream-SessionToken", token)]
         link.reader = Task { [transport] in await pipe.run(transport, headers: headers) }
       } else if let credentials {
         let reason = engine.credentials.reason

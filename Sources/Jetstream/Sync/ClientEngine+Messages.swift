@@ -199,7 +199,8 @@ extension ClientEngine {
   /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
   private func acknowledgeIfDue() {
     let seen = knowledge
-    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.limits.acknowledgeAfter) else {
+    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.limits.acknowledgeAfter)
+    else {
       return
     }
     transmit([session.ping(acknowledging: seen)])
