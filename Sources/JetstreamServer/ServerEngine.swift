@@ -221,7 +221,9 @@ package final class ServerEngine {
     for session in Array(sessions.values) {
       if session.expiresAt <= now {
         end(session, code: 4097, reason: "")
-      } else if let pingAt = session.link.pingAt, pingAt <= now {
+        continue
+      }
+      if let pingAt = session.link.pingAt, pingAt <= now {
         let checks = checks(for: session)
         session.checked.formUnion(checks.map(\.scopeIndex))
         var ping = session.ping()

@@ -90,6 +90,23 @@ struct SessionTests {
     #expect(stranger.close?.reason == WireError.sessionTokenUnrecognized.json.text)
   }
 
+  @Test("A session that expires while too much waits for it ends once")
+  func expiresOverflowing() {
+    var configuration = ServerEngine.Configuration()
+    configuration.highestVersion = 1
+    configuration.absentLimit.messages = 4
+    let world = InMemoryWorld(configuration: configuration)
+    let client = world.addClient()
+    client.join()
+    world.settle()
+    for number in 0..<8 {
+      world.canvas.likes = number + 1
+      world.scope.flush()
+    }
+    world.server.advance(to: world.now + .seconds(601))
+    #expect(world.server.sessionCount == 0 && world.endedSessions.count == 1)
+  }
+
   @Test("After ten minutes without a word a session is gone with all that it held")
   func expiry() {
     let world = InMemoryWorld()
