@@ -124,6 +124,87 @@ struct DictionarySyncTests {
     #expect(corners.map { "\($0.key)\($0.value.label)" } == ["2B", "3c", "4d", "5e"])
   }
 
+  @Test(
+    "A model that is put back, and that the server has forgotten by then, has the entries of the addition alone"
+  )
+  func putBackAndForgotten() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.limits.acknowledgeAfter.messages = 1
+    configuration.limits.sendWindow.messages = 1
+    let world = InMemoryWorld()
+    let two = world.addClient(configuration: configuration)
+    configuration.clientID = UUID()
+    let one = world.addClient(configuration: configuration)
+    for client in [one, two] { client.join() }
+    world.settle()
+    let whole = shape("whole")
+    one.canvas.named["whole"] = whole
+    world.settle()
+    // The other two wait for the server's answer to this one.
+    one.canvas.likes += 1
+    one.scope.flush()
+    one.canvas.named["whole"] = nil
+    one.scope.flush()
+    one.canvas.named["whole"] = whole
+    one.scope.flush()
+    try #require(two.canvas.named["whole"]).corners[5] = shape("e")
+    two.scope.flush()
+    two.canvas.named["whole"] = nil
+    two.scope.flush()
+    // Everybody has seen the removal before the server gets to know of the return.
+    let (mine, theirs) = (try #require(one.link), try #require(two.link))
+    while !theirs.toServer.isEmpty || !theirs.toClient.isEmpty {
+      world.deliver(theirs, toServer: !theirs.toServer.isEmpty)
+    }
+    while !mine.toClient.isEmpty { world.deliver(mine, toServer: false) }
+    #expect(whole.corners[5]?.label == "e")
+    while !mine.toServer.isEmpty { world.deliver(mine, toServer: true) }
+    world.server.advance(to: world.now)
+    world.settle()
+    #expect(world.canvas.named["whole"]?.corners.isEmpty == true)
+    for client in [one, two] {
+      #expect(client.scope.canonicalJSON == world.scope.canonicalJSON)
+    }
+  }
+
+  @Test(
+    "A model that is put back keeps its entries although the server has lost all that it knew of it"
+  )
+  func historyLost() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
+    let (whole, part) = (shape("whole"), shape("part"))
+    server.canvas.shapes.append(part)
+    server.canvas.named["whole"] = whole
+    whole.corners[3] = part
+    server.scope.flush()
+    let first = try #require(server.takeSyncs().first)
+    server.reply(to: first.index, FragmentReply(), FragmentReply(), FragmentReply())
+    server.canvas.named["whole"] = nil
+    server.scope.flush()
+    server.canvas.named["whole"] = whole
+    server.scope.flush()
+    #expect(server.takeSyncs().count == 2)
+    server.loseSession()
+    let root = SyncFragment(
+      .change, uuid: server.canvas.uuid, className: "Canvas",
+      properties: ["shapes": [.string(part.uuid.wireText)], "hidden": []])
+    let kept = SyncFragment(
+      .add, uuid: part.uuid, className: "Shape", properties: ["label": "part"])
+    server.grant(ScopePosition(epoch: "new", sequence: 2), [root, kept])
+    #expect(server.historyLosses == 1)
+    #expect(server.canvas.named["whole"]?.corners[3] === server.canvas.shapes.first)
+    for sync in server.takeSyncs() {
+      server.deliver([
+        .scopeSyncReply(
+          ScopeSyncReply(
+            replyTo: sync.index, fragmentReplies: sync.fragments.map { _ in FragmentReply() }))
+      ])
+    }
+    #expect(server.engine.pendingCount == 0)
+    #expect(server.canvas.named["whole"]?.corners[3] === server.canvas.shapes.first)
+  }
+
   @Test("An entry whose model the server rejects gives way to what the others have")
   func rejected() {
     one.canvas.named["a"] = shape("kept")

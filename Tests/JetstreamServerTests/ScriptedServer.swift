@@ -134,20 +134,18 @@ final class ScriptedServer {
     receive(.sessionCreateReply(SessionCreateReply(sessionToken: "next", protocol: 2)))
   }
 
-  /// Grants the scope with an empty canvas; the server's next message has number 3.
-  func grant(_ position: ScopePosition) {
+  /// Grants the scope with an empty canvas or another state; the server's next message has number 3.
+  func grant(_ position: ScopePosition, _ state: [SyncFragment]? = nil) {
+    let root = scope.root!.uuid
+    let empty = SyncFragment(
+      .change, uuid: root, className: "Canvas",
+      properties: ["name": .null, "shapes": [], "hidden": []])
     receive(
       .scopeFetchReply(
         ScopeFetchReply(
           index: 1, replyTo: 1, scopeIndex: 0, standing: ScopeStanding(position: position))),
       .scopeState(
-        ScopeState(
-          index: 2, scopeIndex: 0, rootUUID: scope.root!.uuid,
-          fragments: [
-            SyncFragment(
-              .change, uuid: scope.root!.uuid, className: "Canvas",
-              properties: ["name": .null, "shapes": [], "hidden": []])
-          ])))
+        ScopeState(index: 2, scopeIndex: 0, rootUUID: root, fragments: state ?? [empty])))
     nextIndex = 3
   }
 

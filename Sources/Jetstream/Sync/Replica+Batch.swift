@@ -114,7 +114,9 @@ extension Replica {
   /// Adds one remote fragment to the batch; `author` is its author, if known.
   func note(_ fragment: SyncFragment, by author: String? = nil) {
     var fragment = fragment
-    if fragment.kind == .add, scope.tree.hasDictionaries { nameEntries(in: &fragment) }
+    if fragment.kind == .add, scope.tree.hasDictionaries {
+      for name in missingEntries(in: fragment) { fragment.properties[name] = .null }
+    }
     let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
     if fragment.kind == .add, !isKnown {
       batch.add(fragment.uuid, fragment.className)
@@ -163,19 +165,20 @@ extension Replica {
     }
   }
 
-  /// Names the entries that a model has here and that an addition does not have: it has all that the model has.
-  private func nameEntries(in addition: inout SyncFragment) {
+  /// Returns the names of the entries that a model has here and that an addition, which has all that the model has, does
+  /// not have.
+  func missingEntries(in addition: SyncFragment) -> [String] {
     let uuid = addition.uuid
     // Nothing is known of most models that are added.
     guard isKnown(uuid) || batch.additionIndex[uuid] != nil || batch.direct[uuid] != nil,
       let schema = scope.schema(of: addition)?.data, schema.hasDictionaries
-    else { return }
+    else { return [] }
     var names = scope.model(uuid)?.ensureRecord().entryNames ?? []
     names += overlay.keys.filter { $0.uuid == uuid }.map(\.name)
     if let at = batch.additionIndex[uuid] { names += batch.additions[at].properties.map(\.key) }
     names += batch.direct[uuid]?.properties.map(\.key) ?? []
-    for name in names where addition.properties[name] == nil {
-      if schema[wireName: name]?.entryKey != nil { addition.properties[name] = .null }
+    return names.filter {
+      addition.properties[$0] == nil && schema[wireName: $0]?.entryKey != nil
     }
   }
 

@@ -29,6 +29,14 @@ extension Replica {
       overlay.decide(set: number, key: name, isAccepted: false)
       if isAccepted { overlay.confirm(name, value: value) }
     }
+    guard isAccepted, scope.tree.hasDictionaries else { return }
+    // Others may have given the model an entry before they removed it, and the server has forgotten both.
+    let lost = missingEntries(in: fragment)
+    if lost.isEmpty { return }
+    note(
+      SyncFragment(
+        .change, uuid: fragment.uuid, className: fragment.className,
+        properties: JSONObject(lost.map { ($0, .null) })))
   }
 }
 
