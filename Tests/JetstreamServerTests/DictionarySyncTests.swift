@@ -168,9 +168,9 @@ struct DictionarySyncTests {
   }
 
   @Test(
-    "A model that is put back keeps its entries although the server has lost all that it knew of it"
-  )
-  func historyLost() throws {
+    "A model that is put back keeps its entries although the server has lost that it had them, or all of it",
+    arguments: [false, true])
+  func historyLost(isWhole: Bool) throws {
     let server = ScriptedServer()
     server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
     let (whole, part) = (shape("whole"), shape("part"))
@@ -186,14 +186,18 @@ struct DictionarySyncTests {
     server.scope.flush()
     #expect(server.takeSyncs().count == 2)
     server.loseSession()
-    let root = SyncFragment(
-      .change, uuid: server.canvas.uuid, className: "Canvas",
-      properties: ["shapes": [.string(part.uuid.wireText)], "hidden": []])
-    let kept = SyncFragment(
-      .add, uuid: part.uuid, className: "Shape", properties: ["label": "part"])
-    server.grant(ScopePosition(epoch: "new", sequence: 2), [root, kept])
+    var root: JSONObject = ["shapes": [.string(part.uuid.wireText)], "hidden": []]
+    if !isWhole { root["named/whole"] = .string(whole.uuid.wireText) }
+    var state = [
+      SyncFragment(.change, uuid: server.canvas.uuid, className: "Canvas", properties: root),
+      SyncFragment(.add, uuid: part.uuid, className: "Shape", properties: ["label": "part"]),
+    ]
+    if !isWhole {
+      state.append(
+        SyncFragment(.add, uuid: whole.uuid, className: "Shape", properties: ["label": "whole"]))
+    }
+    server.grant(ScopePosition(epoch: "new", sequence: 2), state)
     #expect(server.historyLosses == 1)
-    #expect(server.canvas.named["whole"]?.corners[3] === server.canvas.shapes.first)
     for sync in server.takeSyncs() {
       server.deliver([
         .scopeSyncReply(
@@ -203,6 +207,38 @@ struct DictionarySyncTests {
     }
     #expect(server.engine.pendingCount == 0)
     #expect(server.canvas.named["whole"]?.corners[3] === server.canvas.shapes.first)
+  }
+
+  @Test("A state that does not name what a pending addition puts back leaves it visible")
+  func putBackAndState() throws {
+    let server = ScriptedServer()
+    server.joinAtPosition(ScopePosition(epoch: "old", sequence: 7))
+    let (whole, part) = (shape("whole"), shape("part"))
+    server.canvas.shapes.append(part)
+    server.canvas.named["whole"] = whole
+    server.scope.flush()
+    let first = try #require(server.takeSyncs().first)
+    server.reply(to: first.index, FragmentReply(), FragmentReply(), FragmentReply())
+    server.canvas.named["whole"] = nil
+    server.scope.flush()
+    whole.corners[3] = part
+    whole.x = 5
+    server.canvas.named["whole"] = whole
+    server.scope.flush()
+    server.loseSession()
+    server.grant(
+      ScopePosition(epoch: "new", sequence: 2),
+      [
+        SyncFragment(
+          .change, uuid: server.canvas.uuid, className: "Canvas",
+          properties: [
+            "shapes": [.string(part.uuid.wireText)], "hidden": [],
+            "named/whole": .string(whole.uuid.wireText),
+          ]),
+        SyncFragment(.add, uuid: part.uuid, className: "Shape", properties: ["label": "part"]),
+        SyncFragment(.add, uuid: whole.uuid, className: "Shape", properties: ["label": "whole"]),
+      ])
+    #expect(whole.corners[3] === part && whole.x == 5)
   }
 
   @Test("An entry whose model the server rejects gives way to what the others have")

@@ -127,6 +127,10 @@ extension Replica {
         overlay.confirm(name, value: value)
         visible[at].properties[key] = overlay.visible(name)?.json
       }
+      for (key, _) in overlay.additions[fragment.uuid]?.properties ?? [:]
+      where fragment.properties[key] == nil {
+        coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key))
+      }
     }
     keepInFront(&visible)
     if !pending.isEmpty {
