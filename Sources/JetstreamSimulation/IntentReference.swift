@@ -152,9 +152,10 @@ struct IntentReference {
       for element in Set(value.texts).subtracting(known.texts) {
         put(name(element), into: key, of: set)
       }
-    case .counter where countersAddUp: sums[key] = nil
+    // What was changed of a counter is added to what it has, also where its changes are sent as values.
+    case .counter: (sums[key], values[key]) = (nil, nil)
     case .merged: values[key] = nil
-    case .plain, .counter, .reference, .entries:
+    case .plain, .reference, .entries:
       // A weak reference to the root is a plain value here, and names it too.
       values[key] = value == known ? nil : value.text.map { .string(name($0)) } ?? value
     }

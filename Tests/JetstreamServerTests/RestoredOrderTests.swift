@@ -67,4 +67,35 @@ struct RestoredOrderTests {
       [.decided(.init(number: 1, replies: [rejection], effective: nil, sequence: nil))])
     #expect(canvas.name == "mine" && engine.pendingCount == 1)
   }
+
+  @Test(
+    "What a state of the log has overwritten is a conflict, unless the change set that follows it settles it",
+    arguments: [false, true])
+  func overwritten(isSettled: Bool) throws {
+    func base(_ name: String, at sequence: Int) -> ReplicaRecord {
+      .base(
+        ReplicaBase(
+          position: ScopePosition(epoch: "e", sequence: sequence), root: canvas.uuid,
+          fragments: [change(["name": .string(name)])]))
+    }
+    func decided(_ number: Int, _ name: String) -> ReplicaRecord {
+      .decided(
+        .init(
+          number: number, replies: [FragmentReply()],
+          effective: [change(["name": .string(name)])], sequence: nil))
+    }
+    var history = ReplicaHistory(client: UUID(), root: canvas.uuid)
+    history.records = [
+      base("before", at: 3), .made(number: 1, set(["name": "mine"])), decided(1, "mine"),
+      base("theirs", at: 9),
+    ]
+    if isSettled {
+      history.records += [.made(number: 2, set(["name": "newer"])), decided(2, "newer")]
+    }
+    try engine.fetch(
+      scope, params: [:], history: history, now: .zero, store: { _ in }, completion: { _ in })
+    let conflicts = scope.conflicts.items.map { "\($0.property ?? "") \($0.reason)" }
+    #expect(conflicts == (isSettled ? [] : ["name overwritten"]))
+    #expect(engine.checkInvariants() == [])
+  }
 }

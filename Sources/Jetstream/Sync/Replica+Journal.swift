@@ -143,7 +143,10 @@ extension Replica {
       beginBatch()
       conclude(
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
-    case .base(let base): try receive(base)
+    case .base(let base):
+      try receive(base)
+      // What the state overwrites is a conflict before the next change set settles it.
+      beginBatch()
     case .discarded(let names):
       finishBatch()
       scope.conflicts.remove(Set(names))
