@@ -30,11 +30,20 @@ package protocol Hostable: AnyObject {
 package protocol ContentHost: AnyObject {
   /// Takes a model that has come into the content. `byClient` is false for a change of the app.
   func entered(_ model: any HostedModel, byClient: Bool)
-  /// Takes a model that has left the content. `takesBack` is true if the app takes back what it has added, in a change
-  /// that clients were never told of.
-  func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool)
+  /// Takes a model that has left the content.
+  func left(_ model: any HostedModel, _ leaving: Leaving)
   /// Takes a change set of the app.
   func localChange(_ sealed: SealedChanges)
+}
+
+/// How a model leaves a hosted scope.
+package struct Leaving {
+  /// True if a client's change set takes it out, false for a change of the app.
+  var byClient = false
+  /// True if the app takes back what it has added, in a change that clients were never told of.
+  var takesBack = false
+  /// True if only local properties of the app held it: for clients it was gone already, or never there.
+  var wasHidden = false
 }
 
 /// The content of one hosted scope, as its host sees it: a scope of the app, or rows.

@@ -131,14 +131,20 @@ extension ModelContent: MembershipObserver {
   }
 
   package func modelLeft(_ model: ModelObject) {
-    host?.left(model, byClient: isWritingForClient, takesBack: scope.isRollingBack)
+    host?.left(
+      model,
+      Leaving(
+        byClient: isWritingForClient, takesBack: scope.isRollingBack,
+        wasHidden: model.isNewToOthers))
   }
 
   /// A model that only local properties hold from now on is found when all has been written.
   package func modelWithdrawn(_ model: ModelObject) {
     host?.left(
-      model, byClient: isWritingForClient || (isApplying && !scope.isRollingBack),
-      takesBack: scope.isRollingBack)
+      model,
+      Leaving(
+        byClient: isWritingForClient || (isApplying && !scope.isRollingBack),
+        takesBack: scope.isRollingBack))
   }
 
   package func modelShared(_ model: ModelObject) { modelEntered(model) }

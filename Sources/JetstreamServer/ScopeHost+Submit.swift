@@ -120,7 +120,7 @@ extension ScopeHost {
     for (position, error) in content.apply(effective, known: { [self] in departed($0) }) {
       result.replies[positions[position]] = FragmentReply(error: WireError(message: "\(error)"))
     }
-    let undo = inverse?.fragments(restoring: passage.left.filter(content.isGone))
+    let undo = inverse?.fragments(restoring: passage.lost.filter(content.isGone))
     if unknown == .keep {
       passage.noteUnknown(content.unknownModelUUIDs(), before: check.unknownModels)
     }

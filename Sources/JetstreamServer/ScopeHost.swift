@@ -130,11 +130,11 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
-  func left(_ model: any HostedModel, byClient: Bool, takesBack: Bool) {
+  func left(_ model: any HostedModel, _ leaving: Leaving) {
     // Sessions never knew a model that a call of `modify` has added and takes back.
-    if takesBack, !tombstones.revived.contains(model.uuid) { return }
-    tombstones.note(model, leftAt: byClient ? sequence : sequence + 1)
-    if byClient { passage.noteLeaving(model) }
+    if leaving.takesBack, !tombstones.revived.contains(model.uuid) { return }
+    tombstones.note(model, leftAt: leaving.byClient ? sequence : sequence + 1)
+    if leaving.byClient { passage.noteLeaving(model, wasHidden: leaving.wasHidden) }
   }
 
   /// Forgets what is gone up to `horizon`, which every session has seen.

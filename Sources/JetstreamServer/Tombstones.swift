@@ -113,6 +113,8 @@ struct Passage {
   private(set) var arrived: [any HostedModel] = []
   /// The models that have left the tree.
   private(set) var left: [any HostedModel] = []
+  /// Those of them that clients had.
+  private(set) var lost: [any HostedModel] = []
   /// The models of unknown classes that were brought back: some session may not have them.
   private(set) var returned: Set<UUID> = []
 
@@ -121,7 +123,11 @@ struct Passage {
 
   mutating func noteArrival(_ model: any HostedModel) { if isOpen { arrived.append(model) } }
 
-  mutating func noteLeaving(_ model: any HostedModel) { if isOpen { left.append(model) } }
+  mutating func noteLeaving(_ model: any HostedModel, wasHidden: Bool) {
+    guard isOpen else { return }
+    left.append(model)
+    if !wasHidden { lost.append(model) }
+  }
 
   /// Notes the models of unknown classes that are there now; `before` are those that were there. Models that were objects
   /// until now do not count.
@@ -130,5 +136,5 @@ struct Passage {
   }
 
   /// Ends with the submission, and lets go of the models that have left: from here on the tombstones hold them.
-  mutating func close() { (isOpen, left) = (false, []) }
+  mutating func close() { (isOpen, left, lost) = (false, [], []) }
 }

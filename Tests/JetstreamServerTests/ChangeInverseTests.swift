@@ -4,6 +4,11 @@ import Testing
 @testable import Jetstream
 @testable import JetstreamServer
 
+private final class Desk: ModelObject {
+  @Property var shapes: ModelArray<Shape> = []
+  @Property(.local) var held: Shape?
+}
+
 @Suite("The inverse of what a client submits")
 struct ChangeInverseTests {
   private let canvas = Canvas()
@@ -78,6 +83,43 @@ struct ChangeInverseTests {
     try check([change(["selected": name(shapes[3].parts[0])])], version: version)
     try check([change(["likes": 3])], version: version)
     if version == 2 { try check([change([:], ["likes": [.add(20)]])]) }
+  }
+
+  @Test(
+    "A model that no client has, since only a local property of the server holds it, is not restored"
+  )
+  func hidden() throws {
+    let desk = Desk()
+    let scope = Scope(name: "Desk", root: desk, ticker: .manual())
+    let (shape, part) = (Shape(), Shape())
+    shape.parts = [part]
+    desk.shapes = [shape]
+    desk.held = shape
+    let host = ScopeHost(
+      content: scope.makeContent(), epoch: "e", streamLimit: .init(sets: 100, bytes: 100_000))
+    host.records.store = { _ in }
+    scope.flush()
+    func submit(_ fragments: [SyncFragment]) throws -> ChangeSet {
+      var submitter = ScopeHost.Submitter(
+        session: 1, proven: host.sequence, rebases: true, missed: [])
+      submitter.usesOperations = true
+      let result = host.submit(fragments, isAtomic: false, by: submitter)
+      #expect(result.replies.compactMap(\.error) == [])
+      return try #require(result.set)
+    }
+    func list(_ operation: PropertyOperation) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: desk.uuid, className: "Desk", properties: [:],
+        operations: ["shapes": [operation]])
+    }
+    let removal = try submit([list(.remove(shape.uuid))])
+    #expect(Set(removal.undo.filter { $0.kind == .add }.map(\.uuid)) == [shape.uuid, part.uuid])
+    // Another client puts the shape back, without its part.
+    let back = SyncFragment(
+      .add, uuid: shape.uuid, className: "Shape", properties: ["parts": []])
+    let set = try submit([back, list(.insert(shape.uuid, .end))])
+    #expect(part.scope == nil)
+    #expect(set.undo.filter { $0.kind == .add } == [])
   }
 
   @Test("A counter that has come to its limit loses what was added, not what was asked for")

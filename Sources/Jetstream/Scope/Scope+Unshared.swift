@@ -125,3 +125,8 @@ extension Scope {
     }
   }
 }
+
+extension ModelObject {
+  /// True if other replicas do not know the model as of the last change set, also while its scope tells that it leaves.
+  package var isNewToOthers: Bool { record?.isNew == true }
+}
