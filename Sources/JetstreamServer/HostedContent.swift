@@ -36,7 +36,7 @@ package protocol ContentHost: AnyObject {
   func localChange(_ sealed: SealedChanges)
 }
 
-/// How a model leaves a hosted scope.
+/// The circumstances in which a model leaves a hosted scope.
 package struct Leaving {
   /// True if a client's change set takes it out, false for a change of the app.
   var byClient = false

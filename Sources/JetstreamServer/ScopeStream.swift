@@ -29,6 +29,7 @@ struct StreamItem {
 package struct ScopeStream {
   /// The amount that is kept: at least this much, at most about twice as much.
   package struct Limit {
+    /// The number of change sets; fewer are kept if they have more ``bytes``.
     package var sets: Int
     /// The approximate size of the change sets on the wire. The last change set is kept whatever its size.
     package var bytes: Int

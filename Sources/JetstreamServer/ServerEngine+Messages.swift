@@ -43,7 +43,8 @@ extension ServerEngine {
     if demands.goesOn { goOn(with: session) }
   }
 
-  /// Sends again the messages that a client has not received, if it has asked for that; later, if it has asked too often.
+  /// Sends again the messages that a client has not received, if it has asked for that; later, if it has asked too
+  /// often.
   ///
   /// - Returns: true if they were sent now.
   @discardableResult

@@ -45,8 +45,7 @@ package final class ServerEngine {
     package var maxScopesPerSession = 256
     /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
-    /// The change sets, at least, that each scope keeps in its stream. A client that has missed more gets the full
-    /// state.
+    /// The amount of change sets that each scope keeps in its stream. A client that has missed more gets the full state.
     package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2

@@ -240,7 +240,8 @@ package final class RecordLog: Sendable {
       defer { state.phase = max(state.phase, .closing) }
       return state.phase
     }
-    if phase == .closed { return done(.success(())) }
+    // Everything is written and synced then.
+    if phase >= .stopped { return snapshotQueue.run { done(.success(())) } }
     whenSynced { result in
       if case .failure = result {
         self.reopen()
@@ -251,11 +252,11 @@ package final class RecordLog: Sendable {
     }
   }
 
-  /// Ends writing, unless an earlier call of ``close()`` has done so.
+  /// Ends writing, unless an earlier call of ``close()`` has done so. If one has failed, records may have been appended
+  /// since: then closing begins anew.
   private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
-    if state.withLock({ $0.phase >= .stopped }) {
-      return snapshotQueue.run { done(.success(())) }
-    }
+    let isReady = state.withLock { $0.phase == .closing && $0.synced == $0.next - 1 }
+    if !isReady { return close(then: done) }
     // The last sync, and with it the last check, may have been long ago.
     do throws(LogError) {
       try checkPlace()

@@ -65,6 +65,7 @@ extension ClientEngine {
 
     package init() {}
   }
+
   /// The limits of a client for what it sends, keeps and remembers.
   package struct Limits {
     /// The limit for what is sent ahead: undecided change sets of one scope, and bytes that a server of version 2

@@ -165,8 +165,8 @@ extension Replica {
     }
   }
 
-  /// Returns the names of the entries that a model has here and that an addition, which has all that the model has, does
-  /// not have.
+  /// Returns the names of the entries that a model has here and that an addition does not have. An addition has all that
+  /// its model has.
   func missingEntries(in addition: SyncFragment) -> [String] {
     let uuid = addition.uuid
     // Nothing is known of most models that are added.
@@ -174,6 +174,7 @@ extension Replica {
       let schema = scope.schema(of: addition)?.data, schema.hasDictionaries
     else { return [] }
     var names = scope.model(uuid)?.ensureRecord().entryNames ?? []
+    names += graveyard.values(of: uuid)?.map(\.key) ?? []
     names += overlay.keys.filter { $0.uuid == uuid }.map(\.name)
     if let at = batch.additionIndex[uuid] { names += batch.additions[at].properties.map(\.key) }
     names += batch.direct[uuid]?.properties.map(\.key) ?? []

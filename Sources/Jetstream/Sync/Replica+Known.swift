@@ -29,8 +29,9 @@ extension Replica {
       overlay.decide(set: number, key: name, isAccepted: false)
       if isAccepted { overlay.confirm(name, value: value) }
     }
-    guard isAccepted, scope.tree.hasDictionaries else { return }
-    // Others may have given the model an entry before they removed it, and the server has forgotten both.
+    // Others may have given the model an entry before they removed it, and the server has forgotten both. They know
+    // only a model that is put back.
+    guard isAccepted, !fragment.bases.isEmpty, scope.tree.hasDictionaries else { return }
     let lost = missingEntries(in: fragment)
     if lost.isEmpty { return }
     note(

@@ -3,7 +3,8 @@
 ///
 /// A change set is sent when its record is durable, and the server may forget a decision when the record of that is.
 struct ReplicaJournal {
-  /// Writes a record to the log, which reports it as durable by ``Replica/stored(_:)``; nil for a replica without a log.
+  /// Writes a record to the log, which reports it as durable by ``Replica/stored(_:)``; nil for a replica without a
+  /// log.
   var store: ((ReplicaRecord) -> Void)?
   /// The reason why the records cannot be written.
   var problem: String?

@@ -7,8 +7,8 @@ struct ReplicaSession {
   var hasState = false
   /// The last request to the server for remote changes.
   var asked: ScopeFetch.Tell?
-  /// True if the server sends everything after ``ReplicaProgress/position``. Otherwise the replica ignores remote changes, and
-  /// asks for them again later.
+  /// True if the server sends everything after ``ReplicaProgress/position``. Otherwise the replica ignores remote
+  /// changes, and asks for them again later.
   var isTaking = false
   /// True if the replica may have ignored changes and has not asked for them again.
   var hasMissed = false

@@ -168,6 +168,26 @@ struct LogFaultTests {
     #expect(throws: LogError.closed) { try log.log.append(.note, payload(4)) }
   }
 
+  @Test(
+    "What is appended between a close that fails and another one is written before the log is closed"
+  )
+  func closeAgain() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...3)
+    let boxes = [ResultBox(), ResultBox()]
+    for box in boxes { log.log.close { box.put($0) } }
+    disk.isAway = true
+    while boxes[0].result == nil, log.queue.step() { log.snapshots.drain() }
+    disk.isAway = false
+    #expect(throws: LogError.self) { try #require(boxes[0].result).get() }
+    try log.log.append(.note, payload(4))
+    log.drain()
+    #expect(throws: Never.self) { try #require(boxes[1].result).get() }
+    #expect(throws: LogError.closed) { try log.log.append(.note, payload(5)) }
+    #expect(numbers(try LogReader(disk).all()) == Array(1...4))
+  }
+
   @Test("Opening fails with what the file system says, and leaves the log to others")
   func opening() throws {
     let disk = SimulatedDisk()

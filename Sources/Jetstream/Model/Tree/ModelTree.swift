@@ -84,21 +84,24 @@ final class ModelTree {
 
   // MARK: Membership
 
-  /// Enters a model into the index, or returns the reason why it cannot be there. Nothing else happens yet.
-  func admit(_ record: ModelRecord) -> ScopeError? {
-    if let other = record.tree {
-      return .modelInTwoScopes(
-        className: record.schema.wireName, model: record.uuid, scope: other.name, other: name)
-    }
-    if !records.insert(record) {
-      return .duplicateUUID(className: record.schema.wireName, model: record.uuid)
-    }
+  /// Enters a model into the index. Nothing else happens yet. Returns false if it cannot be there; see
+  /// ``refusal(of:)``.
+  func admit(_ record: ModelRecord) -> Bool {
+    guard record.tree == nil, records.insert(record) else { return false }
     if record.schema !== lastAdmitted {
       if classes[record.schema.wireName] !== record.schema { register(record.schema) }
       lastAdmitted = record.schema
     }
     record.tree = self
-    return nil
+    return true
+  }
+
+  /// Returns the reason why a model was not admitted.
+  func refusal(of record: ModelRecord) -> ScopeError {
+    record.tree.map {
+      .modelInTwoScopes(
+        className: record.schema.wireName, model: record.uuid, scope: $0.name, other: name)
+    } ?? .duplicateUUID(className: record.schema.wireName, model: record.uuid)
   }
 
   /// Undoes ``admit(_:)``.

@@ -71,23 +71,23 @@ enum Structure {
     _ top: ModelRecord, to tree: ModelTree, _ events: inout StructureEvents
   ) -> ScopeError? {
     if top.tree === tree { return nil }
-    if let error = tree.admit(top) { return error }
-    var error: ScopeError?
+    if !tree.admit(top) { return tree.refusal(of: top) }
+    var refused: ModelRecord?
     var admitted: ContiguousArray<ModelRecord> = []
     var stack: ContiguousArray<ModelRecord> = [top]
-    while error == nil, let record = stack.popLast() {
+    while refused == nil, let record = stack.popLast() {
       admitted.append(record)
       let bottom = stack.count
       record.forEachChild { child, _ in
         let below = child.ensureRecord()
         below.scopedParents += 1
-        if error != nil || below.tree === tree { return }
-        error = tree.admit(below)
-        if error == nil { stack.append(below) }
+        if refused != nil || below.tree === tree { return }
+        if tree.admit(below) { stack.append(below) } else { refused = below }
       }
       stack.reverse(from: bottom)
     }
-    if let error {
+    if let refused {
+      let error = tree.refusal(of: refused)
       for record in admitted {
         record.forEachChild { child, _ in child.record?.scopedParents -= 1 }
       }
