@@ -3,8 +3,9 @@ import Jetstream
 /// Decides when received messages are acknowledged before the next ping is due: the client keeps what it has sent until
 /// then.
 struct EarlyAcknowledgement {
-  /// The index that was acknowledged to the client last, and the number of bytes received since.
+  /// The index that was acknowledged to the client last.
   private var index = 0
+  /// The number of bytes received since.
   private var bytes = 0
 
   /// Notes that bytes were received.

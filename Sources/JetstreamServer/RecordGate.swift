@@ -10,8 +10,9 @@ final class RecordGate {
   var store: ((ScopeRecord) -> Void)?
   /// The number of submissions that are being decided and whose records were not handed to ``store`` yet.
   private var openSteps = 0
-  /// The number of records made, and the number of those that are durable.
+  /// The number of records made.
   private var made = 0
+  /// The number of records that are durable.
   private var durable = 0
   /// The actions that wait for records to be durable, each with the number of records that it waits for.
   private var waiting: [(records: Int, action: () -> Void)] = []

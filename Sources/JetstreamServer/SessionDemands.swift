@@ -8,7 +8,7 @@ import Jetstream
 struct SessionDemands {
   /// The subscriptions whose full state a client of version 1 has asked for, in the order of its first requests.
   private(set) var states: [Subscription] = []
-  /// The differences that the client has reported, by the number of the scope.
+  /// The differences that the client has reported, by the index of the scope.
   var differences: [Int: Ping.Difference] = [:]
   /// True if the client has acknowledged something, so that messages that have waited for room may be sent.
   var goesOn = false

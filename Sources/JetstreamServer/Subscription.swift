@@ -17,7 +17,7 @@ import JetstreamWebSocket
 ///
 /// A subscription of version 1 listens, or has missed change sets (``missed``) since its session lost its connection.
 final class Subscription {
-  /// The number by which the messages of the session name the scope.
+  /// The index by which the messages of the session name the scope.
   let index: Int
   let host: ScopeHost
   /// The session that has fetched the scope. It owns its subscriptions.

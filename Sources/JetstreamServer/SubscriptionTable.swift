@@ -1,7 +1,7 @@
-/// The scopes that a session has fetched and not left, by the numbers under which its messages name them.
+/// The scopes that a session has fetched and not left, by the indices under which its messages name them.
 struct SubscriptionTable {
   private var subscriptions: [Int: Subscription] = [:]
-  /// The number of the next subscription: the number of those that the session has ever had.
+  /// The index of the next subscription: as many as the session has ever had.
   private(set) var nextIndex = 0
   /// A counter that decides which subscription is the first in ``takeTurn()``.
   private var turn = 0
@@ -20,7 +20,7 @@ struct SubscriptionTable {
   /// Returns the subscription to a scope.
   subscript(host: ScopeHost) -> Subscription? { subscriptions.values.first { $0.host === host } }
 
-  /// Adds the subscription with the number ``nextIndex``.
+  /// Adds the subscription with the index ``nextIndex``.
   mutating func add(_ subscription: Subscription) {
     subscriptions[subscription.index] = subscription
     nextIndex += 1
