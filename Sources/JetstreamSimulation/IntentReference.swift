@@ -152,7 +152,7 @@ struct IntentReference {
       for element in Set(value.texts).subtracting(known.texts) {
         put(name(element), into: key, of: set)
       }
-    // What was changed of a counter is added to what it has, also where its changes are sent as values.
+    // The client's additions to a counter are added to the current number, also where changes are sent as values.
     case .counter: (sums[key], values[key]) = (nil, nil)
     case .merged: values[key] = nil
     case .plain, .reference, .entries:

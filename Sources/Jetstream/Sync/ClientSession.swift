@@ -14,9 +14,8 @@ package struct ClientSession {
   private var leftNames: Set<String> = []
   /// The digests that the server has sent in the current frame.
   private var checks: [Ping.Check] = []
-  private var lastAckSent = 0
-  /// The number of bytes that have arrived since the last acknowledgement.
-  private var unacknowledgedBytes = 0
+  /// The acknowledgements that the client has sent.
+  private var early = EarlyAcknowledgement()
 
   mutating func begin(_ token: String, version: Int) {
     (self.token, self.version) = (token, version)
@@ -33,16 +32,15 @@ package struct ClientSession {
   /// Returns the message with which a new connection resumes the session. Its acknowledgement does not cover the
   /// change sets that are repeated after it.
   mutating func resume() -> Message {
-    lastAckSent = 0
+    early.acknowledged(upTo: 0)
     return channel.ping(resendMissing: true)
   }
 
-  mutating func received(bytes: Int) { unacknowledgedBytes += bytes }
+  mutating func received(bytes: Int) { early.received(bytes: bytes) }
 
   /// Returns a ping that acknowledges the messages up to `index`.
   mutating func ping(acknowledging index: Int, _ differences: [Ping.Difference] = []) -> Message {
-    lastAckSent = index
-    unacknowledgedBytes = 0
+    early.acknowledged(upTo: index)
     var ping = Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
     ping.differences = differences
     return .ping(ping)
@@ -50,14 +48,13 @@ package struct ClientSession {
 
   /// Returns a ping that acknowledges the messages up to `index`; none if the server has been told of them.
   mutating func acknowledgement(upTo index: Int) -> [Message] {
-    index > lastAckSent ? [ping(acknowledging: index)] : []
+    index > early.index ? [ping(acknowledging: index)] : []
   }
 
   /// Returns true if so much has arrived that the client acknowledges the messages up to `index` without waiting for
   /// the next ping.
   func isAcknowledgementDue(upTo index: Int, limit: ReliableChannel.Limit) -> Bool {
-    let count = index - lastAckSent
-    return count > 0 && (count >= limit.messages || unacknowledgedBytes >= limit.bytes)
+    early.isDue(at: index, limit: limit)
   }
 
   // MARK: Pings of the server

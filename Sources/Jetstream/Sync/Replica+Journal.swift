@@ -145,7 +145,7 @@ extension Replica {
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
     case .base(let base):
       try receive(base)
-      // What the state overwrites is a conflict before the next change set settles it.
+      // The next change set settles conflicts, so those of values that the state overwrites have to be there by then.
       beginBatch()
     case .discarded(let names):
       finishBatch()
