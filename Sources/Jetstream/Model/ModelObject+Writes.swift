@@ -17,8 +17,7 @@ extension ModelObject {
     if let oldChild { Structure.unlink(oldChild, from: record, index: index, &events) }
     Structure.settle(&events, of: record.tree)
     if record.needsBase(index) {
-      record.keepBase(index, .json(old._jsonValue))
-      record.originals?.keep(.model(oldChild), of: index, in: record)
+      record.keepBase(index, record.isInTransaction ? .model(oldChild) : .json(old._jsonValue))
     }
     record.noteChange(index)
     record.fire {

@@ -3,6 +3,10 @@ extension ModelRecord {
   struct Base {
     enum Value {
       case json(JSONValue)
+      /// A plain value, for a rollback: as JSON, and as what writes the value itself again, since JSON may keep less.
+      indirect case plain(JSONValue, restore: (ModelObject) -> Void)
+      /// The model of a reference, for a rollback.
+      case model(ModelObject?)
       case list(ModelList)
       /// The steps since then. Unlike a copy of the list, they add no cost to the next change.
       case steps([ListOperation])
@@ -11,11 +15,32 @@ extension ModelRecord {
     let index: Int
     var value: Value
 
+    /// The old value of a plain property or a reference as JSON. Nil for any other property.
+    var json: JSONValue? {
+      switch value {
+      case .json(let json), .plain(let json, _): json
+      case .model(let child): child?._jsonValue ?? .null
+      case .list, .steps, .table: nil
+      }
+    }
+
+    /// Returns the steps of a collection since then, given its content `now`. Nil for any other property.
+    func steps(now: ModelList) -> [ListOperation]? {
+      switch value {
+      case .json, .plain, .model, .table: nil
+      case .list(let old): ListDifference.operations(from: old, to: now)
+      case .steps(let steps): steps
+      }
+    }
+
+    /// The old content of a dictionary. Nil for any other property.
+    var table: ModelTable? { if case .table(let table) = value { table } else { nil } }
+
     /// Returns the old content of a collection, given its content `now`. Nil for any other
     /// property.
     func list(now: ModelList) -> ModelList? {
       switch value {
-      case .json, .table: nil
+      case .json, .plain, .model, .table: nil
       case .list(let list): list
       case .steps(let steps): steps.undone(on: now)
       }
@@ -72,7 +97,7 @@ extension ModelRecord {
         switch base.value {
         case .steps(let then): result.set(.steps(steps + then), of: base.index)
         case .list(let list): result.set(.list(steps.undone(on: list)), of: base.index)
-        case .json, .table: break
+        case .json, .plain, .model, .table: break
         }
       }
       return result

@@ -96,11 +96,11 @@ final class ModelRecord {
   func didWrite<Value: PropertyValue>(at offset: Int, old: Value, new: Value) {
     let index = schema.index(atOffset: offset)
     if needsBase(index) {
-      keepBase(index, .json(old._jsonValue))
-      if let originals {
-        let write = { Property<Value>.assign(value: old, to: $0, at: offset) }
-        originals.keep(.plain(write), of: index, in: self)
-      }
+      keepBase(
+        index,
+        isInTransaction
+          ? .plain(old._jsonValue) { Property<Value>.assign(value: old, to: $0, at: offset) }
+          : .json(old._jsonValue))
     }
     noteChange(index)
     if let bridge = observers?.bridge { fire { bridge.didChange(index) } }
@@ -118,7 +118,7 @@ final class ModelRecord {
     return capturing._withUnsafeGuaranteedRef {
       // A transaction stores what it changes, whether other replicas know it or not: it may be
       // rolled back.
-      !$0.isWritingRemotely && (isShared || $0.originals != nil)
+      !$0.isWritingRemotely && (isShared || $0.isInTransaction)
     }
   }
 
@@ -133,8 +133,10 @@ final class ModelRecord {
     bases.append(Base(index: index, value: value))
   }
 
-  /// The table that keeps the value before a write; nil while no call of `modify` runs.
-  var originals: OriginalValues? { capturing?._withUnsafeGuaranteedRef { $0.originals } }
+  /// True while a call of `modify` runs, which may have to be rolled back.
+  var isInTransaction: Bool {
+    capturing?._withUnsafeGuaranteedRef { $0.isInTransaction } ?? false
+  }
 
   /// Stores the steps by which a collection has changed; `now` is its current content.
   func keepSteps(_ steps: [ListOperation], of index: Int, now: @autoclosure () -> ModelList) {

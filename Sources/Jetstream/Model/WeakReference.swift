@@ -207,7 +207,7 @@ extension ModelObject {
   /// but rolling back a transaction must restore the earlier model.
   @usableFromInline
   final func didExchangeTarget<Target>(at offset: Int, old: WeakLink<Target>) {
-    guard let record, record.originals != nil else { return }
+    guard let record, record.isInTransaction else { return }
     let index = record.schema.index(atOffset: offset)
     if record.needsBase(index) { keep(old, of: index, at: offset, record) }
   }
@@ -215,10 +215,11 @@ extension ModelObject {
   private final func keep<Target>(
     _ old: WeakLink<Target>, of index: Int, at offset: Int, _ record: ModelRecord
   ) {
-    record.keepBase(index, .json(old._jsonValue))
-    guard let originals = record.originals else { return }
-    let write = { WeakReference<Target>.restore(old, to: $0, at: offset) }
-    originals.keep(.plain(write), of: index, in: record)
+    record.keepBase(
+      index,
+      record.isInTransaction
+        ? .plain(old._jsonValue) { WeakReference<Target>.restore(old, to: $0, at: offset) }
+        : .json(old._jsonValue))
   }
 }
 

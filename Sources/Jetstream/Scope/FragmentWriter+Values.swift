@@ -16,7 +16,9 @@ extension FragmentWriter {
     case .reference:
       guard let child = reference(value, property, model, at: position) else { return }
       if isChanged {
-        record.setKnown(child?._jsonValue ?? .null, of: property.index, .model(child))
+        record.setKnown(
+          record.isInTransaction ? .model(child) : .json(child?._jsonValue ?? .null),
+          of: property.index)
       } else {
         remotely { property.access.assign(child, to: model, at: property.offset) }
       }
@@ -37,7 +39,7 @@ extension FragmentWriter {
       return remotely { property.access.assign(value, to: model, at: property.offset) }
     }
     guard property.access.accepts(value) else { return false }
-    model.ensureRecord().setKnown(value, of: property.index, nil)
+    model.ensureRecord().setKnown(.json(value), of: property.index)
     return true
   }
 

@@ -32,28 +32,17 @@ extension ModelRecord {
   func confirmedProperties() -> JSONObject {
     var values = syncedProperties()
     guard let model else { return values }
-    var lists: [Int: ModelList] = [:]
-    var tables: Set<Int> = []
-    // The bases that a call of `modify` has set aside are older.
-    let own = ObjectIdentifier(self)
-    let aside = modification?.aside.reversed().compactMap { $0.bases[own] } ?? []
-    for base in ([bases] + aside).lazy.map(\.all).joined() {
-      let property = schema.properties[base.index]
-      guard property.isSynced else { continue }
-      if case .json(let old) = base.value {
-        values[property.wireName] = old
-      } else if property.kind == .dictionary {
-        tables.insert(base.index)
-      } else {
-        lists[base.index] = base.list(now: lists[base.index] ?? model.list(of: property))
-        values[property.wireName] = lists[base.index]?.json
-      }
-    }
-    for index in tables.sorted() {
-      guard let old = knownTables(of: index).first else { continue }
-      let property = schema.properties[index]
-      for change in model.table(of: property).changes(since: old) {
-        values[EntryName.text(of: change.key, in: property.wireName)] = change.old?._jsonValue
+    for property in schema.properties where property.isSynced && isChanged(property.index) {
+      let (index, name) = (property.index, property.wireName)
+      switch property.kind {
+      case .collection:
+        values[name] = knownLists(of: index, now: model.list(of: property)).first?.json
+      case .dictionary:
+        guard let old = knownTables(of: index).first else { continue }
+        for change in model.table(of: property).changes(since: old) {
+          values[EntryName.text(of: change.key, in: name)] = change.old?._jsonValue
+        }
+      case .plain, .model, .reference: values[name] = knownJSON(of: index)
       }
     }
     return values

@@ -71,9 +71,9 @@ extension ModelRecord {
       }
       let property = schema.properties[base.index]
       guard property.isSynced else { continue }
-      if case .table(let old) = base.value {
+      if let old = base.table {
         result.add(model.table(of: property).changes(since: old), of: property)
-      } else if case .json(let old) = base.value {
+      } else if let old = base.json {
         if model.holds(old, in: property) { continue }
         let new = model.json(of: property)
         if property.options.isCounter, let delta = JSONValue.difference(from: old, to: new) {
@@ -90,12 +90,7 @@ extension ModelRecord {
         }
       } else {
         let new = model.list(of: property)
-        let steps: [ListOperation]
-        switch base.value {
-        case .steps(let known): steps = known
-        case .list(let old): steps = ListDifference.operations(from: old, to: new)
-        case .json, .table: continue
-        }
+        guard let steps = base.steps(now: new) else { continue }
         let edit = CollectionEdit(steps, now: new)
         if edit.forward.isEmpty { continue }
         result.add(property.wireName, edit.forward, edit.backward)

@@ -12,29 +12,23 @@ extension Scope {
     for record in interval.changed where record.captureTree === tree {
       guard let model = record.model else { continue }
       for base in record.bases.all {
-        let property = record.schema.properties[base.index]
-        let value: SavedValue.Value =
-          switch base.value {
-          case .json(let json): .json(json)
-          case .list(let list): .list(list)
-          case .steps(let steps): .list(steps.undone(on: model.list(of: property)))
-          case .table(let table): .table(table)
-          }
-        result.append(
-          SavedValue(
-            model: model, property: property, value: value,
-            original: modification?.originals.values[.init(record, base.index)]))
+        result.append(SavedValue(base, of: record.schema.properties[base.index], in: model))
       }
     }
     return result
   }
 
-  /// Rolls back an outermost call whose closure has thrown.
-  func rollBack(_ modification: Modification) {
+  /// Takes the collected changes back from the models, and returns the values that their properties had before.
+  private func takeSavedValues() -> [SavedValue] {
     let values = savedValues()
     for record in interval.changed { record.dropBases() }
     interval.changed = []
-    rollBack(modification, to: values, .rolledBack)
+    return values
+  }
+
+  /// Rolls back an outermost call whose closure has thrown.
+  func rollBack(_ modification: Modification) {
+    rollBack(modification, to: takeSavedValues(), .rolledBack)
   }
 
   /// Gives the saved values back to the properties; none of these changes is collected any more.
@@ -66,39 +60,26 @@ extension Scope {
     // A closure that cannot throw needs no savepoint of its own.
     if Failure.self == Never.self { return try body() }
     guard let modification else { return try body() }
-    modification.aside.append(SetAside(interval.changed, modification.originals.values))
+    modification.layers.append(Layer(takenFrom: interval.changed))
     interval.changed = []
-    modification.originals.values = [:]
     let retried = modification.retried
-    defer { reinstate(modification.aside.removeLast(), in: modification) }
+    defer { reinstate(modification.layers.removeLast()) }
     do { try body() } catch {
-      let values = savedValues()
-      for record in interval.changed { record.dropBases() }
-      interval.changed = []
-      modification.originals.values = [:]
       modification.retried = retried
-      restore(values)
+      restore(takeSavedValues())
       throw error
     }
   }
 
   /// Puts the changes of the outer calls back in front of those that a nested call has collected.
-  private func reinstate(_ before: SetAside, in modification: Modification) {
-    let later = interval.changed.filter { before.bases[ObjectIdentifier($0)] == nil }
+  private func reinstate(_ layer: Layer) {
+    let later = interval.changed.filter { layer[$0] == nil }
     interval.changed = []
-    for record in before.records where record.captureTree === tree {
-      if let bases = before.bases[ObjectIdentifier(record)] {
-        record.bases = bases.followed(by: record.bases)
-      }
+    for record in layer.records where record.captureTree === tree {
+      if let bases = layer[record] { record.bases = bases.followed(by: record.bases) }
       interval.changed.append(record)
     }
     interval.changed += later
-    // The original of the first base counts, even if that base has only JSON and no original.
-    let then = modification.originals.values.filter {
-      before.base(of: $0.key.index, in: $0.key.record) == nil
-    }
-    modification.originals.values = before.originals
-    modification.originals.values.merge(then) { _, last in last }
   }
 
   /// Gives properties their saved values, without collecting these changes. Values that observers have written
@@ -124,37 +105,15 @@ extension Scope {
         remotely(saved.restore)
         continue
       }
-      if case .list(let list) = saved.value {
-        let now = saved.model.list(of: saved.property)
-        guard let before = written.list(now: now) else { continue }
-        record.bases.set(.list(list), of: index)
-        let merged = list.merging(from: before, to: now)
-        remotely {
-          _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
-        }
-      } else if case .table(let table) = saved.value {
-        guard case .table(let before) = written.value else { continue }
-        record.bases.set(.table(table), of: index)
-        var merged = table
-        for change in saved.model.table(of: saved.property).changes(since: before) {
-          merged[change.key] = change.new
-        }
-        remotely {
-          _ = saved.property.access.assign(merged, to: saved.model, at: saved.property.offset)
-        }
-      } else {
-        record.bases.set(saved.base, of: index)
-        modification?.originals.values[.init(record, index)] = saved.original
-      }
+      record.bases.set(saved.value, of: index)
+      remotely { saved.restore(beneath: written) }
     }
     if isPartial || modification?.refusals != refusals {
       // Other replicas have to learn of models that cannot return, because they are in another scope, or because an
       // observer has put a model with the same UUID in their place.
       for saved in values where !saved.isWrittenSince && !saved.isRestored {
-        guard let record = saved.model.record else { continue }
-        record.keepBase(saved.property.index, saved.base)
         // An enclosing call may be rolled back as well, and then the model may find its place again.
-        modification?.originals.values[.init(record, saved.property.index)] = saved.original
+        saved.model.record?.keepBase(saved.property.index, saved.value)
       }
     }
     // Models that only local properties hold are found when a change set is made: this may not be the end.

@@ -105,10 +105,7 @@ extension ModelRecord {
       let property = schema.properties[base.index]
       guard property.isSynced, property.kind != .plain else { return nil }
       var change = ModelChange(index: base.index)
-      let steps: [ListOperation]
-      let now: ModelList
-      switch base.value {
-      case .table(let old):
+      if let old = base.table {
         let now = model.table(of: property)
         var (before, after): (Set<ModelObject>, Set<ModelObject>) = ([], [])
         old.forEach { before.insert($1) }
@@ -120,17 +117,16 @@ extension ModelRecord {
           if let child = entry.old, !after.contains(child) { change.takenOut.append(child.uuid) }
         }
         return change
-      case .json(let old):
+      }
+      if let old = base.json {
         old.forEachUUID { change.takenOut.append($0) }
         if let child = property.access.model(at: model.address + property.offset) {
           change.put = [child.ensureRecord()]
         }
         return change
-      case .steps(let known): (steps, now) = (known, model.list(of: property))
-      case .list(let old):
-        now = model.list(of: property)
-        steps = ListDifference.operations(from: old, to: now)
       }
+      let now = model.list(of: property)
+      guard let steps = base.steps(now: now) else { return nil }
       let stretches = StepComposition(steps, newCount: now.count).stretches()
       change.takenOut = stretches.removed.map { $0.model.uuid }
       for stretch in stretches.new where stretch.isNew {

@@ -63,7 +63,7 @@ public final class Scope: TickClient {
   @exclusivity(unchecked) var sealed = SealedQueue()
   /// The running call of `modify`.
   @exclusivity(unchecked) var modification: Modification? {
-    didSet { tree.originals = modification?.originals }
+    didSet { tree.isInTransaction = modification != nil }
   }
   /// The change sets that the server has not decided.
   package let pendingChangeSets = PendingChangeSets()

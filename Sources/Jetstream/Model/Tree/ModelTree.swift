@@ -31,8 +31,8 @@ final class ModelTree {
   @exclusivity(unchecked) var isWritingRemotely = false
   /// Models that fragments have taken out of a property, until all fragments are applied.
   @exclusivity(unchecked) var suspects: ContiguousArray<ModelObject> = []
-  /// The values before the running call of `modify`; nil outside of one.
-  @exclusivity(unchecked) var originals: OriginalValues?
+  /// True while a call of `modify` runs.
+  @exclusivity(unchecked) var isInTransaction = false
 
   init(name: String, ticker: Ticker) {
     self.name = name
