@@ -23,12 +23,14 @@ let package = Package(
     .executable(name: "jetstream", targets: ["JetstreamTool"]),
   ],
   targets: [
+    .target(name: "CEventLoop"),
     .target(name: "CJetstream"),
     .target(name: "JetstreamDocument", swiftSettings: settings),
     // The lock of builds for the thread sanitizer; empty in all others.
     .target(name: "JetstreamMutex", swiftSettings: settings),
     .target(
-      name: "JetstreamWebSocket", dependencies: ["JetstreamMutex"], swiftSettings: settings),
+      name: "JetstreamWebSocket", dependencies: ["CEventLoop", "JetstreamMutex"],
+      swiftSettings: settings),
     .target(
       name: "Jetstream",
       dependencies: ["CJetstream", "JetstreamDocument", "JetstreamMutex", "JetstreamWebSocket"],
@@ -121,7 +123,7 @@ let package = Package(
 // were done.
 if Context.environment["JETSTREAM_WHOLE_MODULES"] != nil {
   let flags = ["-whole-module-optimization", "-no-emit-module-separately-wmo", "-num-threads", "2"]
-  for target in package.targets where !["CJetstream", "JetstreamTests"].contains(target.name) {
+  for target in package.targets where !["CEventLoop", "CJetstream", "JetstreamTests"].contains(target.name) {
     target.swiftSettings =
       (target.swiftSettings ?? []) + [.unsafeFlags(flags, .when(configuration: .debug))]
   }

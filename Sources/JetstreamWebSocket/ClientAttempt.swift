@@ -26,7 +26,7 @@ final class ClientAttempt: TransportHandler {
   private let url: WebSocketURL
   private let handshake: ClientHandshake
   private let configuration: WebSocketClient.Configuration
-  private let loop = IOLoop.next()
+  private let loop = EventLoop.next()
   private let deadline: ContinuousClock.Instant
   private let state = Mutex(State())
 
@@ -46,7 +46,7 @@ final class ClientAttempt: TransportHandler {
         self?.finish(.failure(.timedOut))
       }
       SocketAddress.resolve(host: url.host, port: url.port) { [self] resolved in
-        loop.queue.async { self.resolved(resolved) }
+        loop.execute { self.resolved(resolved) }
       }
       return await withCheckedContinuation { continuation in
         let outcome = state.withLock { state in

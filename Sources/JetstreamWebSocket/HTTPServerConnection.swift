@@ -180,7 +180,7 @@ final class HTTPServerConnection: TransportHandler {
     guard let leftover else { return }
     let response = ServerHandshake.response(accept: accept, subprotocol: subprotocol)
     transport.enqueue(EncodedFrame(head: response, payload: []))
-    transport.loop.queue.async { webSocket.start(with: leftover) }
+    transport.loop.execute { webSocket.start(with: leftover) }
     if !server.adopt(webSocket, request: request) { webSocket.abort() }
   }
 

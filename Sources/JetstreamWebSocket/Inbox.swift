@@ -44,6 +44,13 @@ struct Inbox: Sendable {
     return message
   }
 
+  /// Takes all messages, from the oldest to the newest.
+  mutating func takeAll() -> [WebSocketMessage] {
+    let all = messages[first...].compactMap(\.self)
+    discard()
+    return all
+  }
+
   /// Adds a receiver that waits.
   mutating func wait(_ id: Int, _ continuation: Waiter) {
     waiters.append((id, continuation))
@@ -61,7 +68,7 @@ struct Inbox: Sendable {
     return waiters.map(\.continuation)
   }
 
-  /// Drops the unread messages.
+  /// Drops the unread messages; those who wait go on waiting.
   mutating func discard() {
     messages = []
     first = 0

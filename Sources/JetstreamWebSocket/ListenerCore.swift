@@ -5,21 +5,19 @@ import Musl
 #elseif canImport(Darwin)
 import Darwin
 #endif
-import Dispatch
 import Synchronization
 
 /// The working part of a listener: the accepting socket and the table of accepted connections.
-final class ListenerCore: HTTPServerDelegate {
+final class ListenerCore: HTTPServerDelegate, LoopSource {
   struct Handlers: Sendable {
     var request: WebSocketListener.RequestHandler
     var upgrade: WebSocketListener.UpgradeHandler
     var connection: WebSocketListener.ConnectionHandler
   }
 
-  /// Sendable although the overlay of libdispatch does not declare its sources so: sources are
-  /// made to be used from any thread, and everything else in here is Sendable by itself.
-  private struct State: @unchecked Sendable {
-    var source: (any DispatchSourceRead)?
+  private struct State: Sendable {
+    /// The name of the listening socket in the loop; nil before the loop has it.
+    var id: UInt64?
     var isPaused = false
     var isStopped = false
     /// True until the listening socket is closed.
@@ -41,7 +39,7 @@ final class ListenerCore: HTTPServerDelegate {
   private let descriptor: Int32
   private let handlers: Handlers
   private let acceptNext: @Sendable (Int32) -> Int32
-  private let loop = IOLoop.next()
+  private let loop = EventLoop.next()
   private let state = Mutex(State())
 
   /// Takes over a listening socket. `acceptNext` is replaced by tests only.
@@ -99,19 +97,22 @@ final class ListenerCore: HTTPServerDelegate {
   }
 
   func start() {
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
-    source.setEventHandler { self.acceptWaiting() }
-    source.setCancelHandler {
-      Platform.closeDescriptor(self.descriptor)
-      self.forget { $0.isListening = false }
+    loop.execute {
+      let id = self.loop.add(self.descriptor, self)
+      self.state.withLock { $0.id = id }
+      self.watch()
     }
-    source.activate()
-    state.withLock { $0.source = source }
+  }
+
+  /// Watches for connections, unless accepting rests or is over. On the loop.
+  private func watch() {
+    let (id, isWatching) = state.withLock { ($0.id, !$0.isPaused && !$0.isStopped) }
+    if let id { loop.watch(id, for: isWatching ? .read : []) }
   }
 
   // MARK: Accepting
 
-  private func acceptWaiting() {
+  func ready(_ events: Readiness) {
     for _ in 0..<Self.batch {
       guard state.withLock({ !$0.isStopped && !$0.isPaused }) else { return }
       let accepted = acceptNext(descriptor)
@@ -132,17 +133,11 @@ final class ListenerCore: HTTPServerDelegate {
   }
 
   private func rest() {
-    state.withLock { state in
-      guard !state.isPaused, !state.isStopped else { return }
-      state.isPaused = true
-      state.source?.suspend()
-    }
+    state.withLock { $0.isPaused = true }
+    watch()
     loop.after(Self.pause) {
-      self.state.withLock { state in
-        guard state.isPaused else { return }
-        state.isPaused = false
-        state.source?.resume()
-      }
+      self.state.withLock { $0.isPaused = false }
+      self.watch()
     }
   }
 
@@ -198,11 +193,7 @@ final class ListenerCore: HTTPServerDelegate {
     let connections: [HTTPServerConnection] = state.withLock { state in
       guard !state.isStopped else { return [] }
       state.isStopped = true
-      state.source?.cancel()
-      if state.isPaused {
-        state.isPaused = false
-        state.source?.resume()
-      }
+      loop.execute { self.close() }
       return Array(state.connections.values)
     }
     for connection in connections { connection.stop(status) }
@@ -216,12 +207,17 @@ final class ListenerCore: HTTPServerDelegate {
     }
   }
 
+  private func close() {
+    if let id = state.withLock({ $0.id }) { loop.remove(id) }
+    Platform.closeDescriptor(descriptor)
+    forget { $0.isListening = false }
+  }
+
   /// Records that a socket was closed, and resumes the callers of `stop` after the last one.
   private func forget(_ change: (inout State) -> Void) {
     let waiters: [CheckedContinuation<Void, Never>] = state.withLock { state in
       change(&state)
       guard state.isStopped, !state.isListening, state.open.isEmpty else { return [] }
-      state.source = nil
       defer { state.stopWaiters = [] }
       return state.stopWaiters
     }

@@ -42,6 +42,13 @@ struct OutboundQueue: Sendable {
     count += frame.count
   }
 
+  /// Puts another queue, of which nothing was written yet, at the end.
+  mutating func append(_ other: OutboundQueue) {
+    chunks += other.chunks[other.first...]
+    isTailOpen = other.isEmpty ? isTailOpen : other.isTailOpen
+    count += other.count
+  }
+
   private mutating func collect(_ bytes: [UInt8]) {
     guard !bytes.isEmpty else { return }
     if isTailOpen, chunks[chunks.count - 1].count + bytes.count <= Self.chunkSize {

@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 /// Receives the events of a transport. Every call comes on the transport's loop, one at a time.
@@ -13,50 +12,57 @@ protocol TransportHandler: AnyObject, Sendable {
 
 /// One connected, non-blocking socket with a queue of bytes to write.
 ///
-/// Safe to use from any thread. The descriptor is closed on the loop's queue, after both event sources have confirmed
-/// their end. Reads happen on that queue too. Every other call that uses the descriptor first makes sure, under the
-/// lock, that the sources are still live. Reading starts paused. A transport lives until it is closed or aborted.
+/// Safe to use from any thread. Only the loop's thread reads, writes and closes the descriptor, and it writes at the end
+/// of a turn what was queued during it. Reading starts paused. A transport lives until it is closed or aborted.
 final class SocketTransport: Sendable {
-  /// Sendable although the overlay of libdispatch does not declare its sources so: sources are
-  /// made to be used from any thread, and everything else in here is Sendable by itself.
-  private struct State: @unchecked Sendable {
+  private struct State: Sendable {
     weak var handler: (any TransportHandler)?
+    /// The name of the descriptor in the loop; nil before the loop has it.
+    var id: UInt64?
     var outbound = OutboundQueue()
-    /// True while a flush is scheduled, or waits for the socket to take more.
+    /// The number of bytes that the loop has taken out of the queue and is writing.
+    var taken = 0
+    /// True while a flush is scheduled, goes on, or waits for the socket to take more.
     var isFlushing = false
-    var readSource: (any DispatchSourceRead)?
-    var writeSource: (any DispatchSourceWrite)?
-    var isReadActivated = false
+    /// True while the socket takes no more, or is being connected.
+    var awaitsWriting = false
     var isReadPaused = true
     var hasEnded = false
     var isWriteBroken = false
     var shouldFinishWriting = false
     var shouldClose = false
     var isClosed = false
-    /// The number of event sources that have not confirmed their end yet.
-    var liveSources = 1
     var onConnect: (@Sendable (Int32) -> Void)?
+
+    /// The events for which the loop has to watch the descriptor.
+    var events: Readiness {
+      if isClosed { return [] }
+      var events: Readiness = []
+      if !isReadPaused, !hasEnded { events.insert(.read) }
+      if awaitsWriting { events.insert(.write) }
+      return events
+    }
   }
 
-  let loop: IOLoop
+  let loop: EventLoop
   private let descriptor: Int32
   private let onClosed: @Sendable () -> Void
-  private let state: Mutex<State>
+  private let state = Mutex(State())
 
   /// Takes over `descriptor`. `onClosed` runs once, after the descriptor was closed.
-  init(descriptor: Int32, loop: IOLoop, onClosed: @escaping @Sendable () -> Void = {}) {
+  init(descriptor: Int32, loop: EventLoop, onClosed: @escaping @Sendable () -> Void = {}) {
     self.descriptor = descriptor
     self.loop = loop
     self.onClosed = onClosed
-    state = Mutex(State())
-    let source = DispatchSource.makeReadSource(fileDescriptor: descriptor, queue: loop.queue)
-    source.setEventHandler { self.readable() }
-    source.setCancelHandler { self.sourceEnded() }
-    state.withLock { $0.readSource = source }
+    loop.execute {
+      let id = loop.add(descriptor, self)
+      self.state.withLock { $0.id = id }
+      self.watch()
+    }
   }
 
   /// The number of bytes queued but not yet handed to the kernel.
-  var bufferedBytes: Int { state.withLock { $0.outbound.count } }
+  var bufferedBytes: Int { state.withLock { $0.outbound.count + $0.taken } }
 
   /// True once the transport was closed or aborted.
   var isClosed: Bool { state.withLock { $0.isClosed } }
@@ -72,40 +78,36 @@ final class SocketTransport: Sendable {
     state.withLock { state in
       state.onConnect = completion
       state.isFlushing = true
-      armWriting(&state)
+      state.awaitsWriting = true
     }
+    watchSoon()
+  }
+
+  /// Watches the descriptor for what the state asks for. On the loop.
+  private func watch() {
+    let (id, events) = state.withLock { ($0.id, $0.events) }
+    if let id { loop.watch(id, for: events) }
+  }
+
+  private func watchSoon() {
+    if loop.isCurrent { watch() } else { loop.execute { self.watch() } }
   }
 
   // MARK: Reading
 
   /// Stops reading; the peer is held back by TCP once the kernel's buffers are full.
-  func pauseReading() {
-    state.withLock { state in
-      guard !state.isReadPaused else { return }
-      state.isReadPaused = true
-      if state.isReadActivated, !state.isClosed { state.readSource?.suspend() }
-    }
-  }
+  func pauseReading() { setPaused(true) }
 
   /// Resumes reading.
-  func resumeReading() {
-    state.withLock { state in
-      guard state.isReadPaused, !state.hasEnded, !state.isClosed else { return }
-      state.isReadPaused = false
-      if state.isReadActivated {
-        state.readSource?.resume()
-      } else {
-        activateReading(&state)
-      }
-    }
-  }
+  func resumeReading() { setPaused(false) }
 
-  /// Begins to read as soon as no write source exists. On Linux, a read source that libdispatch registers while it has
-  /// a write source for the same descriptor may never report that the peer has hung up.
-  private func activateReading(_ state: inout State) {
-    guard !state.isReadPaused, !state.isReadActivated, state.liveSources == 1 else { return }
-    state.isReadActivated = true
-    state.readSource?.activate()
+  private func setPaused(_ isPaused: Bool) {
+    let isChanged = state.withLock { state in
+      guard state.isReadPaused != isPaused, !state.hasEnded, !state.isClosed else { return false }
+      state.isReadPaused = isPaused
+      return true
+    }
+    if isChanged { watchSoon() }
   }
 
   /// Reads a few times as long as there is more, then lets the loop's other sockets have a turn.
@@ -116,7 +118,7 @@ final class SocketTransport: Sendable {
       }
       guard isReady else { return }
       let result = readOnce(for: handler)
-      if result < IOLoop.readSize { return }
+      if result < EventLoop.readSize { return }
     }
   }
 
@@ -135,13 +137,10 @@ final class SocketTransport: Sendable {
     let handler: (any TransportHandler)? = state.withLock { state in
       guard !state.hasEnded, !state.isClosed else { return nil }
       state.hasEnded = true
-      // The end would be reported again and again; the handler closes the transport soon.
-      if !state.isReadPaused {
-        state.isReadPaused = true
-        state.readSource?.suspend()
-      }
       return state.handler
     }
+    // The end would be reported again and again; the handler closes the transport soon.
+    watch()
     handler?.ended()
   }
 
@@ -149,93 +148,105 @@ final class SocketTransport: Sendable {
 
   /// Queues bytes and has them written soon, together with whatever else is queued by then.
   func enqueue(_ frame: EncodedFrame) {
-    state.withLock { state in
-      guard !state.isClosed, !state.isWriteBroken, !state.shouldClose, !state.shouldFinishWriting
-      else { return }
+    scheduleFlush { state in
+      if state.isWriteBroken || state.shouldClose || state.shouldFinishWriting { return }
       state.outbound.append(frame)
-      scheduleFlush(&state)
     }
   }
 
   /// Shuts the sending half down once everything queued is written.
   func finishWriting() {
-    state.withLock { state in
-      guard !state.isClosed, !state.shouldFinishWriting else { return }
-      state.shouldFinishWriting = true
-      scheduleFlush(&state)
+    scheduleFlush { $0.shouldFinishWriting = true }
+  }
+
+  /// Changes the state, and has the loop write what is queued.
+  private func scheduleFlush(_ change: (inout State) -> Void) {
+    let isFirst = state.withLock { state in
+      guard !state.isClosed else { return false }
+      change(&state)
+      defer { state.isFlushing = true }
+      return !state.isFlushing
     }
+    if isFirst { loop.executeAtEnd { self.flush() } }
   }
 
-  private func scheduleFlush(_ state: inout State) {
-    guard !state.isFlushing else { return }
-    state.isFlushing = true
-    loop.queue.async { self.flush() }
-  }
-
-  private enum FlushEnd {
-    case waiting
+  private enum FlushStep {
+    case write(OutboundQueue)
     case drained((any TransportHandler)?)
-    case again
     case close
-    case failed
+    case stop
   }
 
+  /// Writes what is queued until the socket takes no more. The lock is not held meanwhile: others go on queueing.
   private func flush() {
-    let end: FlushEnd = state.withLock { state in
-      guard !state.isClosed else { return .waiting }
-      var turns = 0
-      while !state.outbound.isEmpty {
-        let written = state.outbound.write(to: descriptor)
-        if written < 0 {
-          if Platform.isRetry(written) {
-            armWriting(&state)
-            return .waiting
-          }
-          state.isWriteBroken = true
-          state.outbound = OutboundQueue()
-          state.isFlushing = false
-          return .failed
+    var calls = 0
+    while true {
+      switch state.withLock({ nextStep(&$0) }) {
+      case .stop: return
+      case .close: return shut(reset: false)
+      case .drained(let handler):
+        handler?.drained()
+        return
+      case .write(var queue):
+        var result = 0
+        while result >= 0, !queue.isEmpty, calls < 16 {
+          result = queue.write(to: descriptor)
+          calls += 1
         }
-        turns += 1
-        if turns == 16 { return .again }
+        let isBroken = result < 0 && !Platform.isRetry(result)
+        state.withLock { [queue] in putBack(queue, isBroken: isBroken, &$0) }
+        if isBroken { return writeFailed() }
+        if result < 0 { return awaitRoom() }
+        // The loop's other sockets have a turn.
+        if calls == 16 { return loop.execute { self.flush() } }
       }
-      state.isFlushing = false
-      if state.shouldClose { return .close }
-      if state.shouldFinishWriting { Platform.finishSending(descriptor) }
-      return .drained(state.handler)
-    }
-    switch end {
-    case .waiting: break
-    case .again: loop.queue.async { self.flush() }
-    case .drained(let handler): handler?.drained()
-    case .close: shut(reset: false)
-    case .failed: writeFailed()
     }
   }
 
-  /// Calls `writable` once the socket takes more.
-  private func armWriting(_ state: inout State) {
-    guard !state.isClosed else { return }
-    precondition(state.writeSource == nil, "A wait for room must end before the next one begins.")
-    let source = DispatchSource.makeWriteSource(fileDescriptor: descriptor, queue: loop.queue)
-    source.setEventHandler { self.writable() }
-    source.setCancelHandler { self.sourceEnded() }
-    state.liveSources += 1
-    state.writeSource = source
-    source.activate()
+  private func nextStep(_ state: inout State) -> FlushStep {
+    guard !state.isClosed else { return .stop }
+    if !state.outbound.isEmpty {
+      state.taken = state.outbound.count
+      defer { state.outbound = OutboundQueue() }
+      return .write(state.outbound)
+    }
+    state.isFlushing = false
+    if state.shouldClose { return .close }
+    if state.shouldFinishWriting { Platform.finishSending(descriptor) }
+    return .drained(state.handler)
+  }
+
+  /// Puts what was not written in front of what was queued meanwhile.
+  private func putBack(_ queue: OutboundQueue, isBroken: Bool, _ state: inout State) {
+    state.taken = 0
+    if isBroken {
+      state.isWriteBroken = true
+      state.isFlushing = false
+      state.outbound = OutboundQueue()
+    } else if !queue.isEmpty, !state.isClosed {
+      var queue = queue
+      queue.append(state.outbound)
+      state.outbound = queue
+    }
+  }
+
+  /// Flushes again once the socket takes more.
+  private func awaitRoom() {
+    state.withLock { $0.awaitsWriting = true }
+    watch()
   }
 
   private func writable() {
     let (isReady, onConnect) = state.withLock { state in
-      guard !state.isClosed, let source = state.writeSource else {
+      guard !state.isClosed, state.awaitsWriting else {
         return (false, nil as (@Sendable (Int32) -> Void)?)
       }
-      source.cancel()
-      state.writeSource = nil
+      state.awaitsWriting = false
       defer { state.onConnect = nil }
       return (true, state.onConnect)
     }
     guard isReady else { return }
+    watch()
     onConnect?(Platform.pendingError(of: descriptor))
     flush()
   }
@@ -271,34 +282,28 @@ final class SocketTransport: Sendable {
   }
 
   private func shut(reset: Bool) {
-    state.withLock { state in
-      guard !state.isClosed else { return }
+    let isFirst = state.withLock { state in
+      guard !state.isClosed else { return false }
       state.isClosed = true
       state.outbound = OutboundQueue()
       state.onConnect = nil
-      if reset { Platform.resetOnClose(descriptor) }
-      // A source confirms its end only while it is neither inactive nor suspended.
-      state.readSource?.cancel()
-      if !state.isReadActivated {
-        state.readSource?.activate()
-      } else if state.isReadPaused {
-        state.readSource?.resume()
-      }
-      state.writeSource?.cancel()
-    }
-  }
-
-  private func sourceEnded() {
-    let isLast = state.withLock { state in
-      state.liveSources -= 1
-      if !state.isClosed { activateReading(&state) }
-      guard state.liveSources == 0 else { return false }
-      state.readSource = nil
-      state.writeSource = nil
       return true
     }
-    guard isLast else { return }
+    // Later, since the descriptor may be in use further up on the stack of this thread.
+    if isFirst { loop.execute { self.close(reset: reset) } }
+  }
+
+  private func close(reset: Bool) {
+    if reset { Platform.resetOnClose(descriptor) }
+    if let id = state.withLock({ $0.id }) { loop.remove(id) }
     Platform.closeDescriptor(descriptor)
     onClosed()
+  }
+}
+
+extension SocketTransport: LoopSource {
+  func ready(_ events: Readiness) {
+    if events.contains(.write) { writable() }
+    if events.contains(.read) { readable() }
   }
 }

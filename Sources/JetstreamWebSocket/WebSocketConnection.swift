@@ -75,6 +75,21 @@ public final class WebSocketConnection: WebSocketChannel {
     return nil
   }
 
+  /// Returns everything that was received and not taken yet, at least one message or answer to a ``probe()``, in the order
+  /// in which it was received; nil once the connection was closed with a close handshake. Throws as ``receive()`` does.
+  package func receiveAll() async throws(WebSocketError) -> [WebSocketMessage]? {
+    guard let first = try await receiveOrPong() else { return nil }
+    return state.withLock { state in
+      guard state.inbox.count > 0 else { return [first] }
+      defer { transport.resumeReading() }
+      return [first] + state.inbox.takeAll()
+    }
+  }
+
+  /// The thread on which the connection is read, for tasks that prefer to work there. What blocks or takes long holds up
+  /// the other connections of that thread.
+  package var taskExecutor: any TaskExecutor { transport.loop }
+
   /// Returns the next message or the answer to a ``probe()``, in the order in which they were received.
   package func receiveOrPong() async throws(WebSocketError) -> WebSocketMessage? {
     let (delivery, id) = state.withLock { state in

@@ -145,10 +145,10 @@ import Testing
           refusals += 1
           await Task.yield()
         }
-        #expect(server.unread.bytes <= bound + IOLoop.readSize + size)
+        #expect(server.unread.bytes <= bound + EventLoop.readSize + size)
       }
       #expect(server.unread.bytes >= bound)
-      #expect(Int(number) * size > bound + IOLoop.readSize + size)
+      #expect(Int(number) * size > bound + EventLoop.readSize + size)
       opener.finish()
       await client.close()
       #expect(client.closeStatus?.code == .normal)

@@ -1,0 +1,14 @@
+#ifndef CEVENTLOOP_H
+#define CEVENTLOOP_H
+
+// The modules of the C libraries leave these headers out.
+#ifdef __linux__
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#endif
+
+/// Returns the event loop whose thread is the calling one, a pointer that is only compared; null on any other thread.
+const void *_Nullable jetstream_loop(void);
+void jetstream_set_loop(const void *_Nullable loop);
+
+#endif

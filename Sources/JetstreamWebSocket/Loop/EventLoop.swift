@@ -1,0 +1,198 @@
+internal import CEventLoop
+import Dispatch
+import Foundation
+import Synchronization
+
+/// One thread on which the sockets given to it are read and written, one event at a time.
+///
+/// A few loops serve all the connections of a process, so that thousands of sockets take no more threads than there are
+/// processors. A turn of a loop has three parts: it reads the sockets that are ready, does the work that it was given,
+/// and ends with what is best done once for all of that, which is writing. Nothing that blocks, and no code of the
+/// application, runs on the shared loops.
+///
+/// Sendable although it has state without a lock: all of that is used on the loop's thread only, which
+/// ``requireCurrent()`` checks; what other threads hand over is in the mailbox, behind a lock.
+final class EventLoop: TaskExecutor, @unchecked Sendable {
+  /// The largest number of bytes of one read.
+  static let readSize = 64 << 10
+
+  private enum Work: Sendable {
+    case step(@Sendable () -> Void)
+    case job(UnownedJob)
+  }
+
+  private struct Mailbox: Sendable {
+    var work: ContiguousArray<Work> = []
+    /// True if the poller was woken for the work.
+    var isSignalled = false
+  }
+
+  private struct Source {
+    let descriptor: Int32
+    var events: Readiness
+    let handler: any LoopSource
+  }
+
+  private let poller: any Poller
+  private let mailbox = Mutex(Mailbox())
+
+  // Used on the loop's thread only.
+  private var sources: [UInt64: Source] = [:]
+  private var lastID: UInt64 = 0
+  /// The jobs of tasks that prefer this loop, and that it has made itself.
+  private var jobs: ContiguousArray<UnownedJob> = []
+  private var endings: ContiguousArray<@Sendable () -> Void> = []
+  /// Room for one read, shared by all the sockets of the loop.
+  private var scratch = [UInt8](repeating: 0, count: readSize)
+
+  /// Makes a loop that turns only when ``turn(isBlocking:)`` is called, by one thread.
+  init(poller: any Poller) { self.poller = poller }
+
+  /// Makes a loop with a thread of its own. Both live as long as the process.
+  private convenience init(number: Int) {
+    #if canImport(Darwin)
+    self.init(poller: KqueuePoller())
+    #else
+    self.init(poller: EpollPoller())
+    #endif
+    let thread = Thread { while true { self.turn() } }
+    thread.name = "jetstream.loop.\(number)"
+    thread.qualityOfService = .userInitiated
+    thread.start()
+  }
+
+  private static let shared: [EventLoop] = {
+    let count = min(8, max(2, ProcessInfo.processInfo.activeProcessorCount))
+    return (0..<count).map(EventLoop.init)
+  }()
+
+  private static let rotation = Atomic<Int>(0)
+
+  /// Returns the loop for the next socket, in rotation.
+  static func next() -> EventLoop {
+    let ticket = rotation.wrappingAdd(1, ordering: .relaxed).oldValue
+    return shared[Int(UInt(bitPattern: ticket) % UInt(shared.count))]
+  }
+
+  /// True on the loop's thread.
+  var isCurrent: Bool {
+    jetstream_loop() == UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
+  }
+
+  func requireCurrent() {
+    precondition(isCurrent, "This may only be used on the thread of its event loop.")
+  }
+
+  // MARK: Work
+
+  /// Runs `work` on the loop's thread, in the order of these calls. From any thread.
+  func execute(_ work: @escaping @Sendable () -> Void) { put(.step(work)) }
+
+  /// Runs a job of a task that prefers this loop: in this turn, if it comes from the loop's thread.
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    if isCurrent { jobs.append(job) } else { put(.job(job)) }
+  }
+
+  private func put(_ work: Work) {
+    let isFirst = mailbox.withLock { mailbox in
+      mailbox.work.append(work)
+      defer { mailbox.isSignalled = true }
+      return !mailbox.isSignalled
+    }
+    // One call of the system for all that comes until the loop takes it.
+    if isFirst { poller.wake() }
+  }
+
+  /// Runs `work` at the end of this turn or, from another thread, as ``execute(_:)`` does.
+  func executeAtEnd(_ work: @escaping @Sendable () -> Void) {
+    if isCurrent { endings.append(work) } else { execute(work) }
+  }
+
+  /// Runs `work` on the loop's thread after `delay`. A timer cannot be cancelled: `work` checks whether it is still
+  /// needed.
+  func after(_ delay: Duration, _ work: @escaping @Sendable () -> Void) {
+    let (seconds, attoseconds) = delay.components
+    let interval = Double(seconds) + Double(attoseconds) * 1e-18
+    DispatchQueue.global().asyncAfter(deadline: .now() + interval) { self.execute(work) }
+  }
+
+  // MARK: Sockets
+
+  /// Tells `handler` from now on when the descriptor is ready for events that ``watch(_:for:)`` asks for. The loop keeps
+  /// the handler until ``remove(_:)``.
+  ///
+  /// - Returns: the name of the descriptor in the loop, which no other one ever gets.
+  func add(_ descriptor: Int32, _ handler: any LoopSource) -> UInt64 {
+    requireCurrent()
+    lastID += 1
+    sources[lastID] = Source(descriptor: descriptor, events: [], handler: handler)
+    return lastID
+  }
+
+  /// Watches a descriptor for exactly these events. Watching for none costs nothing, also while the peer is gone.
+  func watch(_ id: UInt64, for events: Readiness) {
+    requireCurrent()
+    guard let source = sources[id], source.events != events else { return }
+    poller.watch(source.descriptor, as: id, for: events, insteadOf: source.events)
+    sources[id]!.events = events
+  }
+
+  /// Lets go of a descriptor, which may be closed then.
+  func remove(_ id: UInt64) {
+    watch(id, for: [])
+    sources[id] = nil
+  }
+
+  /// Reads once from a socket. `result` is the result of the call; `bytes` is empty unless it is positive. Keeping the
+  /// bytes past the next read of the loop costs a copy.
+  func read(_ descriptor: Int32) -> (result: Int, bytes: ArraySlice<UInt8>) {
+    requireCurrent()
+    let result = scratch.withUnsafeMutableBytes { Platform.receive(descriptor, into: $0) }
+    return (result, scratch[..<max(0, result)])
+  }
+
+  // MARK: Turns
+
+  /// Waits until there is something to do, and does it.
+  ///
+  /// - Parameter isBlocking: false not to wait.
+  func turn(isBlocking: Bool = true) {
+    let outer = jetstream_loop()
+    jetstream_set_loop(Unmanaged.passUnretained(self).toOpaque())
+    defer { jetstream_set_loop(outer) }
+    poller.wait(isBlocking: isBlocking && endings.isEmpty && jobs.isEmpty) { id, ready in
+      // Another socket's handler may have let go of this one, or have stopped to watch it.
+      guard let source = sources[id] else { return }
+      let events = ready.intersection(source.events)
+      if !events.isEmpty { source.handler.ready(events) }
+    }
+    let work = mailbox.withLock { mailbox in
+      mailbox.isSignalled = false
+      defer { mailbox.work = [] }
+      return mailbox.work
+    }
+    let executor = asUnownedTaskExecutor()
+    for item in work {
+      switch item {
+      case .step(let step): step()
+      case .job(let job): job.runSynchronously(on: executor)
+      }
+    }
+    while !jobs.isEmpty {
+      let now = jobs
+      jobs = []
+      for job in now { job.runSynchronously(on: executor) }
+    }
+    // What is added from here on waits for the next turn, so that reading is not put off for ever.
+    let last = endings
+    endings = []
+    for step in last { step() }
+  }
+}
+
+/// A user of a loop, which is told when its descriptor is ready.
+protocol LoopSource: AnyObject, Sendable {
+  /// Reads or writes, on the loop's thread.
+  func ready(_ events: Readiness)
+}

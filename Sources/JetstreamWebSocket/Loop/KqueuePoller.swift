@@ -1,0 +1,56 @@
+#if canImport(Darwin)
+import Darwin
+
+/// Waits with kqueue. It lives as long as the process.
+final class KqueuePoller: Poller {
+  /// The largest number of events that one wait tells of; those left over are told of next.
+  private static let batch = 256
+  /// The name of the event that wakes.
+  private static let wakeID = UInt.max
+
+  private let queue = kqueue()
+  private var events = [kevent](repeating: kevent(), count: batch)
+
+  init() {
+    precondition(queue >= 0, "The process has no descriptor left for an event loop.")
+    _ = fcntl(queue, F_SETFD, FD_CLOEXEC)
+    change(Self.wakeID, EVFILT_USER, EV_ADD | EV_CLEAR, id: 0)
+  }
+
+  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness) {
+    for (event, filter) in [(Readiness.read, EVFILT_READ), (.write, EVFILT_WRITE)]
+    where events.contains(event) != old.contains(event) {
+      change(UInt(descriptor), filter, events.contains(event) ? EV_ADD : EV_DELETE, id: id)
+    }
+  }
+
+  private func change(
+    _ identifier: UInt, _ filter: Int32, _ flags: Int32, id: UInt64, note: UInt32 = 0
+  ) {
+    var event = kevent(
+      ident: identifier, filter: Int16(filter), flags: UInt16(flags), fflags: note, data: 0,
+      udata: UnsafeMutableRawPointer(bitPattern: UInt(id)))
+    let result = kevent(queue, &event, 1, nil, 0, nil)
+    precondition(result == 0, "kevent failed with errno \(errno) for descriptor \(identifier).")
+  }
+
+  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
+    var atOnce = timespec()
+    let count =
+      isBlocking
+      ? kevent(queue, nil, 0, &events, Int32(Self.batch), nil)
+      : kevent(queue, nil, 0, &events, Int32(Self.batch), &atOnce)
+    // Interrupted by a signal.
+    if count < 0 { return }
+    for event in events[..<Int(count)] where event.filter != Int16(EVFILT_USER) {
+      body(
+        UInt64(UInt(bitPattern: event.udata)),
+        Int32(event.filter) == EVFILT_READ ? .read : .write)
+    }
+  }
+
+  func wake() {
+    change(Self.wakeID, EVFILT_USER, 0, id: 0, note: UInt32(NOTE_TRIGGER))
+  }
+}
+#endif

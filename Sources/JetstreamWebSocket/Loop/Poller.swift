@@ -1,0 +1,29 @@
+/// The events for which a descriptor is watched, or that have come.
+struct Readiness: OptionSet, Sendable {
+  let rawValue: UInt8
+
+  /// The descriptor can be read, or has come to its end.
+  static let read = Readiness(rawValue: 1)
+  /// The descriptor can be written.
+  static let write = Readiness(rawValue: 2)
+}
+
+/// Waits until descriptors can be read or written: the system's facility for that, or a stand-in of tests.
+///
+/// A loop uses it on its own thread, and ``wake()`` on any.
+protocol Poller {
+  /// Watches a descriptor for exactly these events; for none, it is not watched any more.
+  ///
+  /// - Parameters:
+  ///   - id: the name under which ``wait(_:_:)`` tells of the descriptor.
+  ///   - old: the events for which it was watched until now.
+  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness)
+
+  /// Calls `body` for each descriptor that is ready. An end or an error of the descriptor counts as every event.
+  ///
+  /// - Parameter isBlocking: true to wait for the first one, or for ``wake()``; false to return at once.
+  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void)
+
+  /// Ends the wait that goes on, or else the next one.
+  func wake()
+}

@@ -1,0 +1,255 @@
+import Synchronization
+import Testing
+
+@testable import JetstreamWebSocket
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// Tells of what a test makes ready, and notes what it is asked for.
+private final class FakePoller: Poller {
+  struct State: Sendable {
+    var watched: [UInt64: Readiness] = [:]
+    var ready: [(UInt64, Readiness)] = []
+    var wakes = 0
+    var blockingWaits = 0
+  }
+
+  let state = Mutex(State())
+
+  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness) {
+    state.withLock { state in
+      #expect(state.watched[id] ?? [] == old)
+      state.watched[id] = events.isEmpty ? nil : events
+    }
+  }
+
+  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
+    let ready = state.withLock { state in
+      if isBlocking { state.blockingWaits += 1 }
+      defer { state.ready = [] }
+      return state.ready
+    }
+    for (id, events) in ready { body(id, events) }
+  }
+
+  func wake() { state.withLock { $0.wakes += 1 } }
+
+  var wakes: Int { state.withLock { $0.wakes } }
+
+  var watched: [UInt64: Readiness] { state.withLock { $0.watched } }
+
+  func makeReady(_ ids: UInt64..., events: Readiness = .read) {
+    state.withLock { $0.ready += ids.map { ($0, events) } }
+  }
+}
+
+/// Notes the events of its descriptor.
+private final class Socket: LoopSource {
+  private let heard = Mutex<[Readiness]>([])
+  private let onReady: @Sendable () -> Void
+
+  init(_ onReady: @escaping @Sendable () -> Void = {}) { self.onReady = onReady }
+
+  var events: [Readiness] { heard.withLock { $0 } }
+
+  func ready(_ events: Readiness) {
+    heard.withLock { $0.append(events) }
+    onReady()
+  }
+}
+
+/// What has happened, in order.
+private final class Steps: Sendable {
+  private let texts = Mutex<[String]>([])
+
+  func note(_ text: String) { texts.withLock { $0.append(text) } }
+
+  var all: [String] { texts.withLock { $0 } }
+}
+
+/// The names of sockets.
+private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
+
+@Suite struct EventLoopTests {
+  private let poller = FakePoller()
+  private let loop: EventLoop
+  private let steps = Steps()
+
+  init() { loop = EventLoop(poller: poller) }
+
+  private var noted: [String] { steps.all }
+
+  /// Adds a socket that is watched for reading.
+  private func add(_ socket: Socket) -> UInt64 {
+    let ids = Numbers()
+    loop.execute { [loop] in
+      let id = loop.add(7, socket)
+      loop.watch(id, for: .read)
+      ids.all.withLock { $0.append(id) }
+    }
+    loop.turn(isBlocking: false)
+    return ids.all.withLock { $0[0] }
+  }
+
+  @Test("What comes until the loop takes it wakes the loop once")
+  func wakes() {
+    let steps = steps
+    for number in 0..<3 { loop.execute { steps.note("\(number)") } }
+    #expect(poller.wakes == 1)
+    loop.turn()
+    #expect(noted == ["0", "1", "2"])
+    loop.execute { steps.note("3") }
+    #expect(poller.wakes == 2)
+    loop.turn()
+    #expect(noted.count == 4)
+  }
+
+  @Test("A turn reads, then does the work that it was given, and writes at its end")
+  func order() {
+    let steps = steps
+    let socket = Socket { [loop] in
+      steps.note("read")
+      loop.executeAtEnd { steps.note("write") }
+    }
+    let id = add(socket)
+    loop.execute { steps.note("work") }
+    poller.makeReady(id)
+    loop.turn()
+    #expect(noted == ["read", "work", "write"])
+  }
+
+  @Test("Work for the end of a turn that another thread gives is done like any other")
+  func endFromOutside() {
+    let steps = steps
+    loop.executeAtEnd { steps.note("write") }
+    #expect(poller.wakes == 1)
+    loop.turn()
+    #expect(noted == ["write"])
+  }
+
+  @Test("What the end of a turn adds waits for the next turn, which does not sleep")
+  func endless() {
+    let steps = steps
+    loop.execute { [loop] in
+      loop.executeAtEnd {
+        steps.note("first")
+        loop.executeAtEnd { steps.note("second") }
+      }
+    }
+    loop.turn()
+    #expect(noted == ["first"])
+    let waits = poller.state.withLock { $0.blockingWaits }
+    loop.turn()
+    #expect(noted == ["first", "second"])
+    #expect(poller.state.withLock { $0.blockingWaits } == waits)
+    loop.turn()
+    #expect(poller.state.withLock { $0.blockingWaits } == waits + 1)
+  }
+
+  @Test("A socket that another one has removed is not told of what has come for it")
+  func removed() {
+    let (loop, ids) = (loop, Numbers())
+    let first = Socket { for id in ids.all.withLock({ $0 }).dropFirst() { loop.remove(id) } }
+    let second = Socket()
+    let both = [add(first), add(second)]
+    ids.all.withLock { $0 = both }
+    poller.makeReady(both[0], both[1])
+    loop.turn()
+    #expect(first.events == [.read] && second.events.isEmpty)
+    #expect(poller.watched == [both[0]: .read])
+  }
+
+  @Test("A socket hears only of the events for which it is watched")
+  func unwatched() {
+    let socket = Socket()
+    let id = add(socket)
+    poller.makeReady(id, events: [.read, .write])
+    loop.turn()
+    #expect(socket.events == [.read])
+    loop.execute { [loop] in loop.watch(id, for: []) }
+    loop.turn()
+    poller.makeReady(id, events: [.read, .write])
+    loop.turn()
+    #expect(socket.events == [.read])
+  }
+
+  @Test("A loop keeps a socket until it is removed")
+  func keeps() {
+    let loop = loop
+    weak var socket: Socket?
+    let id = {
+      let made = Socket()
+      socket = made
+      return add(made)
+    }()
+    #expect(socket != nil)
+    loop.execute { loop.remove(id) }
+    loop.turn()
+    #expect(socket == nil)
+  }
+
+  @Test(
+    "A task that prefers the loop runs on its thread, in one turn as long as it waits for nothing else"
+  )
+  func tasks() async {
+    let (loop, steps) = (loop, steps)
+    let task = Task.detached(executorPreference: loop) {
+      steps.note("begins \(loop.isCurrent)")
+      await Task.yield()
+      steps.note("goes on \(loop.isCurrent)")
+    }
+    // The task is put into the mailbox at some moment.
+    while poller.wakes == 0 { await Task.yield() }
+    loop.turn()
+    #expect(noted == ["begins true", "goes on true"])
+    await task.value
+  }
+
+  @Test("The end of a peer wakes no loop that does not watch for it")
+  func unwatchedEnd() throws {
+    // The poller of the system tells of a peer that is gone even if nothing is watched.
+    #if canImport(Darwin)
+    let system = KqueuePoller()
+    #else
+    let system = EpollPoller()
+    #endif
+    var ends: [Int32] = [0, 0]
+    #if canImport(Darwin)
+    try #require(socketpair(AF_UNIX, SOCK_STREAM, 0, &ends) == 0)
+    #else
+    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+    #endif
+    system.watch(ends[0], as: 1, for: .read, insteadOf: [])
+    close(ends[1])
+    var told: [Readiness] = []
+    system.wait(isBlocking: true) { told.append($1) }
+    #expect(told.first?.contains(.read) == true)
+    system.watch(ends[0], as: 1, for: [], insteadOf: .read)
+    told = []
+    system.wake()
+    system.wait(isBlocking: true) { told.append($1) }
+    #expect(told.isEmpty)
+    close(ends[0])
+  }
+
+  @Test("A wake-up that comes before the wait ends it")
+  func earlyWake() {
+    #if canImport(Darwin)
+    let system = KqueuePoller()
+    #else
+    let system = EpollPoller()
+    #endif
+    system.wake()
+    system.wake()
+    var told = 0
+    system.wait(isBlocking: true) { _, _ in told += 1 }
+    system.wait(isBlocking: false) { _, _ in told += 1 }
+    #expect(told == 0)
+  }
+}
