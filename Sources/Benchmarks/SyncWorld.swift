@@ -182,8 +182,12 @@ final class SyncWorld {
     case .toServer(let id, let frame):
       guard links[id] != nil else { return }
       server.received(
-        id, Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count,
-        now: now)
+        [
+          .frame(
+            .init(
+              messages: Message.frame(frame), isArray: Message.isArrayFrame(frame),
+              size: frame.count))
+        ], on: id, now: now)
     case .toClient(let id, let frame):
       guard let link = links[id] else { return }
       link.peer.received += frame.count

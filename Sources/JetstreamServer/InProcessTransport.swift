@@ -64,10 +64,12 @@ final class InProcessLine: Sendable {
 
     init(_ line: InProcessLine) { self.line = line }
 
-    func receive() async throws -> ServerInput? {
-      for await input in line.toServer.stream { return input }
+    func receive() async throws -> [ServerInput]? {
+      for await input in line.toServer.stream { return [input] }
       return nil
     }
+
+    var taskExecutor: (any TaskExecutor)? { nil }
 
     func send(_ frame: [UInt8]) { line.toClient.continuation.yield(frame) }
 

@@ -323,15 +323,9 @@ public final class Server {
     return id
   }
 
-  func received(
-    _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int,
-    endsFrame: Bool = true, on id: Int
-  ) {
-    engine.received(
-      id, frame, isArray: isArray, size: size, endsFrame: endsFrame, now: ticker.now)
+  func received(_ inputs: [ServerEngine.Input], on id: Int) {
+    engine.received(inputs, on: id, now: ticker.now)
   }
-
-  func probed(_ id: Int) { engine.probed(id, now: ticker.now) }
 
   func closed(_ id: Int) {
     connections.remove(id)

@@ -3,8 +3,11 @@ import JetstreamWebSocket
 
 /// The server's end of a connection, over a WebSocket or within one process.
 protocol ServerConnection: AnyObject, Sendable {
-  /// Returns the next input: a frame, or the answer to a probe. Returns nil when the client has closed.
-  func receive() async throws -> ServerInput?
+  /// Returns the inputs that have come, at least one, in their order. Returns nil when the client has closed.
+  func receive() async throws -> [ServerInput]?
+
+  /// The thread on which the connection is read, if it has one: small frames are decoded there.
+  var taskExecutor: (any TaskExecutor)? { get }
 
   /// Queues a frame.
   ///
@@ -63,11 +66,14 @@ final class ServerWebSocket: ServerConnection {
 
   init(_ connection: WebSocketConnection) { self.connection = connection }
 
-  func receive() async throws -> ServerInput? {
-    guard let message = try await connection.receiveOrPong() else { return nil }
-    if message.isPong { return .probed }
-    return message.kind == .text ? .frame(message.bytes) : .binaryFrame
+  func receive() async throws -> [ServerInput]? {
+    try await connection.receiveAll()?.map { message in
+      if message.isPong { return .probed }
+      return message.kind == .text ? .frame(message.bytes) : .binaryFrame
+    }
   }
+
+  var taskExecutor: (any TaskExecutor)? { connection.taskExecutor }
 
   func send(_ frame: [UInt8]) throws { try connection.send(text: frame) }
 

@@ -172,10 +172,7 @@ package final class ServerEngine {
     endsForOverflow(session)
   }
 
-  /// Takes the answer to the last probe: the WebSocket at the other end has received everything in front of it.
-  /// Messages that came before the answer must have been given to ``received(_:_:isArray:size:endsFrame:now:)``.
-  package func probed(_ id: Int, now: Duration) {
-    self.now = now
+  private func probed(_ id: Int) {
     guard case .session(let session)? = connections[id] else { return }
     session.probe.answered(at: now + configuration.readingTime)
     sendProbe(session, on: id)
@@ -186,27 +183,62 @@ package final class ServerEngine {
     perform(.probe(connection: id))
   }
 
-  /// Handles a frame of `size` bytes.
+  /// A frame, or a part of one.
   ///
   /// A long frame may come in several parts, with its messages in order. What the messages ask for once per frame is
   /// done with the part that ends it.
-  package func received(
-    _ id: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool,
-    size: Int = 0, endsFrame: Bool = true, now: Duration
-  ) {
+  package struct Frame: Sendable {
+    let messages: Result<[Result<Message, MessageError>], FrameError>
+    /// True if the messages are in an array.
+    let isArray: Bool
+    /// The number of bytes, which the part that ends a frame has for all of it.
+    let size: Int
+    let endsFrame: Bool
+
+    package init(
+      messages: Result<[Result<Message, MessageError>], FrameError>, isArray: Bool, size: Int = 0,
+      endsFrame: Bool = true
+    ) {
+      (self.messages, self.isArray) = (messages, isArray)
+      (self.size, self.endsFrame) = (size, endsFrame)
+    }
+
+    /// The number of messages.
+    var count: Int { (try? messages.get().count) ?? 1 }
+  }
+
+  /// An input on a connection.
+  package enum Input: Sendable {
+    case frame(Frame)
+    /// The answer to the last probe: the WebSocket at the other end has received everything in front of it.
+    case probed
+  }
+
+  /// Handles what was received on a connection, in order. Everything that it leads to is sent at the end, in as few frames
+  /// as its size allows.
+  package func received(_ inputs: [Input], on id: Int, now: Duration) {
     self.now = now
     isHandling = true
-    switch connections[id] {
-    case .fresh(let params, let request, _):
-      create(id, params, request, frame, isArray: isArray)
-    case .session(let session):
-      session.acknowledgement.received(bytes: size)
-      receive(session, frame, endsFrame: endsFrame)
-    case nil: break
+    for input in inputs {
+      switch input {
+      case .frame(let frame): received(frame, on: id)
+      case .probed: probed(id)
+      }
     }
     isHandling = false
-    if endsFrame { states = [:] }
     flush()
+  }
+
+  private func received(_ frame: Frame, on id: Int) {
+    switch connections[id] {
+    case .fresh(let params, let request, _):
+      create(id, params, request, frame.messages, isArray: frame.isArray)
+    case .session(let session):
+      session.acknowledgement.received(bytes: frame.size)
+      receive(session, frame.messages, endsFrame: frame.endsFrame)
+    case nil: break
+    }
+    if frame.endsFrame { states = [:] }
   }
 
   /// Does what is due at a time: sends pings, ends expired sessions and handshakes, and sends what waits.

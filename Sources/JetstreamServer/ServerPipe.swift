@@ -6,19 +6,24 @@ import JetstreamWebSocket
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
   private let gate = LargeMessageGate()
-  /// The number of messages of one frame that the server handles without a break.
+  /// The number of messages that the server handles without a break.
   static let partLimit = 1024
 
   init(_ server: HomeReference<Server>) { self.server = server }
 
-  /// Serves one connection until its end.
+  /// Serves one connection until its end. Small frames are decoded on the thread that reads the connection, if it has one.
   @concurrent
   func run(_ connection: any ServerConnection, _ request: HTTPRequest) async {
+    await withTaskExecutorPreference(connection.taskExecutor) { await serve(connection, request) }
+  }
+
+  @concurrent
+  private func serve(_ connection: any ServerConnection, _ request: HTTPRequest) async {
     let id = await server.perform { $0.opened(connection, request) }
     guard let id else { return connection.abort() }
     do {
-      while let input = try await connection.receive() {
-        guard await take(input, on: id, of: connection) else { return connection.abort() }
+      while let inputs = try await connection.receive() {
+        guard await take(inputs, on: id, of: connection) else { return connection.abort() }
       }
     } catch {
       let text = "\(error)"
@@ -29,56 +34,93 @@ struct ServerPipe: Sendable {
     await server.perform { $0.closed(id) }
   }
 
-  /// Handles one input. Returns false if there is no server any more.
+  /// Handles what was received at once: one step of the server's actor does for all of it, unless that is a lot. Returns
+  /// false if there is no server any more.
   private func take(
-    _ input: ServerInput, on id: Int, of connection: any ServerConnection
+    _ inputs: [ServerInput], on id: Int, of connection: any ServerConnection
   ) async -> Bool {
-    switch input {
-    case .probed: return await server.perform { $0.probed(id) } != nil
-    case .binaryFrame:
-      connection.beginClose(
-        code: Int(WebSocketCloseCode.unsupportedData.rawValue),
-        reason: "the protocol has text frames only")
-      return await server.perform {
-        $0.onDiagnostic.fire(
-          Diagnostic(.warning, .connection, connection: id, "closed after a binary frame"))
-      } != nil
-    case .frame(let bytes):
-      let isLarge = bytes.count > LargeMessageGate.threshold
-      if isLarge { await gate.enter() }
-      let isServed = await decode(bytes, on: id)
-      if isLarge { await gate.leave() }
-      return isServed
-    }
-  }
-
-  private func decode(_ bytes: [UInt8], on id: Int) async -> Bool {
-    let isArray = Message.isArrayFrame(bytes)
-    let size = bytes.count
-    switch Message.frame(bytes) {
-    case .success(let messages) where messages.count > Self.partLimit:
-      return await take(ServerEngine.inOrder(messages), size: size, on: id)
-    case let frame:
-      return await server.perform { $0.received(frame, isArray: isArray, size: size, on: id) }
-        != nil
-    }
-  }
-
-  /// Hands the messages of a long frame to the server in parts, in order. Other connections get their turn between two
-  /// parts.
-  private func take(
-    _ messages: [Result<Message, MessageError>], size: Int, on id: Int
-  ) async -> Bool {
-    for start in stride(from: 0, to: messages.count, by: Self.partLimit) {
-      let end = min(start + Self.partLimit, messages.count)
-      let part = Array(messages[start..<end])
-      let isLast = end == messages.count
-      let isServed: Void? = await server.perform {
-        $0.received(
-          .success(part), isArray: true, size: isLast ? size : 0, endsFrame: isLast, on: id)
+    var batch = Batch()
+    for input in inputs {
+      switch input {
+      case .probed: batch.add(.probed)
+      case .binaryFrame:
+        connection.beginClose(
+          code: Int(WebSocketCloseCode.unsupportedData.rawValue),
+          reason: "the protocol has text frames only")
+        guard await hand(&batch, on: id) else { return false }
+        await server.perform {
+          $0.onDiagnostic.fire(
+            Diagnostic(.warning, .connection, connection: id, "closed after a binary frame"))
+        }
+      case .frame(let bytes) where bytes.count > LargeMessageGate.threshold:
+        guard await hand(&batch, on: id) else { return false }
+        await gate.enter()
+        let isServed = await takeLarge(bytes, on: id)
+        await gate.leave()
+        guard isServed else { return false }
+      case .frame(let bytes):
+        for part in Self.parts(of: bytes) {
+          if batch.count + part.count > Self.partLimit {
+            guard await hand(&batch, on: id) else { return false }
+          }
+          batch.add(.frame(part))
+        }
       }
-      guard isServed != nil else { return false }
+    }
+    return await hand(&batch, on: id)
+  }
+
+  /// Decodes a large frame where that holds up no other connection.
+  private func takeLarge(_ bytes: [UInt8], on id: Int) async -> Bool {
+    let parts = await withTaskExecutorPreference(globalConcurrentExecutor) {
+      await Self.partsOfLarge(bytes)
+    }
+    for part in parts {
+      var batch = Batch()
+      batch.add(.frame(part))
+      guard await hand(&batch, on: id) else { return false }
     }
     return true
+  }
+
+  @concurrent
+  private static func partsOfLarge(_ bytes: [UInt8]) async -> [ServerEngine.Frame] {
+    parts(of: bytes)
+  }
+
+  /// Decodes a frame. One of many messages comes in parts, in order: other connections get their turn between two of them.
+  private static func parts(of bytes: [UInt8]) -> [ServerEngine.Frame] {
+    let frame = ServerEngine.Frame(
+      messages: Message.frame(bytes), isArray: Message.isArrayFrame(bytes), size: bytes.count)
+    guard case .success(let messages) = frame.messages, messages.count > partLimit else {
+      return [frame]
+    }
+    let ordered = ServerEngine.inOrder(messages)
+    return stride(from: 0, to: ordered.count, by: partLimit).map { start in
+      let end = min(start + partLimit, ordered.count)
+      let isLast = end == ordered.count
+      return ServerEngine.Frame(
+        messages: .success(Array(ordered[start..<end])), isArray: true,
+        size: isLast ? bytes.count : 0, endsFrame: isLast)
+    }
+  }
+
+  private func hand(_ batch: inout Batch, on id: Int) async -> Bool {
+    if batch.inputs.isEmpty { return true }
+    let inputs = batch.inputs
+    batch = Batch()
+    return await server.perform { $0.received(inputs, on: id) } != nil
+  }
+
+  /// The inputs that are handed to the server in one step.
+  private struct Batch {
+    private(set) var inputs: [ServerEngine.Input] = []
+    /// The number of messages in them.
+    private(set) var count = 0
+
+    mutating func add(_ input: ServerEngine.Input) {
+      inputs.append(input)
+      if case .frame(let frame) = input { count += frame.count }
+    }
   }
 }

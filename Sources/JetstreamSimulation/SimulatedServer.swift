@@ -133,10 +133,15 @@ final class SimulatedServer {
 
   func received(_ id: Int, _ frame: [UInt8], now: Duration) {
     engine.received(
-      id, Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count, now: now)
+      [
+        .frame(
+          .init(
+            messages: Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count)
+        )
+      ], on: id, now: now)
   }
 
-  func probed(_ id: Int, now: Duration) { engine.probed(id, now: now) }
+  func probed(_ id: Int, now: Duration) { engine.received([.probed], on: id, now: now) }
 
   func closed(_ id: Int, now: Duration) { engine.closed(id, now: now) }
 

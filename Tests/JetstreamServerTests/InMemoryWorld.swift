@@ -154,9 +154,10 @@ final class InMemoryWorld {
       link.peer.opened(link)
     } else if toServer, !link.toServer.isEmpty {
       let bytes = link.toServer.removeFirst()
-      if bytes == Self.probe { return server.probed(link.id, now: now) }
+      if bytes == Self.probe { return server.received([.probed], on: link.id, now: now) }
       server.received(
-        link.id, Self.decode(bytes), isArray: Message.isArrayFrame(bytes), now: now)
+        [.frame(.init(messages: Self.decode(bytes), isArray: Message.isArrayFrame(bytes)))],
+        on: link.id, now: now)
       #expect(server.checkInvariants() == [])
     } else if !link.toClient.isEmpty {
       let bytes = link.toClient.removeFirst()

@@ -15,8 +15,12 @@ struct LongFrameTests {
     }
     for part in 0..<3 {
       world.server.received(
-        peer.link.id, .success(Array(fetches[part * 10..<part * 10 + 10])), isArray: true,
-        endsFrame: part == 2, now: world.now)
+        [
+          .frame(
+            .init(
+              messages: .success(Array(fetches[part * 10..<part * 10 + 10])), isArray: true,
+              endsFrame: part == 2))
+        ], on: peer.link.id, now: world.now)
       peer.take()
       #expect(peer.messages.count { $0.type == "ScopeFetchReply" } == (part + 1) * 10)
       #expect(peer.messages.count { $0.type == "ScopeState" } == (part == 2 ? 1 : 0))
@@ -34,7 +38,8 @@ struct LongFrameTests {
         .success(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
       }
       world.server.received(
-        peer.link.id, .success(fetches), isArray: true, endsFrame: part == 2, now: world.now)
+        [.frame(.init(messages: .success(fetches), isArray: true, endsFrame: part == 2))],
+        on: peer.link.id, now: world.now)
     }
     peer.take()
     #expect(peer.close?.code == 4097)

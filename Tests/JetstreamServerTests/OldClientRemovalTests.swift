@@ -96,9 +96,9 @@ struct OldClientRemovalTests {
     world.canvas.shapes.append(shape("next"))
     world.exchange()
     #expect(world.probes.count == 1)
-    world.server.probed(peer.link.id, now: world.now)
+    world.server.received([.probed], on: peer.link.id, now: world.now)
     #expect(world.probes.count == 2)
-    world.server.probed(peer.link.id, now: world.now)
+    world.server.received([.probed], on: peer.link.id, now: world.now)
     mine.x = 7
     world.exchange()
     #expect(world.probes.count == 2)

@@ -95,8 +95,10 @@ struct TranscriptTests {
       case "c2s":
         let bytes = Array(line.text("frame").utf8)
         server.received(
-          ids[line.client]!, InMemoryWorld.decode(bytes), isArray: Message.isArrayFrame(bytes),
-          now: now)
+          [
+            .frame(
+              .init(messages: InMemoryWorld.decode(bytes), isArray: Message.isArrayFrame(bytes)))
+          ], on: ids[line.client]!, now: now)
       case "close" where closed[line.client] == nil:
         server.closed(ids[line.client]!, now: now)
       default: break

@@ -116,7 +116,10 @@ struct TransportTests {
       Task {
         for await bytes in connection.outbound.stream {
           engine.received(
-            id, InMemoryWorld.decode(bytes), isArray: Message.isArrayFrame(bytes), now: .zero)
+            [
+              .frame(
+                .init(messages: InMemoryWorld.decode(bytes), isArray: Message.isArrayFrame(bytes)))
+            ], on: id, now: .zero)
         }
         connections[id] = nil
         engine.closed(id, now: .zero)
