@@ -1,7 +1,7 @@
 import Jetstream
 
 /// Observes a drawing and says in words what happens to it.
-@MainActor
+@Studio
 final class Narrator {
   /// Its movements are not told.
   var ignored: Shape?
@@ -14,7 +14,7 @@ final class Narrator {
   private struct Place: Equatable {
     let x, y: Float
 
-    @MainActor
+    @Studio
     init(_ shape: Shape) { (x, y) = (shape.x, shape.y) }
   }
 

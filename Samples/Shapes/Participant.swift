@@ -3,19 +3,20 @@ import Jetstream
 
 /// A process that takes part in a drawing that another one serves: it tells what happens there, and
 /// moves a shape of its own along a circle.
-@MainActor
+@Studio
 final class Participant {
   private let canvas = Canvas()
   private let scope: Scope
   private let client: Client
-  private let signals = StopSignals()
+  private let signals: StopSignals
   private var denied: ObservationToken?
   private let shape = Shape(x: 0, y: 0, width: 90, height: 90, color: .rose)
   private let center = (
     x: Float.random(in: 250...Canvas.width - 340), y: Float.random(in: 200...Canvas.height - 290)
   )
 
-  init(url: String) {
+  init(url: String, signals: StopSignals) {
+    self.signals = signals
     scope = Scope(name: "Canvas", root: canvas)
     client = Client(url: url, backoff: Backoff(limit: .seconds(5)))
     client.onStatusChange.listen(self) { _, status in Console.say("status: \(status)") }

@@ -5,7 +5,7 @@ import JetstreamWebSocket
 
 /// `swift run shapes` serves a drawing; `swift run shapes --join URL` takes part in one.
 @main
-@MainActor
+@Studio
 struct Shapes {
   static func main() async {
     let options: Options
@@ -19,13 +19,13 @@ struct Shapes {
     case .help: Console.say(Options.usage)
     case .serve(let host, let port, let storage):
       await serve(host: host, port: port, folder: folder(of: storage))
-    case .join(let url): await Participant(url: url).run()
+    case .join(let url): await Participant(url: url, signals: StopSignals()).run()
     }
   }
 
   /// Offers a drawing until the process is asked to end. One that is in the folder already goes on.
   private static func serve(host: String, port: UInt16, folder: String?) async {
-    let signals = StopSignals()
+    let signals = await StopSignals()
     let canvas = Canvas.sample()
     let scope = Scope(name: "Canvas", root: canvas)
     let server = Server()
@@ -55,7 +55,7 @@ struct Shapes {
     let narrator = Narrator(canvas, say: Console.say)
     server.onDiagnostic.listen { Console.say("note: \($0)") }
     await signals.next()
-    signals.exitAtNext()
+    await signals.exitAtNext()
     Console.say("Stopping; another signal ends it at once.")
     await server.stop()
     do {
@@ -92,4 +92,15 @@ struct Shapes {
     default: "cannot listen on port \(port) of \(host): \(error)"
     }
   }
+}
+
+/// The actor on which the drawing and its server live: on an event loop, whose thread also reads and writes the server's
+/// connections.
+@globalActor
+actor Studio {
+  static let shared = Studio()
+
+  private let loop = EventLoop.next()
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 }

@@ -39,7 +39,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
   private let descriptor: Int32
   private let handlers: Handlers
   private let acceptNext: @Sendable (Int32) -> Int32
-  private let loop = EventLoop.next()
+  private let loop: EventLoop
   private let state = Mutex(State())
 
   /// Takes over a listening socket. `acceptNext` is replaced by tests only.
@@ -51,6 +51,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
     self.configuration = configuration
     self.handlers = handlers
     self.acceptNext = acceptNext
+    loop = configuration.loop ?? .next()
     port = SocketAddress.port(of: descriptor)
   }
 
@@ -148,7 +149,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
       state.open.insert(state.lastID)
       return state.lastID
     }
-    let transport = SocketTransport(descriptor: accepted, loop: .next()) {
+    let transport = SocketTransport(descriptor: accepted, loop: configuration.loop ?? .next()) {
       self.forget { state in
         state.open.remove(id)
         state.connections[id] = nil

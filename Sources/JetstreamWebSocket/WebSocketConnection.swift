@@ -88,7 +88,7 @@ public final class WebSocketConnection: WebSocketChannel {
 
   /// The thread on which the connection is read, for tasks that prefer to work there. What blocks or takes long holds up
   /// the other connections of that thread.
-  package var taskExecutor: any TaskExecutor { transport.loop }
+  package var taskExecutor: any TaskExecutor { transport.loop.tasks }
 
   /// Returns the next message or the answer to a ``probe()``, in the order in which they were received.
   package func receiveOrPong() async throws(WebSocketError) -> WebSocketMessage? {

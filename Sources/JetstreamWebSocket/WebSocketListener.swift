@@ -25,6 +25,8 @@ public final class WebSocketListener: Sendable {
     public var subprotocols: [String]
     /// The number of connections that the kernel may keep waiting to be accepted.
     public var backlog: Int32
+    /// The loop of all connections; nil to spread them over the loops of the process.
+    package var loop: EventLoop?
 
     /// Makes a configuration.
     ///

@@ -199,7 +199,7 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
   )
   func tasks() async {
     let (loop, steps) = (loop, steps)
-    let task = Task.detached(executorPreference: loop) {
+    let task = Task.detached(executorPreference: loop.tasks) {
       steps.note("begins \(loop.isCurrent)")
       await Task.yield()
       steps.note("goes on \(loop.isCurrent)")
@@ -209,6 +209,47 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     loop.turn()
     #expect(noted == ["begins true", "goes on true"])
     await task.value
+  }
+
+  /// An actor on a loop.
+  private actor Resident {
+    private let loop: EventLoop
+
+    init(_ loop: EventLoop) { self.loop = loop }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    func step(_ steps: Steps) {
+      assertIsolated()
+      steps.note("within \(loop.isCurrent)")
+    }
+  }
+
+  @Test("A task that prefers the loop enters an actor on it and comes back in one turn")
+  func residents() async {
+    let (loop, steps) = (loop, steps)
+    let resident = Resident(loop)
+    let task = Task.detached(executorPreference: loop.tasks) {
+      await resident.step(steps)
+      steps.note("outside \(loop.isCurrent)")
+    }
+    while poller.wakes == 0 { await Task.yield() }
+    loop.turn()
+    #expect(noted == ["within true", "outside true"])
+    #expect(poller.wakes == 1)
+    await task.value
+  }
+
+  @Test("A call from elsewhere enters an actor on the loop in its next turn")
+  func calls() async {
+    let (loop, steps) = (loop, steps)
+    let resident = Resident(loop)
+    let task = Task.detached { await resident.step(steps) }
+    while poller.wakes == 0 { await Task.yield() }
+    #expect(noted.isEmpty)
+    loop.turn()
+    await task.value
+    #expect(noted == ["within true"])
   }
 
   @Test("The end of a peer wakes no loop that does not watch for it")

@@ -3,22 +3,44 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// One thread on which the sockets given to it are read and written, one event at a time.
+/// One thread on which sockets are read and written, and on which actors can live.
 ///
 /// A few loops serve all the connections of a process, so that thousands of sockets take no more threads than there are
 /// processors. A turn of a loop has three parts: it reads the sockets that are ready, does the work that it was given,
-/// and ends with what is best done once for all of that, which is writing. Nothing that blocks, and no code of the
-/// application, runs on the shared loops.
+/// and ends with what is best done once for all of that, which is writing.
+///
+/// An actor that has a loop as its executor runs on the loop's thread. A server that lives on such an actor takes its
+/// connections on the same loop, and judges and answers what they receive without a change of threads:
+///
+/// ```swift
+/// actor Room {
+///   private let loop = EventLoop.next()
+///   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+/// }
+/// ```
+///
+/// Code that blocks a loop, or that takes long, holds up all its connections.
 ///
 /// Sendable although it has state without a lock: all of that is used on the loop's thread only, which
 /// ``requireCurrent()`` checks; what other threads hand over is in the mailbox, behind a lock.
-final class EventLoop: TaskExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// The largest number of bytes of one read.
   static let readSize = 64 << 10
 
   private enum Work: Sendable {
     case step(@Sendable () -> Void)
-    case job(UnownedJob)
+    /// A job of an actor or of a task, which has to be run in the way in which it was enqueued.
+    case job(UnownedJob, ofTask: Bool)
+  }
+
+  /// The loop as the executor that tasks prefer.
+  final class Tasks: TaskExecutor {
+    // The tasks that prefer the loop belong to its connections, and it outlives these.
+    private unowned let loop: EventLoop
+
+    fileprivate init(_ loop: EventLoop) { self.loop = loop }
+
+    func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(UnownedJob(job), ofTask: true) }
   }
 
   private struct Mailbox: Sendable {
@@ -39,11 +61,13 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
   // Used on the loop's thread only.
   private var sources: [UInt64: Source] = [:]
   private var lastID: UInt64 = 0
-  /// The jobs of tasks that prefer this loop, and that it has made itself.
-  private var jobs: ContiguousArray<UnownedJob> = []
+  /// The jobs that the loop's own thread has enqueued.
+  private var jobs: ContiguousArray<(job: UnownedJob, ofTask: Bool)> = []
   private var endings: ContiguousArray<@Sendable () -> Void> = []
   /// Room for one read, shared by all the sockets of the loop.
   private var scratch = [UInt8](repeating: 0, count: readSize)
+
+  private let tasksIfMade = Mutex<Tasks?>(nil)
 
   /// Makes a loop that turns only when ``turn(isBlocking:)`` is called, by one thread.
   init(poller: any Poller) { self.poller = poller }
@@ -68,10 +92,15 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
 
   private static let rotation = Atomic<Int>(0)
 
-  /// Returns the loop for the next socket, in rotation.
-  static func next() -> EventLoop {
+  /// Returns one of the loops of the process, in rotation: as many as it has processors, from 2 to 8.
+  public static func next() -> EventLoop {
     let ticket = rotation.wrappingAdd(1, ordering: .relaxed).oldValue
     return shared[Int(UInt(bitPattern: ticket) % UInt(shared.count))]
+  }
+
+  /// The loop of the process on whose thread the caller runs. Nil if that is no loop's.
+  package static var current: EventLoop? {
+    jetstream_loop() == nil ? nil : shared.first(where: \.isCurrent)
   }
 
   /// True on the loop's thread.
@@ -83,16 +112,32 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
     precondition(isCurrent, "This may only be used on the thread of its event loop.")
   }
 
+  // MARK: Actors and tasks
+
+  /// Runs a job of an actor: in this turn, if it comes from the loop's thread.
+  public func enqueue(_ job: consuming ExecutorJob) { enqueue(UnownedJob(job), ofTask: false) }
+
+  private func enqueue(_ job: UnownedJob, ofTask: Bool) {
+    if isCurrent { jobs.append((job, ofTask)) } else { put(.job(job, ofTask: ofTask)) }
+  }
+
+  /// Traps unless the caller runs on the loop's thread.
+  public func checkIsolated() { requireCurrent() }
+
+  /// The loop as the executor that tasks prefer. What such a task does outside of actors runs on the loop.
+  var tasks: Tasks {
+    tasksIfMade.withLock { tasks in
+      if let tasks { return tasks }
+      let made = Tasks(self)
+      tasks = made
+      return made
+    }
+  }
+
   // MARK: Work
 
   /// Runs `work` on the loop's thread, in the order of these calls. From any thread.
   func execute(_ work: @escaping @Sendable () -> Void) { put(.step(work)) }
-
-  /// Runs a job of a task that prefers this loop: in this turn, if it comes from the loop's thread.
-  func enqueue(_ job: consuming ExecutorJob) {
-    let job = UnownedJob(job)
-    if isCurrent { jobs.append(job) } else { put(.job(job)) }
-  }
 
   private func put(_ work: Work) {
     let isFirst = mailbox.withLock { mailbox in
@@ -172,22 +217,33 @@ final class EventLoop: TaskExecutor, @unchecked Sendable {
       defer { mailbox.work = [] }
       return mailbox.work
     }
-    let executor = asUnownedTaskExecutor()
     for item in work {
       switch item {
       case .step(let step): step()
-      case .job(let job): job.runSynchronously(on: executor)
+      case .job(let job, let ofTask): run(job, ofTask: ofTask)
       }
     }
     while !jobs.isEmpty {
       let now = jobs
       jobs = []
-      for job in now { job.runSynchronously(on: executor) }
+      for (job, ofTask) in now { run(job, ofTask: ofTask) }
     }
     // What is added from here on waits for the next turn, so that reading is not put off for ever.
     let last = endings
     endings = []
     for step in last { step() }
+  }
+}
+
+extension EventLoop {
+  /// Runs a job of a task as one of the loop's actors, so that the task goes on without a break where it enters one.
+  fileprivate func run(_ job: UnownedJob, ofTask: Bool) {
+    if ofTask {
+      job.runSynchronously(
+        isolatedTo: asUnownedSerialExecutor(), taskExecutor: tasks.asUnownedTaskExecutor())
+    } else {
+      job.runSynchronously(on: asUnownedSerialExecutor())
+    }
   }
 }
 
