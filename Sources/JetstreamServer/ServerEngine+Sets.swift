@@ -108,30 +108,38 @@ extension ServerEngine {
     post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
   }
 
+  /// Tells all sessions that listen, but for the one that has made the change set. Its fragments are encoded once.
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
-    for (_, subscription) in host.audience.valueListeners where subscription.session !== origin {
+    let old = host.audience.valueListeners
+    let text = old.count > 1 ? item.whole.map(FragmentsText.init) : nil
+    for (_, subscription) in old where subscription.session !== origin {
       if subscription.session.link.connection == nil {
         subscription.miss(item)
       } else {
-        tell(item, of: subscription)
+        tell(item, as: text, of: subscription)
       }
     }
     host.records.whenStored { [weak self, unowned host] in
       guard let self else { return }
-      for (_, subscription) in host.audience.listeners where subscription.session !== origin {
+      let listeners = host.audience.listeners
+      let text = listeners.count > 1 ? FragmentsText(item.fragments) : nil
+      for (_, subscription) in listeners where subscription.session !== origin {
         let session = subscription.session
-        if session.offer(item, of: subscription) { waiting.append(session) }
+        if session.offer(item, as: text, of: subscription) { waiting.append(session) }
       }
     }
   }
 
   /// Sends a session of version 1 an accepted change set, once it is durable.
-  private func tell(_ item: StreamItem, of subscription: Subscription) {
+  private func tell(
+    _ item: StreamItem, as text: FragmentsText? = nil, of subscription: Subscription
+  ) {
     let session = subscription.session
     session.announce(item.whole ?? [], newcomers: item.newcomers, of: subscription)
     whenStored(subscription, of: session) {
       session.tell(
-        item.whole ?? [], upTo: item.sequence, newcomers: item.newcomers, of: subscription)
+        item.whole ?? [], as: text, upTo: item.sequence, newcomers: item.newcomers,
+        of: subscription)
     }
   }
 

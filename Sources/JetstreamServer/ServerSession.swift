@@ -149,12 +149,12 @@ final class ServerSession {
   /// is sent it later.
   ///
   /// - Returns: true if it was queued now.
-  func offer(_ item: StreamItem, of subscription: Subscription) -> Bool {
+  func offer(_ item: StreamItem, as text: FragmentsText?, of subscription: Subscription) -> Bool {
     guard channel.hasRoom, link.isOpen else {
       subscription.fallBehind()
       return false
     }
-    tell(item, of: subscription)
+    tell(item, as: text, of: subscription)
     return true
   }
 
@@ -207,8 +207,12 @@ final class ServerSession {
     if let own = reply.sequence { subscription.told = own }
   }
 
-  private func tell(_ item: StreamItem, of subscription: Subscription, asOwn number: Int? = nil) {
+  private func tell(
+    _ item: StreamItem, as text: FragmentsText? = nil, of subscription: Subscription,
+    asOwn number: Int? = nil
+  ) {
     var message = ScopeSync(scopeIndex: subscription.index, fragments: item.fragments)
+    message.text = text
     message.sequence = item.sequence
     message.number = number
     message.origin = item.origin
@@ -236,10 +240,12 @@ final class ServerSession {
 
   /// Sends a session without operations the changes that were announced to it.
   func tell(
-    _ fragments: [SyncFragment], upTo sequence: Int, newcomers: Set<UUID>,
-    of subscription: Subscription
+    _ fragments: [SyncFragment], as text: FragmentsText? = nil, upTo sequence: Int,
+    newcomers: Set<UUID>, of subscription: Subscription
   ) {
-    let index = queue(.scopeSync(ScopeSync(scopeIndex: subscription.index, fragments: fragments)))
+    var message = ScopeSync(scopeIndex: subscription.index, fragments: fragments)
+    message.text = text
+    let index = queue(.scopeSync(message))
     subscription.sent.append((index, sequence))
     guard !rebases else { return }
     if fragments.contains(where: Self.inserts) { probe.isWanted = true }

@@ -1,8 +1,10 @@
-import Synchronization
 import Testing
 
 @testable import JetstreamWebSocket
 
+#if !JETSTREAM_TSAN
+import Synchronization
+#endif
 #if canImport(Glibc)
 import Glibc
 #elseif canImport(Musl)

@@ -44,6 +44,11 @@ package struct JSONOutput: ~Copyable {
     count += other.count
   }
 
+  /// Appends bytes as they are.
+  package mutating func append(_ bytes: [UInt8]) {
+    bytes.withUnsafeBufferPointer { append($0) }
+  }
+
   /// Appends `length` bytes, at most, that `fill` writes; it returns how many it wrote.
   @inline(__always)
   mutating func append(

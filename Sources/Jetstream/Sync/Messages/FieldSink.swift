@@ -8,10 +8,17 @@ package protocol FieldSink: ~Copyable {
   mutating func put(_ key: StaticString, _ uuid: UUID)
   /// Puts any other value.
   mutating func put(_ key: StaticString, _ value: JSONValue)
-  /// Puts an array of fragments.
-  mutating func put(_ key: StaticString, _ fragments: [SyncFragment])
+  /// Puts an array of fragments, whose text may be there already.
+  mutating func put(_ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?)
   /// Puts an array of replies.
   mutating func put(_ key: StaticString, _ replies: [FragmentReply])
+}
+
+extension FieldSink where Self: ~Copyable {
+  /// Puts an array of fragments.
+  package mutating func put(_ key: StaticString, _ fragments: [SyncFragment]) {
+    put(key, fragments, as: nil)
+  }
 }
 
 extension JSONObject: FieldSink {
@@ -25,7 +32,9 @@ extension JSONObject: FieldSink {
 
   package mutating func put(_ key: StaticString, _ value: JSONValue) { self["\(key)"] = value }
 
-  package mutating func put(_ key: StaticString, _ fragments: [SyncFragment]) {
+  package mutating func put(
+    _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
+  ) {
     self["\(key)"] = .array(fragments.map(\.json))
   }
 
@@ -59,8 +68,14 @@ extension JSONOutput: FieldSink {
     JSONWriter.write(value, sorted: false, to: &self)
   }
 
-  package mutating func put(_ key: StaticString, _ fragments: [SyncFragment]) {
+  package mutating func put(
+    _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
+  ) {
     begin(key)
+    if let text { append(text.bytes) } else { put(fragments) }
+  }
+
+  mutating func put(_ fragments: [SyncFragment]) {
     append("[")
     for place in fragments.indices {
       if place > 0 { append(",") }

@@ -5,9 +5,8 @@ extension Message {
     switch self {
     case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
     case .scopeSync(let body):
-      body.fragments.reduce(
-        64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
-      ) { $0 + $1.roughSize }
+      64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
+        + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
     case .scopeSyncReply(let body):
       body.fragmentReplies.reduce(64) { sum, reply in
         let error = reply.error.map { 24 + $0.message.utf8.count + ($0.type?.utf8.count ?? 0) }

@@ -2,7 +2,9 @@
 ///
 /// A message with ``index`` 0 is ephemeral: the receiver always processes it, and the sender never sends it again.
 /// All other messages are numbered from 1, per session and direction, and kept until the peer has acknowledged them.
-package enum Message: Sendable, Hashable {
+///
+/// Boxed, since a message is copied more often than it is made: into what is kept, and into what is to be sent.
+package indirect enum Message: Sendable, Hashable {
   /// A client asks for a new session.
   case sessionCreate(SessionCreate)
   /// The server grants or denies the session.

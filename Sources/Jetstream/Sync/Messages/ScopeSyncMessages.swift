@@ -9,6 +9,9 @@ package struct ScopeSync: Sendable, Hashable {
   /// The changes, in order. May be empty: old servers send an empty message if they rejected everything.
   package var fragments: [SyncFragment]
 
+  /// The text of the fragments, if other messages carry them as well.
+  package var text: FragmentsText?
+
   /// True to have the server apply either all of the change set or nothing; from clients only. Nil if not specified.
   package var atomic: Bool?
 
@@ -106,7 +109,7 @@ extension ScopeSync: MessageBody {
 
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
     sink.put("scopeIndex", scopeIndex)
-    sink.put("fragments", fragments)
+    sink.put("fragments", fragments, as: text)
     if let atomic { sink.put("atomic", .bool(atomic)) }
     if let procedure { sink.put("procedure", .string(procedure)) }
     if let number { sink.put("number", number) }
