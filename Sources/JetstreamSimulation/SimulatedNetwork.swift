@@ -273,6 +273,18 @@ final class SimulatedNetwork {
     return (link, toServer, packet.packet)
   }
 
+  /// Removes and returns the frames that arrive at the server together with the one that ``next()`` has returned.
+  func nextFrames(of link: Link) -> [[UInt8]] {
+    var frames: [[UInt8]] = []
+    while let (due, toServer) = arrival(link), due <= now, toServer,
+      case .frame(let frame)? = link.toServer.packets.first?.packet
+    {
+      link.toServer.packets.removeFirst()
+      frames.append(frame)
+    }
+    return frames
+  }
+
   private func arrival(_ link: Link) -> (due: Duration, toServer: Bool)? {
     let healed = outages[link.client] ?? .zero
     let up = link.toServer.packets.first.map { max($0.due, healed) }

@@ -131,14 +131,15 @@ final class SimulatedServer {
     engine.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)
   }
 
-  func received(_ id: Int, _ frame: [UInt8], now: Duration) {
+  /// Takes the frames that have arrived at the same time on a connection.
+  func received(_ id: Int, _ frames: [[UInt8]], now: Duration) {
     engine.received(
-      [
+      frames.map { frame in
         .frame(
           .init(
-            messages: Message.frame(frame), isArray: Message.isArrayFrame(frame), size: frame.count)
-        )
-      ], on: id, now: now)
+            messages: Message.frame(frame), isArray: Message.isArrayFrame(frame),
+            size: frame.count))
+      }, on: id, now: now)
   }
 
   func probed(_ id: Int, now: Duration) { engine.received([.probed], on: id, now: now) }

@@ -69,7 +69,7 @@ extension SimulationRun {
       server.probed(link.id, now: now)
     case (.frame(let frame), true):
       let removals = provenRemovals(in: frame, of: browser)
-      server.received(link.id, frame, now: now)
+      server.received(link.id, [frame], now: now)
       check(removals, of: browser)
       checkIntents()
     case (.close, true): server.closed(link.id, now: now)

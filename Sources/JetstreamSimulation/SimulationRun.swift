@@ -76,7 +76,7 @@ final class SimulationRun {
         forgets: sabotage.losesSafeRecords) : nil
     intents = IntentReference(configuration.promises)
     observer = RawObserver(kinds: { [unowned self] in kinds(of: $0) }) { [unowned self] in
-      server.received(RawObserver.connection, $0, now: now)
+      server.received(RawObserver.connection, [$0], now: now)
     }
     startServer()
     for number in 0..<configuration.clients where !configuration.absent.contains(number) {
@@ -309,9 +309,10 @@ final class SimulationRun {
         network.accept(link)
         server.opened(link.id, token: link.token, now: now)
       case (.frame(let frame), true):
-        for frame in sabotage.frames(frame, true, link.client) {
-          server.received(link.id, readByServer(frame), now: now)
-        }
+        let frames = [frame] + network.nextFrames(of: link)
+        server.received(
+          link.id,
+          frames.flatMap { sabotage.frames($0, true, link.client) }.map(readByServer), now: now)
         checkIntents()
       case (.close, true): server.closed(link.id, now: now)
       case (.open, false): client.opened(link.connection, now: now)
