@@ -20,10 +20,10 @@ import Synchronization
 /// ```
 ///
 /// Code that blocks a loop, or that takes long, holds up all its connections.
-///
-/// Sendable although it has state without a lock: all of that is used on the loop's thread only, which
-/// ``requireCurrent()`` checks; what other threads hand over is in the mailbox, behind a lock.
 public final class EventLoop: SerialExecutor, @unchecked Sendable {
+  // Sendable although there is state without a lock: all of that is used on the loop's thread only, which
+  // `requireCurrent()` checks; what other threads hand over is in the mailbox, behind a lock.
+
   /// The largest number of bytes of one read.
   static let readSize = 64 << 10
 
