@@ -68,6 +68,9 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
+  /// The last full state that a session was sent; nil once it is out of date, or once nobody has asked for it for a while.
+  private(set) var lastState: StateCopy?
+
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
 
@@ -103,7 +106,25 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Appends an accepted change set to the stream, and notes what it writes.
   func append(_ item: StreamItem) {
     stream.append(item)
+    lastState = nil
     noteWritten(item.fragments)
+  }
+
+  /// Returns the full state at the current sequence. All who ask for it share one copy. Cost: O(models) for the first
+  /// of them. Seal the content before.
+  func state(below root: any HostedModel, partBytes: Int) -> StateCopy {
+    let state =
+      lastState.flatMap { $0.sequence == sequence ? $0 : nil }
+      ?? StateCopy(
+        sequence: sequence, root: root.uuid, fragments: content.sharedState(), bytes: partBytes)
+    state.noteUse()
+    lastState = state
+    return state
+  }
+
+  /// Lets go of the last full state if no session has begun with it since the last call.
+  func forgetUnusedState() {
+    if lastState?.takeUse() != true { lastState = nil }
   }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }

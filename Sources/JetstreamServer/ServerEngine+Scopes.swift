@@ -27,7 +27,9 @@ extension ServerEngine {
         tell(session, of: subscription, .scopeFetchReply(reply))
         return session.demands.askState(of: subscription)
       }
-      answer(fetch, of: session, on: subscription) { state(of: host, root) }
+      answer(fetch, of: session, on: subscription) {
+        host.state(below: root, partBytes: configuration.stateBytes)
+      }
     }
   }
 
@@ -55,28 +57,16 @@ extension ServerEngine {
     let host = subscription.host
     host.content.seal()
     guard let root = host.content.root else { return }
-    let state = state(of: host, root)
+    let state = host.state(below: root, partBytes: configuration.stateBytes)
     tell(
       session, of: subscription,
-      .scopeState(
-        ScopeState(
-          scopeIndex: subscription.index, rootUUID: state.root, fragments: Array(state.fragments))))
-  }
-
-  /// Returns the full state of a scope at its current sequence. It is made once per frame. O(models).
-  private func state(of host: ScopeHost, _ root: any HostedModel) -> Subscription.UntoldState {
-    let key = ObjectIdentifier(host)
-    if let copy = states[key], copy.sequence == host.sequence { return copy.state }
-    let state = Subscription.UntoldState(
-      root: root.uuid, fragments: host.content.sharedState()[...])
-    states[key] = StateCopy(sequence: host.sequence, state: state)
-    return state
+      .scopeState(state.wholeMessage(scopeIndex: subscription.index)))
   }
 
   /// Answers a fetch of version 2, and sends what the client asks for.
   private func answer(
     _ fetch: ScopeFetch, of session: ServerSession, on subscription: Subscription,
-    state: () -> Subscription.UntoldState
+    state: () -> StateCopy
   ) {
     let host = subscription.host
     let (standing, since) = host.standing(of: subscription.client, fetch)
@@ -84,7 +74,7 @@ extension ServerEngine {
       replyTo: fetch.index, scopeIndex: subscription.index, standing: standing)
     let told = Subscription.Told(
       since: fetch.tell == .nothing ? nil : since,
-      state: fetch.tell == .nothing || since != nil ? nil : state(), upTo: host.sequence,
+      state: fetch.tell == .nothing || since != nil ? nil : .init(state()), upTo: host.sequence,
       isLimited: fetch.tell != .everything)
     // The earlier subscription goes on until the records made so far are durable.
     whenStored(subscription, of: session) {
@@ -102,8 +92,7 @@ extension ServerEngine {
     let sequence = host.sequence
     whenStored(subscription, of: session) { [unowned self] in
       guard subscription.isBehind,
-        session.tellState(
-          of: subscription, bytes: configuration.stateBytes, window: 16 * configuration.stateBytes)
+        session.tellState(of: subscription, window: 16 * configuration.stateBytes)
       else { return }
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
       if let items = host.stream.items(after: told, upTo: max(told, last)) {

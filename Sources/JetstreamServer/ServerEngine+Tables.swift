@@ -7,6 +7,7 @@ extension ServerEngine {
     func add(_ name: String, _ size: Int) { sizes[name, default: 0] += size }
     for host in hosts.values {
       for (name, size) in host.restingTables { add(name, size) }
+      add("lastState", host.lastState?.count ?? 0)
     }
     for session in sessions.values {
       add("outbox", session.link.outbox.count)
@@ -14,7 +15,7 @@ extension ServerEngine {
         add("sent", subscription.sent.count)
         add("touched", subscription.unacknowledgedWrites.count)
         add("later", subscription.later.count)
-        add("untoldState", subscription.untoldState?.fragments.count ?? 0)
+        add("untoldState", subscription.untoldState?.count ?? 0)
       }
     }
     return sizes

@@ -107,8 +107,6 @@ package final class ServerEngine {
   var waiting: [ServerSession] = []
   /// True while an input is handled; what it leads to is sent at its end.
   var isHandling = false
-  /// The full states that were made for the frame that is being handled.
-  var states: [ObjectIdentifier: StateCopy] = [:]
   /// The scopes that the app hosts, whether or not a session has fetched them.
   var pinned: Set<ObjectIdentifier> = []
 
@@ -238,7 +236,6 @@ package final class ServerEngine {
       receive(session, frame.messages, endsFrame: frame.endsFrame)
     case nil: break
     }
-    if frame.endsFrame { states = [:] }
   }
 
   /// Does what is due at a time: sends pings, ends expired sessions and handshakes, and sends what waits.
@@ -267,6 +264,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
+    for host in hosts.values { host.forgetUnusedState() }
     flush()
   }
 

@@ -124,14 +124,13 @@ final class ServerSession {
 
   // MARK: Telling
 
-  /// Continues to send the state of a scope, in messages of about `bytes`, as far as the channel has room. Until the
-  /// last message, it pauses while `window` bytes of all kinds are not acknowledged, so that messages about other
-  /// scopes get through.
+  /// Continues to send the state of a scope, as far as the channel has room. Until the last message, it pauses while
+  /// `window` bytes of all kinds are not acknowledged, so that messages about other scopes get through.
   ///
   /// - Returns: true if all of the state was sent.
-  func tellState(of subscription: Subscription, bytes: Int, window: Int) -> Bool {
+  func tellState(of subscription: Subscription, window: Int) -> Bool {
     while var state = subscription.untoldState {
-      let message = state.takeMessage(subscription.index, bytes: bytes)
+      let message = state.takeMessage(subscription.index)
       guard channel.hasRoom, channel.keptBytes < window || !message.more else { return false }
       let index = queue(.scopeState(message))
       if message.more {

@@ -19,9 +19,3 @@ struct SessionDemands {
     if !states.contains(where: { $0 === subscription }) { states.append(subscription) }
   }
 }
-
-/// A scope's full state at one sequence, shared by all requests until the end of a frame.
-struct StateCopy {
-  let sequence: Int
-  let state: Subscription.UntoldState
-}

@@ -185,24 +185,20 @@ extension Subscription {
     let totalBytes: Int
   }
 
-  /// The full state of a scope, of which a part was sent already.
+  /// The full state of a scope, of which some parts were sent already.
   struct UntoldState {
-    let root: UUID
-    var fragments: ArraySlice<SyncFragment>
+    private let copy: StateCopy
+    private var next = 0
 
-    /// Removes and returns what fits into one message, but at least one model.
-    mutating func takeMessage(_ scopeIndex: Int, bytes: Int) -> ScopeState {
-      var size = 0
-      var end = fragments.startIndex
-      repeat {
-        size += fragments[end].roughSize
-        end += 1
-      } while end < fragments.endIndex && size + fragments[end].roughSize <= bytes
-      var message = ScopeState(
-        scopeIndex: scopeIndex, rootUUID: root, fragments: Array(fragments[..<end]))
-      fragments = fragments[end...]
-      message.more = !fragments.isEmpty
-      return message
+    init(_ copy: StateCopy) { self.copy = copy }
+
+    /// The number of messages that are still to be sent.
+    var count: Int { copy.count - next }
+
+    /// Removes and returns the next message.
+    mutating func takeMessage(_ scopeIndex: Int) -> ScopeState {
+      defer { next += 1 }
+      return copy.message(next, scopeIndex: scopeIndex)
     }
   }
 }

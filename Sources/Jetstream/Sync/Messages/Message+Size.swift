@@ -3,7 +3,8 @@ extension Message {
   /// their UTF-8 without escapes, and numbers by a flat rate.
   package var roughSize: Int {
     switch self {
-    case .scopeState(let body): 128 + body.fragments.reduce(0) { $0 + $1.roughSize }
+    case .scopeState(let body):
+      128 + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })
     case .scopeSync(let body):
       64 + body.origin.roughSize + (body.procedure?.utf8.count ?? 0)
         + (body.text?.bytes.count ?? body.fragments.reduce(0) { $0 + $1.roughSize })

@@ -107,6 +107,9 @@ package struct ScopeState: Sendable, Hashable {
   /// The models, parents before children: first the root as a `change`, then the others as `add`.
   package var fragments: [SyncFragment]
 
+  /// The text of the fragments, if other messages carry them as well.
+  package var text: FragmentsText?
+
   /// True if the next message of the scope continues this state. The state is complete with the first message in
   /// which this is false. Since version 2.
   package var more = false
@@ -188,7 +191,7 @@ extension ScopeState: MessageBody {
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
     sink.put("scopeIndex", scopeIndex)
     sink.put("rootUUID", rootUUID)
-    sink.put("fragments", fragments)
+    sink.put("fragments", fragments, as: text)
     if more { sink.put("more", .bool(true)) }
   }
 }

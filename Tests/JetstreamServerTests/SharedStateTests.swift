@@ -1,0 +1,86 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+/// All who ask for the state of a scope while it stays the same are sent one copy of it.
+@Suite("Full states that sessions share", .paced)
+struct SharedStateTests {
+  private let world = InMemoryWorld()
+
+  private var copy: StateCopy? { world.server.hosts.values.first?.lastState }
+
+  private func state(of peer: RawPeer) throws -> [SyncFragment] {
+    let states = peer.messages.compactMap {
+      if case .scopeState(let state) = $0 { state.fragments } else { nil }
+    }
+    return try #require(states.last)
+  }
+
+  @Test("Sessions of both versions share the copy", arguments: [1, 2])
+  func shares(version: Int) throws {
+    world.canvas.name = "first"
+    let one = RawPeer.joined(world, protocol: version)
+    let first = try #require(copy)
+    let two = RawPeer.joined(world, protocol: version)
+    #expect(copy === first)
+    #expect(try state(of: one) == world.scope.fullState())
+    #expect(try state(of: two) == world.scope.fullState())
+  }
+
+  @Test("A change of the app or of a client makes it out of date", arguments: [1, 2])
+  func changes(version: Int) throws {
+    let one = RawPeer.joined(world, protocol: version)
+    #expect(copy != nil)
+    world.canvas.name = "by the app"
+    let two = RawPeer.joined(world, protocol: version)
+    #expect(try state(of: two).canonicalJSON == world.scope.canonicalJSON)
+    #expect(copy != nil)
+    one.submit([
+      SyncFragment(
+        .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "by a client"])
+    ])
+    #expect(copy == nil)
+    let three = RawPeer.joined(world, protocol: version)
+    #expect(try state(of: three).canonicalJSON == world.scope.canonicalJSON)
+    #expect(world.canvas.name == "by a client")
+  }
+
+  @Test("It is released when nobody has asked for it between two moments")
+  func released() {
+    _ = RawPeer.joined(world, protocol: 2)
+    weak let last = copy
+    #expect(last != nil)
+    world.server.advance(to: world.now)
+    #expect(last != nil)
+    _ = RawPeer.joined(world, protocol: 2)
+    world.server.advance(to: world.now)
+    #expect(last != nil)
+    world.server.advance(to: world.now)
+    #expect(last == nil)
+  }
+
+  @Test("The text of a part is the one that its fragments have")
+  func text() throws {
+    for _ in 0..<3 { world.canvas.shapes.append(Shape()) }
+    world.scope.flush()
+    let fragments = world.scope.fullState()
+    let state = StateCopy(
+      sequence: 1, root: world.canvas.uuid, fragments: fragments,
+      bytes: 2 * fragments[1].roughSize)
+    var (number, sum) = (0, 0)
+    while true {
+      let message = state.message(number, scopeIndex: 3)
+      var plain = message
+      plain.text = nil
+      #expect(message.text != nil)
+      let frames = [message, plain].map { Message.encodeFrame([.scopeState($0)], asArray: true) }
+      #expect(frames[0] == frames[1])
+      (number, sum) = (number + 1, sum + message.fragments.count)
+      guard message.more else { break }
+    }
+    #expect(number > 1 && number < fragments.count && sum == fragments.count)
+    #expect(state.wholeMessage(scopeIndex: 3).fragments == fragments)
+  }
+}
