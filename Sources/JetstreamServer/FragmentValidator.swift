@@ -79,50 +79,49 @@ struct FragmentValidator {
   // MARK: Steps
 
   private mutating func checkModels() {
-    for (at, fragment) in fragments.enumerated() {
+    // Reading a fragment where it stands copies nothing: most have no use here.
+    for at in fragments.indices where fragments[at].kind == .add {
+      let fragment = fragments[at]
       let name = fragment.className
-      switch fragment.kind {
-      case .add:
-        if additions[fragment.uuid] != nil {
-          reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
-        } else if let known = content.model(fragment.uuid),
-          known.wireClassName != name || content.sharedModel(fragment.uuid) != nil
-        {
-          if known.wireClassName == name {
-            accepted[at] = Accepted(schema: known.classSchema, properties: JSONObject())
-          } else {
-            reject(
-              at,
-              "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
-                + "\(known.wireClassName), not a \(name)")
-          }
-        } else if let other = otherClass(of: fragment) {
+      if additions[fragment.uuid] != nil {
+        reject(at, "ModelObject with UUID '\(fragment.uuid.wireText)' is added twice")
+      } else if let known = content.model(fragment.uuid),
+        known.wireClassName != name || content.sharedModel(fragment.uuid) != nil
+      {
+        if known.wireClassName == name {
+          accepted[at] = Accepted(schema: known.classSchema, properties: JSONObject())
+        } else {
           reject(
             at,
             "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
-              + "\(other), not a \(name)")
-        } else if let schema = content.schema(named: name) {
-          additions[fragment.uuid] = at
-          accepted[at] = Accepted(schema: schema, properties: JSONObject())
-        } else if unknown == .keep {
-          additions[fragment.uuid] = at
-          accepted[at] = Accepted(schema: nil, properties: JSONObject())
-        } else {
-          reject(at, "No such class type '\(name)'")
+              + "\(known.wireClassName), not a \(name)")
         }
-      case .change: break
+      } else if let other = otherClass(of: fragment) {
+        reject(
+          at,
+          "ModelObject with UUID '\(fragment.uuid.wireText)' already exists: it is a "
+            + "\(other), not a \(name)")
+      } else if let schema = content.schema(named: name) {
+        additions[fragment.uuid] = at
+        accepted[at] = Accepted(schema: schema, properties: JSONObject())
+      } else if unknown == .keep {
+        additions[fragment.uuid] = at
+        accepted[at] = Accepted(schema: nil, properties: JSONObject())
+      } else {
+        reject(at, "No such class type '\(name)'")
       }
     }
-    for (at, fragment) in fragments.enumerated() where fragment.kind == .change {
-      if let model = content.sharedModel(fragment.uuid) {
+    for at in fragments.indices where fragments[at].kind == .change {
+      let uuid = fragments[at].uuid
+      if let model = content.sharedModel(uuid) {
         accepted[at] = Accepted(schema: model.classSchema, properties: JSONObject())
-      } else if let added = additions[fragment.uuid], let addition = accepted[added] {
+      } else if let added = additions[uuid], let addition = accepted[added] {
         accepted[at] = Accepted(schema: addition.schema, properties: JSONObject())
-      } else if let kept = keptModel(fragment.uuid) {
+      } else if let kept = keptModel(uuid) {
         accepted[at] = Accepted(
           schema: content.schema(named: kept.className), properties: JSONObject())
       } else {
-        reject(at, Problem("ModelObject not found", missing: fragment.uuid))
+        reject(at, Problem("ModelObject not found", missing: uuid))
       }
     }
   }

@@ -1,10 +1,10 @@
 import Foundation
 import Jetstream
 
-/// The change set accepted at one sequence, as sessions are sent it.
-struct StreamItem {
+/// The change set accepted at one sequence, as sessions are sent it. It never changes, and many hold it.
+final class StreamItem: Sendable {
   /// The client that has made the change set, and the number that it has given it.
-  struct Author: Hashable {
+  struct Author: Hashable, Sendable {
     let client: UUID
     let number: Int
   }
@@ -21,7 +21,16 @@ struct StreamItem {
   let newcomers: Set<UUID>
   /// The replies to the fragments that the client has sent, in their order; empty if all were accepted as they were, and
   /// for a change set of the server's own.
-  var replies: [FragmentReply] = []
+  let replies: [FragmentReply]
+
+  init(
+    sequence: Int, author: Author?, origin: ChangeOrigin, fragments: [SyncFragment],
+    whole: [SyncFragment]?, newcomers: Set<UUID>, replies: [FragmentReply] = []
+  ) {
+    (self.sequence, self.author, self.origin) = (sequence, author, origin)
+    (self.fragments, self.whole) = (fragments, whole)
+    (self.newcomers, self.replies) = (newcomers, replies)
+  }
 }
 
 /// The most recent change sets of a scope, for clients that come back. A client that has missed more gets the full

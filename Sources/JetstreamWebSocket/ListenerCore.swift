@@ -99,6 +99,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
 
   func start() {
     loop.execute {
+      if self.state.withLock({ $0.isStopped }) { return }
       let id = self.loop.add(self.descriptor, self)
       self.state.withLock { $0.id = id }
       self.watch()
@@ -132,6 +133,9 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
       }
     }
   }
+
+  /// Tries again a little later, as after running out of descriptors.
+  func cannotBeWatched() { rest() }
 
   private func rest() {
     state.withLock { $0.isPaused = true }

@@ -55,6 +55,7 @@ final class SocketTransport: Sendable {
     self.loop = loop
     self.onClosed = onClosed
     loop.execute {
+      if self.isClosed { return }
       let id = loop.add(descriptor, self)
       self.state.withLock { $0.id = id }
       self.watch()
@@ -305,5 +306,12 @@ extension SocketTransport: LoopSource {
   func ready(_ events: Readiness) {
     if events.contains(.write) { writable() }
     if events.contains(.read) { readable() }
+  }
+
+  /// Gives the connection up: nothing could be received on it.
+  func cannotBeWatched() {
+    let handler = state.withLock { $0.handler }
+    abort()
+    handler?.ended()
   }
 }

@@ -20,14 +20,20 @@ private final class FakePoller: Poller {
     var ready: [(UInt64, Readiness)] = []
     var wakes = 0
     var blockingWaits = 0
+    /// True if the system has no room for another descriptor.
+    var isFull = false
   }
 
   let state = Mutex(State())
 
-  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness) {
+  func watch(
+    _ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness
+  ) -> Bool {
     state.withLock { state in
       #expect(state.watched[id] ?? [] == old)
+      if state.isFull, old.isEmpty { return false }
       state.watched[id] = events.isEmpty ? nil : events
+      return true
     }
   }
 
@@ -54,11 +60,16 @@ private final class FakePoller: Poller {
 /// Notes the events of its descriptor.
 private final class Socket: LoopSource {
   private let heard = Mutex<[Readiness]>([])
+  private let refused = Mutex(0)
   private let onReady: @Sendable () -> Void
 
   init(_ onReady: @escaping @Sendable () -> Void = {}) { self.onReady = onReady }
 
   var events: [Readiness] { heard.withLock { $0 } }
+
+  var refusals: Int { refused.withLock { $0 } }
+
+  func cannotBeWatched() { refused.withLock { $0 += 1 } }
 
   func ready(_ events: Readiness) {
     heard.withLock { $0.append(events) }
@@ -181,6 +192,35 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(socket.events == [.read])
   }
 
+  @Test("A socket that cannot be watched is told so, and can be watched once there is room")
+  func full() {
+    poller.state.withLock { $0.isFull = true }
+    let socket = Socket()
+    let id = add(socket)
+    #expect(socket.refusals == 1 && poller.watched.isEmpty)
+    poller.state.withLock { $0.isFull = false }
+    loop.execute { [loop] in loop.watch(id, for: .read) }
+    loop.turn()
+    #expect(socket.refusals == 1 && poller.watched == [id: .read])
+  }
+
+  @Test(
+    "What the loop asks itself for is done in its next turn, without a wake-up and without sleep")
+  func own() {
+    let steps = steps
+    loop.execute { [loop] in
+      steps.note("first")
+      loop.execute { steps.note("second") }
+    }
+    #expect(poller.wakes == 1)
+    loop.turn()
+    #expect(noted == ["first"])
+    let waits = poller.state.withLock { $0.blockingWaits }
+    loop.turn()
+    #expect(noted == ["first", "second"] && poller.wakes == 1)
+    #expect(poller.state.withLock { $0.blockingWaits } == waits)
+  }
+
   @Test("A loop keeps a socket until it is removed")
   func keeps() {
     let loop = loop
@@ -268,12 +308,12 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #else
     try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
     #endif
-    system.watch(ends[0], as: 1, for: .read, insteadOf: [])
+    #expect(system.watch(ends[0], as: 1, for: .read, insteadOf: []))
     close(ends[1])
     var told: [Readiness] = []
     system.wait(isBlocking: true) { told.append($1) }
     #expect(told.first?.contains(.read) == true)
-    system.watch(ends[0], as: 1, for: [], insteadOf: .read)
+    #expect(system.watch(ends[0], as: 1, for: [], insteadOf: .read))
     told = []
     system.wake()
     system.wait(isBlocking: true) { told.append($1) }

@@ -20,23 +20,31 @@ final class EpollPoller: Poller {
   init() {
     precondition(
       epoll >= 0 && wakeup >= 0, "The process has no descriptor left for an event loop.")
-    control(EPOLL_CTL_ADD, wakeup, Self.wakeID, .read)
+    let isWatched = control(EPOLL_CTL_ADD, wakeup, Self.wakeID, .read)
+    precondition(isWatched, "The system has no memory left for an event loop.")
   }
 
-  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness) {
-    if events == old { return }
-    control(
+  func watch(
+    _ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness
+  ) -> Bool {
+    if events == old { return true }
+    return control(
       old.isEmpty ? EPOLL_CTL_ADD : events.isEmpty ? EPOLL_CTL_DEL : EPOLL_CTL_MOD, descriptor, id,
       events)
   }
 
-  private func control(_ action: Int32, _ descriptor: Int32, _ id: UInt64, _ events: Readiness) {
+  private func control(
+    _ action: Int32, _ descriptor: Int32, _ id: UInt64, _ events: Readiness
+  ) -> Bool {
     var event = epoll_event()
     event.data.u64 = id
     if events.contains(.read) { event.events |= EPOLLIN.rawValue }
     if events.contains(.write) { event.events |= EPOLLOUT.rawValue }
-    let result = epoll_ctl(epoll, action, descriptor, &event)
-    precondition(result == 0, "epoll_ctl failed with errno \(errno) for descriptor \(descriptor).")
+    if epoll_ctl(epoll, action, descriptor, &event) == 0 { return true }
+    precondition(
+      [ENOMEM, ENOSPC].contains(errno),
+      "epoll_ctl failed with errno \(errno) for descriptor \(descriptor).")
+    return false
   }
 
   func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {

@@ -63,6 +63,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   private var lastID: UInt64 = 0
   /// The jobs that the loop's own thread has enqueued.
   private var jobs: ContiguousArray<(job: UnownedJob, ofTask: Bool)> = []
+  /// What the loop's own thread has asked for in this turn, and is done in the next one.
+  private var later: ContiguousArray<@Sendable () -> Void> = []
   private var endings: ContiguousArray<@Sendable () -> Void> = []
   /// Room for one read, shared by all the sockets of the loop.
   private var scratch = [UInt8](repeating: 0, count: readSize)
@@ -136,8 +138,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   // MARK: Work
 
-  /// Runs `work` on the loop's thread, in the order of these calls. From any thread.
-  func execute(_ work: @escaping @Sendable () -> Void) { put(.step(work)) }
+  /// Runs `work` on the loop's thread, in the order of a thread's calls: in the next turn, if this is the loop's thread.
+  func execute(_ work: @escaping @Sendable () -> Void) {
+    if isCurrent { later.append(work) } else { put(.step(work)) }
+  }
 
   private func put(_ work: Work) {
     let isFirst = mailbox.withLock { mailbox in
@@ -179,8 +183,11 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   func watch(_ id: UInt64, for events: Readiness) {
     requireCurrent()
     guard let source = sources[id], source.events != events else { return }
-    poller.watch(source.descriptor, as: id, for: events, insteadOf: source.events)
-    sources[id]!.events = events
+    if poller.watch(source.descriptor, as: id, for: events, insteadOf: source.events) {
+      sources[id]!.events = events
+    } else {
+      source.handler.cannotBeWatched()
+    }
   }
 
   /// Lets go of a descriptor, which may be closed then.
@@ -206,7 +213,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     let outer = jetstream_loop()
     jetstream_set_loop(Unmanaged.passUnretained(self).toOpaque())
     defer { jetstream_set_loop(outer) }
-    poller.wait(isBlocking: isBlocking && endings.isEmpty && jobs.isEmpty) { id, ready in
+    poller.wait(isBlocking: isBlocking && later.isEmpty && endings.isEmpty && jobs.isEmpty) {
+      id, ready in
       // Another socket's handler may have let go of this one, or have stopped to watch it.
       guard let source = sources[id] else { return }
       let events = ready.intersection(source.events)
@@ -217,6 +225,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
       defer { mailbox.work = [] }
       return mailbox.work
     }
+    let mine = later
+    later = []
+    for step in mine { step() }
     for item in work {
       switch item {
       case .step(let step): step()
@@ -251,4 +262,7 @@ extension EventLoop {
 protocol LoopSource: AnyObject, Sendable {
   /// Reads or writes, on the loop's thread.
   func ready(_ events: Readiness)
+
+  /// Takes note that the system has no room to watch the descriptor: no event will come.
+  func cannotBeWatched()
 }

@@ -14,24 +14,31 @@ final class KqueuePoller: Poller {
   init() {
     precondition(queue >= 0, "The process has no descriptor left for an event loop.")
     _ = fcntl(queue, F_SETFD, FD_CLOEXEC)
-    change(Self.wakeID, EVFILT_USER, EV_ADD | EV_CLEAR, id: 0)
+    let isWatched = change(Self.wakeID, EVFILT_USER, EV_ADD | EV_CLEAR, id: 0)
+    precondition(isWatched, "The system has no memory left for an event loop.")
   }
 
-  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness) {
+  func watch(
+    _ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness
+  ) -> Bool {
     for (event, filter) in [(Readiness.read, EVFILT_READ), (.write, EVFILT_WRITE)]
     where events.contains(event) != old.contains(event) {
-      change(UInt(descriptor), filter, events.contains(event) ? EV_ADD : EV_DELETE, id: id)
+      let flags = events.contains(event) ? EV_ADD : EV_DELETE
+      guard change(UInt(descriptor), filter, flags, id: id) else { return false }
     }
+    return true
   }
 
   private func change(
     _ identifier: UInt, _ filter: Int32, _ flags: Int32, id: UInt64, note: UInt32 = 0
-  ) {
+  ) -> Bool {
     var event = kevent(
       ident: identifier, filter: Int16(filter), flags: UInt16(flags), fflags: note, data: 0,
       udata: UnsafeMutableRawPointer(bitPattern: UInt(id)))
-    let result = kevent(queue, &event, 1, nil, 0, nil)
-    precondition(result == 0, "kevent failed with errno \(errno) for descriptor \(identifier).")
+    if kevent(queue, &event, 1, nil, 0, nil) == 0 { return true }
+    precondition(
+      errno == ENOMEM, "kevent failed with errno \(errno) for descriptor \(identifier).")
+    return false
   }
 
   func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
@@ -50,7 +57,7 @@ final class KqueuePoller: Poller {
   }
 
   func wake() {
-    change(Self.wakeID, EVFILT_USER, 0, id: 0, note: UInt32(NOTE_TRIGGER))
+    _ = change(Self.wakeID, EVFILT_USER, 0, id: 0, note: UInt32(NOTE_TRIGGER))
   }
 }
 #endif

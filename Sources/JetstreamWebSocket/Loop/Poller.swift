@@ -17,7 +17,10 @@ protocol Poller {
   /// - Parameters:
   ///   - id: the name under which ``wait(_:_:)`` tells of the descriptor.
   ///   - old: the events for which it was watched until now.
-  func watch(_ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness)
+  /// - Returns: false, having changed nothing, if the system has no room to watch another descriptor.
+  func watch(
+    _ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness
+  ) -> Bool
 
   /// Calls `body` for each descriptor that is ready. An end or an error of the descriptor counts as every event.
   ///
