@@ -68,7 +68,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
-  /// The last full state that a session was sent; nil once it is out of date, or once nobody has asked for it for a while.
+  /// The last full state that a session was sent; nil once it is out of date, or once no session has begun with it for
+  /// a while.
   private(set) var lastState: StateCopy?
 
   /// The host of the same scope as rows, in simulations.

@@ -50,8 +50,6 @@ public final class Server {
   private let configuration: Configuration
   let actor: WeakActor
   let ticker: Ticker
-  /// The loop on which the server lives; nil if it lives on another executor.
-  private let loop: EventLoop?
   private(set) var engine: ServerEngine!
   private var hosted: [String: any Hostable] = [:]
   /// The logs of hosted scopes, each with the keeper that hands it records.
@@ -70,7 +68,6 @@ public final class Server {
     self.configuration = configuration
     actor = WeakActor(isolation)
     ticker = Ticker.on(isolation)
-    loop = EventLoop.current
     let hooks = ServerEngine.Hooks(
       authorize: { [unowned self] in authorize($0) },
       fetch: { [unowned self] in choose($0, $1, $2) },
@@ -221,7 +218,8 @@ public final class Server {
     let policy = configuration.origins
     var sockets = WebSocketListener.Configuration(
       connection: configuration.socket, handshakeTimeout: configuration.handshakeTimeout)
-    sockets.loop = loop
+    // The loop on which the server lives, if it lives on one.
+    sockets.loop = EventLoop.current
     let listener = try await WebSocketListener.start(
       host: host, port: port, configuration: sockets,
       onRequest: { request in

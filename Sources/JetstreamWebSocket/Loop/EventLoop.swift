@@ -63,7 +63,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   private var lastID: UInt64 = 0
   /// The jobs that the loop's own thread has enqueued.
   private var jobs: ContiguousArray<(job: UnownedJob, ofTask: Bool)> = []
-  /// What the loop's own thread has asked for in this turn, and is done in the next one.
+  /// The work that the loop's own thread has asked for in this turn, and that is done in the next one.
   private var later: ContiguousArray<@Sendable () -> Void> = []
   private var endings: ContiguousArray<@Sendable () -> Void> = []
   /// Room for one read, shared by all the sockets of the loop.
