@@ -113,19 +113,19 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
 
   /// Returns the full state at the current sequence. All who ask for it share one copy. Cost: O(models) for the first
   /// of them. Seal the content before.
-  func state(below root: any HostedModel, partBytes: Int) -> StateCopy {
+  func state(below root: any HostedModel, partBytes: Int, now: Duration) -> StateCopy {
     let state =
       lastState.flatMap { $0.sequence == sequence ? $0 : nil }
       ?? StateCopy(
         sequence: sequence, root: root.uuid, fragments: content.sharedState(), bytes: partBytes)
-    state.noteUse()
+    state.usedAt = now
     lastState = state
     return state
   }
 
-  /// Lets go of the last full state if no session has begun with it since the last call.
-  func forgetUnusedState() {
-    if lastState?.takeUse() != true { lastState = nil }
+  /// Lets go of the last full state if no session has begun with it since `time`.
+  func forgetState(unusedSince time: Duration) {
+    if let lastState, lastState.usedAt <= time { self.lastState = nil }
   }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }

@@ -28,7 +28,7 @@ extension ServerEngine {
         return session.demands.askState(of: subscription)
       }
       answer(fetch, of: session, on: subscription) {
-        host.state(below: root, partBytes: configuration.stateBytes)
+        host.state(below: root, partBytes: configuration.stateBytes, now: now)
       }
     }
   }
@@ -57,7 +57,7 @@ extension ServerEngine {
     let host = subscription.host
     host.content.seal()
     guard let root = host.content.root else { return }
-    let state = host.state(below: root, partBytes: configuration.stateBytes)
+    let state = host.state(below: root, partBytes: configuration.stateBytes, now: now)
     tell(
       session, of: subscription,
       .scopeState(state.wholeMessage(scopeIndex: subscription.index)))

@@ -264,7 +264,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
-    for host in hosts.values { host.forgetUnusedState() }
+    for host in hosts.values { host.forgetState(unusedSince: now - .seconds(1)) }
     flush()
   }
 

@@ -17,8 +17,8 @@ final class StateCopy {
   private let parts: [Part]
   private lazy var whole =
     parts.count == 1 ? parts[0] : Part(Array(parts.map(\.fragments).joined()))
-  /// True if a session has begun with it since ``takeUse()`` was last called.
-  private var wasUsed = false
+  /// The time at which a session has last begun with it.
+  var usedAt = Duration.zero
 
   /// - Parameter bytes: the approximate size of a part, which has at least one model.
   init(sequence: Int, root: UUID, fragments: [SyncFragment], bytes: Int) {
@@ -39,15 +39,6 @@ final class StateCopy {
 
   /// The number of messages that the state takes.
   var count: Int { parts.count }
-
-  /// Notes that a session begins with it.
-  func noteUse() { wasUsed = true }
-
-  /// Returns whether a session has begun with it since the last call.
-  func takeUse() -> Bool {
-    defer { wasUsed = false }
-    return wasUsed
-  }
 
   /// Returns the message with one part.
   func message(_ number: Int, scopeIndex: Int) -> ScopeState {

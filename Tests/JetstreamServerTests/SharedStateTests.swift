@@ -47,17 +47,19 @@ struct SharedStateTests {
     #expect(world.canvas.name == "by a client")
   }
 
-  @Test("It is released when nobody has asked for it between two moments")
+  @Test("It is released when no session has begun with it for a second")
   func released() {
     _ = RawPeer.joined(world, protocol: 2)
     weak let last = copy
     #expect(last != nil)
-    world.server.advance(to: world.now)
+    let start = world.now
+    world.server.advance(to: start + .milliseconds(900))
     #expect(last != nil)
+    world.now = start + .milliseconds(900)
     _ = RawPeer.joined(world, protocol: 2)
-    world.server.advance(to: world.now)
+    world.server.advance(to: start + .milliseconds(1_800))
     #expect(last != nil)
-    world.server.advance(to: world.now)
+    world.server.advance(to: start + .milliseconds(1_900))
     #expect(last == nil)
   }
 
