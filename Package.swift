@@ -123,7 +123,8 @@ let package = Package(
 // were done.
 if Context.environment["JETSTREAM_WHOLE_MODULES"] != nil {
   let flags = ["-whole-module-optimization", "-no-emit-module-separately-wmo", "-num-threads", "2"]
-  for target in package.targets where !["CEventLoop", "CJetstream", "JetstreamTests"].contains(target.name) {
+  for target in package.targets
+  where !["CEventLoop", "CJetstream", "JetstreamTests"].contains(target.name) {
     target.swiftSettings =
       (target.swiftSettings ?? []) + [.unsafeFlags(flags, .when(configuration: .debug))]
   }
