@@ -27,15 +27,7 @@ private final class Crowd {
     let (canvas, _) = Shape.canvas(of: 10_000)
     scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
     scope.flush()
-    let scope = scope
-    var tokens = 0
-    let hooks = ServerEngine.Hooks(
-      fetch: { _, _, _ in .success(scope) },
-      makeToken: {
-        tokens += 1
-        return "session\(tokens)"
-      }, random: { 0.5 })
-    server = ServerEngine(hooks: hooks) { [unowned self] action in
+    server = ServerEngine(hooks: .offering(scope)) { [unowned self] action in
       if case .send(_, let frame) = action { sentBytes += frame.count }
     }
     server.host(scope)

@@ -56,15 +56,7 @@ final class SyncWorld {
     (canvas, _) = Shape.canvas(of: shapes)
     scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
     scope.flush()
-    var tokens = 0
-    let scope = scope
-    let hooks = ServerEngine.Hooks(
-      fetch: { _, _, _ in .success(scope) },
-      makeToken: {
-        tokens += 1
-        return "session\(tokens)"
-      }, random: { 0.5 })
-    server = ServerEngine(hooks: hooks) { [unowned self] action in
+    server = ServerEngine(hooks: .offering(scope)) { [unowned self] action in
       switch action {
       case .send(let link, let frame): events.append(.toClient(link, frame))
       case .close(let link, let code, let reason):
@@ -208,5 +200,18 @@ final class SyncWorld {
     return messages.count { message in
       if case .success(.scopeState) = message { true } else { false }
     }
+  }
+}
+
+extension ServerEngine.Hooks {
+  /// Makes hooks that accept every session and let it fetch one scope.
+  static func offering(_ scope: Scope) -> Self {
+    var tokens = 0
+    return Self(
+      fetch: { _, _, _ in .success(scope) },
+      makeToken: {
+        tokens += 1
+        return "session\(tokens)"
+      }, random: { 0.5 })
   }
 }

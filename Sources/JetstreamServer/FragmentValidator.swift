@@ -79,7 +79,7 @@ struct FragmentValidator {
   // MARK: Steps
 
   private mutating func checkModels() {
-    // Reading a fragment where it stands copies nothing: most have no use here.
+    // Reads fragments where they stand: each copy would be retained and released for nothing.
     for at in fragments.indices where fragments[at].kind == .add {
       let fragment = fragments[at]
       let name = fragment.className

@@ -16,7 +16,7 @@ import JetstreamWebSocket
 ///
 /// A server lives on the actor on which it is made, together with its scopes. It is not Sendable. Sockets are read and
 /// written, and frames decoded, off that actor; only checking and applying happens on it. On an actor that has an
-/// `EventLoop` as its executor, all of that happens on the loop's thread, which is the fastest.
+/// `EventLoop` as its executor, all of that happens on the loop's thread, but for decoding frames of more than 64 KiB.
 public final class Server {
   /// Fires with a sentence for each event that may interest an operator.
   public let onDiagnostic = Signal<Diagnostic>()

@@ -85,7 +85,8 @@ struct ServerPipe: Sendable {
 
   @concurrent
   private static func partsOfLarge(_ bytes: [UInt8]) async -> [ServerEngine.Frame] {
-    parts(of: bytes)
+    assert(EventLoop.current == nil, "A large frame must not hold up the sockets of a loop.")
+    return parts(of: bytes)
   }
 
   /// Decodes a frame. One of many messages comes in parts, in order: other connections get their turn between two of them.

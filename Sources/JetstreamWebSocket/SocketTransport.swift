@@ -1,3 +1,10 @@
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 import Synchronization
 
 /// Receives the events of a transport. Every call comes on the transport's loop, one at a time.
@@ -308,10 +315,15 @@ extension SocketTransport: LoopSource {
     if events.contains(.read) { readable() }
   }
 
-  /// Gives the connection up: nothing could be received on it.
+  /// Gives the connection up: nothing could be received on it. To the handler that is the end, and to one that waits for a
+  /// connection a failed attempt.
   func cannotBeWatched() {
-    let handler = state.withLock { $0.handler }
+    let onConnect = state.withLock { state in
+      defer { state.onConnect = nil }
+      return state.onConnect
+    }
+    onConnect?(ENOMEM)
+    endInput()
     abort()
-    handler?.ended()
   }
 }

@@ -63,6 +63,9 @@ struct LoopServerTests {
       first.scope.flush()
     }
     await second.observe(second.canvas, until: { $0.shapes.count == 200 })
+    // Of a frame that is too large to be decoded on the loop.
+    first.canvas.name = String(repeating: "x", count: 200_000)
+    await second.observe(second.canvas, until: { $0.name != nil })
     await room.add("its own")
     await first.observe(first.canvas, until: { $0.shapes.count == 201 })
     #expect(first.canvas.shapes.map(\.label) == (0..<200).map { "\($0)" } + ["its own"])

@@ -77,7 +77,7 @@ private final class Socket: LoopSource {
   }
 }
 
-/// What has happened, in order.
+/// Keeps what tests note, in order.
 private final class Steps: Sendable {
   private let texts = Mutex<[String]>([])
 
@@ -303,11 +303,7 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     let system = EpollPoller()
     #endif
     var ends: [Int32] = [0, 0]
-    #if canImport(Darwin)
-    try #require(socketpair(AF_UNIX, SOCK_STREAM, 0, &ends) == 0)
-    #else
-    try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
-    #endif
+    try #require(socketpair(AF_UNIX, streamType, 0, &ends) == 0)
     #expect(system.watch(ends[0], as: 1, for: .read, insteadOf: []))
     close(ends[1])
     var told: [Readiness] = []
@@ -336,3 +332,9 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(told == 0)
   }
 }
+
+#if canImport(Darwin)
+private let streamType = SOCK_STREAM
+#else
+private let streamType = Int32(SOCK_STREAM.rawValue)
+#endif

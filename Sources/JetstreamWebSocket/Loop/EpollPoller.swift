@@ -1,4 +1,4 @@
-#if os(Linux) || os(Android)
+#if os(Linux)
 internal import CEventLoop
 #if canImport(Glibc)
 import Glibc

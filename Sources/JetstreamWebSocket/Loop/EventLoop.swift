@@ -69,10 +69,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Room for one read, shared by all the sockets of the loop.
   private var scratch = [UInt8](repeating: 0, count: readSize)
 
-  private let tasksIfMade = Mutex<Tasks?>(nil)
+  /// The loop as the executor that tasks prefer. What such a task does outside of actors runs on the loop. Never changes
+  /// after `init`, which can only make it once the loop is there.
+  private(set) var tasks: Tasks!
 
   /// Makes a loop that turns only when ``turn(isBlocking:)`` is called, by one thread.
-  init(poller: any Poller) { self.poller = poller }
+  init(poller: any Poller) {
+    self.poller = poller
+    tasks = Tasks(self)
+  }
 
   /// Makes a loop with a thread of its own. Both live as long as the process.
   private convenience init(number: Int) {
@@ -126,13 +131,13 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Traps unless the caller runs on the loop's thread.
   public func checkIsolated() { requireCurrent() }
 
-  /// The loop as the executor that tasks prefer. What such a task does outside of actors runs on the loop.
-  var tasks: Tasks {
-    tasksIfMade.withLock { tasks in
-      if let tasks { return tasks }
-      let made = Tasks(self)
-      tasks = made
-      return made
+  /// Runs a job of a task as one of the loop's actors, so that the task goes on without a break where it enters one.
+  private func run(_ job: UnownedJob, ofTask: Bool) {
+    if ofTask {
+      job.runSynchronously(
+        isolatedTo: asUnownedSerialExecutor(), taskExecutor: tasks.asUnownedTaskExecutor())
+    } else {
+      job.runSynchronously(on: asUnownedSerialExecutor())
     }
   }
 
@@ -239,22 +244,10 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
       jobs = []
       for (job, ofTask) in now { run(job, ofTask: ofTask) }
     }
-    // What is added from here on waits for the next turn, so that reading is not put off for ever.
+    // Steps that these add wait for the next turn, so that reading is never put off for ever.
     let last = endings
     endings = []
     for step in last { step() }
-  }
-}
-
-extension EventLoop {
-  /// Runs a job of a task as one of the loop's actors, so that the task goes on without a break where it enters one.
-  fileprivate func run(_ job: UnownedJob, ofTask: Bool) {
-    if ofTask {
-      job.runSynchronously(
-        isolatedTo: asUnownedSerialExecutor(), taskExecutor: tasks.asUnownedTaskExecutor())
-    } else {
-      job.runSynchronously(on: asUnownedSerialExecutor())
-    }
   }
 }
 

@@ -17,7 +17,7 @@ protocol Poller {
   /// - Parameters:
   ///   - id: the name under which ``wait(_:_:)`` tells of the descriptor.
   ///   - old: the events for which it was watched until now.
-  /// - Returns: false, having changed nothing, if the system has no room to watch another descriptor.
+  /// - Returns: false if the system has no room to watch the descriptor for all of them.
   func watch(
     _ descriptor: Int32, as id: UInt64, for events: Readiness, insteadOf old: Readiness
   ) -> Bool
