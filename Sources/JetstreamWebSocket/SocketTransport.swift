@@ -318,12 +318,13 @@ extension SocketTransport: LoopSource {
   /// Gives the connection up: nothing could be received on it. To the handler that is the end, and to one that waits for a
   /// connection a failed attempt.
   func cannotBeWatched() {
-    let onConnect = state.withLock { state in
-      defer { state.onConnect = nil }
-      return state.onConnect
+    let (onConnect, handler) = state.withLock { state in
+      defer { (state.onConnect, state.hasEnded) = (nil, true) }
+      return (state.onConnect, state.hasEnded || state.isClosed ? nil : state.handler)
     }
-    onConnect?(ENOMEM)
-    endInput()
+    // First, so that nothing tries to watch it again.
     abort()
+    onConnect?(ENOMEM)
+    handler?.ended()
   }
 }

@@ -221,6 +221,38 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(poller.state.withLock { $0.blockingWaits } == waits)
   }
 
+  /// Counts the ends of a transport.
+  private final class Ends: TransportHandler {
+    private let ends = Mutex(0)
+
+    var count: Int { ends.withLock { $0 } }
+
+    func received(_ bytes: ArraySlice<UInt8>) {}
+    func ended() { ends.withLock { $0 += 1 } }
+    func drained() {}
+  }
+
+  @Test("A connection that cannot be watched ends once, and an attempt to connect fails")
+  func unwatchable() {
+    poller.state.withLock { $0.isFull = true }
+    let (handler, loop, steps) = (Ends(), loop, steps)
+    func transport() -> SocketTransport {
+      SocketTransport(descriptor: socket(AF_INET, streamType, 0), loop: loop) {
+        steps.note("closed")
+      }
+    }
+    let reading = transport()
+    reading.setHandler(handler)
+    reading.resumeReading()
+    for _ in 0..<3 { loop.turn(isBlocking: false) }
+    #expect(handler.count == 1 && reading.isClosed)
+    #expect(noted == ["closed"])
+    let connecting = transport()
+    connecting.awaitConnect { steps.note("failed \($0 == ENOMEM)") }
+    for _ in 0..<3 { loop.turn(isBlocking: false) }
+    #expect(noted == ["closed", "failed true", "closed"] && connecting.isClosed)
+  }
+
   @Test("A loop keeps a socket until it is removed")
   func keeps() {
     let loop = loop
