@@ -23,14 +23,20 @@ struct ClientTable {
   /// The decisions on a client's change sets; empty for an unknown client.
   subscript(client: UUID) -> ScopeHistory.Client { byID[client] ?? .unknown }
 
+  /// Returns whether a change set received from a client is new, was decided before, or contradicts an earlier decision.
+  func verdict(
+    of client: UUID, on number: Int, checksum: UInt32
+  ) -> ScopeHistory.Client.Verdict {
+    self[client].verdict(on: number, checksum: checksum)
+  }
+
   /// Records the decision on a client's change set.
   ///
   /// - Parameters:
   ///   - place: the sequence of the change set; nil if nothing of it was applied.
   ///   - sequence: the scope's current sequence.
   mutating func decide(_ decision: ScopeRecord.Decision, at place: Int?, scopeAt sequence: Int) {
-    byID[decision.client, default: .unknown].decide(decision, at: place)
-    byID[decision.client]?.seenAt = sequence
+    byID[decision.client, default: .unknown].decide(decision, at: place, scopeAt: sequence)
   }
 
   /// Notes that a client fetches the scope and knows the outcomes of its change sets up to `number`.
@@ -102,7 +108,10 @@ extension ScopeHistory.Client {
   /// Records the decision on the client's next change set.
   ///
   /// - Parameter sequence: the sequence of the change set; nil if nothing of it was applied.
-  mutating func decide(_ decision: ScopeRecord.Decision, at sequence: Int?) {
+  mutating func decide(
+    _ decision: ScopeRecord.Decision, at sequence: Int?, scopeAt seenAt: Int
+  ) {
+    self.seenAt = seenAt
     decided = decision.number
     checksum = decision.checksum
     checksums[decision.number] = decision.checksum
@@ -114,10 +123,12 @@ extension ScopeHistory.Client {
   /// Drops the decisions that the client knows: those up to `number`. The last decision is kept, to detect a number
   /// that is used twice.
   mutating func forget(upTo number: Int) {
-    let known = decisions.prefix { $0.number <= number && $0.number < decided }
-    if known.isEmpty { return }
-    for decision in known { checksums[decision.number] = nil }
-    decisions.removeFirst(known.count)
+    let last = min(number, decided - 1)
+    // A count and no slice, which would make the array that is about to change a copy.
+    let count = decisions.firstIndex { $0.number > last } ?? decisions.count
+    if count == 0 { return }
+    for at in 0..<count { checksums[decisions[at].number] = nil }
+    decisions.removeFirst(count)
   }
 
   /// Returns the decisions on change sets with numbers above `number`, in order.

@@ -62,9 +62,16 @@ struct FragmentValidator {
 
   var isClean: Bool { errors.isEmpty }
 
+  /// The reply to a change set of one fragment that is accepted.
+  private static let accepted = [FragmentReply()]
+
   /// The replies to the fragments, with the errors found by this validation.
   var replies: [FragmentReply] {
-    fragments.indices.map { FragmentReply(error: errors[$0], causedBy: causes[$0]) }
+    if errors.isEmpty, causes.isEmpty {
+      return fragments.count == 1
+        ? Self.accepted : Array(repeating: FragmentReply(), count: fragments.count)
+    }
+    return fragments.indices.map { FragmentReply(error: errors[$0], causedBy: causes[$0]) }
   }
 
   /// The reason why a fragment is rejected.
