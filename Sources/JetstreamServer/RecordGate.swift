@@ -37,10 +37,13 @@ final class RecordGate {
     store(record)
   }
 
+  /// True if all records made so far are durable, and nothing waits for one.
+  var isCurrent: Bool { durable >= made && waiting.isEmpty }
+
   /// Runs `action` once all records made so far are durable; at once if they are. Actions run in the order of the
   /// calls.
   func whenStored(_ action: @escaping () -> Void) {
-    if durable >= made, waiting.isEmpty { return action() }
+    if isCurrent { return action() }
     waiting.append((made, action))
   }
 

@@ -2,6 +2,8 @@
 ///
 /// Hosts and subscriptions know each other; ``removeAll()`` ends that.
 struct ScopeAudience {
+  /// The number by which sessions of version 2 name the scope: the same in all of them.
+  let scopeIndex: Int
   /// The subscriptions of version 2 that are sent each change set as soon as it is durable: those that want all change
   /// sets and were sent all earlier ones.
   private(set) var listeners: [Int: Subscription] = [:]
@@ -9,6 +11,11 @@ struct ScopeAudience {
   private(set) var valueListeners: [Int: Subscription] = [:]
   /// The number of subscriptions of version 1, whether or not they listen.
   var valueSessions = 0
+
+  /// The change sets that became durable in this turn, which the listeners of version 2 are told at its end.
+  private(set) var news: [StreamItem] = []
+
+  init(scopeIndex: Int) { self.scopeIndex = scopeIndex }
 
   /// True if some subscription is of version 1, which knows no operations: for them, change sets are also kept as
   /// values, and the histories of collections are kept, since they may leave out an element by mistake.
@@ -29,11 +36,31 @@ struct ScopeAudience {
     }
   }
 
+  // MARK: News
+
+  mutating func announce(_ item: StreamItem) { news.append(item) }
+
+  mutating func forgetNews() { news.removeAll(keepingCapacity: news.capacity < 1024) }
+
+  /// Returns the news from one sequence to another.
+  func news(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem> {
+    guard let first = news.first?.sequence else { return [] }
+    let start = min(max(0, sequence + 1 - first), news.count)
+    let end = min(max(start, last + 1 - first), news.count)
+    return news[start..<end]
+  }
+
   mutating func removeAll() { (listeners, valueListeners) = ([:], [:]) }
 
   /// Describes what must not be the case, a line for each; empty if all is well.
   func checkInvariants() -> [String] {
-    valueListeners.count <= valueSessions
-      ? [] : ["\(valueListeners.count) of \(valueSessions) old sessions listen"]
+    var problems: [String] = []
+    if valueListeners.count > valueSessions {
+      problems.append("\(valueListeners.count) of \(valueSessions) old sessions listen")
+    }
+    if !news.isEmpty { problems.append("\(news.count) change sets are still to be told") }
+    let told = Set(listeners.values.filter { $0.session.link.isOpen }.map(\.told))
+    if told.count > 1 { problems.append("sessions that listen were told up to \(told.sorted())") }
+    return problems
   }
 }

@@ -22,6 +22,11 @@ extension ServerEngine {
   package func checkInvariants() -> [String] {
     var problems = hosts.values.flatMap { $0.checkInvariants() }
     for session in sessions.values {
+      var waiting = StreamAmount()
+      for subscription in session.subscriptions.all { waiting += subscription.waiting }
+      if waiting != session.waiting {
+        problems.append("a session has \(session.waiting) of its scopes' \(waiting) to acknowledge")
+      }
       for subscription in session.subscriptions.all
       where subscription.seen > subscription.host.sequence {
         problems.append(

@@ -64,7 +64,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// restored from a log that does not contain them.
   var written: Set<String>? = []
   /// The subscriptions that are sent each change set.
-  var audience = ScopeAudience()
+  var audience: ScopeAudience
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
@@ -81,9 +81,10 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var passage = Passage()
 
   init(
-    content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
+    number: Int = 0, content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
     streamLimit: ScopeStream.Limit
   ) {
+    audience = ScopeAudience(scopeIndex: number)
     self.content = content
     self.epoch = epoch
     self.unknown = unknown

@@ -45,7 +45,8 @@ package struct ScopeStream {
   }
 
   private var items: [StreamItem] = []
-  private var sizes: [Int] = []
+  /// For each item, ``totalBytes`` once it was appended.
+  private var ends: [Int] = []
   /// The approximate size of the items in bytes.
   private(set) var bytes = 0
   /// The approximate size in bytes of all items ever appended.
@@ -57,9 +58,9 @@ package struct ScopeStream {
   mutating func append(_ item: StreamItem) {
     let size = item.roughSize
     items.append(item)
-    sizes.append(size)
     bytes += size
     totalBytes += size
+    ends.append(totalBytes)
     // Half of the items are dropped at once, so that the cost of each append stays negligible.
     if items.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
   }
@@ -67,11 +68,18 @@ package struct ScopeStream {
   private mutating func trim() {
     var excess = 0
     while excess < items.count - 1, items.count - excess > limit.sets || bytes > limit.bytes {
-      bytes -= sizes[excess]
       excess += 1
+      bytes = totalBytes - ends[excess - 1]
     }
     items.removeFirst(excess)
-    sizes.removeFirst(excess)
+    ends.removeFirst(excess)
+  }
+
+  /// Returns the approximate size in bytes of all items ever appended up to a sequence; of those that were dropped, if the
+  /// sequence is among them.
+  func totalBytes(upTo sequence: Int) -> Int {
+    guard let first = items.first?.sequence, sequence >= first else { return totalBytes - bytes }
+    return ends[min(sequence - first, ends.count - 1)]
   }
 
   /// All items, in order.

@@ -58,13 +58,14 @@ extension ServerEngine {
   /// Returns the host of a scope, which is made on first use.
   func hostedScope(_ scope: any Hostable) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
+    defer { nextScope += 1 }
     let host = ScopeHost(
-      content: scope.makeContent(), epoch: hooks.makeEpoch(),
+      number: nextScope, content: scope.makeContent(), epoch: hooks.makeEpoch(),
       streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date
-    host.onLocalChanges = { [weak self, unowned host] item, set in
-      guard let self else { return }
+    // Not weak: that would make each use of the engine slower. Its end takes the closure away.
+    host.onLocalChanges = { [unowned self, unowned host] item, set in
       host.keep(item, set)
       broadcast(item, of: host, except: nil)
       if !isHandling { flush() }

@@ -52,8 +52,10 @@ extension ServerEngine {
     guard session.link.isOpen,
       session.link.resends.answer(at: now, interval: configuration.pingInterval)
     else { return false }
-    session.link.outbox = session.channel.resent()
-    waiting.append(session)
+    session.link.replaceOutbox(with: session.channel.resent())
+    wait(for: session)
+    session.rewind()
+    goOn(with: session)
     return true
   }
 
@@ -72,8 +74,8 @@ extension ServerEngine {
       session.acknowledgement.isDue(
         at: session.channel.highestReceived, limit: configuration.acknowledgeAfter)
     else { return }
-    session.link.outbox.append(.ping(session.ping()))
-    waiting.append(session)
+    session.link.put(.ping(session.ping()))
+    wait(for: session)
   }
 
   /// Returns the messages of a frame in the order in which they are processed: by index. Mostly they come in that
@@ -109,8 +111,9 @@ extension ServerEngine {
     }
     guard !asks else { return }
     let transmitted = session.link.transmitted
-    session.link.outbox = session.channel.kept.filter { $0.index > transmitted }
-    waiting.append(session)
+    session.link.replaceOutbox(with: session.channel.kept.filter { $0.index > transmitted })
+    wait(for: session)
+    session.rewind()
   }
 
   private func handle(_ message: Message, from session: ServerSession) {
@@ -138,6 +141,9 @@ extension ServerEngine {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     session.channel.acknowledge(upTo: ping.ack)
     session.saw(ping)
+    for seen in ping.seen {
+      session.subscriptions[seen.scopeIndex]?.acknowledge(sequence: seen.sequence)
+    }
     if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
       session.demands.asksAgain = true
     }
@@ -155,7 +161,7 @@ extension ServerEngine {
     session.askedAt = session.channel.highestReceived
     if isResent { return }
     session.queue(session.channel.ping(resendMissing: true))
-    waiting.append(session)
+    wait(for: session)
   }
 
   /// Answers a message that cannot be decoded, as far as its kind can be told.
@@ -192,7 +198,7 @@ extension ServerEngine {
   ) {
     guard let host = hosts.first else {
       action()
-      return waiting.append(session)
+      return wait(for: session)
     }
     host.records.whenStored { [weak self] in
       guard let self, !session.link.hasEnded else { return }

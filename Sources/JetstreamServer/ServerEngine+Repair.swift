@@ -5,11 +5,12 @@ extension ServerEngine {
   /// Returns the digests of the scopes of which a session is sent every change set.
   func checks(for session: ServerSession) -> [Ping.Check] {
     guard session.version > 1 else { return [] }
+    // Seal the changes made meanwhile, so that they get a sequence first.
+    for subscription in session.subscriptions.all { subscription.host.content.seal() }
+    tellNews()
     return session.subscriptions.inOrder.compactMap { subscription in
-      guard subscription.listens else { return nil }
       let host = subscription.host
-      // Seal the changes made meanwhile, so that they get a sequence first.
-      host.content.seal()
+      guard subscription.listens, subscription.told == host.sequence else { return nil }
       return host.content.digest(budget: 2_000).map {
         Ping.Check(
           scopeIndex: subscription.index, sequence: host.sequence, digest: $0.digest,
@@ -39,6 +40,7 @@ extension ServerEngine {
     repair.repairs = true
     whenStored(subscription, of: session) {
       guard subscription.listens else { return }
+      session.tellNews(upTo: host.sequence, of: subscription)
       session.queue(.scopeSync(repair))
     }
   }

@@ -115,10 +115,14 @@ extension ServerEngine {
   func whenStored(
     _ subscription: Subscription, of session: ServerSession, _ action: @escaping () -> Void
   ) {
-    subscription.host.records.whenStored { [weak self] in
-      guard let self, subscription.isLive else { return }
-      action()
-      waiting.append(session)
-    }
+    let records = subscription.host.records
+    if records.isCurrent { return act(subscription, session, action) }
+    records.whenStored { [weak self] in self?.act(subscription, session, action) }
+  }
+
+  private func act(_ subscription: Subscription, _ session: ServerSession, _ action: () -> Void) {
+    guard subscription.isLive else { return }
+    action()
+    wait(for: session)
   }
 }

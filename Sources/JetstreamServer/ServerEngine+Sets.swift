@@ -15,8 +15,7 @@ extension ServerEngine {
     }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
     let checksum = sync.fragments.checksum
-    let known = host.clients[client]
-    switch known.verdict(on: number, checksum: checksum) {
+    switch host.clients.verdict(of: client, on: number, checksum: checksum) {
     case .new: submit(sync, from: session, to: subscription, as: (client, number, checksum))
     case .decided(let replies):
       // The change set has its sequence already: nothing is applied here.
@@ -108,7 +107,8 @@ extension ServerEngine {
     post(session, .scopeSyncReply(ScopeSyncReply(replyTo: sync.index, fragmentReplies: replies)))
   }
 
-  /// Tells all sessions that listen, but for the one that has made the change set. Its fragments are encoded once.
+  /// Tells all sessions that listen, but for the one that has made the change set: its reply tells it. Sessions of version
+  /// 2 are told at the end of the turn.
   func broadcast(_ item: StreamItem, of host: ScopeHost, except origin: ServerSession?) {
     let old = host.audience.valueListeners
     let text = old.count > 1 ? item.whole.map(FragmentsText.init) : nil
@@ -119,15 +119,13 @@ extension ServerEngine {
         tell(item, as: text, of: subscription)
       }
     }
-    host.records.whenStored { [weak self, unowned host] in
-      guard let self else { return }
-      let listeners = host.audience.listeners
-      let text = listeners.count > 1 ? FragmentsText(item.fragments) : nil
-      for (_, subscription) in listeners where subscription.session !== origin {
-        let session = subscription.session
-        if session.offer(item, as: text, of: subscription) { waiting.append(session) }
-      }
-    }
+    if host.records.isCurrent { return announce(item, of: host) }
+    host.records.whenStored { [weak self, unowned host] in self?.announce(item, of: host) }
+  }
+
+  private func announce(_ item: StreamItem, of host: ScopeHost) {
+    if host.audience.news.isEmpty { hostsWithNews.append(host) }
+    host.audience.announce(item)
   }
 
   /// Sends a session of version 1 an accepted change set, once it is durable.
@@ -152,6 +150,6 @@ extension ServerEngine {
       }
       for item in items { tell(item, of: subscription) }
     }
-    session.link.outbox = []
+    session.link.replaceOutbox(with: [])
   }
 }

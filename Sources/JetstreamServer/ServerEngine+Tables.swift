@@ -13,7 +13,7 @@ extension ServerEngine {
       add("outbox", session.link.outbox.count)
       for subscription in session.subscriptions.all {
         add("sent", subscription.sent.count)
-        add("touched", subscription.unacknowledgedWrites.count)
+        add("touched", subscription.values.unacknowledgedWrites.count)
         add("later", subscription.later.count)
         add("untoldState", subscription.untoldState?.count ?? 0)
       }

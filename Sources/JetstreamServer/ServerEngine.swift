@@ -107,6 +107,10 @@ package final class ServerEngine {
   var waiting: [ServerSession] = []
   /// True while an input is handled; what it leads to is sent at its end.
   var isHandling = false
+  /// The number of the next hosted scope.
+  var nextScope = 0
+  /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
+  var hostsWithNews: [ScopeHost] = []
   /// The scopes that the app hosts, whether or not a session has fetched them.
   var pinned: Set<ObjectIdentifier> = []
 
@@ -121,7 +125,10 @@ package final class ServerEngine {
 
   deinit {
     // Subscriptions and hosts know each other.
-    for host in hosts.values { host.audience.removeAll() }
+    for host in hosts.values {
+      host.audience.removeAll()
+      host.onLocalChanges = nil
+    }
   }
 
   package var sessionCount: Int { sessions.count }
@@ -232,7 +239,7 @@ package final class ServerEngine {
     case .fresh(let params, let request, _):
       create(id, params, request, frame.messages, isArray: frame.isArray)
     case .session(let session):
-      session.acknowledgement.received(bytes: frame.size)
+      session.acknowledgement.note(bytes: frame.size)
       receive(session, frame.messages, endsFrame: frame.endsFrame)
     case nil: break
     }
@@ -255,8 +262,8 @@ package final class ServerEngine {
         let checks = checks(for: session)
         session.checked.formUnion(checks.map(\.scopeIndex))
         var ping = session.ping()
-        ping.checks = checks
-        session.link.outbox.append(.ping(ping))
+        (ping.told, ping.checks) = (session.told, checks)
+        session.link.put(.ping(ping))
         waiting.append(session)
         schedulePing(session)
       }
@@ -367,19 +374,45 @@ package final class ServerEngine {
     waiting.append(session)
   }
 
+  /// Notes that a session has something in its outbox.
+  func wait(for session: ServerSession) {
+    if waiting.last !== session { waiting.append(session) }
+  }
+
   /// Sends each session the messages of this turn, in as few frames as their size allows.
   func flush() {
-    let sessions = waiting
-    waiting = []
+    tellNews()
+    var sessions: [ServerSession] = []
+    swap(&sessions, &waiting)
+    defer {
+      if waiting.isEmpty {
+        sessions.removeAll(keepingCapacity: true)
+        swap(&sessions, &waiting)
+      }
+    }
     for session in sessions where !session.link.outbox.isEmpty {
       if endsForOverflow(session) { continue }
-      guard let (id, messages) = session.link.takeOutbox(upTo: session.channel.highestSent) else {
+      guard let (id, outbox) = session.link.takeOutbox(upTo: session.channel.highestSent) else {
         continue
       }
-      for frame in frames(of: messages) {
-        perform(.send(connection: id, Message.encodeFrame(frame, asArray: true)))
-      }
+      for frame in frames(of: outbox) { perform(.send(connection: id, frame)) }
       sendProbe(session, on: id)
+    }
+  }
+
+  /// Queues the change sets of this turn for all sessions of version 2 that listen.
+  func tellNews() {
+    let hosts = hostsWithNews
+    hostsWithNews = []
+    for host in hosts {
+      let run = StreamRun(
+        host.audience.news, scopeIndex: host.audience.scopeIndex,
+        frameBytes: configuration.frameBytes)
+      for (_, subscription) in host.audience.listeners
+      where subscription.session.offer(run, of: subscription) {
+        wait(for: subscription.session)
+      }
+      host.audience.forgetNews()
     }
   }
 
@@ -401,20 +434,20 @@ package final class ServerEngine {
       || session.subscriptions.all.contains { $0.hasMissed(moreThan: limit) }
   }
 
-  /// Returns the messages in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.
-  private func frames(of messages: [Message]) -> [[Message]] {
-    if messages.count == 1 { return [messages] }
-    var frames: [[Message]] = []
+  /// Returns what goes out in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.
+  private func frames(of outbox: [Outgoing]) -> [[UInt8]] {
+    if outbox.count == 1 { return [Outgoing.frame(of: outbox[...])] }
+    var frames: [[UInt8]] = []
     var (start, size) = (0, 0)
-    for (at, message) in messages.enumerated() {
-      let more = message.roughSize
+    for (at, entry) in outbox.enumerated() {
+      let more = entry.roughSize
       if at > start, size + more > configuration.frameBytes {
-        frames.append(Array(messages[start..<at]))
+        frames.append(Outgoing.frame(of: outbox[start..<at]))
         (start, size) = (at, 0)
       }
       size += more
     }
-    return frames + [start == 0 ? messages : Array(messages[start...])]
+    return frames + [Outgoing.frame(of: outbox[start...])]
   }
 }
 

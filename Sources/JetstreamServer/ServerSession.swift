@@ -43,6 +43,8 @@ final class ServerSession {
   var subscriptions = SubscriptionTable()
   /// The highest index received when the client was last asked to send missing messages again.
   var askedAt: Int?
+  /// The change sets of its scopes' streams that the client was sent and has not acknowledged.
+  var waiting = StreamAmount()
   /// The work that the frame being handled asks for.
   var demands = SessionDemands()
   /// The scopes whose digest the client was sent and which it has not reported to differ since.
@@ -72,7 +74,7 @@ final class ServerSession {
   @discardableResult
   func queue(_ message: Message) -> Int {
     let stamped = channel.stamp(message)
-    link.outbox.append(stamped)
+    link.put(stamped)
     return stamped.index
   }
 
@@ -80,6 +82,13 @@ final class ServerSession {
   func ping() -> Ping {
     acknowledgement.acknowledged(upTo: channel.highestReceived)
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
+  }
+
+  /// The places up to which the client was sent the streams of scopes, if it has not acknowledged them.
+  var told: [Ping.Place] {
+    subscriptions.inOrder.filter { $0.waiting.sets > 0 }.map {
+      Ping.Place(scopeIndex: $0.index, sequence: $0.told)
+    }
   }
 
   /// Takes from a ping what the client knew when it made the messages behind it.
@@ -109,9 +118,15 @@ final class ServerSession {
 
   // MARK: Scopes
 
+  /// Leaves what the client has not acknowledged in the streams of its scopes, to be sent again.
+  func rewind() {
+    for subscription in subscriptions.all { subscription.rewind() }
+  }
+
   func subscribe(to host: ScopeHost, as client: UUID?) -> Subscription {
     let subscription = Subscription(
-      subscriptions.nextIndex, of: self, host: host, client: client)
+      version > 1 ? host.audience.scopeIndex : subscriptions.nextIndex, of: self, host: host,
+      client: client)
     subscriptions.add(subscription)
     return subscription
   }
@@ -144,28 +159,50 @@ final class ServerSession {
     return true
   }
 
-  /// Sends an accepted change set to a session that listens. A client that cannot keep up, or that has no connection,
-  /// is sent it later.
+  /// Sends accepted change sets to a session that listens. A client that cannot keep up, or that has no connection, is
+  /// sent them later.
   ///
-  /// - Returns: true if it was queued now.
-  func offer(_ item: StreamItem, as text: FragmentsText?, of subscription: Subscription) -> Bool {
-    guard channel.hasRoom, link.isOpen else {
+  /// - Returns: true if they were queued now.
+  func offer(_ run: StreamRun, of subscription: Subscription) -> Bool {
+    guard link.isOpen, hasRoom else {
       subscription.fallBehind()
       return false
     }
-    tell(item, as: text, of: subscription)
+    guard subscription.told < run.last else { return false }
+    for frame in run.frames(after: subscription.told) { link.put(frame: frame) }
+    subscription.tell(upTo: run.last)
     return true
   }
+
+  /// Sends a session that listens the change sets of this turn up to a sequence before the others of the turn, since
+  /// something comes behind them.
+  func tellNews(upTo sequence: Int, of subscription: Subscription) {
+    guard subscription.listens else { return }
+    for item in subscription.host.audience.news(after: subscription.told, upTo: sequence) {
+      tell(item, of: subscription)
+    }
+  }
+
+  /// True if the session can be sent more of the streams of its scopes.
+  private var hasRoom: Bool { channel.hasRoom(beside: waiting.sets, bytes: waiting.bytes) }
 
   /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
   /// once if the client does not want to be sent that.
   func answer(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
+    if version == 1 {
+      subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
+      return
+    }
     if subscription.limit != nil, subscription.untoldState == nil {
       queue(.scopeSyncReply(reply))
-    } else if subscription.isBehind {
+      return
+    }
+    if !link.isOpen { subscription.fallBehind() }
+    tellNews(upTo: reply.sequence.map { $0 - 1 } ?? sequence, of: subscription)
+    if subscription.isBehind {
       subscription.later.append((sequence, reply))
     } else {
-      tell(reply, after: sequence, of: subscription)
+      tell(reply, of: subscription)
     }
   }
 
@@ -179,7 +216,7 @@ final class ServerSession {
     for item in items {
       guard item.sequence <= last else { break }
       answerLater(before: item.sequence, of: subscription)
-      guard channel.hasRoom else { return }
+      guard hasRoom else { return }
       if let next = subscription.later.first?.reply, next.sequence == item.sequence {
         answerLater(before: item.sequence + 1, of: subscription)
       } else {
@@ -198,31 +235,27 @@ final class ServerSession {
     let due = subscription.later.prefix { $0.after < sequence }
     if due.isEmpty { return }
     subscription.later.removeFirst(due.count)
-    for (after, reply) in due { tell(reply, after: after, of: subscription) }
+    for (_, reply) in due { tell(reply, of: subscription) }
   }
 
-  private func tell(_ reply: ScopeSyncReply, after sequence: Int, of subscription: Subscription) {
-    subscription.sent.append((queue(.scopeSyncReply(reply)), sequence))
-    if let own = reply.sequence { subscription.told = own }
+  private func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
+    var reply = reply
+    reply.index = channel.nextIndex
+    queue(.scopeSyncReply(reply))
+    if let own = reply.sequence { subscription.tell(upTo: own) }
   }
 
   private func tell(
-    _ item: StreamItem, as text: FragmentsText? = nil, of subscription: Subscription,
-    asOwn number: Int? = nil
+    _ item: StreamItem, of subscription: Subscription, asOwn number: Int? = nil
   ) {
-    var message = ScopeSync(scopeIndex: subscription.index, fragments: item.fragments)
-    message.text = text
-    message.sequence = item.sequence
-    message.number = number
-    message.origin = item.origin
-    subscription.sent.append((queue(.scopeSync(message)), item.sequence))
-    subscription.told = item.sequence
+    link.put(item.message(scopeIndex: subscription.index, asOwn: number))
+    subscription.tell(upTo: item.sequence)
   }
 
   /// Notes changes that a session without operations will be sent by ``tell(_:upTo:newcomers:of:)``.
   func announce(_ fragments: [SyncFragment], newcomers: Set<UUID>, of subscription: Subscription) {
     if rebases { return }
-    subscription.unacknowledgedWrites.wait(
+    subscription.values.unacknowledgedWrites.wait(
       for: Self.writes(in: fragments, newcomers: newcomers))
   }
 
@@ -248,7 +281,7 @@ final class ServerSession {
     subscription.sent.append((index, sequence))
     guard !rebases else { return }
     if fragments.contains(where: Self.inserts) { probe.isWanted = true }
-    subscription.unacknowledgedWrites.send(
+    subscription.values.unacknowledgedWrites.send(
       Self.writes(in: fragments, newcomers: newcomers), in: index)
   }
 
@@ -262,7 +295,7 @@ final class ServerSession {
   func submitter(of sync: ScopeSync, to subscription: Subscription) -> ScopeHost.Submitter {
     var result = ScopeHost.Submitter(
       session: number, proven: subscription.proven, rebases: rebases,
-      missed: subscription.unacknowledgedWrites.keys)
+      missed: subscription.values.unacknowledgedWrites.keys)
     if probe.received > 0 {
       let last = subscription.sent.last { $0.index <= probe.received }
       result.received = last?.sequence ?? subscription.proven

@@ -1,5 +1,35 @@
 import Jetstream
 
+/// Something that goes out on a connection.
+enum Outgoing {
+  case message(Message)
+  /// A frame with an array of messages, which other sessions are sent as well.
+  case frame([UInt8])
+
+  /// The number of bytes on the wire, approximately.
+  var roughSize: Int {
+    switch self {
+    case .message(let message): message.roughSize
+    case .frame(let bytes): bytes.count
+    }
+  }
+
+  /// Returns one frame with all messages of a part of an outbox that is not empty.
+  static func frame(of outbox: ArraySlice<Outgoing>) -> [UInt8] {
+    if outbox.count == 1, case .frame(let bytes)? = outbox.first { return bytes }
+    var frame: [UInt8] = []
+    for entry in outbox {
+      frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
+      switch entry {
+      case .message(let message): message.write(to: &frame)
+      case .frame(let bytes): frame += bytes[1..<bytes.count - 1]
+      }
+    }
+    frame.append(UInt8(ascii: "]"))
+    return frame
+  }
+}
+
 /// The connection that a session uses, and the messages that go out on it together.
 ///
 /// A session outlives its connections. While it has none, its messages are numbered and kept in its channel but not
@@ -17,7 +47,7 @@ struct SessionLink {
 
   private var state: State
   /// The messages of this turn.
-  var outbox: [Message] = []
+  private(set) var outbox: [Outgoing] = []
   /// The highest index that was handed to the current connection or an earlier one.
   private(set) var transmitted = 0
   /// The time of the next ping; nil without a connection.
@@ -72,11 +102,18 @@ struct SessionLink {
 
   // MARK: Messages
 
+  mutating func put(_ message: Message) { outbox.append(.message(message)) }
+
+  mutating func put(frame: [UInt8]) { outbox.append(.frame(frame)) }
+
+  /// Sends these messages instead of those of this turn.
+  mutating func replaceOutbox(with messages: [Message]) { outbox = messages.map { .message($0) } }
+
   /// Removes and returns the messages of this turn, with the connection on which they go out; nil, having dropped them,
   /// if none is open.
   ///
   /// - Parameter highest: the highest index given to a message of the session.
-  mutating func takeOutbox(upTo highest: Int) -> (connection: Int, messages: [Message])? {
+  mutating func takeOutbox(upTo highest: Int) -> (connection: Int, outbox: [Outgoing])? {
     defer { outbox = [] }
     guard case .open(let connection) = state else { return nil }
     transmitted = highest

@@ -17,7 +17,7 @@ import JetstreamWebSocket
 ///
 /// A subscription of version 1 listens, or has missed change sets (``missed``) since its session lost its connection.
 final class Subscription {
-  /// The index by which the messages of the session name the scope.
+  /// The number by which the messages of the session name the scope.
   let index: Int
   let host: ScopeHost
   /// The session that has fetched the scope. It owns its subscriptions.
@@ -27,20 +27,24 @@ final class Subscription {
   /// The client that numbers its change sets of the scope; nil if it does not.
   private(set) var numbering: NumberingClient?
   /// The sequence up to which the client has provably seen everything.
-  var proven: Int
-  /// The messages that are not acknowledged: their index, and the sequence that they bring the client to.
+  private(set) var proven: Int
+  /// The messages that are not acknowledged: their index, and the sequence that they bring the client to. In version 2
+  /// only the last one with a state: what follows has no index.
   var sent: [(index: Int, sequence: Int)] = []
-  /// The writes that the client may not have seen yet, to models that it may have.
-  var unacknowledgedWrites = UnacknowledgedWrites()
-  /// The sequence up to which everything was queued.
-  var told: Int
+  /// What the session has to know of a client of version 1.
+  var values = ValueDelivery()
+  /// The session's place in the scope's stream.
+  private var cursor: StreamCursor {
+    didSet {
+      session.waiting -= oldValue.waiting
+      session.waiting += cursor.waiting
+    }
+  }
   /// The last sequence that the client wants to be sent; nil if it wants everything.
   private(set) var limit: Int?
   /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
   /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
   private(set) var isBehind = false
-  /// The change sets that a session of version 1 was not sent since it lost its connection.
-  private(set) var missed: Missed?
   /// The part of the full state that is still to be sent, before anything else.
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
@@ -52,7 +56,8 @@ final class Subscription {
   init(_ index: Int, of session: ServerSession, host: ScopeHost, client: UUID?) {
     (self.index, self.session, self.host) = (index, session, host)
     numbering = client.map(NumberingClient.init)
-    (proven, told) = (host.sequence, host.sequence)
+    proven = host.sequence
+    cursor = StreamCursor(at: host.sequence, in: host.stream)
     guard session.version == 1 else { return }
     host.audience.valueSessions += 1
     updateListening()
@@ -82,7 +87,33 @@ final class Subscription {
     // A sequence that the client has named in a later fetch counts as well.
     proven = max(proven, sent[count - 1].sequence)
     sent.removeFirst(count)
-    unacknowledgedWrites.acknowledge(upTo: index)
+    values.unacknowledgedWrites.acknowledge(upTo: index)
+  }
+
+  /// Notes that the client has applied the order up to a sequence.
+  func acknowledge(sequence: Int) {
+    guard sequence > cursor.acknowledged.sequence, sequence <= (isBehind ? host.sequence : told)
+    else { return }
+    cursor.acknowledge(upTo: sequence, in: host.stream)
+    proven = max(proven, sequence)
+  }
+
+  /// The sequence up to which everything was queued.
+  var told: Int { cursor.told }
+
+  /// The part of the stream that was queued and is not acknowledged.
+  var waiting: StreamAmount { cursor.waiting }
+
+  /// Notes that everything up to a sequence was queued.
+  func tell(upTo sequence: Int) { cursor.tell(upTo: sequence, in: host.stream) }
+
+  /// Leaves everything that is not acknowledged in the host's stream, to be sent again: a connection has lost it, perhaps.
+  /// The replies to the client's own change sets are in the channel, and come before it.
+  func rewind() {
+    guard session.version > 1, untoldState == nil, cursor.waiting.sets > 0 else { return }
+    ownUpTo = max(ownUpTo, told)
+    cursor.rewind()
+    fallBehind()
   }
 
   /// Restarts the subscription after a fetch. What the client was sent before no longer counts. The reply to the fetch
@@ -91,7 +122,7 @@ final class Subscription {
     later = []
     untoldState = told.state
     limit = told.isLimited ? told.upTo : nil
-    self.told = told.since ?? told.upTo
+    cursor = StreamCursor(at: told.since ?? told.upTo, in: host.stream)
     // The client names the sequence that it has applied, including what it was sent in replies, which prove nothing.
     if let since = told.since { proven = max(proven, since) }
     ownUpTo = told.upTo
@@ -114,22 +145,22 @@ final class Subscription {
   /// Notes that a session of version 1 without a connection misses `item` and everything after it, until it has a
   /// connection again.
   func miss(_ item: StreamItem) {
-    missed = Missed(since: item.sequence - 1, totalBytes: host.stream.totalBytes)
+    values.missed = StreamPlace(item.sequence - 1, in: host.stream)
     updateListening()
   }
 
   /// Returns whether a session of version 1 has missed more than may wait for it.
   func hasMissed(moreThan limit: ReliableChannel.Limit) -> Bool {
-    guard let missed else { return false }
-    return host.sequence - missed.since > limit.messages
+    guard let missed = values.missed else { return false }
+    return host.sequence - missed.sequence > limit.messages
       || host.stream.totalBytes - missed.totalBytes > limit.bytes
   }
 
   /// Returns what a session of version 1 has missed before it got a connection again; nil if the stream no longer
   /// contains all of it.
   func takeMissed() -> ArraySlice<StreamItem>? {
-    guard let since = missed?.since else { return [] }
-    missed = nil
+    guard let since = values.missed?.sequence else { return [] }
+    values.missed = nil
     updateListening()
     return host.stream.items(after: since, upTo: host.sequence)
   }
@@ -137,12 +168,13 @@ final class Subscription {
   /// Ends the subscription, since the session leaves the scope or ends.
   func end() {
     isLive = false
+    cursor = StreamCursor(at: told, in: host.stream)
     updateListening()
     if session.version == 1 { host.audience.valueSessions -= 1 }
   }
 
   private func updateListening() {
-    let waits = session.version == 1 ? missed != nil : limit != nil || isBehind
+    let waits = session.version == 1 ? values.missed != nil : limit != nil || isBehind
     host.audience.update(self, listens: isLive && !waits)
   }
 }
@@ -177,12 +209,12 @@ extension Subscription {
     let isLimited: Bool
   }
 
-  /// The point in a scope's stream from which a session of version 1 has missed change sets.
-  struct Missed {
-    /// The sequence of the last change set before that point.
-    let since: Int
-    /// The total number of bytes that the stream had been given by then.
-    let totalBytes: Int
+  /// What a session of version 1 has been sent and may have missed.
+  struct ValueDelivery {
+    /// The writes that the client may not have seen yet, to models that it may have.
+    var unacknowledgedWrites = UnacknowledgedWrites()
+    /// The place behind which the session was sent nothing, since it has lost its connection.
+    var missed: StreamPlace?
   }
 
   /// The full state of a scope, of which some parts were sent already.

@@ -260,11 +260,15 @@ enum FrameWords {
   private static func describe(_ message: PlainJSON) -> String {
     let type = message["type"]?.text ?? "?"
     let index = message["index"]?.whole ?? -1
-    let head = index == 0 ? type : "\(type) \(index)"
+    let place = message["sequence"]?.whole.map { " at \($0)" } ?? ""
+    let head = (index == 0 ? type : "\(type) \(index)") + place
     switch type {
     case "Ping":
       let asks = message["resendMissing"] == .bool(true) ? " and what is missing" : ""
-      return "\(head) that has seen \(message["ack"]?.whole ?? -1)\(asks)"
+      let places = ["seen", "told"].flatMap { name in
+        (message[name]?.elements ?? []).map { ", \(name) up to \($0["sequence"]?.whole ?? -1)" }
+      }
+      return "\(head) that has seen \(message["ack"]?.whole ?? -1)\(asks)" + places.joined()
     case "ScopeSync":
       let fragments = message["fragments"]?.elements ?? []
       return "\(head) [" + fragments.map(fragment).joined(separator: "; ") + "]"

@@ -193,7 +193,7 @@ struct LeaveTests {
       case .scopeFetchReply(let reply)? = peer.messages.last(where: { $0.type == "ScopeFetchReply" }
       )
     else { return }
-    #expect(reply.scopeIndex == 1, "no number is used twice")
+    #expect(reply.scopeIndex == 0, "the number belongs to the scope")
   }
 }
 

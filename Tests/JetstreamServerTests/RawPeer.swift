@@ -56,11 +56,20 @@ final class RawPeer: WorldPeer {
     send(String(decoding: Message.encodeFrame([message], asArray: false), as: UTF8.self))
   }
 
-  /// Sends changes; gives the replies.
+  /// The number of the scope that was granted last.
+  var scopeIndex: Int {
+    messages.lazy.reversed().compactMap {
+      if case .scopeFetchReply(let reply) = $0 { reply.scopeIndex } else { nil }
+    }.first ?? 0
+  }
+
+  /// Sends changes; gives the replies. Without `scope`, the changes are of the scope that was granted last.
   @discardableResult
-  func submit(_ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int = 0) -> [FragmentReply] {
+  func submit(
+    _ fragments: [SyncFragment], atomic: Bool? = nil, scope: Int? = nil
+  ) -> [FragmentReply] {
     let message = stamp(
-      .scopeSync(ScopeSync(scopeIndex: scope, fragments: fragments, atomic: atomic)))
+      .scopeSync(ScopeSync(scopeIndex: scope ?? scopeIndex, fragments: fragments, atomic: atomic)))
     send(message)
     return replies(to: message.index) ?? []
   }
@@ -79,7 +88,11 @@ final class RawPeer: WorldPeer {
 
   /// Acknowledges everything that came.
   func acknowledge() {
-    send(.ping(Ping(ack: messages.map(\.index).max() ?? 0)))
+    var ping = Ping(ack: messages.map(\.index).max() ?? 0)
+    if let sequence = syncs.compactMap(\.sequence).max() {
+      ping.seen = [Ping.Place(scopeIndex: scopeIndex, sequence: sequence)]
+    }
+    send(.ping(ping))
   }
 
   /// Takes what is on its way.

@@ -129,7 +129,7 @@ extension ClientEngine {
   func handle(_ reply: ScopeFetchReply) {
     defer { giveUpGrants() }
     if session.requests.takeLeft(reply) { return }
-    guard let (replica, tell) = session.requests.take(reply.replyTo) else {
+    guard let (replica, tell, since) = session.requests.take(reply.replyTo) else {
       return decide(
         reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
     }
@@ -138,7 +138,7 @@ extension ClientEngine {
       replica.session.scopeIndex = index
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
-      replica.receive(.standing(standing, tell), index: reply.index)
+      replica.receive(.standing(standing, tell, since: since), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }
     case .failure(let error): handle(error, refusing: replica)
     }
@@ -184,7 +184,7 @@ extension ClientEngine {
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.request.clientID != configuration.clientID
             ? replica.request.clientID : nil, tell: tell)))
-    session.requests.add(message.index, (replica, tell))
+    session.requests.add(message.index, (replica, tell, replica.progress.sequence))
     replica.session.asked = tell
     if tell != .nothing { replica.session.hasMissed = false }
     transmit([message])
@@ -198,12 +198,24 @@ extension ClientEngine {
 
   /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
   private func acknowledgeIfDue() {
-    let seen = knowledge
-    guard session.isAcknowledgementDue(upTo: seen, limit: configuration.limits.acknowledgeAfter)
-    else {
-      return
-    }
-    transmit([session.ping(acknowledging: seen)])
+    let sets = replicas.reduce(0) { $0 + $1.unacknowledgedCount }
+    guard
+      session.isAcknowledgementDue(
+        upTo: knowledge, sets: sets, limit: configuration.limits.acknowledgeAfter)
+    else { return }
+    transmit([ping()])
+  }
+
+  /// Returns the places of all replicas. A regular ping and the beginning of a connection name them all, so that an
+  /// acknowledgement that was lost is made up for.
+  func takeAllSeen() -> [Ping.Place] {
+    for replica in replicas { replica.acknowledgeAgain() }
+    return replicas.compactMap { $0.takeSeen() }
+  }
+
+  /// Returns a ping that acknowledges everything that has been applied, but for what the server has been told of.
+  func ping(_ differences: [Ping.Difference] = []) -> Message {
+    session.ping(acknowledging: knowledge, replicas.compactMap { $0.takeSeen() }, differences)
   }
 
   /// Sends the change sets that wait. A ping in front tells the server what the client had seen when it made them,
@@ -267,6 +279,8 @@ extension ClientEngine {
   }
 
   func transmit(_ messages: [Message]) {
-    perform(.send(Message.encodeFrame(messages, asArray: false)))
+    let frame = Message.encodeFrame(messages, asArray: false)
+    if session.version > 1 { session.note(bytes: frame.count) }
+    perform(.send(frame))
   }
 }

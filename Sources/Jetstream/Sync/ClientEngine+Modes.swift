@@ -98,7 +98,7 @@ extension ClientEngine {
           && $0.session.stateStanding == nil
       })
     else { return }
-    transmit([session.ping(acknowledging: knowledge)])
+    transmit([ping()])
     enter(.resting)
   }
 

@@ -9,7 +9,7 @@ extension ClientEngine {
     switch error {
     case .unknownType: break
     case .inReply(let messageIndex, _):
-      if let (replica, _) = session.requests.take(messageIndex) {
+      if let (replica, _, _) = session.requests.take(messageIndex) {
         refuse(replica, because: error)
       } else {
         decide(messageIndex, failing: "The reply cannot be read: \(error)", by: index)

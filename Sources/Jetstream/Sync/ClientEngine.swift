@@ -169,7 +169,7 @@ package final class ClientEngine {
       ])
       enter(.creating(due: due))
     } else {
-      transmit([session.resume()])
+      transmit([session.resume(takeAllSeen())])
       enter(.resuming(due: due))
     }
   }
@@ -182,7 +182,7 @@ package final class ClientEngine {
     guard number == connection.number else { return }
     self.now = now
     connection.heard(until: now + configuration.silenceLimit)
-    session.received(bytes: size)
+    session.note(bytes: size)
     switch frame {
     case .failure(let error):
       diagnose(.warning, .session, "skipped a frame without messages: \(error)")
@@ -197,6 +197,9 @@ package final class ClientEngine {
       }
       for replica in replicas { replica.finishBatch() }
       isReceiving = false
+      for place in session.takeTold() {
+        replica(place.scopeIndex)?.noteTold(upTo: place.sequence)
+      }
       compareReplicas()
       if status == .online {
         sendWaiting()
@@ -260,7 +263,7 @@ package final class ClientEngine {
     case .open: open()
     case .fail(let reason): retry(reason: reason)
     case .ping:
-      transmit([session.ping(acknowledging: knowledge)])
+      transmit([session.ping(acknowledging: knowledge, takeAllSeen())])
       enter(.online(pingDue: nextPing))
     case nil: break
     }

@@ -12,6 +12,8 @@ package struct ClientSession {
   var requests = ScopeRequests()
   /// The names of scopes that the app left in this session of version 1, whose server goes on sending their changes.
   private var leftNames: Set<String> = []
+  /// The places of the server that it has sent in the current frame.
+  private var told: [Ping.Place] = []
   /// The digests that the server has sent in the current frame.
   private var checks: [Ping.Check] = []
   /// The acknowledgements that the client has sent.
@@ -31,18 +33,23 @@ package struct ClientSession {
 
   /// Returns the message with which a new connection resumes the session. Its acknowledgement does not cover the
   /// change sets that are repeated after it.
-  mutating func resume() -> Message {
+  mutating func resume(_ seen: [Ping.Place]) -> Message {
     early.acknowledged(upTo: 0)
-    return channel.ping(resendMissing: true)
+    var ping = Ping(ack: channel.highestReceived, resendMissing: true)
+    ping.seen = seen
+    return .ping(ping)
   }
 
-  mutating func received(bytes: Int) { early.received(bytes: bytes) }
+  /// Notes that bytes were received or sent.
+  mutating func note(bytes: Int) { early.note(bytes: bytes) }
 
-  /// Returns a ping that acknowledges the messages up to `index`.
-  mutating func ping(acknowledging index: Int, _ differences: [Ping.Difference] = []) -> Message {
+  /// Returns a ping that acknowledges the messages up to `index`, and the change sets up to the places `seen`.
+  mutating func ping(
+    acknowledging index: Int, _ seen: [Ping.Place] = [], _ differences: [Ping.Difference] = []
+  ) -> Message {
     early.acknowledged(upTo: index)
     var ping = Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
-    ping.differences = differences
+    (ping.seen, ping.differences) = (seen, differences)
     return .ping(ping)
   }
 
@@ -51,10 +58,12 @@ package struct ClientSession {
     index > early.index ? [ping(acknowledging: index)] : []
   }
 
-  /// Returns true if so much has arrived that the client acknowledges the messages up to `index` without waiting for
-  /// the next ping.
-  func isAcknowledgementDue(upTo index: Int, limit: ReliableChannel.Limit) -> Bool {
-    early.isDue(at: index, limit: limit)
+  /// Returns true if so much has arrived that the client acknowledges the messages up to `index` and `sets` change sets
+  /// without waiting for the next ping.
+  func isAcknowledgementDue(
+    upTo index: Int, sets: Int, limit: ReliableChannel.Limit
+  ) -> Bool {
+    early.isDue(at: index, others: sets, limit: limit)
   }
 
   // MARK: Pings of the server
@@ -68,7 +77,14 @@ package struct ClientSession {
   /// Handles a ping, and returns the messages that it asks the client to repeat.
   mutating func receive(_ ping: Ping) -> [Message] {
     checks += ping.checks
+    told += ping.told
     return channel.receive(ping)
+  }
+
+  /// Removes and returns the places up to which the server says it has sent streams.
+  mutating func takeTold() -> [Ping.Place] {
+    defer { told = [] }
+    return told
   }
 
   /// Removes and returns the digests of the current frame.

@@ -86,9 +86,17 @@ package struct ReliableChannel: Sendable {
   }
 
   /// True if less than half of what the limit allows is kept. If not, a sender that can wait should wait.
-  package var hasRoom: Bool {
-    unacknowledged.count < max(1, limit.messages / 2) && keptBytes < max(1, limit.bytes / 2)
+  package var hasRoom: Bool { hasRoom(beside: 0, bytes: 0) }
+
+  /// Returns true if less than half of what the limit allows is kept, together with messages that the channel does not
+  /// keep.
+  package func hasRoom(beside messages: Int, bytes: Int) -> Bool {
+    unacknowledged.count + messages < max(1, limit.messages / 2)
+      && keptBytes + bytes < max(1, limit.bytes / 2)
   }
+
+  /// The index that the next message gets. A message that has it already is not copied once more.
+  package var nextIndex: Int { highestSent + 1 }
 
   /// Gives a message that is about to be sent its index, and keeps a copy. Pings and messages of the handshake get
   /// index 0 and are not kept.
@@ -99,7 +107,7 @@ package struct ReliableChannel: Sendable {
       message.index = 0
     default:
       highestSent += 1
-      message.index = highestSent
+      if message.index != highestSent { message.index = highestSent }
       let size = message.roughSize
       unacknowledged.append((message, size))
       keptBytes += size

@@ -44,10 +44,7 @@ extension Replica {
     session.held = HeldMessages()
     for (_, message) in held.messages { handle(message) }
     finishBatch()
-    if held.isDropping {
-      (session.isTaking, session.hasMissed) = (false, true)
-      schedule.askAgain()
-    }
+    if held.isDropping { askForMissed() }
     delegate?.sendWaiting()
   }
 
@@ -58,6 +55,7 @@ extension Replica {
       if session.procedures.hold(message) { return }
       if let sequence {
         guard session.isTaking || journal.isRestoring, sequence > progress.sequence else { return }
+        if progress.hasGap(before: sequence), !journal.isRestoring { return askForMissed() }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
@@ -81,7 +79,8 @@ extension Replica {
         conclude(at, replies, effective: effective, sequence: sequence)
       }
       for message in session.procedures.end(at: messageIndex) { handle(message) }
-    case .standing(let standing, let tell): receive(standing, tell)
+    case .standing(let standing, let tell, let since):
+      receive(standing, tell, since: since)
     case .state(let fragments, let rootUUID, let more, let completion):
       session.stateParts += fragments
       if more { return }

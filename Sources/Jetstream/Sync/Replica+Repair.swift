@@ -72,6 +72,6 @@ extension ClientEngine {
       }
     }
     guard !differences.isEmpty, status == .online else { return }
-    transmit([session.ping(acknowledging: knowledge, differences)])
+    transmit([ping(differences)])
   }
 }

@@ -11,9 +11,10 @@ public enum HistoryLoss: Sendable, Hashable {
 
 /// Matching the server's order and the replica's at the beginning of a session.
 extension Replica {
-  /// Handles the resume point that the server sends before the state or the missed changes of the scope.
-  func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell) {
-    progress.aim(at: standing.position.sequence)
+  /// Handles the resume point that the server sends before the state or the missed changes of the scope, which the client
+  /// has asked for at the sequence `since`.
+  func receive(_ standing: ScopeStanding, _ tell: ScopeFetch.Tell, since: Int) {
+    progress.aim(at: standing.position.sequence, since: since)
     session.stateStanding = nil
     session.stateParts = []
     if tell == .nothing {
@@ -26,6 +27,7 @@ extension Replica {
       session.needsState = false
     }
     guard standing.resumes else { return session.stateStanding = standing }
+    session.acknowledged = since
     beginBatch()
     for decision in decided(by: standing) {
       guard let at = pending.place(of: decision.number) else { continue }
@@ -60,7 +62,9 @@ extension Replica {
       conclude(at, decision.fragmentReplies, effective: [])
     }
     noteHistory(of: standing)
+    if progress.isAhead(of: standing.position) { askForMissed() }
     progress.position = standing.position
+    session.acknowledged = standing.position.sequence
   }
 
   /// Returns the decisions about the pending change sets that the server has decided, in the order of their numbers:

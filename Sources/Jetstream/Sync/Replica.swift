@@ -61,7 +61,7 @@ package final class Replica {
     case reply(
       messageIndex: Int, [FragmentReply], sequence: Int? = nil, effective: [SyncFragment]? = nil)
     case repair([SyncFragment], sequence: Int)
-    case standing(ScopeStanding, ScopeFetch.Tell)
+    case standing(ScopeStanding, ScopeFetch.Tell, since: Int)
     case state(
       [SyncFragment], rootUUID: UUID, more: Bool, then: (Result<Void, ScopeError>) -> Void)
   }
@@ -205,7 +205,7 @@ package final class Replica {
   }
 
   /// The index of the first message that is held until the scope resumes.
-  var firstHeldIndex: Int? { session.held.messages.first?.index }
+  var firstHeldIndex: Int? { session.held.firstIndex }
 
   /// Handles the loss of the session: all pending change sets have to be sent again in the next one.
   func sessionEnded() {

@@ -10,6 +10,8 @@ struct ReplicaProgress {
   private(set) var hasDiverged = false
   /// The server's sequence when it granted the last request.
   private var target = 0
+  /// The sequence that was applied when the last request that was granted was made.
+  private var requestedAt = 0
 
   /// The sequence up to which the server's order is applied; 0 if the server does not report it.
   var sequence: Int { position?.sequence ?? 0 }
@@ -40,9 +42,15 @@ struct ReplicaProgress {
     if let sequence { position?.sequence = sequence }
   }
 
-  /// Notes the server's sequence when it granted a request. If a state follows, changes that it contains must not
-  /// disappear until it arrives.
-  mutating func aim(at sequence: Int) { target = sequence }
+  /// Notes the server's sequence when it granted a request that was made at `since`. If a state follows, changes that it
+  /// contains must not disappear until it arrives.
+  mutating func aim(at sequence: Int, since: Int) { (target, requestedAt) = (sequence, since) }
+
+  /// Returns true if later change sets were applied than a position has, although it is part of the known history: its
+  /// message was lost and came after them.
+  func isAhead(of other: ScopePosition) -> Bool {
+    continues(other) && sequence > other.sequence
+  }
 
   /// Notes a position of the server. Returns false if the server does not continue the known history.
   mutating func meets(_ other: ScopePosition) -> Bool {
@@ -63,9 +71,9 @@ struct ReplicaProgress {
   }
 
   /// Returns true if the known position is part of the history that another one belongs to: the epoch is the same, and
-  /// the sequence is not earlier.
+  /// the sequence is not earlier than the known one was when the client has asked for it.
   private func continues(_ other: ScopePosition) -> Bool {
     guard let position else { return false }
-    return other.epoch == position.epoch && other.sequence >= position.sequence
+    return other.epoch == position.epoch && other.sequence >= min(position.sequence, requestedAt)
   }
 }

@@ -3,6 +3,8 @@
 struct ReplicaSession {
   /// The scope's index in the session, once the server has granted it.
   var scopeIndex: Int?
+  /// The sequence up to which the client has acknowledged the server's order.
+  var acknowledged = 0
   /// True if a state has been applied in this session. The state contains all changes that arrive before it.
   var hasState = false
   /// The last request to the server for remote changes.
@@ -47,6 +49,9 @@ struct HeldMessages {
   private var bytes = 0
 
   var isEmpty: Bool { messages.isEmpty }
+
+  /// The index of the first message that has one.
+  var firstIndex: Int? { messages.first { $0.index > 0 }?.index }
 
   /// Adds a message, unless remote changes are being dropped and it is one.
   mutating func append(_ message: Replica.Incoming, index: Int) {

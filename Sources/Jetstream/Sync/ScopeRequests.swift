@@ -3,7 +3,8 @@
 /// The app may leave a scope before the server has answered the request for it. The server still grants it, so the
 /// client has to give the grant back.
 struct ScopeRequests {
-  typealias Request = (replica: Replica, tell: ScopeFetch.Tell)
+  /// A request, with the sequence of the replica when it was made.
+  typealias Request = (replica: Replica, tell: ScopeFetch.Tell, since: Int)
 
   /// The requests that the server has not answered, by message index.
   private var open: [Int: Request] = [:]

@@ -29,6 +29,8 @@ struct GoldenMessageTests {
       ("ScopeSync-2-stream", "ScopeSync"),
       ("ScopeSyncReply-2", "ScopeSyncReply"),
       ("Ping-2", "Ping"),
+      ("Ping-2-seen", "Ping"),
+      ("Ping-2-told", "Ping"),
       ("Ping-2-checks", "Ping"),
       ("Ping-2-differences", "Ping"),
       ("ScopeSync-2-repairs", "ScopeSync"),
@@ -48,7 +50,7 @@ struct GoldenMessageTests {
   @Test("Every file is tested")
   func complete() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    #expect(files.filter { $0.hasSuffix(".json") }.count == 25)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 27)
   }
 
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

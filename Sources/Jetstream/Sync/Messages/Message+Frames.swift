@@ -28,6 +28,7 @@ extension Message {
 
   /// Returns true if a frame holds an array rather than a bare object, judging by the first byte that is not white
   /// space. The first message of a connection has to be bare.
+  @inlinable
   package static func isArrayFrame(_ bytes: some Collection<UInt8>) -> Bool {
     let first = bytes.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
     return first == UInt8(ascii: "[")

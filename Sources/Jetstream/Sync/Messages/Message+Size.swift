@@ -16,7 +16,9 @@ extension Message {
     case .sessionCreate(let body): 64 + body.params.roughSize
     case .scopeFetch(let body): 64 + body.name.utf8.count + body.params.roughSize
     case .sessionCreateReply, .scopeFetchReply, .scopeLeave: 128
-    case .ping(let body): 128 + 96 * body.checks.count + 4224 * body.differences.count
+    case .ping(let body):
+      128 + 48 * (body.seen.count + body.told.count) + 96 * body.checks.count + 4224
+        * body.differences.count
     }
   }
 

@@ -13,6 +13,13 @@ package struct Ping: Sendable, Hashable {
   /// Since version 2.
   package var sent: Int?
 
+  /// The places up to which a client has applied the order of its scopes; from clients only. Since version 2.
+  package var seen: [Place] = []
+
+  /// The places up to which the server has sent the streams of scopes of which the client has not acknowledged everything,
+  /// so that the client notices if the last change sets are missing; from servers only. Since version 2.
+  package var told: [Place] = []
+
   /// The digests of the scopes that the server tells everything about; from servers only. Since version 2.
   package var checks: [Check] = []
 
@@ -37,6 +44,8 @@ extension Ping: MessageBody {
       index: fields.index, ack: try fields.wholeNumber("ack"),
       resendMissing: fields["resendMissing"] == .bool(true),
       sent: try fields.optionalNumber("sent"))
+    if fields.has("seen") { seen = try fields.elements("seen", Place.init(json:)) }
+    if fields.has("told") { told = try fields.elements("told", Place.init(json:)) }
     if fields.has("checks") { checks = try fields.elements("checks", Check.init(json:)) }
     if fields.has("differences") {
       differences = try fields.elements("differences", Difference.init(json:))
@@ -47,6 +56,8 @@ extension Ping: MessageBody {
     sink.put("ack", ack)
     sink.put("resendMissing", .bool(resendMissing))
     if let sent { sink.put("sent", sent) }
+    if !seen.isEmpty { sink.put("seen", .array(seen.map(\.json))) }
+    if !told.isEmpty { sink.put("told", .array(told.map(\.json))) }
     if !checks.isEmpty { sink.put("checks", .array(checks.map(\.json))) }
     if !differences.isEmpty { sink.put("differences", .array(differences.map(\.json))) }
   }

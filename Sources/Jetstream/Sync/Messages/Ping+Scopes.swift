@@ -1,4 +1,18 @@
 extension Ping {
+  /// A place in the stream of a scope, whose change sets have no index: the client names those that it has applied, and
+  /// the server those that it has sent.
+  package struct Place: Sendable, Hashable {
+    /// The number by which the session names the scope.
+    package var scopeIndex: Int
+    /// The sequence of the last change set before the place.
+    package var sequence: Int
+
+    /// Creates a place.
+    package init(scopeIndex: Int, sequence: Int) {
+      (self.scopeIndex, self.sequence) = (scopeIndex, sequence)
+    }
+  }
+
   /// The digest of a scope at one sequence, which the receiver compares with its own.
   package struct Check: Sendable, Hashable {
     /// The scope's index in the session.
@@ -33,6 +47,23 @@ extension Ping {
         parts.count == Self.partCount, "A scope has \(Self.partCount) parts, not \(parts.count).")
       (self.scopeIndex, self.parts) = (scopeIndex, parts)
     }
+  }
+}
+
+extension Ping.Place {
+  /// Reads a place.
+  ///
+  /// - Throws: ``FragmentError`` naming the first field that is missing or invalid.
+  package init(json: JSONValue) throws(FragmentError) {
+    guard case .object(let object) = json else { throw .notAnObject }
+    self.init(
+      scopeIndex: try object.wholeNumber("scopeIndex"),
+      sequence: try object.wholeNumber("sequence"))
+  }
+
+  /// The place as JSON.
+  package var json: JSONValue {
+    ["scopeIndex": .integer(Int64(scopeIndex)), "sequence": .integer(Int64(sequence))]
   }
 }
 

@@ -1,0 +1,70 @@
+/// How far a session has been sent the stream of a scope, and how far its client has acknowledged it.
+struct StreamCursor {
+  /// The sequence up to which everything was queued.
+  private(set) var told: Int
+  /// The place up to which the client has everything, or will have it with the messages that the session's channel keeps.
+  /// What is behind it is lost with a connection.
+  private(set) var acknowledged: StreamPlace
+  /// The part of the stream that was queued and is not acknowledged.
+  private(set) var waiting = StreamAmount()
+
+  init(at sequence: Int, in stream: ScopeStream) {
+    told = sequence
+    acknowledged = StreamPlace(sequence, in: stream)
+  }
+
+  /// Notes that everything up to a sequence was queued.
+  mutating func tell(upTo sequence: Int, in stream: ScopeStream) {
+    told = max(told, sequence)
+    measure(stream)
+  }
+
+  /// Notes that the client has applied everything up to a sequence. That may be more than it was told: it has earlier
+  /// replies to its own change sets.
+  mutating func acknowledge(upTo sequence: Int, in stream: ScopeStream) {
+    told = max(told, sequence)
+    acknowledged = StreamPlace(sequence, in: stream)
+    measure(stream)
+  }
+
+  /// Goes back to what is acknowledged.
+  mutating func rewind() {
+    told = acknowledged.sequence
+    waiting = StreamAmount()
+  }
+
+  private mutating func measure(_ stream: ScopeStream) {
+    waiting = StreamAmount(
+      sets: told - acknowledged.sequence,
+      bytes: max(0, stream.totalBytes(upTo: told) - acknowledged.totalBytes))
+  }
+}
+
+/// A place in a scope's stream.
+struct StreamPlace {
+  /// The sequence of the last change set before it.
+  let sequence: Int
+  /// The size in bytes of all change sets before it, approximately.
+  let totalBytes: Int
+
+  init(_ sequence: Int, in stream: ScopeStream) {
+    (self.sequence, totalBytes) = (sequence, stream.totalBytes(upTo: sequence))
+  }
+}
+
+/// An amount of change sets.
+struct StreamAmount: Equatable {
+  var sets = 0
+  /// The size in bytes, approximately.
+  var bytes = 0
+
+  static func += (amount: inout StreamAmount, more: StreamAmount) {
+    amount.sets += more.sets
+    amount.bytes += more.bytes
+  }
+
+  static func -= (amount: inout StreamAmount, less: StreamAmount) {
+    amount.sets -= less.sets
+    amount.bytes -= less.bytes
+  }
+}
