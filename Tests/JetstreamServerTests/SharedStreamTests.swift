@@ -152,6 +152,24 @@ struct SharedStreamTests {
     #expect(one.canvas.name == "lost" && one.tokens == [nil])
   }
 
+  @Test("An acknowledgement that is lost is made up for with the next ping")
+  func lostAcknowledgement() throws {
+    var configuration = ClientEngine.Configuration()
+    configuration.limits.acknowledgeAfter.messages = 1
+    let (one, two) = (join(configuration), join())
+    let session = try #require(world.server.sessions.values.min { $0.number < $1.number })
+    two.canvas.name = "told"
+    two.flush()
+    let (link, other) = (try #require(one.link), try #require(two.link))
+    while !other.toServer.isEmpty { world.deliver(other, toServer: true) }
+    while !link.toClient.isEmpty { world.deliver(link, toServer: false) }
+    #expect(!link.toServer.isEmpty && session.waiting.sets == 1)
+    link.toServer.removeAll()
+    world.pass(12)
+    #expect(session.waiting == StreamAmount() && one.tokens == [nil])
+    expectAgreement(one, two)
+  }
+
   @Test("An acknowledgement of more than was told counts for nothing")
   func impossibleAcknowledgement() throws {
     let (writer, peer) = (
