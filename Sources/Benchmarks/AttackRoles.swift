@@ -59,18 +59,10 @@ private actor AttackedServer {
     let scope = Scope(name: "Canvas", root: Shape.canvas(of: count).0)
     server.host(scope)
     guard let port = try? await server.listen() else { return }
-    say("\(port)")
-    let lines = AsyncStream<String> { continuation in
-      Thread.detachNewThread {
-        while let line = readLine() { continuation.yield(line) }
-        continuation.finish()
-      }
+    RoleLines.say("\(port)")
+    for await line in RoleLines.commands() where line == "peak" {
+      RoleLines.say("\(ProcessMemory.peakBytes >> 20)")
     }
-    for await line in lines where line == "peak" { say("\(ProcessMemory.peakBytes >> 20)") }
-  }
-
-  private func say(_ line: String) {
-    try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
   }
 }
 

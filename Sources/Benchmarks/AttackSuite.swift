@@ -69,16 +69,16 @@ final class AttackStage {
   private func run() -> Outcome {
     do {
       // Each of the sessions that go away has fetched the scope.
-      let server = try AttackProcess(["--serve", attack == .absent ? "500" : "20000"])
+      let server = try RoleProcess(["--serve", attack == .absent ? "500" : "20000"])
       defer { server.end() }
       guard let port = UInt16(try server.line()) else {
-        throw AttackProblem(text: "the server has no port")
+        throw RoleProblem(text: "the server has no port")
       }
       let editor = AttackedEditor()
       try wait { try await editor.join(port) }
-      var attacker: AttackProcess?
+      var attacker: RoleProcess?
       if let attack {
-        attacker = try AttackProcess(["--attack", attack.rawValue, "\(port)"])
+        attacker = try RoleProcess(["--attack", attack.rawValue, "\(port)"])
         _ = try attacker?.line()
       }
       defer { attacker?.end() }
@@ -108,47 +108,5 @@ final class AttackStage {
   /// Sound as unchecked: it is written before the semaphore is signalled, and read after that.
   private final class Box<Value>: @unchecked Sendable {
     var result: Result<Value, any Error>?
-  }
-}
-
-struct AttackProblem: Error, CustomStringConvertible {
-  let text: String
-  var description: String { text }
-}
-
-/// A process that runs this program in another role.
-final class AttackProcess {
-  private let process = Process()
-  private let input = Pipe()
-  private let output = Pipe()
-  private var rest = Data()
-
-  init(_ arguments: [String]) throws {
-    process.executableURL = Bundle.main.executableURL
-    process.arguments = arguments
-    process.standardInput = input
-    process.standardOutput = output
-    try process.run()
-  }
-
-  func say(_ line: String) throws {
-    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
-  }
-
-  func line() throws -> String {
-    while true {
-      if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-        defer { rest = Data(rest[rest.index(after: end)...]) }
-        return String(decoding: rest[rest.startIndex..<end], as: UTF8.self)
-      }
-      let more = output.fileHandleForReading.availableData
-      if more.isEmpty { throw AttackProblem(text: "a process of the attack has ended") }
-      rest += more
-    }
-  }
-
-  func end() {
-    process.terminate()
-    process.waitUntilExit()
   }
 }

@@ -2,11 +2,12 @@
 @main
 struct Benchmarks {
   static let suites: [Suite] = [
-    modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, attackSuite,
+    modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, serverSuite, attackSuite,
   ]
 
   static func main() {
     if let role = AttackRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
+    if let role = ServerRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
     let options: Options
     switch Options.parse(CommandLine.arguments.dropFirst(), suites: suites.map(\.name)) {
     case .success(let parsed): options = parsed

@@ -18,6 +18,7 @@ enum Outgoing {
   static func frame(of outbox: ArraySlice<Outgoing>) -> [UInt8] {
     if outbox.count == 1, case .frame(let bytes)? = outbox.first { return bytes }
     var frame: [UInt8] = []
+    if outbox.count > 1 { frame.reserveCapacity(outbox.reduce(64) { $0 + $1.roughSize + 64 }) }
     for entry in outbox {
       frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
       switch entry {

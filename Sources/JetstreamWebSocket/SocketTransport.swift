@@ -185,9 +185,12 @@ final class SocketTransport: Sendable {
     case stop
   }
 
+  /// The number of bytes after which the loop's other sockets have a turn.
+  private static let turnBytes = 512 << 10
+
   /// Writes what is queued until the socket takes no more. The lock is not held meanwhile: others go on queueing.
   private func flush() {
-    var calls = 0
+    var (calls, written) = (0, 0)
     while true {
       switch state.withLock({ nextStep(&$0) }) {
       case .stop: return
@@ -197,16 +200,17 @@ final class SocketTransport: Sendable {
         return
       case .write(var queue):
         var result = 0
-        while result >= 0, !queue.isEmpty, calls < 16 {
+        while result >= 0, !queue.isEmpty, calls < 16, written < Self.turnBytes {
           result = queue.write(to: descriptor)
           calls += 1
+          written += max(0, result)
         }
         let isBroken = result < 0 && !Platform.isRetry(result)
         state.withLock { [queue] in putBack(queue, isBroken: isBroken, &$0) }
         if isBroken { return writeFailed() }
         if result < 0 { return awaitRoom() }
         // The loop's other sockets have a turn.
-        if calls == 16 { return loop.execute { self.flush() } }
+        if calls == 16 || written >= Self.turnBytes { return loop.execute { self.flush() } }
       }
     }
   }

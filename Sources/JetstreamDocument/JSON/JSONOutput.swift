@@ -73,9 +73,9 @@ package struct JSONOutput: ~Copyable {
 }
 
 extension [UInt8] {
-  /// Appends the bytes that `write` puts out.
-  package mutating func append(written write: (inout JSONOutput) -> Void) {
-    var output = JSONOutput()
+  /// Appends the bytes that `write` puts out: `size` of them, approximately.
+  package mutating func append(size: Int = 512, written write: (inout JSONOutput) -> Void) {
+    var output = JSONOutput(capacity: size)
     write(&output)
     append(contentsOf: output.bytes)
   }

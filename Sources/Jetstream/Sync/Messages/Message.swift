@@ -132,7 +132,16 @@ package indirect enum Message: Sendable, Hashable {
 
   /// Appends the UTF-8 of ``json`` to `bytes`. Encodes fragments directly, without making JSON values of them first.
   package func write(to bytes: inout [UInt8]) {
-    bytes.append(written: { write(to: &$0) })
+    bytes.append(size: sizeHint, written: { write(to: &$0) })
+  }
+
+  /// The size of the text if that is much, and known at once.
+  private var sizeHint: Int {
+    switch self {
+    case .scopeState(let body): 256 + (body.text?.bytes.count ?? 256)
+    case .scopeSync(let body): 512 + (body.text?.bytes.count ?? 0)
+    default: 512
+    }
   }
 
   /// Appends the UTF-8 of ``json``.

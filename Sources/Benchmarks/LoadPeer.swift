@@ -1,0 +1,131 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+
+/// A peer that speaks version 2 of the protocol by hand. It looks for no more in what it is sent than it needs, so that the
+/// load costs less than the server.
+final class LoadPeer {
+  private var connection: WebSocketConnection
+  private let port: UInt16
+  private var token = ""
+  private var scopeIndex = 0
+  private var models: [UUID] = []
+  private var index = 0
+  private var number = 0
+  /// The last change set that was answered.
+  private var answered = 0
+  /// The highest index that came.
+  private var received = 0
+  /// The sequence of the last change set that came.
+  private(set) var sequence = 0
+  private var unacknowledged = 0
+
+  init(_ port: UInt16) async throws {
+    self.port = port
+    connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
+  }
+
+  /// Begins a session and fetches a scope, to the end of its state.
+  func join(_ room: Int) async throws {
+    try connection.send(
+      text:
+        #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{},"client":""#
+        + UUID().uuidString.lowercased() + #""}"#)
+    try await fetch(room)
+  }
+
+  /// Fetches a scope, to the end of its state.
+  func fetch(_ room: Int) async throws {
+    index += 1
+    try connection.send(
+      text: #"{"type":"ScopeFetch","index":\#(index),"name":"Room \#(room)","params":{}}"#)
+    models = []
+    while true {
+      let bytes = try await nextFrame()
+      if models.count >= 512 {
+        received = max(received, Self.last(#""index":"#, in: bytes) ?? 0)
+        let isPart = bytes.suffix(16).elementsEqual(#"}],"more":true}]"#.utf8.suffix(16))
+        try acknowledge()
+        if isPart { continue } else { return }
+      }
+      for case .success(let message) in try Message.decodeFrame(bytes) {
+        received = max(received, message.index)
+        switch message {
+        case .sessionCreateReply(let reply): token = reply.sessionToken ?? ""
+        case .scopeFetchReply(let reply): scopeIndex = try reply.result.get()
+        case .scopeState(let state):
+          if models.count < 512 { models += state.fragments.dropFirst().prefix(512).map(\.uuid) }
+          if state.more { try acknowledge() } else { return try acknowledge() }
+        default: break
+        }
+      }
+    }
+  }
+
+  private func nextFrame() async throws -> [UInt8] {
+    guard let bytes = try await connection.receive()?.bytes else {
+      let status = connection.closeStatus.map { "\($0)" } ?? "without a status"
+      throw RoleProblem(text: "the server has closed a connection: \(status)")
+    }
+    return bytes
+  }
+
+  /// Sends a change set with a new value of a model.
+  func edit(_ model: Int) throws {
+    (index, number) = (index + 1, number + 1)
+    let uuid = models[model % models.count].uuidString.lowercased()
+    try connection.send(
+      text: #"{"type":"ScopeSync","index":\#(index),"scopeIndex":\#(scopeIndex),"#
+        + #""fragments":[{"type":"change","uuid":"\#(uuid)","clsName":"Shape","#
+        + #""properties":{"level":\#(number)}}],"number":\#(number),"decided":\#(answered)}"#)
+  }
+
+  /// The number of change sets without an answer.
+  var inFlight: Int { number - answered }
+
+  /// Takes the next frame, and acknowledges now and then.
+  func take() async throws {
+    let bytes = try await nextFrame()
+    sequence = Self.last(#""sequence":"#, in: bytes) ?? sequence
+    received = max(received, Self.last(#""index":"#, in: bytes) ?? 0)
+    // Each message since the fetch has had a change set, so that indices and numbers differ by a constant.
+    if let reply = Self.last(#""replyTo":"#, in: bytes) {
+      answered = max(answered, reply - (index - number))
+    }
+    unacknowledged += bytes.count
+    if unacknowledged > 8 << 10 { try acknowledge() }
+  }
+
+  func acknowledge(resuming: Bool = false) throws {
+    unacknowledged = 0
+    try connection.send(
+      text: #"{"type":"Ping","index":0,"ack":\#(received),"resendMissing":\#(resuming),"#
+        + #""seen":[{"scopeIndex":\#(scopeIndex),"sequence":\#(sequence)}]}"#)
+  }
+
+  func cut() { connection.abort() }
+
+  /// Resumes the session on another connection.
+  func resume() async throws {
+    connection = try await WebSocketClient.connect(
+      to: "ws://127.0.0.1:\(port)", headers: [("X-Jetstream-SessionToken", token)])
+    try acknowledge(resuming: true)
+  }
+
+  /// Returns the number behind the last occurrence of a key. The end of a frame is near it.
+  private static func last(_ key: StaticString, in bytes: [UInt8]) -> Int? {
+    let count = key.utf8CodeUnitCount
+    guard bytes.count > count else { return nil }
+    return bytes.withUnsafeBufferPointer { bytes in
+      var start = bytes.count - count
+      while start >= 0 {
+        if bytes[start] == 0x22, memcmp(bytes.baseAddress! + start, key.utf8Start, count) == 0 {
+          return bytes[(start + count)...].prefix { (0x30...0x39).contains($0) }
+            .reduce(0) { 10 * $0 + Int($1 - 0x30) }
+        }
+        start -= 1
+      }
+      return nil
+    }
+  }
+}

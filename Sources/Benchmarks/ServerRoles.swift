@@ -1,0 +1,176 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+
+/// The role of this program in a process that the suite `server` has started.
+enum ServerRole {
+  case host(scopes: Int, models: Int)
+  case load(Load, port: UInt16)
+
+  /// The role that a command line names; nil if it names none.
+  init?(_ arguments: [String]) {
+    let numbers = arguments.compactMap { Int($0) }
+    switch (arguments.first, arguments.count) {
+    case ("--host", 3) where numbers.count == 2:
+      self = .host(scopes: numbers[0], models: numbers[1])
+    case ("--load", 5) where numbers.count == 3:
+      guard let load = Load(arguments[1], numbers[0], numbers[1]) else { return nil }
+      self = .load(load, port: UInt16(numbers[2]))
+    default: return nil
+    }
+  }
+
+  /// Plays the role until its end, or that of the process.
+  func play() {
+    RoleLines.raiseDescriptorLimit()
+    let done = DispatchSemaphore(value: 0)
+    Task {
+      switch self {
+      case .host(let scopes, let models): await Rooms().run(scopes, models)
+      case .load(let load, let port):
+        do { try await LoadMaker(port: port).run(load) } catch { RoleLines.say("\(error)") }
+      }
+      done.signal()
+    }
+    done.wait()
+  }
+}
+
+/// The server, on an event loop.
+private actor Rooms {
+  private let loop = EventLoop.next()
+  private var server: Server?
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  func run(_ scopes: Int, _ models: Int) async {
+    let server = Server()
+    self.server = server
+    for number in 0..<scopes {
+      let canvas = Shape.canvas(of: number == 0 ? models : 256).0
+      server.host(Scope(name: "Room \(number)", root: canvas))
+    }
+    guard let port = try? await server.listen() else { return }
+    RoleLines.say("\(port)")
+    for await line in RoleLines.commands() where line == "memory" {
+      ProcessMemory.trim()
+      RoleLines.say("\(ProcessMemory.residentBytes)")
+    }
+  }
+}
+
+/// The clients of the server.
+private struct LoadMaker {
+  let port: UInt16
+  private static let clock = ContinuousClock()
+
+  func run(_ load: Load) async throws {
+    switch load {
+    case .writers(let count, let scopes): try await write(count, scopes)
+    case .idle(let count):
+      try await hold { try await peers(count, joining: false) }
+    case .sessions(let count):
+      try await hold { try await peers(count, joining: true) }
+    case .returning(let count): try await comeBack(count)
+    case .newcomers(let count): try await come(count)
+    case .largeState: try await editBesideState()
+    }
+  }
+
+  /// Makes peers when it is told to, and holds them until the process ends.
+  private func hold(_ make: () async throws -> [LoadPeer]) async throws {
+    // The first connection makes what all share.
+    let first = try await LoadPeer(port)
+    RoleLines.say("ready")
+    var commands = RoleLines.commands().makeAsyncIterator()
+    _ = await commands.next()
+    let peers = try await make()
+    RoleLines.say("there")
+    _ = await commands.next()
+    withExtendedLifetime((first, peers)) {}
+  }
+
+  private func peers(_ count: Int, joining: Bool) async throws -> [LoadPeer] {
+    var peers: [LoadPeer] = []
+    for _ in 0..<count {
+      let peer = try await LoadPeer(port)
+      if joining { try await peer.join(0) }
+      peers.append(peer)
+    }
+    return peers
+  }
+
+  private func write(_ count: Int, _ scopes: Int) async throws {
+    let port = port
+    let begin = Self.clock.now + .seconds(2)
+    let total = try await withThrowingTaskGroup(of: Int.self) { group in
+      for number in 0..<count {
+        group.addTask {
+          let peer = try await LoadPeer(port)
+          try await peer.join(number % scopes)
+          var answered = 0
+          while Self.clock.now < begin + .seconds(2) {
+            while peer.inFlight < 16 { try peer.edit(number) }
+            let before = peer.inFlight
+            try await peer.take()
+            if Self.clock.now > begin { answered += before - peer.inFlight }
+          }
+          return answered
+        }
+      }
+      return try await group.reduce(0, +)
+    }
+    RoleLines.say("\(Double(total) / 2)")
+  }
+
+  private func comeBack(_ count: Int) async throws {
+    let peers = try await peers(count, joining: true)
+    let writer = try await LoadPeer(port)
+    try await writer.join(0)
+    for peer in peers { peer.cut() }
+    for number in 0..<100 { try writer.edit(number) }
+    while writer.inFlight > 0 { try await writer.take() }
+    let last = writer.sequence
+    let start = Self.clock.now
+    for peer in peers { try await peer.resume() }
+    for peer in peers { while peer.sequence < last { try await peer.take() } }
+    RoleLines.say("\(start.duration(to: Self.clock.now) / .milliseconds(1))")
+  }
+
+  private func come(_ count: Int) async throws {
+    let peers = try await peers(count, joining: false)
+    let start = Self.clock.now
+    try await withThrowingTaskGroup { group in
+      for peer in Carrier.of(peers) { group.addTask { try await peer.value.join(0) } }
+      try await group.waitForAll()
+    }
+    RoleLines.say("\(start.duration(to: Self.clock.now) / .milliseconds(1))")
+  }
+
+  private func editBesideState() async throws {
+    let port = port
+    let editor = try await LoadPeer(port)
+    try await editor.join(1)
+    let reader = Task {
+      while !Task.isCancelled { try await LoadPeer(port).join(0) }
+    }
+    var times: [Double] = []
+    while times.count < 300 {
+      let start = Self.clock.now
+      try editor.edit(times.count)
+      while editor.inFlight > 0 { try await editor.take() }
+      times.append(start.duration(to: Self.clock.now) / .milliseconds(1))
+      try await Task.sleep(until: start + .milliseconds(10))
+    }
+    reader.cancel()
+    RoleLines.say("\(times.sorted()[times.count * 99 / 100])")
+  }
+
+  /// Takes a peer to the one task that uses it from then on. Sound as unchecked for that reason.
+  private struct Carrier: @unchecked Sendable {
+    let value: LoadPeer
+
+    static func of(_ peers: [LoadPeer]) -> [Carrier] { peers.map { Carrier(value: $0) } }
+  }
+}

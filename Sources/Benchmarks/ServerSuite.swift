@@ -1,0 +1,123 @@
+import Foundation
+
+let serverSuite = Suite(
+  name: "server", summary: "a server on an event loop, its load made by another process"
+) {
+  let crowds: [(writers: Int, scopes: Int)] = [(1, 1), (16, 1), (256, 1), (256, 256)]
+  return crowds.map { writers, scopes in
+    Row(
+      name: "edits of \(writers) writers on \(scopes) scopes, 16 in flight each", unit: "/s",
+      rounds: 3
+    ) {
+      Probes(ours: {
+        ServerStage(scopes: scopes, models: 256).measure(.writers(writers, scopes: scopes))
+      })
+    }
+  } + [
+    Row(
+      name: "memory of a connection without a session, of 5,000", unit: "bytes",
+      bar: .most(8192), rounds: 1
+    ) { Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.idle(5_000)) / 5_000 }) },
+    Row(name: "memory of a session with a scope, of 5,000", unit: "bytes", rounds: 1) {
+      Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.sessions(5_000)) / 5_000 })
+    },
+    Row(
+      name: "1,000 sessions that resume, until each has the 100 edits it has missed", unit: "ms",
+      rounds: 3
+    ) { Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.returning(1_000)) }) },
+    Row(name: "1,000 new clients, until each has 1,000 models", unit: "ms", rounds: 3) {
+      Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.newcomers(1_000)) })
+    },
+    Row(
+      name: "an edit, p99, while another client is sent 64 MiB of state", unit: "ms",
+      bar: .most(10),
+      rounds: 3
+    ) { Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.largeState) }) },
+  ]
+}
+
+/// A server and its load, each in a process of its own.
+struct ServerStage {
+  /// The number of scopes.
+  let scopes: Int
+  /// The number of models of the first scope; the others have 256.
+  let models: Int
+
+  /// Returns the figure that the load reports.
+  func measure(_ load: Load) -> Double {
+    run(load) { _, load in
+      let line = try load.line()
+      guard let figure = Double(line) else { throw RoleProblem(text: line) }
+      return figure
+    }
+  }
+
+  /// Returns the bytes by which the server's memory grows while the load is there.
+  func memory(_ load: Load) -> Double {
+    run(load) { server, load in
+      func bytes() throws -> Double {
+        try server.say("memory")
+        return Double(try server.line()) ?? .nan
+      }
+      let line = try load.line()
+      guard line == "ready" else { throw RoleProblem(text: line) }
+      let before = try bytes()
+      try load.say("go")
+      guard try load.line() == "there" else { throw RoleProblem(text: "the load is not there") }
+      return try bytes() - before
+    }
+  }
+
+  private func run(
+    _ load: Load, _ body: (RoleProcess, RoleProcess) throws -> Double
+  ) -> Double {
+    do {
+      let server = try RoleProcess(["--host", "\(scopes)", "\(models)"])
+      defer { server.end() }
+      let peer = try RoleProcess(["--load"] + load.arguments + [try server.line()])
+      defer { peer.end() }
+      return try body(server, peer)
+    } catch {
+      return Row.failed("\(error)")
+    }
+  }
+}
+
+/// The load of a server.
+enum Load: Sendable {
+  /// Clients that edit as fast as they are answered, for two seconds.
+  case writers(Int, scopes: Int)
+  /// Connections without a session.
+  case idle(Int)
+  /// Sessions that have fetched a scope.
+  case sessions(Int)
+  /// Sessions that lose their connections and resume at once.
+  case returning(Int)
+  /// Clients that fetch the whole scope at once.
+  case newcomers(Int)
+  /// A client that fetches a large scope again and again, beside one that edits a small one.
+  case largeState
+
+  var arguments: [String] {
+    switch self {
+    case .writers(let count, let scopes): ["writers", "\(count)", "\(scopes)"]
+    case .idle(let count): ["idle", "\(count)", "1"]
+    case .sessions(let count): ["sessions", "\(count)", "1"]
+    case .returning(let count): ["returning", "\(count)", "1"]
+    case .newcomers(let count): ["newcomers", "\(count)", "1"]
+    case .largeState: ["largeState", "1", "1"]
+    }
+  }
+
+  init?(_ name: String, _ count: Int, _ scopes: Int) {
+    switch name {
+    case "writers": self = .writers(count, scopes: scopes)
+    case "idle": self = .idle(count)
+    case "sessions": self = .sessions(count)
+    case "returning": self = .returning(count)
+    case "newcomers": self = .newcomers(count)
+    case "largeState": self = .largeState
+    default: return nil
+    }
+  }
+}
