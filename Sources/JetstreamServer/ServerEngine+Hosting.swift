@@ -34,6 +34,7 @@ extension ServerEngine {
     pinned.remove(key)
     guard let host = hosts.removeValue(forKey: key) else { return }
     host.content.seal()
+    tellNews()
     leave(host, error)
     host.end()
     if !isHandling { flush() }

@@ -142,7 +142,8 @@ extension ServerEngine {
     session.channel.acknowledge(upTo: ping.ack)
     session.saw(ping)
     for seen in ping.seen {
-      session.subscriptions[seen.scopeIndex]?.acknowledge(sequence: seen.sequence)
+      session.subscriptions[seen.scopeIndex]?.acknowledge(
+        sequence: seen.sequence, proves: !ping.resendMissing)
     }
     if let sent = ping.sent, session.version > 1, sent > session.channel.highestReceived {
       session.demands.asksAgain = true

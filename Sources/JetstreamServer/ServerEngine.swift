@@ -421,7 +421,9 @@ package final class ServerEngine {
   /// - Returns: true if it was ended.
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
-    guard session.channel.isOverflowing || hasMissedTooMuch(session) else { return false }
+    guard !session.link.hasEnded, session.channel.isOverflowing || hasMissedTooMuch(session) else {
+      return false
+    }
     endWithWarning(session, "too much is not acknowledged")
     return true
   }

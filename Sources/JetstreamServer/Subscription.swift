@@ -91,11 +91,15 @@ final class Subscription {
   }
 
   /// Notes that the client has applied the order up to a sequence.
-  func acknowledge(sequence: Int) {
-    guard sequence > cursor.acknowledged.sequence, sequence <= (isBehind ? host.sequence : told)
-    else { return }
-    cursor.acknowledge(upTo: sequence, in: host.stream)
-    proven = max(proven, sequence)
+  ///
+  /// - Parameter proves: false if messages may follow that the client has made before.
+  func acknowledge(sequence: Int, proves: Bool) {
+    // A session that does not listen may have replies to its own change sets behind what it was told.
+    guard sequence <= (isBehind || limit != nil ? host.sequence : told) else { return }
+    if proves { proven = max(proven, sequence) }
+    if sequence > cursor.acknowledged.sequence {
+      cursor.acknowledge(upTo: sequence, in: host.stream)
+    }
   }
 
   /// The sequence up to which everything was queued.

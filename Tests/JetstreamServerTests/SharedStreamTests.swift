@@ -170,6 +170,27 @@ struct SharedStreamTests {
     expectAgreement(one, two)
   }
 
+  @Test("A client that wants no more is not sent again what it has acknowledged with its own reply")
+  func limited() throws {
+    let writer = RawPeer.joined(world, protocol: 2)
+    let peer = RawPeer.joined(world, protocol: 2)
+    writer.submit([change("a")])
+    let position = world.server.positions[0]
+    peer.take()
+    var fetch = ScopeFetch(name: "Canvas")
+    (fetch.since, fetch.tell) = (ScopePosition(epoch: position.epoch, sequence: 0), .missed)
+    peer.send(peer.stamp(.scopeFetch(fetch)))
+    peer.submit([change("b")])
+    let session = try #require(world.server.sessions.values.max { $0.number < $1.number })
+    #expect(session.waiting.sets == 1)
+    // The reply follows what it was told, so that the client has applied both.
+    var ping = Ping(ack: peer.messages.map(\.index).max() ?? 0)
+    ping.seen = [.init(scopeIndex: peer.scopeIndex, sequence: 2)]
+    peer.send(.ping(ping))
+    #expect(session.waiting == StreamAmount())
+    #expect(world.server.checkInvariants() == [])
+  }
+
   @Test("An acknowledgement of more than was told counts for nothing")
   func impossibleAcknowledgement() throws {
     let (writer, peer) = (

@@ -12,7 +12,7 @@ extension Replica {
     guard !dialect.isOfValues, session.hasState, !session.needsState, !session.isTakingState else {
       return 0
     }
-    return progress.sequence - session.acknowledged
+    return max(0, progress.sequence - session.acknowledged)
   }
 
   /// Acknowledges the replica's place once more with the next ping.
