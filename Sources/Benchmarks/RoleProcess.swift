@@ -42,7 +42,7 @@ final class RoleProcess {
   }
 }
 
-/// What a role reads and writes: a line is a command, or an answer.
+/// The lines between a role and the process that has started it: commands and answers.
 enum RoleLines {
   static func say(_ line: String) {
     try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))

@@ -65,7 +65,7 @@ extension ServerEngine {
       streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date
-    // Not weak: that would make each use of the engine slower. Its end takes the closure away.
+    // Unowned is sound: the end of the engine takes the closure away.
     host.onLocalChanges = { [unowned self, unowned host] item, set in
       host.keep(item, set)
       broadcast(item, of: host, except: nil)

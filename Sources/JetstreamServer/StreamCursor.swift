@@ -1,9 +1,9 @@
-/// How far a session has been sent the stream of a scope, and how far its client has acknowledged it.
+/// The places in a scope's stream up to which a session was sent it, and up to which the client has acknowledged it.
 struct StreamCursor {
   /// The sequence up to which everything was queued.
   private(set) var told: Int
   /// The place up to which the client has everything, or will have it with the messages that the session's channel keeps.
-  /// What is behind it is lost with a connection.
+  /// The rest is lost with a connection.
   private(set) var acknowledged: StreamPlace
   /// The part of the stream that was queued and is not acknowledged.
   private(set) var waiting = StreamAmount()

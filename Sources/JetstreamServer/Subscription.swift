@@ -15,7 +15,7 @@ import JetstreamWebSocket
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
 ///
-/// A subscription of version 1 listens, or has missed change sets (``missed``) since its session lost its connection.
+/// A subscription of version 1 listens, or has missed change sets (``ValueDelivery/missed``) since its session lost its connection.
 final class Subscription {
   /// The number by which the messages of the session name the scope.
   let index: Int
@@ -31,7 +31,7 @@ final class Subscription {
   /// The messages that are not acknowledged: their index, and the sequence that they bring the client to. In version 2
   /// only the last one with a state: what follows has no index.
   var sent: [(index: Int, sequence: Int)] = []
-  /// What the session has to know of a client of version 1.
+  /// The state of a session of version 1; of no use to others.
   var values = ValueDelivery()
   /// The session's place in the scope's stream.
   private var cursor: StreamCursor {
@@ -213,7 +213,7 @@ extension Subscription {
     let isLimited: Bool
   }
 
-  /// What a session of version 1 has been sent and may have missed.
+  /// The values that a session of version 1 was sent, or was not.
   struct ValueDelivery {
     /// The writes that the client may not have seen yet, to models that it may have.
     var unacknowledgedWrites = UnacknowledgedWrites()

@@ -20,7 +20,7 @@ struct SubscriptionTable {
   /// Returns the subscription to a scope.
   subscript(host: ScopeHost) -> Subscription? { subscriptions.values.first { $0.host === host } }
 
-  /// Adds the subscription with the index ``nextIndex``.
+  /// Adds a subscription: in version 1 with the index ``nextIndex``, in version 2 with the number of its scope.
   mutating func add(_ subscription: Subscription) {
     subscriptions[subscription.index] = subscription
     nextIndex += 1

@@ -38,7 +38,7 @@ struct ServerKillTests {
     }
   }
 
-  /// How often the server is killed: a number in the environment, or ten times.
+  /// The number of times that the server is killed: from the environment, or ten.
   private static let kills =
     ProcessInfo.processInfo.environment["JETSTREAM_KILLS"].flatMap { Int($0) } ?? 10
 

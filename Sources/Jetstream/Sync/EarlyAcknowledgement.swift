@@ -3,7 +3,7 @@
 package struct EarlyAcknowledgement {
   /// The index that was acknowledged last.
   private(set) var index = 0
-  /// The number of bytes received since, and of change sets sent.
+  /// The number of bytes received since, and of those sent.
   private var bytes = 0
 
   package init() {}
