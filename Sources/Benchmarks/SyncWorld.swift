@@ -24,6 +24,7 @@ final class SyncWorld {
     case open(Int, token: String?)
     case toServer(Int, [UInt8])
     case toClient(Int, [UInt8])
+    case encoded(Int, FragmentsText)
     case close(Int, code: Int, reason: String)
   }
 
@@ -61,6 +62,8 @@ final class SyncWorld {
       case .send(let link, let frame): events.append(.toClient(link, frame))
       case .close(let link, let code, let reason):
         events.append(.close(link, code: code, reason: reason))
+      case .encode(let scope, let fragments):
+        events.append(.encoded(scope, FragmentsText(fragments)))
       case .admit, .probe: break
       }
     }
@@ -186,6 +189,7 @@ final class SyncWorld {
       let messages = Message.frame(frame)
       link.peer.states += Self.states(in: messages)
       link.peer.engine.received(link.number, messages, size: frame.count, now: now)
+    case .encoded(let scope, let text): server.encoded(text, of: scope, now: now)
     case .close(let id, let code, let reason):
       guard let link = links.removeValue(forKey: id) else { return }
       link.peer.engine.closed(link.number, code: code, reason: reason, now: now)

@@ -65,6 +65,10 @@ package protocol HostedContent: AnyObject {
   func holders(of model: any HostedModel) -> [PropertyKey]
   /// Returns a model and all models below it as additions, depth first, as clients are to know them.
   func subtree(of model: any HostedModel) -> [SyncFragment]
+  /// Returns a model as clients are to know it.
+  func fragment(of model: any HostedModel, _ kind: SyncFragment.Kind) -> SyncFragment
+  /// Calls `body` with each model that a synced property of a model holds, in order.
+  func forEachChild(of model: any HostedModel, _ body: (UUID) -> Void)
   /// Returns all models: the root as a change, first, then the others, depth first.
   func sharedState() -> [SyncFragment]
 
@@ -98,6 +102,8 @@ package protocol HostedContent: AnyObject {
   func end()
   /// Seals the app's own changes that were made so far.
   func seal()
+  /// True if the app has made no change that is not sealed.
+  var isSealed: Bool { get }
   /// Seals the app's own changes. Returns false if the content is in the middle of a step.
   func settle() -> Bool
   /// True if the app wants to be told what clients change.
@@ -123,6 +129,7 @@ extension HostedContent {
   package func begin() {}
   package func end() {}
   package func seal() {}
+  package var isSealed: Bool { true }
   package func settle() -> Bool { true }
   package var isListenedTo: Bool { false }
   package func tell(_ changes: @autoclosure () -> RemoteChanges) {}

@@ -45,6 +45,8 @@ final class ModelContent: HostedContent {
 
   package func seal() { scope.sealChanges() }
 
+  package var isSealed: Bool { !scope.hasCollectedChanges }
+
   package func settle() -> Bool { scope.settle() }
 
   package var isListenedTo: Bool { scope.onRemoteChanges.hasListeners }
@@ -72,6 +74,17 @@ final class ModelContent: HostedContent {
 
   package func subtree(of model: any HostedModel) -> [SyncFragment] {
     (model as? ModelObject)?.subtreeFragments() ?? []
+  }
+
+  package func fragment(of model: any HostedModel, _ kind: SyncFragment.Kind) -> SyncFragment {
+    guard let model = model as? ModelObject else {
+      preconditionFailure("The models of a scope are objects.")
+    }
+    return model.sharedFragment(kind)
+  }
+
+  package func forEachChild(of model: any HostedModel, _ body: (UUID) -> Void) {
+    (model as? ModelObject)?.forEachSharedChild(body)
   }
 
   package func sharedState() -> [SyncFragment] { scope.sharedState() }

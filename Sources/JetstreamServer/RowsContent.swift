@@ -62,6 +62,17 @@ package final class RowsContent: HostedContent {
     (model as? Row).map { document.subtree(of: $0) } ?? []
   }
 
+  package func fragment(of model: any HostedModel, _ kind: SyncFragment.Kind) -> SyncFragment {
+    guard let row = model as? Row else {
+      preconditionFailure("The models of a document are rows.")
+    }
+    return document.fragment(of: row, kind)
+  }
+
+  package func forEachChild(of model: any HostedModel, _ body: (UUID) -> Void) {
+    (model as? Row)?.forEachChild { uuid, _ in body(uuid) }
+  }
+
   package func sharedState() -> [SyncFragment] { document.fullState() }
 
   package func schema(named wireName: String) -> ClassSchema? { document.schema[wireName] }

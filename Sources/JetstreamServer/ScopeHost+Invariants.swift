@@ -12,6 +12,7 @@ extension ScopeHost {
     if let last = places.last, places != Array(last + 1 - places.count...last) || last != sequence {
       problems.append("the stream has \(places), and the last sequence is \(sequence)")
     }
+    if content.isSealed, records.isInStep == false { problems += states.checkInvariants() }
     if passage.isOpen { problems.append("a submission is still being applied") }
     return problems.map { "scope \(content.name): \($0)" }
   }

@@ -68,9 +68,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
-  /// The last full state that a session was sent; nil once it is out of date, or once no session has begun with it for
-  /// a while.
-  private(set) var lastState: StateCopy?
+  /// The full states that sessions are sent.
+  var states = ScopeStates()
 
   /// The host of the same scope as rows, in simulations.
   var twin: HostTwin?
@@ -108,25 +107,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Appends an accepted change set to the stream, and notes what it writes.
   func append(_ item: StreamItem) {
     stream.append(item)
-    lastState = nil
+    for fragment in item.fragments { states.note(fragment.uuid) }
     noteWritten(item.fragments)
-  }
-
-  /// Returns the full state at the current sequence. All who ask for it share one copy. Cost: O(models) for the first
-  /// of them. Seal the content before.
-  func state(below root: any HostedModel, partBytes: Int, now: Duration) -> StateCopy {
-    let state =
-      lastState.flatMap { $0.sequence == sequence ? $0 : nil }
-      ?? StateCopy(
-        sequence: sequence, root: root.uuid, fragments: content.sharedState(), bytes: partBytes)
-    state.usedAt = now
-    lastState = state
-    return state
-  }
-
-  /// Lets go of the last full state if no session has begun with it since `time`.
-  func forgetState(unusedSince time: Duration) {
-    if let lastState, lastState.usedAt <= time { self.lastState = nil }
   }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
@@ -134,6 +116,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   func end() {
     content.end()
     audience.removeAll()
+    states = ScopeStates()
   }
 
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may
@@ -149,11 +132,13 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
 
   func entered(_ model: any HostedModel, byClient: Bool) {
     tombstones.noteReturn(of: model.uuid)
+    states.note(model.uuid)
     if byClient { passage.noteArrival(model) }
   }
 
   /// A submission gets its sequence before it is applied; the server's own changes get theirs afterwards.
   func left(_ model: any HostedModel, _ leaving: Leaving) {
+    states.note(model.uuid)
     // Sessions never knew a model that a call of `modify` has added and takes back.
     if leaving.takesBack, !tombstones.revived.contains(model.uuid) { return }
     tombstones.note(model, leftAt: leaving.byClient ? sequence : sequence + 1)

@@ -298,6 +298,7 @@ public final class Server {
         .beginClose(code: code, reason: reason)
     case .admit(let id): connections[id]?.setLimits(configuration.limits)
     case .probe(let id): connections[id]?.probe()
+    case .encode(let scope, let fragments): pipe.encode(fragments, of: scope)
     }
   }
 
@@ -328,6 +329,10 @@ public final class Server {
 
   func received(_ inputs: [ServerEngine.Input], on id: Int) {
     engine.received(inputs, on: id, now: ticker.now)
+  }
+
+  func encoded(_ text: FragmentsText, of scope: Int) {
+    engine.encoded(text, of: scope, now: ticker.now)
   }
 
   func closed(_ id: Int) {

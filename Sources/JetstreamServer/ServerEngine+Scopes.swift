@@ -17,7 +17,7 @@ extension ServerEngine {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
       host.content.seal()
-      guard let root = host.content.root else { return refuse(.rejected("The scope has no root")) }
+      guard host.content.root != nil else { return refuse(.rejected("The scope has no root")) }
       let client = session.version > 1 ? fetch.client ?? session.info.client : nil
       // A scope that is fetched again keeps its number.
       let subscription = known ?? session.subscribe(to: host, as: client)
@@ -27,9 +27,7 @@ extension ServerEngine {
         tell(session, of: subscription, .scopeFetchReply(reply))
         return session.demands.askState(of: subscription)
       }
-      answer(fetch, of: session, on: subscription) {
-        host.state(below: root, partBytes: configuration.stateBytes, now: now)
-      }
+      answer(fetch, on: subscription)
     }
   }
 
@@ -47,6 +45,7 @@ extension ServerEngine {
         end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
         continue
       }
+      refuseOpenFetches(of: subscription, error)
       session.leave(subscription)
       post(session, .scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error)))
     }
@@ -57,31 +56,8 @@ extension ServerEngine {
     let host = subscription.host
     host.content.seal()
     guard let root = host.content.root else { return }
-    let state = host.state(below: root, partBytes: configuration.stateBytes, now: now)
-    tell(
-      session, of: subscription,
-      .scopeState(state.wholeMessage(scopeIndex: subscription.index)))
-  }
-
-  /// Answers a fetch of version 2, and sends what the client asks for.
-  private func answer(
-    _ fetch: ScopeFetch, of session: ServerSession, on subscription: Subscription,
-    state: () -> StateCopy
-  ) {
-    let host = subscription.host
-    let (standing, since) = host.standing(of: subscription.client, fetch)
-    let reply = ScopeFetchReply(
-      replyTo: fetch.index, scopeIndex: subscription.index, standing: standing)
-    let told = Subscription.Told(
-      since: fetch.tell == .nothing ? nil : since,
-      state: fetch.tell == .nothing || since != nil ? nil : .init(state()), upTo: host.sequence,
-      isLimited: fetch.tell != .everything)
-    // The earlier subscription goes on until the records made so far are durable.
-    whenStored(subscription, of: session) {
-      session.queue(.scopeFetchReply(reply))
-      subscription.begin(told)
-    }
-    catchUp(session, on: subscription)
+    let state = host.states.wholeState(of: host, below: root, now: now)
+    tell(session, of: subscription, .scopeState(state.message(0, scopeIndex: subscription.index)))
   }
 
   /// Continues to send what has waited for room in the session's channel: first the state, then the change sets of the

@@ -7,7 +7,7 @@ extension ServerEngine {
     func add(_ name: String, _ size: Int) { sizes[name, default: 0] += size }
     for host in hosts.values {
       for (name, size) in host.restingTables { add(name, size) }
-      add("lastState", host.lastState?.count ?? 0)
+      add("states", host.states.size)
     }
     for session in sessions.values {
       add("outbox", session.link.outbox.count)

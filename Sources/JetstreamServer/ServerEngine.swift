@@ -13,6 +13,9 @@ package final class ServerEngine {
     case admit(connection: Int)
     /// Send a WebSocket ping behind what was sent, and call ``ServerEngine/probed(_:now:)`` when it is answered.
     case probe(connection: Int)
+    /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
+    /// scope has one of these under way at a time.
+    case encode(scope: Int, [SyncFragment])
   }
 
   /// Timeouts and limits.
@@ -111,6 +114,10 @@ package final class ServerEngine {
   var nextScope = 0
   /// The scopes with change sets that their sessions of version 2 are told at the end of this turn.
   var hostsWithNews: [ScopeHost] = []
+  /// The scopes of which a part of a state is being encoded, by number.
+  var encoding: [Int: ScopeHost] = [:]
+  /// The actions that are performed behind all others of this turn.
+  var lastActions: [Action] = []
   /// The scopes that the app hosts, whether or not a session has fetched them.
   var pinned: Set<ObjectIdentifier> = []
 
@@ -271,7 +278,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
-    for host in hosts.values { host.forgetState(unusedSince: now - .seconds(1)) }
+    for host in hosts.values { host.states.forget(unusedSince: now - .seconds(1)) }
     flush()
   }
 
@@ -398,6 +405,9 @@ package final class ServerEngine {
       for frame in frames(of: outbox) { perform(.send(connection: id, frame)) }
       sendProbe(session, on: id)
     }
+    let last = lastActions
+    lastActions = []
+    for action in last { perform(action) }
   }
 
   /// Queues the change sets of this turn for all sessions of version 2 that listen.

@@ -106,6 +106,15 @@ struct ServerPipe: Sendable {
     }
   }
 
+  /// Makes the text of a part of a state where that holds up no connection, and hands it to the server.
+  func encode(_ fragments: [SyncFragment], of scope: Int) {
+    let server = server
+    Task.detached {
+      let text = FragmentsText(fragments)
+      await server.perform { $0.encoded(text, of: scope) }
+    }
+  }
+
   private func hand(_ batch: inout Batch, on id: Int) async -> Bool {
     if batch.inputs.isEmpty { return true }
     let inputs = batch.inputs

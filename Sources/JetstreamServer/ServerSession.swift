@@ -140,11 +140,16 @@ final class ServerSession {
   // MARK: Telling
 
   /// Continues to send the state of a scope, as far as the channel has room. Until the last message, it pauses while
-  /// `window` bytes of all kinds are not acknowledged, so that messages about other scopes get through.
+  /// `window` bytes of all kinds are not acknowledged, so that messages about other scopes get through. It also pauses
+  /// until the text of the next part was made.
   ///
   /// - Returns: true if all of the state was sent.
   func tellState(of subscription: Subscription, window: Int) -> Bool {
     while var state = subscription.untoldState {
+      guard !state.waitsForText else {
+        subscription.host.states.wait(subscription)
+        return false
+      }
       let message = state.takeMessage(subscription.index)
       guard channel.hasRoom, channel.keptBytes < window || !message.more else { return false }
       let index = queue(.scopeState(message))

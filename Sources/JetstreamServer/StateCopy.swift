@@ -1,58 +1,54 @@
 import Foundation
 import Jetstream
 
-/// The full state of a scope at one sequence, in the parts in which sessions are sent it. All sessions share it, and each
-/// part is encoded once.
+/// Some models of a full state, which are sent in one message.
+final class StatePart {
+  let fragments: [SyncFragment]
+  /// The number of bytes on the wire, approximately.
+  let bytes: Int
+  /// The JSON text, once it was made.
+  private(set) var text: FragmentsText?
+  /// True while the text waits to be made away from the server's actor.
+  private(set) var isBeingEncoded = false
+
+  init(_ fragments: [SyncFragment]) {
+    self.fragments = fragments
+    bytes = fragments.reduce(0) { $0 + $1.roughSize }
+  }
+
+  /// Leaves it to others to make the text.
+  func awaitText() { isBeingEncoded = true }
+
+  /// Takes the text that others have made.
+  func take(_ text: FragmentsText) { (self.text, isBeingEncoded) = (text, false) }
+
+  /// Returns the text. Makes it unless it is there. Cost: O(``bytes``) the first time.
+  func takeText() -> FragmentsText {
+    if let text { return text }
+    let made = FragmentsText(fragments)
+    text = made
+    return made
+  }
+}
+
+/// The full state of a scope at one sequence, in the parts in which sessions are sent it. It never changes. All sessions
+/// that begin at its sequence share it.
 final class StateCopy {
-  /// The models of one message.
-  private final class Part {
-    let fragments: [SyncFragment]
-    private(set) lazy var text = FragmentsText(fragments)
-
-    init(_ fragments: [SyncFragment]) { self.fragments = fragments }
-  }
-
   let sequence: Int
+  let parts: [StatePart]
   private let root: UUID
-  private let parts: [Part]
-  private lazy var whole =
-    parts.count == 1 ? parts[0] : Part(Array(parts.map(\.fragments).joined()))
-  /// The time at which a session has last begun with it.
-  var usedAt = Duration.zero
 
-  /// - Parameter bytes: the approximate size of a part, which has at least one model.
-  init(sequence: Int, root: UUID, fragments: [SyncFragment], bytes: Int) {
-    (self.sequence, self.root) = (sequence, root)
-    var parts: [Part] = []
-    var (start, size) = (0, 0)
-    for (at, fragment) in fragments.enumerated() {
-      let more = fragment.roughSize
-      if at > start, size + more > bytes {
-        parts.append(Part(Array(fragments[start..<at])))
-        (start, size) = (at, 0)
-      }
-      size += more
-    }
-    parts.append(Part(Array(fragments[start...])))
-    self.parts = parts
+  /// - Parameter parts: at least one; the first begins with the root.
+  init(sequence: Int, root: UUID, parts: [StatePart]) {
+    (self.sequence, self.root, self.parts) = (sequence, root, parts)
   }
-
-  /// The number of messages that the state takes.
-  var count: Int { parts.count }
 
   /// Returns the message with one part.
   func message(_ number: Int, scopeIndex: Int) -> ScopeState {
-    var message = message(of: parts[number], scopeIndex)
-    message.more = number + 1 < parts.count
-    return message
-  }
-
-  /// Returns the message for a session of version 1, whose protocol has no parts.
-  func wholeMessage(scopeIndex: Int) -> ScopeState { message(of: whole, scopeIndex) }
-
-  private func message(of part: Part, _ scopeIndex: Int) -> ScopeState {
+    let part = parts[number]
     var message = ScopeState(scopeIndex: scopeIndex, rootUUID: root, fragments: part.fragments)
-    message.text = part.text
+    message.text = part.takeText()
+    message.more = number + 1 < parts.count
     return message
   }
 }

@@ -49,6 +49,8 @@ final class Subscription {
   var untoldState: UntoldState?
   /// The replies that wait for earlier change sets to be sent, each with the sequence that it comes after.
   var later: [(after: Int, reply: ScopeSyncReply)] = []
+  /// The indices of the fetches that are not answered yet.
+  var openFetches: [Int] = []
   /// The sequence up to which the client's own change sets in the stream were decided before it fetched the scope: it
   /// is sent their decisions, and no replies.
   var ownUpTo = 0
@@ -229,7 +231,10 @@ extension Subscription {
     init(_ copy: StateCopy) { self.copy = copy }
 
     /// The number of messages that are still to be sent.
-    var count: Int { copy.count - next }
+    var count: Int { copy.parts.count - next }
+
+    /// True if the text of the next message is still being made.
+    var waitsForText: Bool { copy.parts[next].isBeingEncoded }
 
     /// Removes and returns the next message.
     mutating func takeMessage(_ scopeIndex: Int) -> ScopeState {

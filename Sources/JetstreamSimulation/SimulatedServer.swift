@@ -14,6 +14,10 @@ final class SimulatedServer {
   private let journal: SimulatedJournal?
   private var ownSets: [SubmittedSet] = []
   private let opening = Opening()
+  /// Returns the time that it takes to encode a part of a state.
+  var encodingTime: () -> Duration = { .zero }
+  /// The parts of states that are being encoded.
+  private var encodings: [(scope: Int, fragments: [SyncFragment], readyAt: Duration)] = []
 
   /// The time from which the scope can be fetched, and the answer to clients that fetch it earlier.
   private final class Opening {
@@ -74,15 +78,17 @@ final class SimulatedServer {
     configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
-    engine = ServerEngine(configuration: configuration, hooks: hooks) { action in
+    self.journal = journal
+    engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
       switch action {
       case .send(let id, let frame): send(id, frame)
       case .close(let id, let code, let reason): close(id, code, reason)
       case .probe(let id): probe(id)
       case .admit: break
+      case .encode(let scope, let fragments):
+        encodings.append((scope, fragments, now() + encodingTime()))
       }
     }
-    self.journal = journal
     defer { engine.compareWithRows(scope) }
     guard let journal else {
       engine.host(scope)
@@ -118,14 +124,22 @@ final class SimulatedServer {
   /// Notes a change set of the server's own, whose record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
 
-  /// Lets the disk work until `now`, and lets everything go on that waits for it.
-  func settleJournal(now: Duration) { journal?.settle(now: now) }
+  /// Lets the disk and the encoders work until `now`, and lets everything go on that waits for them.
+  func settle(now: Duration) {
+    journal?.settle(now: now)
+    while let at = encodings.firstIndex(where: { $0.readyAt <= now }) {
+      let (scope, fragments, _) = encodings.remove(at: at)
+      engine.encoded(FragmentsText(fragments), of: scope, now: now)
+    }
+  }
 
   /// The epoch and sequence of the scope.
   var position: ScopePosition? { engine.positions.first }
 
-  /// The time at which the disk does its next piece of work; nil if it is idle.
-  var nextDeadline: Duration? { journal?.deadline }
+  /// The time at which the disk or an encoder has done its next piece of work; nil if both are idle.
+  var nextDeadline: Duration? {
+    (encodings.map(\.readyAt) + [journal?.deadline].compactMap { $0 }).min()
+  }
 
   func opened(_ id: Int, token: String?, now: Duration) {
     engine.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)

@@ -140,6 +140,10 @@ final class SimulationRun {
     observer.join()
     observer.fetch(world.name)
     observer.acknowledge()
+    // The observer has to know all that the server has before anything happens.
+    server.settle(now: now)
+    var random = SimulationRandom(seed: seed, branch: 20, starts)
+    server.encodingTime = { .milliseconds(random.number(in: 0...40)) }
     openLate()
     // Without a journal, or from an old copy, only what the server has now is expected of it.
     if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
@@ -288,7 +292,7 @@ final class SimulationRun {
   private func advance(to time: Duration) {
     let step = time - now
     now = time
-    server.settleJournal(now: now)
+    server.settle(now: now)
     server.advance(by: step, to: now)
     for client in present { client.advance(by: step, to: now) }
     for browser in browsers { browser.advance(to: now) }

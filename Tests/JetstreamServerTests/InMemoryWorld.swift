@@ -71,6 +71,9 @@ final class InMemoryWorld {
   var endedSessions: [SessionInfo] = []
   /// The connections on which the server has sent a WebSocket ping.
   var probes: [Int] = []
+  /// False if parts of states are encoded when the test says so, with ``encode()``.
+  var encodesAtOnce = true
+  private(set) var encodings: [(scope: Int, fragments: [SyncFragment])] = []
   /// Whether the peers' WebSockets answer pings.
   var answersProbes = true
   /// Called before and after anything happens on a link.
@@ -114,10 +117,23 @@ final class InMemoryWorld {
     case .close(let id, let code, let reason):
       links.first { $0.id == id }?.serverClose = (code, reason)
     case .admit: break
+    case .encode(let scope, let fragments):
+      encodings.append((scope, fragments))
+      if encodesAtOnce { encode() }
     case .probe(let id):
       probes.append(id)
       links.first { $0.id == id }?.toClient.append(Self.probe)
     }
+  }
+
+  /// Encodes one part of a state that the server has asked for. Returns false if there is none.
+  @discardableResult
+  func encode() -> Bool {
+    if encodings.isEmpty { return false }
+    let (scope, fragments) = encodings.removeFirst()
+    server.encoded(FragmentsText(fragments), of: scope, now: now)
+    #expect(server.checkInvariants() == [])
+    return true
   }
 
   @discardableResult

@@ -4,12 +4,12 @@ import Testing
 @testable import Jetstream
 @testable import JetstreamServer
 
-/// All who ask for the state of a scope while it stays the same are sent one copy of it.
+/// All who ask for the state of a scope share what was read of it.
 @Suite("Full states that sessions share", .paced)
 struct SharedStateTests {
   private let world = InMemoryWorld()
 
-  private var copy: StateCopy? { world.server.hosts.values.first?.lastState }
+  private var copy: StateCopy? { world.server.hosts.values.first?.states.last }
 
   private func state(of peer: RawPeer) throws -> [SyncFragment] {
     let states = peer.messages.compactMap {
@@ -18,30 +18,40 @@ struct SharedStateTests {
     return try #require(states.last)
   }
 
-  @Test("Sessions of both versions share the copy", arguments: [1, 2])
-  func shares(version: Int) throws {
+  @Test("Sessions share the copy while the scope stays the same")
+  func shares() throws {
     world.canvas.name = "first"
-    let one = RawPeer.joined(world, protocol: version)
+    let one = RawPeer.joined(world, protocol: 2)
     let first = try #require(copy)
-    let two = RawPeer.joined(world, protocol: version)
+    let two = RawPeer.joined(world, protocol: 2)
     #expect(copy === first)
     #expect(try state(of: one) == world.scope.fullState())
     #expect(try state(of: two) == world.scope.fullState())
   }
 
-  @Test("A change of the app or of a client makes it out of date", arguments: [1, 2])
+  @Test("Sessions of version 1 are sent the models depth first, in one message")
+  func whole() throws {
+    let configuration = ServerEngine.Configuration.withStates(of: 100)
+    let world = InMemoryWorld(configuration: configuration)
+    func uuids() throws -> [UUID] {
+      try state(of: RawPeer.joined(world, protocol: 1)).map(\.uuid)
+    }
+    for _ in 0..<20 { world.canvas.shapes.append(Shape()) }
+    #expect(try uuids() == world.scope.fullState().map(\.uuid))
+    world.canvas.shapes.remove(at: 3)
+    #expect(try uuids() == world.scope.fullState().map(\.uuid))
+  }
+
+  @Test("Those who come after a change of the app or of a client are sent it", arguments: [1, 2])
   func changes(version: Int) throws {
     let one = RawPeer.joined(world, protocol: version)
-    #expect(copy != nil)
     world.canvas.name = "by the app"
     let two = RawPeer.joined(world, protocol: version)
     #expect(try state(of: two).canonicalJSON == world.scope.canonicalJSON)
-    #expect(copy != nil)
     one.submit([
       SyncFragment(
         .change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "by a client"])
     ])
-    #expect(copy == nil)
     let three = RawPeer.joined(world, protocol: version)
     #expect(try state(of: three).canonicalJSON == world.scope.canonicalJSON)
     #expect(world.canvas.name == "by a client")
@@ -69,8 +79,8 @@ struct SharedStateTests {
     world.scope.flush()
     let fragments = world.scope.fullState()
     let state = StateCopy(
-      sequence: 1, root: world.canvas.uuid, fragments: fragments,
-      bytes: 2 * fragments[1].roughSize)
+      sequence: 1, root: world.canvas.uuid,
+      parts: [StatePart(Array(fragments[..<2])), StatePart(Array(fragments[2...]))])
     var (number, sum) = (0, 0)
     while true {
       let message = state.message(number, scopeIndex: 3)
@@ -82,7 +92,15 @@ struct SharedStateTests {
       (number, sum) = (number + 1, sum + message.fragments.count)
       guard message.more else { break }
     }
-    #expect(number > 1 && number < fragments.count && sum == fragments.count)
-    #expect(state.wholeMessage(scopeIndex: 3).fragments == fragments)
+    #expect(number == 2 && sum == fragments.count)
+  }
+}
+
+extension ServerEngine.Configuration {
+  /// Sends states in parts of about so many bytes.
+  static func withStates(of bytes: Int) -> ServerEngine.Configuration {
+    var configuration = ServerEngine.Configuration()
+    configuration.stateBytes = bytes
+    return configuration
   }
 }

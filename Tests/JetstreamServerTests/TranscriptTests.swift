@@ -83,6 +83,8 @@ struct TranscriptTests {
           sent[client(id), default: []].append(message)
         }
       case .close(let id, let code, let reason): closed[client(id)] = (code, reason)
+      case .encode(let scope, let fragments):
+        server.encoded(FragmentsText(fragments), of: scope, now: now)
       case .admit, .probe: break
       }
     }

@@ -73,6 +73,8 @@ struct TransportTests {
         case .send(let id, let frame): connections[id]?.inbound.continuation.yield(frame)
         case .close(let id, let code, let reason):
           connections.removeValue(forKey: id)?.closedByServer(code: code, reason: reason)
+        case .encode(let scope, let fragments):
+          engine.encoded(FragmentsText(fragments), of: scope, now: .zero)
         case .admit, .probe: break
         }
       }

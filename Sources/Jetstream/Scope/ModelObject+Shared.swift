@@ -14,6 +14,19 @@ extension ModelObject {
     ensureRecord().subtreeFragments(withHeldBack: false)
   }
 
+  /// Returns the model as other replicas are to know it.
+  package final func sharedFragment(_ kind: SyncFragment.Kind) -> SyncFragment {
+    ensureRecord().addFragment(kind, withHeldBack: false)
+  }
+
+  /// Calls `body` with each model that a synced property holds, in order.
+  package final func forEachSharedChild(_ body: (UUID) -> Void) {
+    let record = ensureRecord()
+    record.forEachChild { child, index in
+      if record.schema.properties[index].isSynced { body(child.uuid) }
+    }
+  }
+
   /// Returns those of `models` that a collection contains, from front to back, with their places.
   /// Cost: O(sqrt n) for each in a collection of n models; O(n) if this model is in no scope.
   package final func places(

@@ -111,7 +111,7 @@ package final class Row: ManagedBuffer<Row.Header, UInt8> {
 
   /// Calls `body` with each model that a synced property holds, in order, and with the property: for a dictionary once
   /// for each entry, with the dictionary.
-  func forEachChild(_ body: (UUID, PropertySchema) -> Void) {
+  package func forEachChild(_ body: (UUID, PropertySchema) -> Void) {
     for property in schema.properties where property.kind != .plain && property.isSynced {
       self[property].forEachModel { body($0, property) }
     }

@@ -1,0 +1,84 @@
+import Foundation
+import Jetstream
+
+/// The answers to fetches of version 2, and the states that some of them need.
+extension ServerEngine {
+  /// Answers a fetch, and sends what the client asks for. A fetch that needs a state of more than one part is answered
+  /// once that was read; the scope goes on meanwhile.
+  func answer(_ fetch: ScopeFetch, on subscription: Subscription) {
+    let (host, session) = (subscription.host, subscription.session)
+    if !subscription.openFetches.contains(fetch.index) {
+      subscription.openFetches.append(fetch.index)
+    }
+    let (standing, since) = host.standing(of: subscription.client, fetch)
+    var state: StateCopy?
+    if fetch.tell != .nothing, since == nil {
+      guard let root = host.content.root else {
+        let error = WireError.rejected("The scope has no root")
+        return refuse(fetch.index, of: subscription, error)
+      }
+      state = host.states.state(
+        of: host, below: root, partBytes: configuration.stateBytes, now: now)
+      guard state != nil else {
+        host.states.wait(ScopeStates.Fetch(message: fetch, subscription: subscription))
+        return encodeNext(of: host)
+      }
+    }
+    let reply = ScopeFetchReply(
+      replyTo: fetch.index, scopeIndex: subscription.index, standing: standing)
+    let told = Subscription.Told(
+      since: fetch.tell == .nothing ? nil : since, state: state.map { .init($0) },
+      upTo: host.sequence, isLimited: fetch.tell != .everything)
+    // The earlier subscription goes on until the records made so far are durable.
+    whenStored(subscription, of: session) {
+      session.queue(.scopeFetchReply(reply))
+      subscription.openFetches.removeAll { $0 == fetch.index }
+      subscription.begin(told)
+    }
+    catchUp(session, on: subscription)
+    encodeNext(of: host)
+  }
+
+  /// Refuses a fetch that was to be answered later.
+  private func refuse(_ fetch: Int, of subscription: Subscription, _ error: WireError) {
+    subscription.openFetches.removeAll { $0 == fetch }
+    post(
+      subscription.session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: error)))
+  }
+
+  /// Refuses the fetches of a subscription that are not answered yet, since the scope is not served any more.
+  func refuseOpenFetches(of subscription: Subscription, _ error: WireError) {
+    for fetch in subscription.openFetches { refuse(fetch, of: subscription, error) }
+  }
+
+  /// Takes the text that ``Action/encode(scope:_:)`` has asked for, and sends it to those who wait for it.
+  package func encoded(_ text: FragmentsText, of scope: Int, now: Duration) {
+    self.now = now
+    guard let host = encoding.removeValue(forKey: scope) else { return }
+    isHandling = true
+    for subscription in host.states.take(text) where subscription.isLive && subscription.isBehind {
+      catchUp(subscription.session, on: subscription)
+    }
+    readOn(host)
+    isHandling = false
+    flush()
+  }
+
+  /// Reads the next part of a state that fetches wait for, or answers them if it was read.
+  private func readOn(_ host: ScopeHost) {
+    host.states.readOn()
+    host.content.seal()
+    for fetch in host.states.takeFetches() where fetch.subscription.isLive {
+      answer(fetch.message, on: fetch.subscription)
+    }
+    encodeNext(of: host)
+  }
+
+  /// Has the next part of a state encoded, if one waits for that.
+  private func encodeNext(of host: ScopeHost) {
+    guard let part = host.states.nextEncoding() else { return }
+    let scope = host.audience.scopeIndex
+    encoding[scope] = host
+    lastActions.append(.encode(scope: scope, part.fragments))
+  }
+}

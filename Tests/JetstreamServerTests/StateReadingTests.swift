@@ -1,0 +1,184 @@
+import Foundation
+import Testing
+
+@testable import Jetstream
+@testable import JetstreamServer
+
+/// A large state is read and encoded bit by bit, while its scope goes on changing.
+@Suite("States that are read while the scope changes", .paced)
+struct StateReadingTests {
+  private let world: InMemoryWorld
+  private let writer: WorldClient
+
+  init() {
+    var configuration = ServerEngine.Configuration()
+    configuration.stateBytes = 2_000
+    world = InMemoryWorld(configuration: configuration)
+    for number in 0..<40 {
+      let shape = Shape()
+      shape.label = "\(number)"
+      for _ in 0..<4 { shape.parts.append(Shape()) }
+      world.canvas.shapes.append(shape)
+    }
+    world.scope.flush()
+    writer = world.addClient(configuration: Self.quick)
+    writer.join()
+    world.settle()
+    world.encodesAtOnce = false
+    world.canvas.name = "changed, so that the next one begins anew"
+    world.scope.flush()
+    world.server.advance(to: world.now + .seconds(2))
+    world.now += .seconds(2)
+  }
+
+  /// Acknowledges often, so that the server does not wait.
+  private static var quick: ClientEngine.Configuration {
+    var configuration = ClientEngine.Configuration()
+    configuration.limits.acknowledgeAfter.messages = 4
+    return configuration
+  }
+
+  private var host: ScopeHost { world.server.hosts.values.first! }
+
+  private func expectAgreement() {
+    for client in world.clients {
+      let isEqual = client.scope.canonicalJSON == world.scope.canonicalJSON
+      #expect(isEqual, "client \(client.number)")
+      #expect(client.engine.checkInvariants() == [] && client.engine.pendingCount == 0)
+    }
+    #expect(world.endedSessions.isEmpty)
+  }
+
+  /// Makes one change below a canvas: to values, to the tree, or to both.
+  private func change(_ canvas: Canvas) {
+    let shapes = canvas.shapes
+    let at = Int.random(in: 0..<shapes.count, using: &world.generator)
+    let other = Int.random(in: 0..<shapes.count, using: &world.generator)
+    switch Int.random(in: 0..<8, using: &world.generator) {
+    case 0: canvas.name = "\(at)"
+    case 1: shapes[at].label += String(repeating: "long ", count: 60)
+    case 2: shapes[at].parts.append(Shape())
+    case 3: if shapes.count > 20 { canvas.shapes.remove(at: at) }
+    case 4:
+      if let part = shapes[at].parts.first {
+        shapes[at].parts.remove(at: 0)
+        shapes[other].parts.append(part)
+      }
+    case 5:
+      // A whole subtree to the other end.
+      let moved = canvas.shapes.remove(at: at)
+      canvas.shapes.append(moved)
+    case 6:
+      if at != other, shapes.count > 20 {
+        let moved = canvas.shapes.remove(at: at)
+        canvas.shapes[min(other, canvas.shapes.count - 1)].parts.append(moved)
+      }
+    default: shapes[at].x += 1
+    }
+  }
+
+  @Test("The reader gets a state that all agree on", arguments: 1...10 as ClosedRange<UInt64>)
+  func agreement(seed: UInt64) {
+    world.generator = SeededGenerator(seed: seed)
+    let reader = world.addClient(configuration: Self.quick)
+    reader.join()
+    world.exchange()
+    var steps = 0
+    while world.encode() {
+      steps += 1
+      if Bool.random(using: &world.generator) { change(writer.canvas) }
+      if Bool.random(using: &world.generator) { change(world.canvas) }
+      if steps.isMultiple(of: 3) { world.exchange() }
+      // Another one comes in the middle.
+      if steps == 10 { world.addClient(configuration: Self.quick).join() }
+    }
+    #expect(steps > 10)
+    world.encodesAtOnce = true
+    world.settle()
+    expectAgreement()
+    #expect(world.clients.count == 3)
+    for client in world.clients { #expect(throws: Never.self) { try client.fetchResult?.get() } }
+  }
+
+  @Test("Edits are answered meanwhile")
+  func edits() {
+    world.exchange()
+    let reader = world.addClient(configuration: Self.quick)
+    reader.join()
+    world.exchange()
+    for number in 0..<5 {
+      writer.canvas.name = "edit \(number)"
+      world.exchange()
+      #expect(world.canvas.name == "edit \(number)" && writer.engine.pendingCount == 0)
+      #expect(world.encode() && reader.fetchResult == nil)
+    }
+    world.encodesAtOnce = true
+    world.encode()
+    world.settle()
+    expectAgreement()
+  }
+
+  @Test("All who ask share each text, and a change makes only the texts anew that have it")
+  func texts() {
+    func come() -> Int {
+      var count = 0
+      for _ in 0..<5 { world.addClient(configuration: Self.quick).join() }
+      world.exchange()
+      while world.encode() {
+        count += 1
+        world.exchange()
+      }
+      world.settle()
+      return count
+    }
+    let all = come()
+    #expect(all > 10 && all <= host.states.last?.parts.count ?? 0)
+    #expect(come() == 0)
+    let shapes = world.canvas.shapes
+    for at in [0, 20, 39] { shapes[at].label = "changed" }
+    let again = come()
+    #expect(again > 1 && again <= 3)
+    expectAgreement()
+  }
+
+  @Test("A scope that is removed before its state was read refuses the fetch")
+  func removed() {
+    let reader = world.addClient(configuration: Self.quick)
+    reader.join()
+    world.exchange()
+    #expect(reader.fetchResult == nil)
+    world.server.remove(world.scope, .gone("away"))
+    world.exchange()
+    #expect(throws: SyncError.self) { try reader.fetchResult?.get() }
+    #expect(reader.fetchResult != nil)
+    world.encode()
+    #expect(!world.encode())
+  }
+
+  @Test("A session that ends, or leaves, before the state was read is not sent it")
+  func gone() {
+    let leaver = RawPeer.joined(world, protocol: 2)
+    let ender = RawPeer.joined(world, protocol: 2)
+    let link = ender.link!
+    leaver.send(leaver.stamp(.scopeLeave(ScopeLeave(scopeIndex: host.audience.scopeIndex))))
+    world.cut(link)
+    world.now += .seconds(601)
+    leaver.acknowledge()
+    world.server.advance(to: world.now)
+    #expect(world.endedSessions.count == 2)
+    while world.encode() {}
+    leaver.take()
+    for peer in [leaver, ender] {
+      #expect(
+        !peer.messages.contains {
+          switch $0 {
+          case .scopeFetchReply, .scopeState: true
+          default: false
+          }
+        })
+    }
+    #expect(host.states.fetches.isEmpty)
+    world.server.advance(to: world.now + .seconds(2))
+    #expect(host.states.size == 0)
+  }
+}
