@@ -124,6 +124,10 @@ final class SimulatedOutbox {
   /// The time at which the disk does its next piece of work; nil if it is idle.
   var deadline: Duration? { log.deadline }
 
+  /// True while the disk has work, or a record has not been reported as durable. After a failure the
+  /// disk is idle for a second, and then the keeper tries again.
+  var isBusy: Bool { log.deadline != nil || reported < entries.count }
+
   func fail(_ pick: Int) { log.fail(pick) }
 
   func takeProblems() -> [String] { log.takeProblems() }

@@ -8,7 +8,7 @@ extension SimulationRun {
   func checkTables() {
     guard problems.isEmpty else { return }
     pass(.milliseconds(Simulation.Times.expiry + 2 * Simulation.Times.ping) + longestWay * 2)
-    // A slow disk, or one that has failed, may still be at work.
+    // A slow disk may still be at work, and a log whose disk has failed tries again a second later.
     for _ in 0..<60 where problems.isEmpty && isAnyDiskBusy { pass(.milliseconds(500)) }
     guard problems.isEmpty else { return }
     let limits = configuration.limits
@@ -39,7 +39,7 @@ extension SimulationRun {
   }
 
   private var isAnyDiskBusy: Bool {
-    journal?.deadline != nil || outboxes.values.contains { $0.deadline != nil }
+    journal?.isBusy == true || outboxes.values.contains { $0.isBusy }
   }
 
   private var longestWay: Duration { .milliseconds(configuration.delay.upperBound) }

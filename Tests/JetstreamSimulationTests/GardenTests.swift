@@ -129,4 +129,24 @@ struct NotificationTests {
     })
     #expect(simulation.run(events).failure?.kind == .tables)
   }
+
+  @Test("Tables are checked once a failed disk has recovered")
+  func failingDisk() {
+    var configuration = SimulationConfiguration.calm
+    configuration.clients = 1
+    configuration.delay = 400...400
+    configuration.diskDelay = 300...300
+    configuration.checksTables = true
+    configuration.promises = .clientsAreDurable
+    // The disk fails after the record of the change set is durable, and before the decision arrives.
+    // The log tries again a second after each failure.
+    let failures = 10
+    let events: [SimulationEvent] =
+      [.rest, .edit(client: 0, seed: 1), .flush(client: 0), .pass(milliseconds: 700)]
+      + Array(repeating: .failDisk(client: 0, pick: 1), count: failures)
+    let outcome = Simulation(seed: 3, configuration: configuration).run(events, traced: true)
+    #expect(outcome.failure == nil, "\(outcome.failure?.description ?? "")")
+    #expect(outcome.trace.contains { $0.contains("of client 0 is decided") })
+    #expect(outcome.virtualTime > .seconds(failures))
+  }
 }
