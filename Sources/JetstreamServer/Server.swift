@@ -57,9 +57,19 @@ public final class Server {
   private var listener: WebSocketListener?
   private var connections = ServerConnections()
   private var isTicking = false
-  /// True from the first ``listen(host:port:page:)`` or ``makeTransport()`` until ``stop()``.
-  private(set) var isUsed = false
+  private var use = Use.none
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
+
+  /// The times of a server.
+  private enum Use {
+    case none
+    /// From the first ``listen(host:port:page:)``, ``makeTransport()`` or ``accept(_:for:)`` until ``stop()``.
+    case open
+    case stopped
+  }
+
+  /// True if connections are served.
+  var isUsed: Bool { use == .open }
 
   /// Makes a server that does not listen yet. It lives on the actor on which it is made.
   public init(
@@ -232,19 +242,14 @@ public final class Server {
         guard let objection = policy.objection(to: request, opensWebSocket: true) else {
           return .accept
         }
-        let address = request.remoteAddress ?? "an unknown address"
-        await pipe.server.perform {
-          $0.onDiagnostic.fire(
-            Diagnostic(.warning, .connection, "refused \(address): \(objection)"))
-        }
+        await pipe.server.perform { $0.refused(request, objection) }
         return .refuse(.text(objection + "\n", status: 403))
       },
       onConnection: { connection, request in
         await pipe.run(ServerWebSocket(connection), request)
       })
     self.listener = listener
-    isUsed = true
-    tickSoon()
+    open()
     return listener.port
   }
 
@@ -257,15 +262,40 @@ public final class Server {
   ///
   /// The transport does not retain the server. ``authorize`` is called for its sessions as for all others.
   public func makeTransport() -> some Transport {
-    isUsed = true
-    tickSoon()
+    open()
     return InProcessTransport(pipe: pipe)
+  }
+
+  /// Serves a WebSocket that another library has accepted, and returns when it is closed: for programs that have an HTTP
+  /// server already. The server need not listen.
+  ///
+  /// ```swift
+  /// // In the handler of an HTTP server, on the actor on which the server lives:
+  /// var request = HTTPRequest(method: "GET", target: target, headers: HTTPHeaders(headers))
+  /// request.remoteAddress = address
+  /// await server.accept(socket, for: request)
+  /// ```
+  ///
+  /// A connection is closed with 1008 if `Origin` or `Host` of its request are not permitted by the configuration, and
+  /// with 1001 once the server was stopped. ``authorize`` is called for its sessions as for all others.
+  ///
+  /// - Parameters:
+  ///   - webSocket: the connection. The server keeps it until it is closed.
+  ///   - request: the request that has opened it, with the address of the other end.
+  public func accept(_ webSocket: any AcceptedWebSocket, for request: HTTPRequest) async {
+    if use == .none { open() }
+    if let objection = configuration.origins.objection(to: request, opensWebSocket: true) {
+      refused(request, objection)
+      webSocket.close(code: .policyViolation, reason: CloseReason.plain(objection))
+      return
+    }
+    await pipe.run(ForeignWebSocket(webSocket, configuration.socket.limits), request)
   }
 
   /// Ends all sessions, closes all connections and stops listening. Returns when all sockets are closed.
   public func stop() async {
     engine.stop()
-    isUsed = false
+    use = .stopped
     let listener = listener
     self.listener = nil
     await listener?.stop()
@@ -273,6 +303,17 @@ public final class Server {
   }
 
   // MARK: Between engine and sockets
+
+  private func open() {
+    use = .open
+    tickSoon()
+  }
+
+  /// Reports a request that was refused.
+  private func refused(_ request: HTTPRequest, _ objection: String) {
+    let address = request.remoteAddress ?? "an unknown address"
+    onDiagnostic.fire(Diagnostic(.warning, .connection, "refused \(address): \(objection)"))
+  }
 
   private func choose(
     _ session: SessionInfo, _ name: String, _ params: JSONValue

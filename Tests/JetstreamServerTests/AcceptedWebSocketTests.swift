@@ -1,0 +1,184 @@
+import Jetstream
+import JetstreamWebSocket
+import Synchronization
+import Testing
+
+@testable import JetstreamServer
+
+/// A server in a program whose HTTP server accepts the connections. Here that is a listener of its own.
+@Suite("WebSockets that another library has accepted", .live, .timeLimit(.minutes(5)))
+@MainActor
+struct AcceptedWebSocketTests {
+  /// A connection of the other library.
+  private final class Socket: AcceptedWebSocket {
+    private let connection: WebSocketConnection
+    /// The number of messages that each call has returned.
+    let batches = Mutex<[Int]>([])
+
+    init(_ connection: WebSocketConnection) { self.connection = connection }
+
+    func receive() async throws -> [WebSocketMessage]? {
+      let messages = try await connection.receiveAll()
+      if let messages { batches.withLock { $0.append(messages.count) } }
+      return messages
+    }
+
+    func send(text: [UInt8]) throws { try connection.send(text: text) }
+
+    func close(code: WebSocketCloseCode, reason: String) {
+      connection.beginClose(code: code, reason: reason)
+    }
+
+    func abort() { connection.abort() }
+  }
+
+  private let canvas = Canvas()
+  private let server: Server
+  private let notes = Notes()
+
+  private final class Notes {
+    var sockets: [Socket] = []
+    var diagnostics: [String] = []
+    var ended = 0
+  }
+
+  init() {
+    server = Server()
+    server.host(Scope(name: "Canvas", root: canvas))
+    server.onDiagnostic.listen { [notes] in notes.diagnostics.append("\($0)") }
+  }
+
+  /// Opens the other library's port.
+  private func open() async throws -> WebSocketListener {
+    let accept: @MainActor @Sendable (WebSocketConnection, HTTPRequest) async -> Void = {
+      [server, notes] connection, request in
+      let socket = Socket(connection)
+      notes.sockets.append(socket)
+      await server.accept(socket, for: request)
+      notes.ended += 1
+    }
+    return try await WebSocketListener.start(
+      host: "127.0.0.1", port: 0, onRequest: { _ in .text("another page") },
+      onConnection: { connection, request in await accept(connection, request) })
+  }
+
+  private func until(_ condition: () -> Bool) async {
+    while !condition() { await Task.yield() }
+  }
+
+  @Test("Edits travel both ways, and a client that stops ends its connection")
+  func serves() async throws {
+    let listener = try await open()
+    let (first, second) = (
+      try await Participant(port: listener.port), try await Participant(port: listener.port)
+    )
+    for _ in 0..<50 {
+      first.canvas.shapes.append(Shape())
+      first.scope.flush()
+    }
+    await second.observe(second.canvas, until: { $0.shapes.count == 50 })
+    canvas.name = "of the server"
+    await first.observe(first.canvas, until: { $0.name == "of the server" })
+    #expect(server.sessionCount == 2 && server.connectionCount == 2 && notes.ended == 0)
+    first.client.close()
+    await until { notes.ended == 1 }
+    #expect(server.connectionCount == 1)
+    await server.stop()
+    await until { notes.ended == 2 }
+    #expect(server.connectionCount == 0)
+    await listener.stop()
+  }
+
+  @Test("All that one call returns is handled, in order")
+  func batches() async throws {
+    let listener = try await open()
+    let peer = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(listener.port)/")
+    try peer.send(
+      text: Array(
+        #"{"type":"SessionCreate","index":0,"version":"0.2.0","params":{},"protocol":2}"#.utf8))
+    _ = try await peer.receiveAll()
+    for index in 1...100 {
+      try peer.send(
+        text: Array(#"{"type":"ScopeFetch","index":\#(index),"name":"nowhere","params":{}}"#.utf8))
+    }
+    var answers: [Int] = []
+    while answers.count < 100, let messages = try await peer.receiveAll() {
+      for message in messages {
+        for case .success(.scopeFetchReply(let reply)) in try Message.decodeFrame(message.bytes) {
+          answers.append(reply.replyTo)
+        }
+      }
+    }
+    #expect(answers == Array(1...100))
+    let sizes = notes.sockets[0].batches.withLock { $0 }
+    #expect(sizes.reduce(0, +) == 101)
+    await listener.stop()
+  }
+
+  /// A message that ends its connection, the code with which it is closed, and the words that the server reports.
+  private static let refused: [(WebSocketMessage, WebSocketCloseCode, String)] = [
+    (.binary([1, 2, 3]), .unsupportedData, "binary"),
+    (
+      WebSocketMessage(kind: .text, bytes: Array(repeating: 0x20, count: 70_000)), .messageTooBig,
+      "too large"
+    ),
+    (WebSocketMessage(kind: .text, bytes: [0x22, 0xFF, 0x22]), .invalidPayload, "UTF-8"),
+  ]
+
+  @Test("What the server's own sockets refuse is refused", arguments: 0..<3)
+  func refuses(number: Int) async throws {
+    let (message, code, words) = Self.refused[number]
+    let fake = FakeSocket([message])
+    await server.accept(fake, for: HTTPRequest(method: "GET", target: "/"))
+    #expect(fake.closes.withLock { $0 } == [code])
+    #expect(notes.diagnostics.contains { $0.contains(words) })
+    #expect(server.connectionCount == 0)
+  }
+
+  @Test("Pages of foreign origins are refused before anything is read")
+  func origin() async {
+    let fake = FakeSocket([])
+    let headers: HTTPHeaders = ["Host": "example.org", "Origin": "https://example.com"]
+    await server.accept(fake, for: HTTPRequest(method: "GET", target: "/", headers: headers))
+    #expect(fake.closes.withLock { $0 } == [.policyViolation] && fake.calls.withLock { $0 } == 0)
+    #expect(notes.diagnostics.contains { $0.contains("https://example.com") })
+  }
+
+  @Test("A server that was stopped closes what it is given")
+  func stopped() async {
+    await server.stop()
+    let fake = FakeSocket([])
+    await server.accept(fake, for: HTTPRequest(method: "GET", target: "/"))
+    #expect(fake.closes.withLock { $0 } == [.goingAway] && server.connectionCount == 0)
+  }
+
+  /// A connection that returns given messages, and ends once it is closed.
+  private final class FakeSocket: AcceptedWebSocket {
+    private let messages: Mutex<[WebSocketMessage]>
+    let closes = Mutex<[WebSocketCloseCode]>([])
+    let calls = Mutex(0)
+    private let closed = AsyncStream<Void>.makeStream()
+
+    init(_ messages: [WebSocketMessage]) { self.messages = Mutex(messages) }
+
+    func receive() async throws -> [WebSocketMessage]? {
+      calls.withLock { $0 += 1 }
+      let all = messages.withLock { messages in
+        defer { messages = [] }
+        return messages
+      }
+      if !all.isEmpty { return all }
+      for await _ in closed.stream {}
+      return nil
+    }
+
+    func send(text: [UInt8]) throws {}
+
+    func close(code: WebSocketCloseCode, reason: String) {
+      closes.withLock { $0.append(code) }
+      closed.continuation.finish()
+    }
+
+    func abort() { closed.continuation.finish() }
+  }
+}
