@@ -32,17 +32,9 @@ final class LiveRoom {
     server = Server(configuration: configuration)
     server.host(scope)
     port = try await server.listen()
-    first = try await Self.participant(port: port)
-    second = try await Self.participant(port: port)
+    first = try await Participant(port: port)
+    second = try await Participant(port: port)
     server.onDiagnostic.listen(self) { me, diagnostic in me.log.append("\(diagnostic)") }
-  }
-
-  /// A machine under load may be slower than a short handshake timeout; then it is tried again.
-  private static func participant(port: UInt16) async throws -> Participant {
-    for _ in 0..<100 {
-      do { return try await Participant(port: port) } catch SyncError.sessionDenied { continue }
-    }
-    return try await Participant(port: port)
   }
 
   var root: String { canvas.uuid.uuidString.lowercased() }

@@ -123,20 +123,57 @@ struct HostileFrameTests {
     #expect(end.prefix(1) == [0x88] && end.dropFirst(2).prefix(2) == expected[...], "\(end)")
   }
 
-  @Test("Half a handshake ends with 408, silence after a whole one with the reason")
-  func handshakeTimeouts() async throws {
-    var configuration = Server.Configuration()
-    configuration.handshakeTimeout = .milliseconds(250)
-    let room = try await LiveRoom(configuration)
-    let (head, status) = try await room.withstand {
-      let half = try BareSocket(port: room.port)
-      half.send(Array("GET / HTTP/1.1\r\nHost: a\r\nUpgr".utf8))
-      let silent = try await BadPeer(port: room.port)
-      return (await half.read(), await silent.end())
+  @Test("Half a handshake ends with 408, beside clients at work")
+  func halfAHandshake() async throws {
+    let room = try await LiveRoom()
+    let head = try await room.withstand {
+      try await withHastyServer { port in
+        while true {
+          let half = try BareSocket(port: port)
+          half.send(Array("GET / HTTP/1.1\r\nHost: a\r\nUpgr".utf8))
+          let head = await half.read()
+          // Without an answer, the time was up before the server had read anything.
+          if !head.isEmpty { return head }
+          try Task.checkCancellation()
+        }
+      }
     }
     #expect(String(decoding: head, as: UTF8.self).hasPrefix("HTTP/1.1 408 "))
+  }
+
+  @Test("Silence after the handshake ends with a reason, beside clients at work")
+  func silenceAfterTheHandshake() async throws {
+    let room = try await LiveRoom()
+    let status = try await room.withstand {
+      try await withHastyServer { port in
+        while true {
+          do {
+            return await (try BadPeer(port: port)).end()
+          } catch WebSocketError.handshakeRefused(status: 408, retryAfter: _),
+            WebSocketError.connectionLost
+          {
+            // The time was up before the opening handshake was over.
+          }
+        }
+      }
+    }
     #expect(status?.code == 4096)
     #expect(status?.reason.contains("session-establish-timedout") == true)
+  }
+
+  /// Runs `attack` against a server of its own with a short timeout, on the actor and the event loops of all others.
+  ///
+  /// No machine is fast enough for a short timeout all the time. So the clients at work are connected to a server that
+  /// waits longer, and an attack that was too slow to get as far as it means to is made again.
+  private func withHastyServer<Value>(
+    _ attack: @MainActor (UInt16) async throws -> Value
+  ) async throws -> Value {
+    var configuration = Server.Configuration()
+    configuration.handshakeTimeout = .milliseconds(250)
+    let server = Server(configuration: configuration)
+    let result = try await attack(try await server.listen())
+    await server.stop()
+    return result
   }
 
   @Test("A client that never reads is dropped")
