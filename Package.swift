@@ -74,8 +74,11 @@ let package = Package(
       name: "SchemaServer", dependencies: ["Jetstream", "JetstreamServer"],
       path: "Tests/Fixtures/SchemaServer", swiftSettings: settings),
     .testTarget(
-      name: "JetstreamWebSocketTests", dependencies: ["JetstreamWebSocket", "Pacing"],
-      swiftSettings: settings),
+      name: "JetstreamWebSocketTests",
+      dependencies: ["JetstreamWebSocket", "Pacing", "SocketProcess"], swiftSettings: settings),
+    .executableTarget(
+      name: "SocketProcess", dependencies: ["JetstreamWebSocket"],
+      path: "Tests/Fixtures/SocketProcess", swiftSettings: settings),
     .testTarget(
       name: "JetstreamServerTests",
       dependencies: [

@@ -32,25 +32,22 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
   /// The largest number of connections that are accepted before the loop's other sockets have a turn.
   private static let batch = 64
   /// The time for which accepting pauses when the process has no descriptors left.
-  private static let pause = Duration.milliseconds(100)
+  static let pause = Duration.milliseconds(100)
 
   let configuration: WebSocketListener.Configuration
   let port: UInt16
   private let descriptor: Int32
   private let handlers: Handlers
-  private let acceptNext: @Sendable (Int32) -> Int32
   private let loop: EventLoop
   private let state = Mutex(State())
 
-  /// Takes over a listening socket. `acceptNext` is replaced by tests only.
+  /// Takes over a listening socket.
   init(
-    descriptor: Int32, configuration: WebSocketListener.Configuration, handlers: Handlers,
-    acceptNext: @escaping @Sendable (Int32) -> Int32 = { Platform.acceptConnection(on: $0) }
+    descriptor: Int32, configuration: WebSocketListener.Configuration, handlers: Handlers
   ) {
     self.descriptor = descriptor
     self.configuration = configuration
     self.handlers = handlers
-    self.acceptNext = acceptNext
     loop = configuration.loop ?? .next()
     port = SocketAddress.port(of: descriptor)
   }
@@ -117,7 +114,7 @@ final class ListenerCore: HTTPServerDelegate, LoopSource {
   func ready(_ events: Readiness) {
     for _ in 0..<Self.batch {
       guard state.withLock({ !$0.isStopped && !$0.isPaused }) else { return }
-      let accepted = acceptNext(descriptor)
+      let accepted = configuration.acceptNext(descriptor)
       if accepted >= 0 {
         adopt(accepted)
         continue

@@ -157,21 +157,16 @@ import Testing
 
   @Test func acceptingRestsWhenDescriptorsRunOut() async throws {
     let failures = Atomic<Int>(3)
-    let address = try SocketAddress.resolve(host: "127.0.0.1", port: 0, numericOnly: true)[0]
-    let descriptor = ListenerCore.listeningSocket(on: address, acceptsBoth: false, backlog: 8)
-    let core = ListenerCore(
-      descriptor: descriptor, configuration: .init(),
-      handlers: .init(
-        request: { _ in .text("page") }, upgrade: { _ in .accept }, connection: echo)
-    ) { listening in
+    var configuration = WebSocketListener.Configuration()
+    configuration.acceptNext = { listening in
       let isFailing = failures.wrappingSubtract(1, ordering: .relaxed).oldValue > 0
       return isFailing ? -EMFILE : Platform.acceptConnection(on: listening)
     }
-    core.start()
-    let connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(core.port)")
-    try connection.send(text: "after all")
-    #expect(try await connection.receive()?.text == "after all")
-    #expect(failures.load(ordering: .relaxed) < 0)
-    await core.stop(WebSocketCloseStatus(code: .goingAway))
+    try await withListener(configuration: configuration) { listener in
+      let connection = try await connect(to: listener)
+      try connection.send(text: "after all")
+      #expect(try await connection.receive()?.text == "after all")
+      #expect(failures.load(ordering: .relaxed) < 0)
+    }
   }
 }
