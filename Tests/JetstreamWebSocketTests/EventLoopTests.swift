@@ -20,6 +20,9 @@ private final class FakePoller: Poller {
     var ready: [(UInt64, Readiness)] = []
     var wakes = 0
     var blockingWaits = 0
+    /// The limit of the last wait.
+    var limit: Duration?
+    var now = Duration.zero
     /// True if the system has no room for another descriptor.
     var isFull = false
   }
@@ -37,9 +40,10 @@ private final class FakePoller: Poller {
     }
   }
 
-  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
+  func wait(upTo limit: Duration?, _ body: (UInt64, Readiness) -> Void) {
     let ready = state.withLock { state in
-      if isBlocking { state.blockingWaits += 1 }
+      state.limit = limit
+      if limit != .zero { state.blockingWaits += 1 }
       defer { state.ready = [] }
       return state.ready
     }
@@ -47,6 +51,8 @@ private final class FakePoller: Poller {
   }
 
   func wake() { state.withLock { $0.wakes += 1 } }
+
+  var now: Duration { state.withLock { $0.now } }
 
   var wakes: Int { state.withLock { $0.wakes } }
 
@@ -221,6 +227,54 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(poller.state.withLock { $0.blockingWaits } == waits)
   }
 
+  @Test("Work for later is done in the order of its times, and no wait goes on past the first")
+  func timers() {
+    let (poller, loop, steps) = (poller, loop, steps)
+    loop.execute {
+      loop.after(.seconds(2)) { steps.note("second") }
+      loop.after(.seconds(1)) {
+        steps.note("first")
+        loop.after(.zero) { steps.note("at once") }
+      }
+      loop.after(.seconds(2)) { steps.note("third") }
+    }
+    // From another thread than the loop's, the time counts from the call all the same.
+    loop.after(.seconds(3)) { steps.note("last") }
+    loop.turn()
+    #expect(noted.isEmpty)
+    poller.state.withLock { $0.now = .milliseconds(900) }
+    loop.turn()
+    #expect(poller.state.withLock { $0.limit } == .milliseconds(100) && noted.isEmpty)
+    poller.state.withLock { $0.now = .seconds(1) }
+    loop.turn()
+    #expect(noted == ["first"])
+    loop.turn()
+    #expect(poller.state.withLock { $0.limit } == .zero && noted == ["first", "at once"])
+    poller.state.withLock { $0.now = .seconds(5) }
+    loop.turn()
+    #expect(noted == ["first", "at once", "second", "third", "last"])
+    loop.turn()
+    #expect(poller.state.withLock { $0.limit } == nil)
+  }
+
+  @Test("Timers come in the order of their times, and those of one time in their own")
+  func timerOrder() {
+    var random = SeededGenerator()
+    let steps = steps
+    var timers = LoopTimers()
+    let times = (0..<500).map { _ in Int.random(in: 0..<100, using: &random) }
+    for (number, time) in times.enumerated() {
+      timers.add(.seconds(time)) { steps.note("\(number)") }
+    }
+    for now in [20, 20, 70, 99] {
+      for work in timers.takeDue(at: .seconds(now)) { work() }
+      #expect(noted.count == times.filter { $0 <= now }.count, "seed \(random.seed)")
+    }
+    let order = times.indices.sorted { (times[$0], $0) < (times[$1], $1) }
+    #expect(noted == order.map { "\($0)" }, "seed \(random.seed)")
+    #expect(timers.first == nil)
+  }
+
   /// Counts the ends of a transport.
   private final class Ends: TransportHandler {
     private let ends = Mutex(0)
@@ -339,14 +393,27 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     #expect(system.watch(ends[0], as: 1, for: .read, insteadOf: []))
     close(ends[1])
     var told: [Readiness] = []
-    system.wait(isBlocking: true) { told.append($1) }
+    system.wait(upTo: nil) { told.append($1) }
     #expect(told.first?.contains(.read) == true)
     #expect(system.watch(ends[0], as: 1, for: [], insteadOf: .read))
     told = []
     system.wake()
-    system.wait(isBlocking: true) { told.append($1) }
+    system.wait(upTo: nil) { told.append($1) }
     #expect(told.isEmpty)
     close(ends[0])
+  }
+
+  @Test("A wait ends when its time is up, and not before")
+  func limitedWait() {
+    #if canImport(Darwin)
+    let system = KqueuePoller()
+    #else
+    let system = EpollPoller()
+    #endif
+    let begin = system.now
+    let limit = Duration.microseconds(1500)
+    system.wait(upTo: limit) { _, _ in Issue.record("Nothing is watched.") }
+    #expect(system.now - begin >= limit)
   }
 
   @Test("A wake-up that comes before the wait ends it")
@@ -359,8 +426,8 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
     system.wake()
     system.wake()
     var told = 0
-    system.wait(isBlocking: true) { _, _ in told += 1 }
-    system.wait(isBlocking: false) { _, _ in told += 1 }
+    system.wait(upTo: nil) { _, _ in told += 1 }
+    system.wait(upTo: .zero) { _, _ in told += 1 }
     #expect(told == 0)
   }
 }

@@ -47,8 +47,10 @@ final class EpollPoller: Poller {
     return false
   }
 
-  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
-    let count = epoll_wait(epoll, &events, Int32(Self.batch), isBlocking ? -1 : 0)
+  func wait(upTo limit: Duration?, _ body: (UInt64, Readiness) -> Void) {
+    let milliseconds = limit.map { ($0 / .milliseconds(1)).rounded(.up) }
+    let count = epoll_wait(
+      epoll, &events, Int32(Self.batch), milliseconds.map { Int32(min($0, 1e9)) } ?? -1)
     // Interrupted by a signal.
     if count < 0 { return }
     for event in events[..<Int(count)] {

@@ -1,5 +1,4 @@
 internal import CEventLoop
-import Dispatch
 import Foundation
 import Synchronization
 
@@ -66,6 +65,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// The work that the loop's own thread has asked for in this turn, and that is done in the next one.
   private var later: ContiguousArray<@Sendable () -> Void> = []
   private var endings: ContiguousArray<@Sendable () -> Void> = []
+  /// The work for later turns, at times of the poller's clock.
+  private var timers = LoopTimers()
   /// Room for one read, shared by all the sockets of the loop.
   private var scratch = [UInt8](repeating: 0, count: readSize)
 
@@ -166,9 +167,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Runs `work` on the loop's thread after `delay`. A timer cannot be cancelled: `work` checks whether it is still
   /// needed.
   func after(_ delay: Duration, _ work: @escaping @Sendable () -> Void) {
-    let (seconds, attoseconds) = delay.components
-    let interval = Double(seconds) + Double(attoseconds) * 1e-18
-    DispatchQueue.global().asyncAfter(deadline: .now() + interval) { self.execute(work) }
+    // Timers of Dispatch need descriptors, and end the process if it has none left for the first of them.
+    let time = poller.now + delay
+    if isCurrent { timers.add(time, work) } else { put(.step { self.timers.add(time, work) }) }
   }
 
   // MARK: Sockets
@@ -211,6 +212,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   // MARK: Turns
 
+  /// The time for which a turn may wait; nil if nothing is to be done then.
+  private var limit: Duration? {
+    guard later.isEmpty, endings.isEmpty, jobs.isEmpty else { return .zero }
+    return timers.first.map { max(.zero, $0 - poller.now) }
+  }
+
   /// Waits until there is something to do, and does it.
   ///
   /// - Parameter isBlocking: false not to wait.
@@ -218,8 +225,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     let outer = jetstream_loop()
     jetstream_set_loop(Unmanaged.passUnretained(self).toOpaque())
     defer { jetstream_set_loop(outer) }
-    poller.wait(isBlocking: isBlocking && later.isEmpty && endings.isEmpty && jobs.isEmpty) {
-      id, ready in
+    poller.wait(upTo: isBlocking ? limit : .zero) { id, ready in
       // Another socket's handler may have let go of this one, or have stopped to watch it.
       guard let source = sources[id] else { return }
       let events = ready.intersection(source.events)
@@ -230,6 +236,8 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
       defer { mailbox.work = [] }
       return mailbox.work
     }
+    let due = timers.first == nil ? [] : timers.takeDue(at: poller.now)
+    for step in due { step() }
     let mine = later
     later = []
     for step in mine { step() }

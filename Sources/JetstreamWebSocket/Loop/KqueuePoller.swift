@@ -41,12 +41,15 @@ final class KqueuePoller: Poller {
     return false
   }
 
-  func wait(isBlocking: Bool, _ body: (UInt64, Readiness) -> Void) {
-    var atOnce = timespec()
-    let count =
-      isBlocking
-      ? kevent(queue, nil, 0, &events, Int32(Self.batch), nil)
-      : kevent(queue, nil, 0, &events, Int32(Self.batch), &atOnce)
+  func wait(upTo limit: Duration?, _ body: (UInt64, Readiness) -> Void) {
+    let count: Int32
+    if let (seconds, attoseconds) = limit?.components {
+      var time = timespec(
+        tv_sec: Int(min(seconds, 1_000_000)), tv_nsec: Int(attoseconds / 1_000_000_000))
+      count = kevent(queue, nil, 0, &events, Int32(Self.batch), &time)
+    } else {
+      count = kevent(queue, nil, 0, &events, Int32(Self.batch), nil)
+    }
     // Interrupted by a signal.
     if count < 0 { return }
     for event in events[..<Int(count)] where event.filter != Int16(EVFILT_USER) {
