@@ -25,6 +25,7 @@ enum AttackRole {
 
   /// Plays the role until its end, or that of the process.
   func play() {
+    RoleLines.raiseDescriptorLimit()
     // Before there are other threads, which have the priority of the one that makes them. Sessions that have gone away
     // take their time to be made.
     if case .attacker(let attack, _) = self, attack != .absent { Self.lowerPriority() }
@@ -109,15 +110,17 @@ private struct Attacker {
         peer.abort()
       }
     }
+    let crowd = HalfOpenCrowd(port)
+    if attack == .halfOpen { try? crowd.grow(by: Attack.halfOpenCount) }
     print("ready")
     fflush(nil)
     while true {
       // A peer that was refused or dropped begins again.
-      do { try await round(attack) } catch { try? await Task.sleep(for: .milliseconds(1)) }
+      do { try await round(attack, crowd) } catch { try? await Task.sleep(for: .milliseconds(1)) }
     }
   }
 
-  private func round(_ attack: Attack) async throws {
+  private func round(_ attack: Attack, _ crowd: HalfOpenCrowd) async throws {
     switch attack {
     case .fetches:
       let peer = try await session(1)
@@ -163,6 +166,7 @@ private struct Attacker {
       peer.abort()
     case .absent: try await Task.sleep(for: .seconds(1))
     case .sessions: try await session(2).abort()
+    case .halfOpen: try crowd.renew()
     }
   }
 

@@ -19,12 +19,25 @@ let attackSuite = Suite(
       },
     ]
   }
+  let count = Attack.halfOpenCount
+  rows.append(
+    Row(
+      name: "memory of a half-open connection, of 15,000", unit: "bytes", bar: .most(2048),
+      rounds: 1
+    ) {
+      Probes(ours: {
+        ServerStage(scopes: 1, models: 10).memory(.halfOpen(count)) / Double(count)
+      })
+    })
   return rows
 }
 
 /// An attack that a peer makes on a server, over and over.
 enum Attack: String, CaseIterable {
-  case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions
+  case fetches, fetchFrames, largeFrames, resends, differences, absent, sessions, halfOpen
+
+  /// The number of connections of ``halfOpen``.
+  static let halfOpenCount = 15_000
 
   var summary: String {
     switch self {
@@ -35,6 +48,7 @@ enum Attack: String, CaseIterable {
     case .differences: "frames of 4 MiB of differences"
     case .absent: "5,000 sessions that have gone away"
     case .sessions: "sessions that are made and left"
+    case .halfOpen: "15,000 half-open connections"
     }
   }
 

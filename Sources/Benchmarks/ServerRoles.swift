@@ -70,6 +70,14 @@ private struct LoadMaker {
     case .writers(let count, let scopes): try await write(count, scopes)
     case .idle(let count):
       try await hold { try await peers(count, joining: false) }
+    case .halfOpen(let count):
+      let crowd = HalfOpenCrowd(port)
+      try await hold {
+        try crowd.grow(by: count)
+        // Accepted last, so that all of the crowd have been when it is there.
+        return try await LoadPeer(port)
+      }
+      withExtendedLifetime(crowd) {}
     case .sessions(let count):
       try await hold { try await peers(count, joining: true) }
     case .returning(let count): try await comeBack(count)
@@ -79,7 +87,7 @@ private struct LoadMaker {
   }
 
   /// Makes peers when it is told to, and holds them until the process ends.
-  private func hold(_ make: () async throws -> [LoadPeer]) async throws {
+  private func hold<Peers>(_ make: () async throws -> Peers) async throws {
     // The first connection makes what all share.
     let first = try await LoadPeer(port)
     RoleLines.say("ready")

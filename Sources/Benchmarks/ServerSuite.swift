@@ -89,6 +89,8 @@ enum Load: Sendable {
   case writers(Int, scopes: Int)
   /// Connections without a session.
   case idle(Int)
+  /// Connections that never complete the handshake.
+  case halfOpen(Int)
   /// Sessions that have fetched a scope.
   case sessions(Int)
   /// Sessions that lose their connections and resume at once.
@@ -102,6 +104,7 @@ enum Load: Sendable {
     switch self {
     case .writers(let count, let scopes): ["writers", "\(count)", "\(scopes)"]
     case .idle(let count): ["idle", "\(count)", "1"]
+    case .halfOpen(let count): ["halfOpen", "\(count)", "1"]
     case .sessions(let count): ["sessions", "\(count)", "1"]
     case .returning(let count): ["returning", "\(count)", "1"]
     case .newcomers(let count): ["newcomers", "\(count)", "1"]
@@ -113,6 +116,7 @@ enum Load: Sendable {
     switch name {
     case "writers": self = .writers(count, scopes: scopes)
     case "idle": self = .idle(count)
+    case "halfOpen": self = .halfOpen(count)
     case "sessions": self = .sessions(count)
     case "returning": self = .returning(count)
     case "newcomers": self = .newcomers(count)
