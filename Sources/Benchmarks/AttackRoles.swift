@@ -28,7 +28,7 @@ enum AttackRole {
     RoleLines.raiseDescriptorLimit()
     // Before there are other threads, which have the priority of the one that makes them. Sessions that have gone away
     // take their time to be made.
-    if case .attacker(let attack, _) = self, attack != .absent { Self.lowerPriority() }
+    if case .attacker(let attack, _) = self, attack != .absent { RoleLines.lowerPriority() }
     let done = DispatchSemaphore(value: 0)
     Task {
       switch self {
@@ -38,15 +38,6 @@ enum AttackRole {
       done.signal()
     }
     done.wait()
-  }
-
-  private static func lowerPriority() {
-    #if os(Linux)
-    var parameters = sched_param()
-    _ = sched_setscheduler(0, 5, &parameters)  // SCHED_IDLE
-    #else
-    _ = setpriority(PRIO_PROCESS, 0, 19)
-    #endif
   }
 }
 

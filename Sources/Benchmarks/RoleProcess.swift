@@ -48,6 +48,16 @@ enum RoleLines {
     try? FileHandle.standardOutput.write(contentsOf: Data((line + "\n").utf8))
   }
 
+  /// Leaves the processors to others. Call it before threads are started.
+  static func lowerPriority() {
+    #if os(Linux)
+    var parameters = sched_param()
+    _ = sched_setscheduler(0, 5, &parameters)  // SCHED_IDLE
+    #else
+    _ = setpriority(PRIO_PROCESS, 0, 19)
+    #endif
+  }
+
   /// The lines that the process that has started this one says.
   static func commands() -> AsyncStream<String> {
     AsyncStream { continuation in

@@ -24,6 +24,7 @@ enum ServerRole {
   /// Plays the role until its end, or that of the process.
   func play() {
     RoleLines.raiseDescriptorLimit()
+    if case .load(.reader, _) = self { RoleLines.lowerPriority() }
     let done = DispatchSemaphore(value: 0)
     Task {
       switch self {
@@ -82,7 +83,8 @@ private struct LoadMaker {
       try await hold { try await peers(count, joining: true) }
     case .returning(let count): try await comeBack(count)
     case .newcomers(let count): try await come(count)
-    case .largeState: try await editBesideState()
+    case .editor: try await edit()
+    case .reader: try await read()
     }
   }
 
@@ -156,13 +158,13 @@ private struct LoadMaker {
     RoleLines.say("\(start.duration(to: Self.clock.now) / .milliseconds(1))")
   }
 
-  private func editBesideState() async throws {
-    let port = port
+  private func read() async throws {
+    while true { try await LoadPeer(port).join(0) }
+  }
+
+  private func edit() async throws {
     let editor = try await LoadPeer(port)
     try await editor.join(1)
-    let reader = Task {
-      while !Task.isCancelled { try await LoadPeer(port).join(0) }
-    }
     var times: [Double] = []
     while times.count < 300 {
       let start = Self.clock.now
@@ -171,7 +173,6 @@ private struct LoadMaker {
       times.append(start.duration(to: Self.clock.now) / .milliseconds(1))
       try await Task.sleep(until: start + .milliseconds(10))
     }
-    reader.cancel()
     RoleLines.say("\(times.sorted()[times.count * 99 / 100])")
   }
 

@@ -32,7 +32,9 @@ let serverSuite = Suite(
       name: "an edit, p99, while another client is sent 64 MiB of state", unit: "ms",
       bar: .most(10),
       rounds: 3
-    ) { Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.largeState) }) },
+    ) {
+      Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.editor, beside: .reader) })
+    },
   ]
 }
 
@@ -44,8 +46,10 @@ struct ServerStage {
   let models: Int
 
   /// Returns the figure that the load reports.
-  func measure(_ load: Load) -> Double {
-    run(load) { _, load in
+  ///
+  /// - Parameter other: more load, from a third process.
+  func measure(_ load: Load, beside other: Load? = nil) -> Double {
+    run(load, beside: other) { _, load in
       let line = try load.line()
       guard let figure = Double(line) else { throw RoleProblem(text: line) }
       return figure
@@ -69,12 +73,15 @@ struct ServerStage {
   }
 
   private func run(
-    _ load: Load, _ body: (RoleProcess, RoleProcess) throws -> Double
+    _ load: Load, beside other: Load? = nil, _ body: (RoleProcess, RoleProcess) throws -> Double
   ) -> Double {
     do {
       let server = try RoleProcess(["--host", "\(scopes)", "\(models)"])
       defer { server.end() }
-      let peer = try RoleProcess(["--load"] + load.arguments + [try server.line()])
+      let port = try server.line()
+      let neighbour = try other.map { try RoleProcess(["--load"] + $0.arguments + [port]) }
+      defer { neighbour?.end() }
+      let peer = try RoleProcess(["--load"] + load.arguments + [port])
       defer { peer.end() }
       return try body(server, peer)
     } catch {
@@ -97,8 +104,11 @@ enum Load: Sendable {
   case returning(Int)
   /// Clients that fetch the whole scope at once.
   case newcomers(Int)
-  /// A client that fetches a large scope again and again, beside one that edits a small one.
-  case largeState
+  /// A client that edits a small scope now and then.
+  case editor
+  /// A client that fetches a large scope again and again. It leaves the processors to others: with two of them, its own
+  /// work would hold up an editor more than the server does.
+  case reader
 
   var arguments: [String] {
     switch self {
@@ -108,7 +118,8 @@ enum Load: Sendable {
     case .sessions(let count): ["sessions", "\(count)", "1"]
     case .returning(let count): ["returning", "\(count)", "1"]
     case .newcomers(let count): ["newcomers", "\(count)", "1"]
-    case .largeState: ["largeState", "1", "1"]
+    case .editor: ["editor", "1", "1"]
+    case .reader: ["reader", "1", "1"]
     }
   }
 
@@ -120,7 +131,8 @@ enum Load: Sendable {
     case "sessions": self = .sessions(count)
     case "returning": self = .returning(count)
     case "newcomers": self = .newcomers(count)
-    case "largeState": self = .largeState
+    case "editor": self = .editor
+    case "reader": self = .reader
     default: return nil
     }
   }

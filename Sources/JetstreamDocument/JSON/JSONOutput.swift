@@ -7,8 +7,14 @@ package struct JSONOutput: ~Copyable {
 
   /// The number of bytes written.
   private(set) var count = 0
+  /// Bytes that belong between those written, and how many of these are in front of them.
+  private(set) var inset: (at: Int, bytes: [UInt8])?
 
-  package init(capacity: Int = 512) {
+  /// True if bytes may be left out for ``inset``.
+  private let takesInset: Bool
+
+  package init(capacity: Int = 512, takesInset: Bool = false) {
+    self.takesInset = takesInset
     self.capacity = max(capacity, 64)
     base = .allocate(capacity: self.capacity)
   }
@@ -49,6 +55,14 @@ package struct JSONOutput: ~Copyable {
     bytes.withUnsafeBufferPointer { append($0) }
   }
 
+  /// Leaves out bytes that belong here, so that they are copied once only; see ``inset``. Returns false if that is not
+  /// wanted, or was done already.
+  package mutating func leaveOut(_ bytes: [UInt8]) -> Bool {
+    guard takesInset, inset == nil else { return false }
+    inset = (count, bytes)
+    return true
+  }
+
   /// Appends `length` bytes, at most, that `fill` writes; it returns how many it wrote.
   @inline(__always)
   mutating func append(
@@ -75,8 +89,12 @@ package struct JSONOutput: ~Copyable {
 extension [UInt8] {
   /// Appends the bytes that `write` puts out: `size` of them, approximately.
   package mutating func append(size: Int = 512, written write: (inout JSONOutput) -> Void) {
-    var output = JSONOutput(capacity: size)
+    var output = JSONOutput(capacity: size, takesInset: true)
     write(&output)
-    append(contentsOf: output.bytes)
+    guard let inset = output.inset else { return append(contentsOf: output.bytes) }
+    reserveCapacity(count + output.count + inset.bytes.count + 1)
+    append(contentsOf: output.bytes[..<inset.at])
+    append(contentsOf: inset.bytes)
+    append(contentsOf: output.bytes[inset.at...])
   }
 }

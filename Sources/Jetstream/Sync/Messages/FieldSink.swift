@@ -72,7 +72,8 @@ extension JSONOutput: FieldSink {
     _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
   ) {
     begin(key)
-    if let text { append(text.bytes) } else { put(fragments) }
+    guard let text else { return put(fragments) }
+    if text.isShort || !leaveOut(text.bytes) { append(text.bytes) }
   }
 
   mutating func put(_ fragments: [SyncFragment]) {

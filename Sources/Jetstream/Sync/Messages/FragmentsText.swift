@@ -4,6 +4,9 @@
 package struct FragmentsText: Sendable, Hashable {
   let bytes: [UInt8]
 
+  /// True if one more copy costs next to nothing.
+  var isShort: Bool { bytes.count < 4096 }
+
   package init(_ fragments: [SyncFragment]) {
     var output = JSONOutput()
     output.put(fragments)

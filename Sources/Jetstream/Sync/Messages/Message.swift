@@ -135,11 +135,16 @@ package indirect enum Message: Sendable, Hashable {
     bytes.append(size: sizeHint, written: { write(to: &$0) })
   }
 
+  /// The number of bytes that a text adds to what is written.
+  private static func copied(of text: FragmentsText?) -> Int {
+    text.map { $0.isShort ? $0.bytes.count : 0 } ?? 0
+  }
+
   /// The size of the text if that is much, and known at once.
   private var sizeHint: Int {
     switch self {
-    case .scopeState(let body): 256 + (body.text?.bytes.count ?? 256)
-    case .scopeSync(let body): 512 + (body.text?.bytes.count ?? 0)
+    case .scopeState(let body): 512 + Self.copied(of: body.text)
+    case .scopeSync(let body): 512 + Self.copied(of: body.text)
     default: 512
     }
   }
