@@ -15,6 +15,7 @@ extension ScopeHost {
     var record = ScopeRecord(
       sequence: item?.sequence, fragments: item?.fragments ?? [], decision: decision,
       origin: item?.origin ?? ChangeOrigin())
+    record.text = item?.text
     if item != nil, let set {
       (record.id, record.undo, record.purpose) = (set.id, set.undo, set.purpose)
       record.isRemote = isRemote

@@ -141,15 +141,17 @@ extension ScopeHost {
         fragments: done, undo: $0, author: submitter.origin.author,
         message: submitter.origin.message, date: submitter.origin.date)
     }
+    let isUnchanged = submitter.usesOperations && isSame(done, accepted)
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
+      text: isUnchanged && hasSameText(done, fragments) ? submitter.text : nil,
       whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: tombstones.takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)
     append(item)
     result.item = item
     if submitter.usesOperations {
-      if !isSame(done, accepted) { result.effective = done }
+      if !isUnchanged { result.effective = done }
     } else {
       let submission = Submission(
         fragments: fragments, effective: effective, errors: errors, before: before)
@@ -175,6 +177,18 @@ extension ScopeHost {
       return done.properties.members.allSatisfy { member in
         submitted.properties[member.key]?.isWritten(as: member.value) ?? false
       }
+    }
+  }
+
+  /// Returns whether the applied fragments, which equal those of the submitted ones that were accepted, are all of them
+  /// and have the same text.
+  private func hasSameText(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
+    guard done.count == submitted.count else { return false }
+    return zip(done, submitted).allSatisfy { done, submitted in
+      submitted.bases.isEmpty && done.className == submitted.className
+        && zip(done.properties.members, submitted.properties.members).allSatisfy {
+          $0.key == $1.key
+        }
     }
   }
 

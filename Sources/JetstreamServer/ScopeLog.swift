@@ -35,15 +35,14 @@ package struct ScopeLog: Sendable {
   ) throws(LogError) -> LogReceipt {
     // Clients see a submission only once it is durable, but the server's app shows its own changes at once.
     defer { if record.decision == nil { records.writeNow() } }
-    guard record.sequence != nil else {
-      return try records.append(Self.decision, Array(record.json.text.utf8))
+    var record = record
+    if record.sequence != nil {
+      record.id = record.id ?? UUID()
+      record.origin.date = record.origin.date ?? date
     }
-    let set = ChangeSet(id: record.id, fragments: record.fragments, undo: [], date: date)
-    guard case .object(var object) = set.json, case .object(let more) = record.json else {
-      preconditionFailure("Change sets and records are JSON objects.")
-    }
-    for (key, value) in more where key != "fragments" { object[key] = value }
-    return try records.append(.set, Array(JSONValue.object(object).text.utf8))
+    var payload: [UInt8] = []
+    payload.append(written: { output in output.object { record.write(to: &$0) } })
+    return try records.append(record.sequence == nil ? Self.decision : .set, payload)
   }
 
   /// Writes a snapshot, and removes the records that the configuration does not ask to keep.

@@ -40,6 +40,8 @@ package struct ScopeRecord: Sendable, Hashable {
   package var isRemote = false
   /// The part that the server's own change set has in an `UndoHistory`.
   package var purpose = ChangeSet.Purpose.edit
+  /// The JSON text of ``fragments``, if it was made already.
+  var text: FragmentsText?
 
   /// Makes a record.
   package init(
@@ -134,20 +136,25 @@ extension ScopeRecord {
   /// The record as JSON. Absent values have no key.
   package var json: JSONValue {
     var object = JSONObject()
-    if let id { object["id"] = .string(id.wireText) }
-    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
-    if isRemote { object["remote"] = true }
-    purpose.write(to: &object)
-    if let decision { object["decision"] = decision.json }
-    origin.write(to: &object)
-    object["fragments"] = .array(fragments.map(\.json))
-    if !undo.isEmpty { object["undo"] = .array(undo.map(\.json)) }
+    write(to: &object)
     return .object(object)
+  }
+
+  /// Writes the fields of ``json``.
+  package func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    if let id { sink.put("id", id) }
+    if let sequence { sink.put("sequence", sequence) }
+    if isRemote { sink.put("remote", true) }
+    purpose.write(to: &sink)
+    if let decision { sink.put("decision", fields: { decision.write(to: &$0) }) }
+    origin.write(to: &sink)
+    sink.put("fragments", fragments, as: text)
+    if !undo.isEmpty { sink.put("undo", undo) }
   }
 }
 
 extension ScopeRecord.Decision {
-  /// Reads a decision in the form of ``json``.
+  /// Reads a decision as ``write(to:)`` writes it.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init(json: JSONValue) throws(FragmentError) {
@@ -162,12 +169,10 @@ extension ScopeRecord.Decision {
       fragmentReplies: decision.fragmentReplies)
   }
 
-  /// The decision as JSON.
-  package var json: JSONValue {
-    [
-      "client": .string(client.uuidString.lowercased()), "number": .integer(Int64(number)),
-      "checksum": .integer(Int64(checksum)),
-      "fragmentReplies": .array(fragmentReplies.map(\.json)),
-    ]
+  fileprivate func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+    sink.put("client", client)
+    sink.put("number", number)
+    sink.put("checksum", Int(checksum))
+    sink.put("fragmentReplies", fragmentReplies)
   }
 }

@@ -15,6 +15,8 @@ final class StreamItem: Sendable {
   let origin: ChangeOrigin
   /// The fragments that were applied. Models that came back without being added come first.
   let fragments: [SyncFragment]
+  /// The JSON text of ``fragments``, if it was made already.
+  let text: FragmentsText?
   /// The same change set with values instead of operations; nil if no session needs that.
   let whole: [SyncFragment]?
   /// The added models that no session had before.
@@ -25,10 +27,11 @@ final class StreamItem: Sendable {
 
   init(
     sequence: Int, author: Author?, origin: ChangeOrigin, fragments: [SyncFragment],
-    whole: [SyncFragment]?, newcomers: Set<UUID>, replies: [FragmentReply] = []
+    text: FragmentsText? = nil, whole: [SyncFragment]?, newcomers: Set<UUID>,
+    replies: [FragmentReply] = []
   ) {
     (self.sequence, self.author, self.origin) = (sequence, author, origin)
-    (self.fragments, self.whole) = (fragments, whole)
+    (self.fragments, self.text, self.whole) = (fragments, text, whole)
     (self.newcomers, self.replies) = (newcomers, replies)
   }
 }
@@ -102,14 +105,5 @@ extension StreamItem {
   /// The approximate size of the change set in bytes.
   fileprivate var roughSize: Int {
     fragments.reduce(0) { $0 + $1.roughSize } + (whole ?? []).reduce(0) { $0 + $1.roughSize }
-  }
-}
-
-extension Array<SyncFragment> {
-  /// The checksum that tells change sets with the same number apart.
-  var checksum: UInt32 {
-    var output = JSONOutput()
-    for fragment in self { fragment.write(to: &output) }
-    return LogChecksum.of(output.bytes)
   }
 }

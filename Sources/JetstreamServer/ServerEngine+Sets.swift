@@ -14,9 +14,11 @@ extension ServerEngine {
       return
     }
     if let known = sync.decided { host.clients.forgetDecisions(of: client, upTo: known) }
-    let checksum = sync.fragments.checksum
+    var checksum: UInt32 = 0
+    let text = FragmentsText(sync.fragments, checksum: &checksum)
     switch host.clients.verdict(of: client, on: number, checksum: checksum) {
-    case .new: submit(sync, from: session, to: subscription, as: (client, number, checksum))
+    case .new:
+      submit(sync, as: text, from: session, to: subscription, by: (client, number, checksum))
     case .decided(let replies):
       // The change set has its sequence already: nothing is applied here.
       reply(
@@ -28,12 +30,13 @@ extension ServerEngine {
   }
 
   private func submit(
-    _ sync: ScopeSync, from session: ServerSession, to subscription: Subscription,
-    as author: (client: UUID, number: Int, checksum: UInt32)? = nil
+    _ sync: ScopeSync, as text: FragmentsText? = nil, from session: ServerSession,
+    to subscription: Subscription,
+    by author: (client: UUID, number: Int, checksum: UInt32)? = nil
   ) {
     let host = subscription.host
     let result = host.records.step {
-      let result = decide(sync, from: session, to: subscription)
+      let result = decide(sync, as: text, from: session, to: subscription)
       let decision = author.map {
         ScopeRecord.Decision(
           client: $0.client, number: $0.number, checksum: $0.checksum,
@@ -56,7 +59,8 @@ extension ServerEngine {
 
   /// Applies what is accepted of a change set. Its record is not made yet.
   private func decide(
-    _ sync: ScopeSync, from session: ServerSession, to subscription: Subscription
+    _ sync: ScopeSync, as text: FragmentsText?, from session: ServerSession,
+    to subscription: Subscription
   ) -> ScopeHost.Result {
     let host = subscription.host
     if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
@@ -70,6 +74,7 @@ extension ServerEngine {
     host.content.seal()
     var submitter = session.submitter(of: sync, to: subscription)
     submitter.origin.date = submitter.origin.date ?? hooks.date()
+    submitter.text = text
     host.twin?.prepare(host)
     let result = host.submit(sync, by: submitter)
     host.twin?.submit(sync, by: submitter, host, result)

@@ -57,6 +57,7 @@ extension StreamItem {
   func message(scopeIndex: Int, asOwn number: Int? = nil) -> Message {
     var message = ScopeSync(scopeIndex: scopeIndex, fragments: fragments)
     (message.sequence, message.number, message.origin) = (sequence, number, origin)
+    message.text = text
     return .scopeSync(message)
   }
 }

@@ -1,6 +1,8 @@
 /// Appends records to a log in order, reports how many are durable, and has snapshots written. When
 /// the disk fails, nothing is lost: the keeper tries again every second.
 ///
+/// Records that become durable together are reported together.
+///
 /// The keeper is a state machine in the isolation domain in which the records are made. It receives
 /// records, turns of a ticker and results of the log, and calls its owner to append and to copy the
 /// state.
@@ -44,14 +46,16 @@ package final class RecordKeeper<Record> {
   private let snapshotEvery: Int
   /// The records that have not been appended yet.
   private var waiting: [Record] = []
-  /// The number of records that have been appended.
-  private var appended = 0
-  /// The receipt of the last appended record.
-  private var lastReceipt: LogReceipt?
+  /// The receipts of the appended records that were not reported as durable.
+  private var receipts: [LogReceipt] = []
+  /// The number of records that were reported as durable.
+  private var reported = 0
+  /// True while the keeper is to be told of the first of ``receipts``.
+  private var isFollowing = false
   private var hasBegun = false
   /// True while the log refuses records, until the next attempt.
   private var isBlocked = false
-  /// True after a failure, until the last receipt is followed again.
+  /// True after a failure, until the next attempt.
   private var isFollowingAgain = false
 
   /// The number of records since the last snapshot was begun.
@@ -98,10 +102,9 @@ package final class RecordKeeper<Record> {
   private func append(_ record: Record) throws(LogError) {
     let receipt = try owner.append(record)
     waiting.removeFirst()
-    appended += 1
+    receipts.append(receipt)
     sinceSnapshot += 1
-    lastReceipt = receipt
-    follow(receipt)
+    follow()
   }
 
   private func pump() {
@@ -122,23 +125,31 @@ package final class RecordKeeper<Record> {
 
   // MARK: Receipts
 
-  private func follow(_ receipt: LogReceipt) {
-    let count = appended
-    completions.start(receipt.whenDurable) { [weak self] in self?.finished(count, $0) }
+  private func follow() {
+    guard !isFollowing, let first = receipts.first else { return }
+    isFollowing = true
+    completions.start(first.whenDurable) { [weak self] in self?.finished($0) }
   }
 
   /// Reports a success, or tries again after a failure. Appending goes on meanwhile: a record that
   /// is written but not durable still survives the end of the process.
-  private func finished(_ count: Int, _ outcome: Result<Void, LogError>) {
+  private func finished(_ outcome: Result<Void, LogError>) {
+    isFollowing = false
     switch outcome {
-    case .success: owner.stored(count)
+    case .success:
+      // Records become durable in order, many with one sync.
+      let durable = receipts.first?.log.durableSequence ?? 0
+      let count = receipts.firstIndex { $0.sequence > durable } ?? receipts.count
+      receipts.removeFirst(count)
+      reported += count
+      owner.stored(reported)
+      follow()
     case .failure(let error):
       if isFollowingAgain { return }
       isFollowingAgain = true
       retry(error) {
         $0.isFollowingAgain = false
-        // Records become durable in order, so following the last one is enough.
-        if let receipt = $0.lastReceipt { $0.follow(receipt) }
+        $0.follow()
       }
     }
   }

@@ -6,7 +6,7 @@ package struct JSONOutput: ~Copyable {
   private var capacity: Int
 
   /// The number of bytes written.
-  private(set) var count = 0
+  package private(set) var count = 0
   /// Bytes that belong between those written, and how many of these are in front of them.
   private(set) var inset: (at: Int, bytes: [UInt8])?
 
@@ -53,6 +53,14 @@ package struct JSONOutput: ~Copyable {
   /// Appends bytes as they are.
   package mutating func append(_ bytes: [UInt8]) {
     bytes.withUnsafeBufferPointer { append($0) }
+  }
+
+  /// Appends an object of the fields that `write` puts, each with a comma in front.
+  package mutating func object(_ write: (inout JSONOutput) -> Void) {
+    let start = count
+    write(&self)
+    if count == start { append("{") } else { base[start] = UInt8(ascii: "{") }
+    append("}")
   }
 
   /// Leaves out bytes that belong here, so that they are copied once only; see ``inset``. Returns false if that is not

@@ -30,6 +30,8 @@ private final class KeptNumbers {
   let ticker = Ticker.manual()
   var keeper: RecordKeeper<Int>!
   var stored = 0
+  /// The numbers of records that were reported.
+  var reports: [Int] = []
   var notes: [String] = []
   /// How many records there were at each snapshot.
   var snapshots: [Int] = []
@@ -44,7 +46,10 @@ private final class KeptNumbers {
       ticker: ticker, completions: completions, tail: 0, snapshotEvery: snapshotEvery,
       owner: .init(
         append: { [log] number throws(LogError) in try log.log.append(.note, payload(number)) },
-        stored: { [unowned self] in stored = max(stored, $0) },
+        stored: { [unowned self] in
+          stored = max(stored, $0)
+          reports.append($0)
+        },
         snapshot: { [unowned self] in
           if isInStep { return nil }
           let count = last
@@ -105,6 +110,22 @@ struct RecordKeeperTests {
     }
     #expect((4...7).contains(kept.snapshots.count - before), "\(kept.snapshots)")
     #expect(kept.stored == 300)
+  }
+
+  @Test("Records that become durable together are reported together, and none twice")
+  func groups() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.keep(10)
+    #expect(kept.reports.isEmpty)
+    kept.settle()
+    kept.settle()
+    #expect(kept.reports == [10])
+    kept.keep(3)
+    kept.settle()
+    kept.keep(4)
+    kept.settle()
+    kept.settle()
+    #expect(kept.reports == [10, 13, 17])
   }
 
   @Test("No snapshot is taken while the last one is being written")

@@ -12,6 +12,8 @@ package protocol FieldSink: ~Copyable {
   mutating func put(_ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?)
   /// Puts an array of replies.
   mutating func put(_ key: StaticString, _ replies: [FragmentReply])
+  /// Puts an object of the fields that `write` puts.
+  mutating func put(_ key: StaticString, fields write: (inout Self) -> Void)
 }
 
 extension FieldSink where Self: ~Copyable {
@@ -41,9 +43,16 @@ extension JSONObject: FieldSink {
   package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {
     self["\(key)"] = .array(replies.map(\.json))
   }
+
+  package mutating func put(_ key: StaticString, fields write: (inout JSONObject) -> Void) {
+    var object = JSONObject()
+    write(&object)
+    self["\(key)"] = .object(object)
+  }
 }
 
-/// Writes the fields after the first one of an object.
+/// Writes fields with a comma in front of each: those after the first one of an object, or all of them, as
+/// ``JSONOutput/object(_:)`` takes them.
 extension JSONOutput: FieldSink {
   private mutating func begin(_ key: StaticString) {
     append(fixed: ",\"")
@@ -97,5 +106,10 @@ extension JSONOutput: FieldSink {
       }
     }
     append("]")
+  }
+
+  package mutating func put(_ key: StaticString, fields write: (inout JSONOutput) -> Void) {
+    begin(key)
+    object(write)
   }
 }

@@ -13,6 +13,23 @@ package struct FragmentsText: Sendable, Hashable {
     bytes = Array(output.bytes)
   }
 
+  /// Writes the text, and calculates the checksum that tells change sets with the same number apart: that of the
+  /// fragments one behind the other, without what is between them.
+  package init(_ fragments: [SyncFragment], checksum: inout UInt32) {
+    checksum = 0
+    var output = JSONOutput()
+    output.append("[")
+    for place in fragments.indices {
+      if place > 0 { output.append(",") }
+      let start = output.count
+      fragments[place].write(to: &output)
+      checksum = LogChecksum.extend(
+        checksum, by: UnsafeBufferPointer(rebasing: output.bytes[start...]))
+    }
+    output.append("]")
+    bytes = Array(output.bytes)
+  }
+
   package static func == (_: FragmentsText, _: FragmentsText) -> Bool { true }
 
   package func hash(into hasher: inout Hasher) {}
