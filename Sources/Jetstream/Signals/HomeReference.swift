@@ -29,6 +29,36 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
     return await perform(body, on: home)
   }
 
+  /// Calls `body` with the object on its actor, in a turn of its own, unless one of them has been released.
+  package nonisolated func performLater(_ body: @escaping @Sendable (Object) -> Void) {
+    guard let home = actor.value else { return }
+    if actor.isMain {
+      Task { @MainActor in _ = (permanent ?? object).map(body) }
+    } else if isOnExecutor(of: home) {
+      enqueue(body, on: home)
+    } else {
+      Task { await perform(body) }
+    }
+  }
+
+  /// Begins a task on the actor, on which the caller is. A task that begins elsewhere takes another thread first.
+  private func enqueue<Home: Actor>(
+    _ body: @escaping @Sendable (Object) -> Void, on home: Home
+  ) {
+    home.assumeIsolated { home in
+      _ = Task {
+        _ = home
+        _ = (permanent ?? object).map(body)
+      }
+    }
+  }
+
+  /// Returns true if the actor has an executor of its own, which knows that the caller runs on it.
+  private func isOnExecutor(of home: any Actor) -> Bool {
+    guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return false }
+    return home.unownedExecutor.asSerialExecutor()?.isIsolatingCurrentContext() ?? false
+  }
+
   private func perform<Result: Sendable>(
     _ body: @Sendable (Object) -> Result, on actor: isolated any Actor
   ) async -> Result? { (permanent ?? object).map { body($0) } }

@@ -160,8 +160,7 @@ public final class Ticker {
     guard case .actor(let actor) = mode else { return }
     if hasTurn, !isTurnScheduled {
       isTurnScheduled = true
-      let home = home(on: actor)
-      Task { await home.perform { $0.alarmRang(due: nil) } }
+      home(on: actor).performLater { $0.alarmRang(due: nil) }
     }
     if let due = nextDue, alarms.allSatisfy({ due < $0 }) {
       alarms.append(due)

@@ -132,6 +132,9 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   /// Traps unless the caller runs on the loop's thread.
   public func checkIsolated() { requireCurrent() }
 
+  /// Returns true on the loop's thread.
+  public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
   /// Runs a job of a task as one of the loop's actors, so that the task goes on without a break where it enters one.
   private func run(_ job: UnownedJob, ofTask: Bool) {
     if ofTask {
