@@ -13,15 +13,16 @@ final class LoadPeer {
   private var index = 0
   private var number = 0
   /// The last change set that was answered.
-  private var answered = 0
+  private(set) var answered = 0
+  private let client: UUID
   /// The highest index that came.
   private var received = 0
   /// The sequence of the last change set that came.
   private(set) var sequence = 0
   private var unacknowledged = 0
 
-  init(_ port: UInt16) async throws {
-    self.port = port
+  init(_ port: UInt16, as client: UUID = UUID()) async throws {
+    (self.port, self.client) = (port, client)
     connection = try await WebSocketClient.connect(to: "ws://127.0.0.1:\(port)")
   }
 
@@ -30,7 +31,7 @@ final class LoadPeer {
     try connection.send(
       text:
         #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{},"client":""#
-        + UUID().uuidString.lowercased() + #""}"#)
+        + client.uuidString.lowercased() + #""}"#)
     try await fetch(room)
   }
 
@@ -52,7 +53,10 @@ final class LoadPeer {
         received = max(received, message.index)
         switch message {
         case .sessionCreateReply(let reply): token = reply.sessionToken ?? ""
-        case .scopeFetchReply(let reply): scopeIndex = try reply.result.get()
+        case .scopeFetchReply(let reply):
+          scopeIndex = try reply.result.get()
+          number = reply.standing?.decided ?? 0
+          answered = number
         case .scopeState(let state):
           if models.count < 512 { models += state.fragments.dropFirst().prefix(512).map(\.uuid) }
           if state.more { try acknowledge() } else { return try acknowledge() }

@@ -79,7 +79,7 @@ private enum Appending {
 
 /// Microseconds a set, beside plain calls that write just as many bytes.
 private func appending(_ way: Appending, groupOf size: Int, count: Int) -> Probes {
-  let folder = Folder()
+  let folder = TemporaryFolder()
   let isSynced = way != .unsynced
   let sets = (0..<count).map(makeSet)
   let log = try! FragmentLog(
@@ -158,18 +158,6 @@ private final class PlainFile {
   }
 }
 
-/// A temporary folder that is removed when its owner releases it.
-private final class Folder {
-  let path = FileManager.default.temporaryDirectory
-    .appendingPathComponent("jetstream-benchmark-\(UUID().uuidString)").path
-
-  init() {
-    try! FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: path) }
-}
-
 /// Two logs of a million sets about 10,000 shapes: one with all history, one compacted. The last 2,000
 /// sets follow the snapshot.
 private final class MillionSets {
@@ -183,7 +171,7 @@ private final class MillionSets {
     return new
   }
 
-  private let folder = Folder()
+  private let folder = TemporaryFolder()
 
   static func uuid(_ number: Int) -> UUID {
     UUID(uuidString: String(format: "00000000-0000-4000-8000-%012x", number))!

@@ -44,6 +44,7 @@ struct Report {
       case .most(let value): "\(measurement.ratio == nil ? "" : "x ")\(short(value))"
       case .figure(let value): short(value)
       case .least(let value): "from \(short(value))"
+      case .leastRatio(let value): "from x \(short(value))"
       }
     }
     print(

@@ -40,6 +40,13 @@ final class RoleProcess {
     process.terminate()
     process.waitUntilExit()
   }
+
+  /// Ends the process without any warning.
+  func kill() {
+    guard process.isRunning else { return }
+    _ = Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
 }
 
 /// The lines between a role and the process that has started it: commands and answers.

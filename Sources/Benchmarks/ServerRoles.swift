@@ -5,15 +5,20 @@ import JetstreamWebSocket
 
 /// The role of this program in a process that the suite `server` has started.
 enum ServerRole {
-  case host(scopes: Int, models: Int)
+  case host(scopes: Int, models: Int, folder: String?)
   case load(Load, port: UInt16)
+  case killer(kills: Int, writers: Int, folder: String)
 
   /// The role that a command line names; nil if it names none.
   init?(_ arguments: [String]) {
     let numbers = arguments.compactMap { Int($0) }
     switch (arguments.first, arguments.count) {
     case ("--host", 3) where numbers.count == 2:
-      self = .host(scopes: numbers[0], models: numbers[1])
+      self = .host(scopes: numbers[0], models: numbers[1], folder: nil)
+    case ("--host", 4) where numbers.count == 2:
+      self = .host(scopes: numbers[0], models: numbers[1], folder: arguments[3])
+    case ("--killer", 4) where numbers.count == 2:
+      self = .killer(kills: numbers[0], writers: numbers[1], folder: arguments[3])
     case ("--load", 5) where numbers.count == 3:
       guard let load = Load(arguments[1], numbers[0], numbers[1]) else { return nil }
       self = .load(load, port: UInt16(numbers[2]))
@@ -28,7 +33,13 @@ enum ServerRole {
     let done = DispatchSemaphore(value: 0)
     Task {
       switch self {
-      case .host(let scopes, let models): await Rooms().run(scopes, models)
+      case .host(let scopes, let models, let folder): await Rooms().run(scopes, models, folder)
+      case .killer(let kills, let writers, let folder):
+        do {
+          RoleLines.say("\(try await Killer(folder: folder).run(kills, writers))")
+        } catch {
+          RoleLines.say("\(error)")
+        }
       case .load(let load, let port):
         do { try await LoadMaker(port: port).run(load) } catch { RoleLines.say("\(error)") }
       }
@@ -45,12 +56,21 @@ private actor Rooms {
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
-  func run(_ scopes: Int, _ models: Int) async {
+  func run(_ scopes: Int, _ models: Int, _ folder: String?) async {
     let server = Server()
     self.server = server
     for number in 0..<scopes {
       let canvas = Shape.canvas(of: number == 0 ? models : 256).0
-      server.host(Scope(name: "Room \(number)", root: canvas))
+      let scope = Scope(name: "Room \(number)", root: canvas)
+      guard let folder else {
+        server.host(scope)
+        continue
+      }
+      do {
+        try await server.host(scope, log: FragmentLog("\(folder)/\(number)"))
+      } catch {
+        return RoleLines.say("the log cannot be opened: \(error)")
+      }
     }
     guard let port = try? await server.listen() else { return }
     RoleLines.say("\(port)")
@@ -69,6 +89,7 @@ private struct LoadMaker {
   func run(_ load: Load) async throws {
     switch load {
     case .writers(let count, let scopes): try await write(count, scopes)
+    case .eagerWriter: try await write(1, 1, inFlight: 64)
     case .idle(let count):
       try await hold { try await peers(count, joining: false) }
     case .halfOpen(let count):
@@ -111,7 +132,7 @@ private struct LoadMaker {
     return peers
   }
 
-  private func write(_ count: Int, _ scopes: Int) async throws {
+  private func write(_ count: Int, _ scopes: Int, inFlight: Int = 16) async throws {
     let port = port
     let begin = Self.clock.now + .seconds(2)
     let total = try await withThrowingTaskGroup(of: Int.self) { group in
@@ -121,7 +142,7 @@ private struct LoadMaker {
           try await peer.join(number % scopes)
           var answered = 0
           while Self.clock.now < begin + .seconds(2) {
-            while peer.inFlight < 16 { try peer.edit(number) }
+            while peer.inFlight < inFlight { try peer.edit(number) }
             let before = peer.inFlight
             try await peer.take()
             if Self.clock.now > begin { answered += before - peer.inFlight }

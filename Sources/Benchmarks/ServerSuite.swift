@@ -4,38 +4,39 @@ let serverSuite = Suite(
   name: "server", summary: "a server on an event loop, its load made by another process"
 ) {
   let crowds: [(writers: Int, scopes: Int)] = [(1, 1), (16, 1), (256, 1), (256, 256)]
-  return crowds.map { writers, scopes in
-    Row(
-      name: "edits of \(writers) writers on \(scopes) scopes, 16 in flight each", unit: "/s",
-      rounds: 3
-    ) {
-      Probes(ours: {
-        ServerStage(scopes: scopes, models: 256).measure(.writers(writers, scopes: scopes))
-      })
-    }
-  } + [
-    Row(
-      name: "memory of a connection without a session, of 5,000", unit: "bytes",
-      bar: .most(8192), rounds: 1
-    ) { Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.idle(5_000)) / 5_000 }) },
-    Row(name: "memory of a session with a scope, of 5,000", unit: "bytes", rounds: 1) {
-      Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.sessions(5_000)) / 5_000 })
-    },
-    Row(
-      name: "1,000 sessions that resume, until each has the 100 edits it has missed", unit: "ms",
-      rounds: 3
-    ) { Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.returning(1_000)) }) },
-    Row(name: "1,000 new clients, until each has 1,000 models", unit: "ms", rounds: 3) {
-      Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.newcomers(1_000)) })
-    },
-    Row(
-      name: "an edit, p99, while another client is sent 64 MiB of state", unit: "ms",
-      bar: .most(10),
-      rounds: 3
-    ) {
-      Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.editor, beside: .reader) })
-    },
-  ]
+  return loggedRows
+    + crowds.map { writers, scopes in
+      Row(
+        name: "edits of \(writers) writers on \(scopes) scopes, 16 in flight each", unit: "/s",
+        rounds: 3
+      ) {
+        Probes(ours: {
+          ServerStage(scopes: scopes, models: 256).measure(.writers(writers, scopes: scopes))
+        })
+      }
+    } + [
+      Row(
+        name: "memory of a connection without a session, of 5,000", unit: "bytes",
+        bar: .most(8192), rounds: 1
+      ) { Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.idle(5_000)) / 5_000 }) },
+      Row(name: "memory of a session with a scope, of 5,000", unit: "bytes", rounds: 1) {
+        Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.sessions(5_000)) / 5_000 })
+      },
+      Row(
+        name: "1,000 sessions that resume, until each has the 100 edits it has missed", unit: "ms",
+        rounds: 3
+      ) { Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.returning(1_000)) }) },
+      Row(name: "1,000 new clients, until each has 1,000 models", unit: "ms", rounds: 3) {
+        Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.newcomers(1_000)) })
+      },
+      Row(
+        name: "an edit, p99, while another client is sent 64 MiB of state", unit: "ms",
+        bar: .most(10),
+        rounds: 3
+      ) {
+        Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.editor, beside: .reader) })
+      },
+    ]
 }
 
 /// A server and its load, each in a process of its own.
@@ -44,6 +45,8 @@ struct ServerStage {
   let scopes: Int
   /// The number of models of the first scope; the others have 256.
   let models: Int
+  /// The folder with the logs of the scopes; nil for none.
+  var folder: String?
 
   /// Returns the figure that the load reports.
   ///
@@ -76,7 +79,8 @@ struct ServerStage {
     _ load: Load, beside other: Load? = nil, _ body: (RoleProcess, RoleProcess) throws -> Double
   ) -> Double {
     do {
-      let server = try RoleProcess(["--host", "\(scopes)", "\(models)"])
+      let server = try RoleProcess(
+        ["--host", "\(scopes)", "\(models)"] + (folder.map { [$0] } ?? []))
       defer { server.end() }
       let port = try server.line()
       let neighbour = try other.map { try RoleProcess(["--load"] + $0.arguments + [port]) }
@@ -94,6 +98,8 @@ struct ServerStage {
 enum Load: Sendable {
   /// Clients that edit as fast as they are answered, for two seconds.
   case writers(Int, scopes: Int)
+  /// One client that does the same with 64 edits in flight.
+  case eagerWriter
   /// Connections without a session.
   case idle(Int)
   /// Connections that never complete the handshake.
@@ -113,6 +119,7 @@ enum Load: Sendable {
   var arguments: [String] {
     switch self {
     case .writers(let count, let scopes): ["writers", "\(count)", "\(scopes)"]
+    case .eagerWriter: ["eagerWriter", "1", "1"]
     case .idle(let count): ["idle", "\(count)", "1"]
     case .halfOpen(let count): ["halfOpen", "\(count)", "1"]
     case .sessions(let count): ["sessions", "\(count)", "1"]
@@ -126,6 +133,7 @@ enum Load: Sendable {
   init?(_ name: String, _ count: Int, _ scopes: Int) {
     switch name {
     case "writers": self = .writers(count, scopes: scopes)
+    case "eagerWriter": self = .eagerWriter
     case "idle": self = .idle(count)
     case "halfOpen": self = .halfOpen(count)
     case "sessions": self = .sessions(count)

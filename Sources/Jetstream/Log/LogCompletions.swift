@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Delivers the results of a log's work, which finish on its queues, to the isolation domain that
 /// waits for them.
 package protocol LogCompletions: AnyObject {
@@ -23,9 +25,40 @@ package final class ActorCompletions: LogCompletions {
     last += 1
     let number = last
     waiting[number] = then
-    let home = HomeReference(self, on: actor)
-    work { outcome in
-      Task { await home.perform { $0.waiting.removeValue(forKey: number)?(outcome) } }
+    let box = OutcomeBox()
+    work { box.put($0) }
+    HomeReference(self, on: actor).perform(
+      { $0.waiting.removeValue(forKey: number)?($1) }, whenThereIs: { await box.take() })
+  }
+}
+
+/// Passes one outcome from a queue of the log to the task that waits for it.
+private final class OutcomeBox: Sendable {
+  private enum State {
+    case empty
+    case awaited(CheckedContinuation<LogCompletions.Outcome, Never>)
+    case full(LogCompletions.Outcome)
+  }
+
+  private let state = Mutex(State.empty)
+
+  func put(_ outcome: LogCompletions.Outcome) {
+    let before = state.withLock { state in
+      defer { state = .full(outcome) }
+      return state
+    }
+    if case .awaited(let continuation) = before { continuation.resume(returning: outcome) }
+  }
+
+  /// Returns the outcome once it is there. Call it once.
+  func take() async -> LogCompletions.Outcome {
+    await withCheckedContinuation { continuation in
+      let outcome: LogCompletions.Outcome? = state.withLock { state in
+        if case .full(let outcome) = state { return outcome }
+        state = .awaited(continuation)
+        return nil
+      }
+      if let outcome { continuation.resume(returning: outcome) }
     }
   }
 }

@@ -89,19 +89,30 @@ package final class RecordKeeper<Record> {
 
   /// Appends a record, or queues it while the log cannot take it.
   package func keep(_ record: Record) {
-    waiting.append(record)
-    pump()
+    guard hasBegun, !isBlocked, waiting.isEmpty else {
+      waiting.append(record)
+      return pump()
+    }
+    do throws(LogError) {
+      try append(record)
+      requestSnapshot()
+    } catch {
+      waiting.append(record)
+      block(error)
+    }
   }
 
   /// Appends the queued records, for an owner that ends. There is no further attempt if this
   /// throws.
   package func finish() throws(LogError) {
-    while let record = waiting.first { try append(record) }
+    while let record = waiting.first {
+      try append(record)
+      waiting.removeFirst()
+    }
   }
 
   private func append(_ record: Record) throws(LogError) {
     let receipt = try owner.append(record)
-    waiting.removeFirst()
     receipts.append(receipt)
     sinceSnapshot += 1
     follow()
@@ -112,15 +123,21 @@ package final class RecordKeeper<Record> {
     while let record = waiting.first {
       do throws(LogError) {
         try append(record)
+        waiting.removeFirst()
       } catch {
-        isBlocked = true
-        return retry(error) {
-          $0.isBlocked = false
-          $0.pump()
-        }
+        return block(error)
       }
     }
     requestSnapshot()
+  }
+
+  /// Appends nothing until the next attempt.
+  private func block(_ problem: LogError) {
+    isBlocked = true
+    retry(problem) {
+      $0.isBlocked = false
+      $0.pump()
+    }
   }
 
   // MARK: Receipts

@@ -31,24 +31,42 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
 
   /// Calls `body` with the object on its actor, in a turn of its own, unless one of them has been released.
   package nonisolated func performLater(_ body: @escaping @Sendable (Object) -> Void) {
+    perform({ object, _ in body(object) }, whenThereIs: {})
+  }
+
+  /// Calls `body` with the object and a value on its actor, in a turn of its own, once there is that value, unless object
+  /// or actor have been released by then. Call it on the actor.
+  package nonisolated func perform<Value: Sendable>(
+    _ body: @escaping @Sendable (Object, Value) -> Void,
+    whenThereIs value: @escaping @Sendable () async -> Value
+  ) {
     guard let home = actor.value else { return }
     if actor.isMain {
-      Task { @MainActor in _ = (permanent ?? object).map(body) }
+      Task { @MainActor in
+        let value = await value()
+        if let object = permanent ?? object { body(object, value) }
+      }
     } else if isOnExecutor(of: home) {
-      enqueue(body, on: home)
+      enqueue(body, value, on: home)
     } else {
-      Task { await perform(body) }
+      Task {
+        let value = await value()
+        await perform { body($0, value) }
+      }
     }
   }
 
-  /// Begins a task on the actor, on which the caller is. A task that begins elsewhere takes another thread first.
-  private func enqueue<Home: Actor>(
-    _ body: @escaping @Sendable (Object) -> Void, on home: Home
+  /// Begins a task on the actor, on which the caller is. A task that begins elsewhere takes another thread first. The
+  /// task keeps the actor until its end.
+  private func enqueue<Home: Actor, Value: Sendable>(
+    _ body: @escaping @Sendable (Object, Value) -> Void,
+    _ value: @escaping @Sendable () async -> Value, on home: Home
   ) {
     home.assumeIsolated { home in
       _ = Task {
         _ = home
-        _ = (permanent ?? object).map(body)
+        let value = await value()
+        if let object = permanent ?? object { body(object, value) }
       }
     }
   }
