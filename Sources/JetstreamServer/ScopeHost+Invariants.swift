@@ -13,6 +13,11 @@ extension ScopeHost {
       problems.append("the stream has \(places), and the last sequence is \(sequence)")
     }
     if content.isSealed, records.isInStep == false { problems += states.checkInvariants() }
+    if let item = stream.all.last, let text = item.text,
+      text.bytes != FragmentsText(item.fragments).bytes
+    {
+      problems.append("\(item.sequence) is told as \(String(decoding: text.bytes, as: UTF8.self))")
+    }
     if passage.isOpen { problems.append("a submission is still being applied") }
     return problems.map { "scope \(content.name): \($0)" }
   }

@@ -4,15 +4,20 @@ import Jetstream
 /// Submissions of sessions.
 extension ScopeHost {
   /// Submits what a session has sent: a change set or, if it names a procedure, initial content.
-  func submit(_ sync: ScopeSync, by submitter: Submitter) -> Result {
+  ///
+  /// - Parameter text: the JSON text of the fragments, if it was made already.
+  func submit(_ sync: ScopeSync, as text: FragmentsText? = nil, by submitter: Submitter) -> Result {
     sync.procedure == nil
-      ? submit(sync.fragments, isAtomic: sync.atomic == true, by: submitter)
+      ? submit(sync.fragments, as: text, isAtomic: sync.atomic == true, by: submitter)
       : submitInitial(sync.fragments, by: submitter)
   }
 
   /// Checks a submission, applies what is accepted, and returns the replies and the messages for other sessions. Seal
   /// the scope's own changes before making `submitter`.
-  func submit(_ fragments: [SyncFragment], isAtomic: Bool, by submitter: Submitter) -> Result {
+  func submit(
+    _ fragments: [SyncFragment], as text: FragmentsText? = nil, isAtomic: Bool,
+    by submitter: Submitter
+  ) -> Result {
     let check = FragmentValidator(
       content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
       fragments: fragments)
@@ -144,7 +149,7 @@ extension ScopeHost {
     let isUnchanged = submitter.usesOperations && isSame(done, accepted)
     let item = StreamItem(
       sequence: sequence, author: submitter.author, origin: submitter.origin, fragments: done,
-      text: isUnchanged && hasSameText(done, fragments) ? submitter.text : nil,
+      text: isUnchanged && hasSameText(done, fragments) ? text : nil,
       whole: audience.needsValues ? broadcast(of: effective, asValues: true) : nil,
       newcomers: tombstones.takeNewcomers(among: done),
       replies: result.replies.allSatisfy(\.isPlain) ? [] : result.replies)

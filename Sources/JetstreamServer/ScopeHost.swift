@@ -29,8 +29,6 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var author: StreamItem.Author?
     /// The author, date and message of the change set.
     var origin = ChangeOrigin()
-    /// The JSON text of the submitted fragments, if it was made already.
-    var text: FragmentsText?
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }

@@ -74,9 +74,8 @@ extension ServerEngine {
     host.content.seal()
     var submitter = session.submitter(of: sync, to: subscription)
     submitter.origin.date = submitter.origin.date ?? hooks.date()
-    submitter.text = text
     host.twin?.prepare(host)
-    let result = host.submit(sync, by: submitter)
+    let result = host.submit(sync, as: text, by: submitter)
     host.twin?.submit(sync, by: submitter, host, result)
     return result
   }

@@ -1,3 +1,5 @@
+import JetstreamWebSocket
+
 /// A reference to an object that is used on one actor only. Code that runs elsewhere holds it
 /// to bring its results back to that actor.
 ///
@@ -46,7 +48,7 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
         let value = await value()
         if let object = permanent ?? object { body(object, value) }
       }
-    } else if isOnExecutor(of: home) {
+    } else if EventLoop.isHome(of: home) {
       enqueue(body, value, on: home)
     } else {
       Task {
@@ -69,12 +71,6 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
         if let object = permanent ?? object { body(object, value) }
       }
     }
-  }
-
-  /// Returns true if the actor has an executor of its own, which knows that the caller runs on it.
-  private func isOnExecutor(of home: any Actor) -> Bool {
-    guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else { return false }
-    return home.unownedExecutor.asSerialExecutor()?.isIsolatingCurrentContext() ?? false
   }
 
   private func perform<Result: Sendable>(

@@ -111,6 +111,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
     jetstream_loop() == nil ? nil : shared.first(where: \.isCurrent)
   }
 
+  /// Returns true if an actor has a loop as its executor, and the caller runs on that loop's thread.
+  package static func isHome(of actor: any Actor) -> Bool {
+    guard let current else { return false }
+    // Two references to executors are compared as the bytes that they are: there is no other way to do that.
+    return withUnsafeBytes(of: actor.unownedExecutor) { one in
+      withUnsafeBytes(of: current.asUnownedSerialExecutor()) { one.elementsEqual($0) }
+    }
+  }
+
   /// True on the loop's thread.
   var isCurrent: Bool {
     jetstream_loop() == UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
@@ -131,9 +140,6 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   /// Traps unless the caller runs on the loop's thread.
   public func checkIsolated() { requireCurrent() }
-
-  /// Returns true on the loop's thread.
-  public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
   /// Runs a job of a task as one of the loop's actors, so that the task goes on without a break where it enters one.
   private func run(_ job: UnownedJob, ofTask: Bool) {

@@ -2,7 +2,7 @@
 ///
 /// It says nothing that the fragments do not say: a message is equal to one without it.
 package struct FragmentsText: Sendable, Hashable {
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// True if one more copy costs next to nothing.
   var isShort: Bool { bytes.count < 4096 }
