@@ -117,7 +117,7 @@ struct Killer {
       // The last server is only asked what it knows.
       let goal = kill == kills ? 0 : 1_000 + 97 * kill
       let meter = Meter(goal: goal * count / 16)
-      try await withThrowingTaskGroup(of: (Int, Writer, Int).self) { group in
+      try await withThrowingTaskGroup(of: (Int, Writer, Int)?.self) { group in
         for (number, writer) in writers.enumerated() {
           group.addTask {
             let peer = try await LoadPeer(port, as: writer.client)
@@ -134,12 +134,23 @@ struct Killer {
           }
         }
         if goal > 0 {
-          await meter.reached()
-          server.kill()
+          // Without a kill, the writers end only if the server does.
+          group.addTask {
+            await meter.reached()
+            return nil
+          }
         }
-        for try await (number, writer, missing) in group {
+        for try await result in group {
+          guard let (number, writer, missing) = result else {
+            server.kill()
+            continue
+          }
+          await meter.end()
           writers[number] = writer
           lost += missing
+        }
+        guard await meter.isReached || goal == 0 else {
+          throw RoleProblem(text: "a server has ended by itself")
         }
       }
     }
@@ -163,6 +174,15 @@ struct Killer {
         case .string(let client)? = decision["client"],
         case .integer(let number)? = decision["number"]
       else { continue }
+      // Each edit is accepted, and is one change with its number as the value.
+      guard object["sequence"] != nil, case .array(let fragments)? = object["fragments"],
+        fragments.count == 1, case .object(let fragment)? = fragments.first,
+        case .object(let properties)? = fragment["properties"],
+        properties["level"] == .integer(number)
+      else {
+        faults += 1
+        continue
+      }
       if !numbers[client, default: []].insert(number).inserted { faults += 1 }
     }
     for writer in writers {
@@ -176,19 +196,28 @@ struct Killer {
   /// Counts acknowledgements until there are enough.
   private actor Meter {
     private var left: Int
+    private var hasEnded = false
     private var waiting: CheckedContinuation<Void, Never>?
 
     init(goal: Int) { left = goal }
 
+    /// True if there were enough.
+    var isReached: Bool { left <= 0 }
+
     func add(_ count: Int) {
       left -= count
-      guard left <= 0 else { return }
+      if isReached { end() }
+    }
+
+    /// Ends the wait, since a writer has ended.
+    func end() {
+      hasEnded = true
       waiting?.resume()
       waiting = nil
     }
 
     func reached() async {
-      if left > 0 { await withCheckedContinuation { waiting = $0 } }
+      if !hasEnded { await withCheckedContinuation { waiting = $0 } }
     }
   }
 }

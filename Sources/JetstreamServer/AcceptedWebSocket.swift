@@ -4,8 +4,8 @@ import Synchronization
 
 /// A WebSocket that another library has accepted, as ``Server/accept(_:for:)`` uses it.
 ///
-/// A server calls ``receive()`` from one task, and the other methods on its actor. It never blocks its actor for a
-/// connection, so none of these may.
+/// A server calls ``receive()`` from one task, and the other methods from any thread, often on its actor. None of these
+/// may block.
 public protocol AcceptedWebSocket: AnyObject, Sendable {
   /// Returns the messages that have come since the last call, at least one, in their order; waits for the first. Returns
   /// nil once the other end has closed.
@@ -58,6 +58,8 @@ final class ForeignWebSocket: ServerConnection {
       }
       if !inputs.isEmpty { return inputs }
     }
+    // The library may drop the connection once the server has let go of it, before the other end knows the reason.
+    while try await socket.receive() != nil {}
     throw Refused()
   }
 
@@ -91,7 +93,8 @@ final class ForeignWebSocket: ServerConnection {
   func probe() {}
 
   func beginClose(code: Int, reason: String) {
-    socket.close(code: WebSocketCloseCode(rawValue: UInt16(code)), reason: reason)
+    socket.close(
+      code: WebSocketCloseCode(rawValue: UInt16(code)), reason: CloseReason.plain(reason))
   }
 
   func abort() { socket.abort() }

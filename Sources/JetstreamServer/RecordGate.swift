@@ -56,6 +56,9 @@ final class RecordGate {
     for entry in ready { entry.action() }
   }
 
+  /// Lets go of the actions that wait, which know the host: nothing will be told any more.
+  func forgetWaiting() { waiting = [] }
+
   /// Describes what must not be the case between two inputs, a line for each; empty if all is well.
   func checkInvariants() -> [String] {
     var problems: [String] = []

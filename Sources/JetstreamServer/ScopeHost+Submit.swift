@@ -190,9 +190,9 @@ extension ScopeHost {
   private func hasSameText(_ done: [SyncFragment], _ submitted: [SyncFragment]) -> Bool {
     guard done.count == submitted.count else { return false }
     return zip(done, submitted).allSatisfy { done, submitted in
-      submitted.bases.isEmpty && done.className == submitted.className
+      submitted.bases.isEmpty && done.className.utf8.elementsEqual(submitted.className.utf8)
         && zip(done.properties.members, submitted.properties.members).allSatisfy {
-          $0.key == $1.key
+          $0.key.utf8.elementsEqual($1.key.utf8) && !$0.value.hasObject
         }
     }
   }
@@ -340,5 +340,16 @@ extension ScopeHost {
       current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
       session: submitter.session, proven: submitter.proven, received: submitter.received)
     return .array(uuids.map { .string($0.wireText) })
+  }
+}
+
+extension JSONValue {
+  /// True if the value has members in some order.
+  fileprivate var hasObject: Bool {
+    switch self {
+    case .object: true
+    case .array(let elements): elements.contains(where: \.hasObject)
+    default: false
+    }
   }
 }

@@ -3,9 +3,10 @@ import Jetstream
 
 /// The full states of one scope that sessions are sent.
 ///
-/// What was read of the scope is kept up to date and shared by all who fetch it, until no session has begun with it for
-/// a while. A state of more than one part is read a part at a time, and its texts are made away from the server's actor:
-/// other scopes, and other sessions of this one, do not wait for that.
+/// All sessions that fetch the scope share what was read of it. That is kept up to date until no session has begun with
+/// it for a while. A state of more than one part is read a part at a time, and its texts are made away from the server's
+/// actor: other scopes, and other sessions of this one, do not wait for that. Texts are made on the actor if they have no
+/// more bytes than a part, or if others are being made already, so that few wait at any time.
 struct ScopeStates {
   /// A fetch that is answered once the state was read.
   struct Fetch {
@@ -24,29 +25,35 @@ struct ScopeStates {
   private var encodings: [StatePart] = []
   /// True while the text of the first of ``encodings`` is being made.
   private var isEncoding = false
-  /// The subscriptions that wait for the text of a part.
-  private var receivers: [Subscription] = []
+  /// The subscriptions that wait for the text of a part, by the numbers of their sessions.
+  private var receivers: [Int: Subscription] = [:]
   /// The time at which a session has last begun with a state.
   private var usedAt = Duration.zero
 
   /// Notes that models of the scope were changed, or have come or gone.
   mutating func note(_ uuid: UUID) { reader?.note(uuid) }
 
-  /// Returns the state of `host` at its sequence; nil if it is still being read. Seal the content before.
+  /// Returns the state of `host` at its sequence; nil if it is still being read.
+  ///
+  /// - Parameter isSettled: false if the content has changes of the app that no change set has. The state has them too,
+  ///   and is not kept: they may be taken back without a trace.
   mutating func state(
-    of host: ScopeHost, below root: any HostedModel, partBytes: Int, now: Duration
+    of host: ScopeHost, below root: any HostedModel, isSettled: Bool, partBytes: Int, now: Duration
   ) -> StateCopy? {
     usedAt = now
+    if isSettled, let last, last.sequence == host.sequence, last.root == root.uuid { return last }
     if reader?.root != root.uuid {
       (reader, last) = (StateReader(host.content, root: root.uuid, partBytes: partBytes), nil)
       // Most scopes have no second part.
       if let part = reader?.readPart() { encode([part]) }
     }
     guard reader?.hasReadAll == true else { return nil }
-    if let last, last.sequence == host.sequence { return last }
     let copy = reader?.copy(at: host.sequence)
     last = copy
-    let bare = copy?.parts.filter { $0.text == nil && !$0.isBeingEncoded } ?? []
+    if !isSettled || reader?.isScattered == true { reader = nil }
+    if !isSettled { last = nil }
+    guard encodings.isEmpty else { return copy }
+    let bare = copy?.parts.filter { $0.text == nil } ?? []
     if bare.reduce(0, { $0 + $1.bytes }) > partBytes { encode(bare) }
     return copy
   }
@@ -102,12 +109,14 @@ struct ScopeStates {
     guard isEncoding else { return [] }
     encodings.removeFirst().take(text)
     isEncoding = false
-    defer { receivers = [] }
-    return receivers
+    defer { receivers = [:] }
+    return receivers.sorted { $0.key < $1.key }.map(\.value)
   }
 
   /// Notes that a subscription waits for a text.
-  mutating func wait(_ subscription: Subscription) { receivers.append(subscription) }
+  mutating func wait(_ subscription: Subscription) {
+    receivers[subscription.session.number] = subscription
+  }
 
   // MARK: Forgetting
 

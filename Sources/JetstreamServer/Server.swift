@@ -287,12 +287,14 @@ public final class Server {
     if let objection = configuration.origins.objection(to: request, opensWebSocket: true) {
       refused(request, objection)
       webSocket.close(code: .policyViolation, reason: CloseReason.plain(objection))
+      while let messages = try? await webSocket.receive(), !messages.isEmpty {}
       return
     }
     await pipe.run(ForeignWebSocket(webSocket, configuration.socket.limits), request)
   }
 
-  /// Ends all sessions, closes all connections and stops listening. Returns when all sockets are closed.
+  /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own are closed; those
+  /// that other libraries have accepted are closed in their time.
   public func stop() async {
     engine.stop()
     use = .stopped

@@ -10,6 +10,8 @@ extension ServerEngine {
     if !subscription.openFetches.contains(fetch.index) {
       subscription.openFetches.append(fetch.index)
     }
+    // Observers of the app may change the scope when its changes are sealed.
+    let isSettled = host.content.settle()
     let (standing, since) = host.standing(of: subscription.client, fetch)
     var state: StateCopy?
     if fetch.tell != .nothing, since == nil {
@@ -18,7 +20,7 @@ extension ServerEngine {
         return refuse(fetch.index, of: subscription, error)
       }
       state = host.states.state(
-        of: host, below: root, partBytes: configuration.stateBytes, now: now)
+        of: host, below: root, isSettled: isSettled, partBytes: configuration.stateBytes, now: now)
       guard state != nil else {
         host.states.wait(ScopeStates.Fetch(message: fetch, subscription: subscription))
         return encodeNext(of: host)
@@ -42,8 +44,10 @@ extension ServerEngine {
   /// Refuses a fetch that was to be answered later.
   private func refuse(_ fetch: Int, of subscription: Subscription, _ error: WireError) {
     subscription.openFetches.removeAll { $0 == fetch }
-    post(
-      subscription.session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: error)))
+    let session = subscription.session
+    post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: error)))
+    // The client does not know the number of a scope that it was never granted.
+    if !subscription.hasBegun, subscription.openFetches.isEmpty { session.leave(subscription) }
   }
 
   /// Refuses the fetches of a subscription that are not answered yet, since the scope is not served any more.
@@ -67,7 +71,6 @@ extension ServerEngine {
   /// Reads the next part of a state that fetches wait for, or answers them if it was read.
   private func readOn(_ host: ScopeHost) {
     host.states.readOn()
-    host.content.seal()
     for fetch in host.states.takeFetches() where fetch.subscription.isLive {
       answer(fetch.message, on: fetch.subscription)
     }

@@ -11,7 +11,7 @@ package final class ServerEngine {
     case close(connection: Int, code: Int, reason: String)
     /// The connection has a session: from now on it may send messages of any size that the server reads.
     case admit(connection: Int)
-    /// Send a WebSocket ping behind what was sent, and call ``ServerEngine/probed(_:now:)`` when it is answered.
+    /// Send a WebSocket ping behind what was sent, and hand on ``Input/probed`` when it is answered.
     case probe(connection: Int)
     /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
     /// scope has one of these under way at a time.
@@ -134,6 +134,8 @@ package final class ServerEngine {
     // Subscriptions and hosts know each other.
     for host in hosts.values {
       host.audience.removeAll()
+      host.states = ScopeStates()
+      host.records.forgetWaiting()
       host.onLocalChanges = nil
     }
   }

@@ -16,10 +16,10 @@ final class StatePart {
     bytes = fragments.reduce(0) { $0 + $1.roughSize }
   }
 
-  /// Leaves it to others to make the text.
+  /// Notes that the text is made away from the server's actor.
   func awaitText() { isBeingEncoded = true }
 
-  /// Takes the text that others have made.
+  /// Takes the text that was made away from the server's actor.
   func take(_ text: FragmentsText) { (self.text, isBeingEncoded) = (text, false) }
 
   /// Returns the text. Makes it unless it is there. Cost: O(``bytes``) the first time.
@@ -36,7 +36,7 @@ final class StatePart {
 final class StateCopy {
   let sequence: Int
   let parts: [StatePart]
-  private let root: UUID
+  let root: UUID
 
   /// - Parameter parts: at least one; the first begins with the root.
   init(sequence: Int, root: UUID, parts: [StatePart]) {

@@ -61,9 +61,30 @@ struct StateReader {
     readChanged()
     seal()
     var copied = parts.filter { !$0.fragments.isEmpty }
-    let unknown = content.unknownModelUUIDs().sorted { $0 < $1 }.compactMap(content.unknownModel)
-    if !unknown.isEmpty { copied.append(StatePart(unknown)) }
+    copied += unknownParts()
     return StateCopy(sequence: sequence, root: root, parts: copied)
+  }
+
+  /// True if there are many more parts than the models take, since these were changed and removed: it is better to read
+  /// all of them anew.
+  var isScattered: Bool {
+    parts.count > 8 + 4 * parts.reduce(0) { $0 + $1.bytes } / max(partBytes, 1)
+  }
+
+  /// Returns the models of unknown classes.
+  private func unknownParts() -> [StatePart] {
+    var parts: [StatePart] = []
+    var (models, size): ([SyncFragment], Int) = ([], 0)
+    for uuid in content.unknownModelUUIDs().sorted(by: <) {
+      guard let model = content.unknownModel(uuid) else { continue }
+      if !models.isEmpty, size + model.roughSize > partBytes {
+        parts.append(StatePart(models))
+        (models, size) = ([], 0)
+      }
+      models.append(model)
+      size += model.roughSize
+    }
+    return models.isEmpty ? parts : parts + [StatePart(models)]
   }
 
   /// Reads the models that were noted, and those that have come below them.

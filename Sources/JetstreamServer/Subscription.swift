@@ -9,9 +9,10 @@ import JetstreamWebSocket
 ///
 /// - Listening: each accepted change set is queued as soon as it is durable.
 /// - Behind (``isBehind``): the session's channel is full, or it has no connection, or it is still being sent the
-///   state. Change sets wait in the host's stream, and replies in ``later``. When the client acknowledges, the engine
-///   sends the rest of ``untoldState``, then the stream, and the subscription listens again. If the stream no longer
+///   state. Change sets wait in the host's stream, and replies in ``later``. When the client acknowledges, or the text of
+///   a part was made, the engine sends the rest of ``untoldState``, then the stream, and the subscription listens again. If the stream no longer
 ///   reaches back far enough, the session ends.
+/// - New: the state that it begins with is still being read. It is sent nothing.
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
 ///
@@ -75,6 +76,9 @@ final class Subscription {
 
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
   var listens: Bool { host.audience.includes(self) }
+
+  /// True once a fetch was granted.
+  var hasBegun: Bool { listens || isBehind || limit != nil }
 
   /// The sequence up to which the host need not remember anything for the session. A client that does not want change
   /// sets, or does not acknowledge them, for longer than the stream reaches back gets the full state.

@@ -141,6 +141,45 @@ struct StateReadingTests {
     expectAgreement()
   }
 
+  @Test("An app that changes its models whenever it is told of a change takes nothing back unseen")
+  func restless() {
+    let token = world.scope.onChanges.listen { [canvas = world.canvas] _ in canvas.likes += 1 }
+    world.canvas.name = "first"
+    let first = world.addClient(configuration: Self.quick)
+    first.join()
+    while world.encode() { world.exchange() }
+    token.cancel()
+    // Nothing tells of a change that is taken back before it is sealed.
+    let likes = world.canvas.likes
+    world.canvas.likes += 1
+    world.canvas.likes = likes
+    world.encodesAtOnce = true
+    world.settle()
+    world.addClient(configuration: Self.quick).join()
+    world.settle()
+    expectAgreement()
+    #expect(world.clients.count == 3)
+  }
+
+  @Test("What waits does not grow with the pings and fetches of those who wait")
+  func bounded() {
+    let peer = RawPeer.joined(world, protocol: 2)
+    var sizes: Set<Int> = []
+    while world.encode() {
+      peer.take()
+      for _ in 0..<10 { peer.acknowledge() }
+      if host.states.last == nil { continue }
+      // Each fetch gets a new copy, of which most parts have changed.
+      for shape in world.canvas.shapes { shape.x += 1 }
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+      sizes.insert(host.states.size)
+      if sizes.count > 20 || peer.syncs.count > 0 { break }
+      if peer.messages.count > 400 { break }
+    }
+    let parts = host.states.last?.parts.count ?? 0
+    #expect(parts > 10 && !sizes.isEmpty && sizes.max()! <= parts + 4)
+  }
+
   @Test("A scope that is removed before its state was read refuses the fetch")
   func removed() {
     let reader = world.addClient(configuration: Self.quick)

@@ -1,4 +1,4 @@
-import Synchronization
+import JetstreamWebSocket
 
 /// Delivers the results of a log's work, which finish on its queues, to the isolation domain that
 /// waits for them.
@@ -25,40 +25,13 @@ package final class ActorCompletions: LogCompletions {
     last += 1
     let number = last
     waiting[number] = then
-    let box = OutcomeBox()
-    work { box.put($0) }
-    HomeReference(self, on: actor).perform(
-      { $0.waiting.removeValue(forKey: number)?($1) }, whenThereIs: { await box.take() })
-  }
-}
-
-/// Passes one outcome from a queue of the log to the task that waits for it.
-private final class OutcomeBox: Sendable {
-  private enum State {
-    case empty
-    case awaited(CheckedContinuation<LogCompletions.Outcome, Never>)
-    case full(LogCompletions.Outcome)
-  }
-
-  private let state = Mutex(State.empty)
-
-  func put(_ outcome: LogCompletions.Outcome) {
-    let before = state.withLock { state in
-      defer { state = .full(outcome) }
-      return state
-    }
-    if case .awaited(let continuation) = before { continuation.resume(returning: outcome) }
-  }
-
-  /// Returns the outcome once it is there. Call it once.
-  func take() async -> LogCompletions.Outcome {
-    await withCheckedContinuation { continuation in
-      let outcome: LogCompletions.Outcome? = state.withLock { state in
-        if case .full(let outcome) = state { return outcome }
-        state = .awaited(continuation)
-        return nil
+    let home = HomeReference(self, on: actor)
+    // On an actor with an event loop, the task that brings the outcome home begins on the loop's thread.
+    let executor = EventLoop.current.map { $0.tasks as any TaskExecutor }
+    work { outcome in
+      Task(executorPreference: executor) {
+        await home.perform { $0.waiting.removeValue(forKey: number)?(outcome) }
       }
-      if let outcome { continuation.resume(returning: outcome) }
     }
   }
 }

@@ -3,7 +3,7 @@ import JetstreamWebSocket
 /// A reference to an object that is used on one actor only. Code that runs elsewhere holds it
 /// to bring its results back to that actor.
 ///
-/// It is safe although the object is not Sendable: only a method that is isolated to the actor
+/// It is safe although the object is not Sendable: only code that is isolated to the actor
 /// dereferences it. Object and actor are both held weakly, so waiting code keeps neither alive; an object that lives as
 /// long as the process anyway is held strongly.
 package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
@@ -31,44 +31,29 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
     return await perform(body, on: home)
   }
 
-  /// Calls `body` with the object on its actor, in a turn of its own, unless one of them has been released.
+  /// Calls `body` with the object on its actor, in a turn of its own, unless one of them has been released by then.
   package nonisolated func performLater(_ body: @escaping @Sendable (Object) -> Void) {
-    perform({ object, _ in body(object) }, whenThereIs: {})
-  }
-
-  /// Calls `body` with the object and a value on its actor, in a turn of its own, once there is that value, unless object
-  /// or actor have been released by then. Call it on the actor.
-  package nonisolated func perform<Value: Sendable>(
-    _ body: @escaping @Sendable (Object, Value) -> Void,
-    whenThereIs value: @escaping @Sendable () async -> Value
-  ) {
     guard let home = actor.value else { return }
     if actor.isMain {
       Task { @MainActor in
-        let value = await value()
-        if let object = permanent ?? object { body(object, value) }
+        if let object = permanent ?? object { body(object) }
       }
     } else if EventLoop.isHome(of: home) {
-      enqueue(body, value, on: home)
+      beginTask(body, on: home)
     } else {
-      Task {
-        let value = await value()
-        await perform { body($0, value) }
-      }
+      Task { await perform(body) }
     }
   }
 
-  /// Begins a task on the actor, on which the caller is. A task that begins elsewhere takes another thread first. The
-  /// task keeps the actor until its end.
-  private func enqueue<Home: Actor, Value: Sendable>(
-    _ body: @escaping @Sendable (Object, Value) -> Void,
-    _ value: @escaping @Sendable () async -> Value, on home: Home
+  /// Begins a task on the actor, on which the caller is: one that begins elsewhere takes another thread first. The task
+  /// keeps the actor until its turn.
+  private func beginTask<Home: Actor>(
+    _ body: @escaping @Sendable (Object) -> Void, on home: Home
   ) {
     home.assumeIsolated { home in
       _ = Task {
         _ = home
-        let value = await value()
-        if let object = permanent ?? object { body(object, value) }
+        if let object = permanent ?? object { body(object) }
       }
     }
   }

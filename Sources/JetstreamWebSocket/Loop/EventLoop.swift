@@ -33,13 +33,15 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   }
 
   /// The loop as the executor that tasks prefer.
-  final class Tasks: TaskExecutor {
+  package final class Tasks: TaskExecutor {
     // The tasks that prefer the loop belong to its connections, and it outlives these.
     private unowned let loop: EventLoop
 
     fileprivate init(_ loop: EventLoop) { self.loop = loop }
 
-    func enqueue(_ job: consuming ExecutorJob) { loop.enqueue(UnownedJob(job), ofTask: true) }
+    package func enqueue(_ job: consuming ExecutorJob) {
+      loop.enqueue(UnownedJob(job), ofTask: true)
+    }
   }
 
   private struct Mailbox: Sendable {
@@ -72,7 +74,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
 
   /// The loop as the executor that tasks prefer. What such a task does outside of actors runs on the loop. Never changes
   /// after `init`, which can only make it once the loop is there.
-  private(set) var tasks: Tasks!
+  package private(set) var tasks: Tasks!
 
   /// Makes a loop that turns only when ``turn(isBlocking:)`` is called, by one thread.
   init(poller: any Poller) {
