@@ -1,6 +1,7 @@
 import Foundation
 import Jetstream
 import JetstreamServer
+import JetstreamWebSocket
 
 final class Canvas: ModelObject {
   @Property var title = ""

@@ -25,7 +25,9 @@ public protocol AcceptedWebSocket: AnyObject, Sendable {
   /// Begins to close the connection, behind everything that is queued, and returns at once. ``receive()`` must return
   /// nil or throw after that, also if the other end never answers.
   ///
-  /// - Parameter reason: at most 123 bytes of UTF-8.
+  /// - Parameters:
+  ///   - code: the code of the close frame.
+  ///   - reason: its reason, at most 123 bytes of UTF-8.
   func close(code: WebSocketCloseCode, reason: String)
 
   /// Drops the connection at once. ``receive()`` returns nil or throws.

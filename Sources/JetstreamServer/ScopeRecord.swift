@@ -145,7 +145,11 @@ extension ScopeRecord {
     if let id { sink.put("id", id) }
     if let sequence { sink.put("sequence", sequence) }
     if isRemote { sink.put("remote", true) }
-    purpose.write(to: &sink)
+    switch purpose {
+    case .edit: break
+    case .undo(let id): sink.put("undoes", id)
+    case .redo(let id): sink.put("redoes", id)
+    }
     if let decision { sink.put("decision", fields: { decision.write(to: &$0) }) }
     origin.write(to: &sink)
     sink.put("fragments", fragments, as: text)

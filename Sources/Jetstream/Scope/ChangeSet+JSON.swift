@@ -100,11 +100,11 @@ extension ChangeSet.Purpose {
   }
 
   /// Writes the purpose, of which an edit has none, into the JSON of its change set.
-  package func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
+  package func write(to object: inout JSONObject) {
     switch self {
     case .edit: break
-    case .undo(let id): sink.put("undoes", id)
-    case .redo(let id): sink.put("redoes", id)
+    case .undo(let id): object["undoes"] = .string(id.wireText)
+    case .redo(let id): object["redoes"] = .string(id.wireText)
     }
   }
 }
