@@ -16,6 +16,12 @@ final class SimulatedNetwork {
     /// True if the packet comes from the client's own system, which notices a cut while the client is
     /// unreachable.
     var isLocal = false
+
+    /// True for a frame with a message that has a number of its own.
+    var isNumbered: Bool {
+      guard case .frame(let frame) = packet, let json = PlainJSON(frame) else { return false }
+      return json.messages.contains { ($0["index"]?.whole ?? 0) > 0 }
+    }
   }
 
   /// One direction of a connection.

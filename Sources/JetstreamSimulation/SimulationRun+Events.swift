@@ -56,6 +56,13 @@ extension SimulationRun {
     case .reorder(_, toServer: true, _) where client.version == 1:
       // A server of version 1 does not notice what it does not get.
       break
+    case .lose(let number, toServer: false, let pick) where client.version == 1:
+      // A client of version 1 notices that it lacks a frame when it gets a numbered message behind it, and not before.
+      network.tamper(number, toServer: false) { packets, frames in
+        let last = frames.last { packets[$0].isNumbered }
+        let noticed = frames.filter { $0 < last ?? 0 }
+        if !noticed.isEmpty { packets.remove(at: noticed[pick % noticed.count]) }
+      }
     case .lose(let number, let toServer, let pick):
       network.tamper(number, toServer: toServer) { packets, frames in
         packets.remove(at: frames[pick % frames.count])
