@@ -28,7 +28,12 @@ private final class Crowd {
     scope = Scope(name: "Canvas", root: canvas, ticker: .manual())
     scope.flush()
     server = ServerEngine(hooks: .offering(scope)) { [unowned self] action in
-      if case .send(_, let frame) = action { sentBytes += frame.count }
+      switch action {
+      case .send(_, let frame): sentBytes += frame.count
+      case .encode(let scope, let fragments):
+        server.encoded(FragmentsText(fragments), of: scope, now: .zero)
+      case .admit, .close, .probe: break
+      }
     }
     server.host(scope)
   }

@@ -23,7 +23,7 @@ final class StatePart {
   func take(_ text: FragmentsText) { (self.text, isBeingEncoded) = (text, false) }
 
   /// Returns the text. Makes it unless it is there. Cost: O(``bytes``) the first time.
-  func takeText() -> FragmentsText {
+  func ensureText() -> FragmentsText {
     if let text { return text }
     let made = FragmentsText(fragments)
     text = made
@@ -47,7 +47,7 @@ final class StateCopy {
   func message(_ number: Int, scopeIndex: Int) -> ScopeState {
     let part = parts[number]
     var message = ScopeState(scopeIndex: scopeIndex, rootUUID: root, fragments: part.fragments)
-    message.text = part.takeText()
+    message.text = part.ensureText()
     message.more = number + 1 < parts.count
     return message
   }
