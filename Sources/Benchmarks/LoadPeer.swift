@@ -9,6 +9,7 @@ final class LoadPeer {
   private let port: UInt16
   private var token = ""
   private var scopeIndex = 0
+  private var room = 0
   private var models: [UUID] = []
   private var index = 0
   private var number = 0
@@ -38,6 +39,7 @@ final class LoadPeer {
   /// Fetches a scope, to the end of its state.
   func fetch(_ room: Int) async throws {
     index += 1
+    self.room = room
     try connection.send(
       text: #"{"type":"ScopeFetch","index":\#(index),"name":"Room \#(room)","params":{}}"#)
     models = []
@@ -57,6 +59,7 @@ final class LoadPeer {
           scopeIndex = try reply.result.get()
           number = reply.standing?.decided ?? 0
           answered = number
+          sequence = reply.standing?.position.sequence ?? 0
         case .scopeState(let state):
           if models.count < 512 { models += state.fragments.dropFirst().prefix(512).map(\.uuid) }
           if state.more { try acknowledge() } else { return try acknowledge() }
@@ -90,6 +93,8 @@ final class LoadPeer {
   /// Takes the next frame, and acknowledges now and then.
   func take() async throws {
     let bytes = try await nextFrame()
+    // The server no longer has the change sets behind the last that this peer was sent.
+    if try hasMissed(bytes) { return try await fetch(room) }
     sequence = Self.last(#""sequence":"#, in: bytes) ?? sequence
     received = max(received, Self.last(#""index":"#, in: bytes) ?? 0)
     // Each message since the fetch has had a change set, so that indices and numbers differ by a constant.
@@ -98,6 +103,23 @@ final class LoadPeer {
     }
     unacknowledged += bytes.count
     if unacknowledged > 8 << 10 { try acknowledge() }
+  }
+
+  /// Returns true if a frame says that the scope's stream has come further than this peer was sent it.
+  private func hasMissed(_ frame: [UInt8]) throws -> Bool {
+    guard Self.last(#""told":"#, in: frame) != nil else { return false }
+    var last = sequence
+    for case .success(let message) in try Message.decodeFrame(frame) {
+      switch message {
+      case .scopeSync(let sync): last = sync.sequence ?? last
+      case .ping(let ping):
+        if let told = ping.told.first(where: { $0.scopeIndex == scopeIndex }) {
+          return told.sequence > last
+        }
+      default: break
+      }
+    }
+    return false
   }
 
   func acknowledge(resuming: Bool = false) throws {

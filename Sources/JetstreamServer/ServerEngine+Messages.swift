@@ -62,7 +62,6 @@ extension ServerEngine {
   /// Continues to send the scopes that have waited for room in the channel, each time with a different one first.
   private func goOn(with session: ServerSession) {
     for subscription in session.subscriptions.takeTurn() {
-      // A session that is too far behind in one scope has ended, and with it its other subscriptions.
       guard subscription.isLive, session.channel.hasRoom else { return }
       if subscription.isBehind { catchUp(session, on: subscription) }
     }

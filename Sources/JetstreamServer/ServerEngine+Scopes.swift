@@ -71,12 +71,24 @@ extension ServerEngine {
         session.tellState(of: subscription, window: 16 * configuration.stateBytes)
       else { return }
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
-      if let items = host.stream.items(after: told, upTo: max(told, last)) {
+      let items = host.stream.items(after: told, upTo: max(told, last))
+      if let items {
         session.catchUp(items, upTo: last, of: subscription)
       } else {
-        endWithWarning(session, "too far behind")
+        lapse(subscription, of: session)
       }
     }
+  }
+
+  /// Has a client that is too far behind in a scope fetch it again.
+  private func lapse(_ subscription: Subscription, of session: ServerSession) {
+    warn(
+      of: session, "too far behind in scope \(subscription.host.content.name); it is fetched again")
+    subscription.lapse()
+    session.catchUp([], upTo: subscription.told, of: subscription)
+    var ping = session.ping()
+    ping.told = session.told
+    session.link.put(.ping(ping))
   }
 
   /// Posts a message once everything that it may tell of is durable.

@@ -84,10 +84,11 @@ final class ServerSession {
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 
-  /// The places up to which the client was sent the streams of scopes, if it has not acknowledged them.
+  /// The places up to which the client was sent the streams of scopes, if it has not acknowledged them; for subscriptions
+  /// that have lapsed, the ends of the streams.
   var told: [Ping.Place] {
-    subscriptions.inOrder.filter { $0.waiting.sets > 0 }.map {
-      Ping.Place(scopeIndex: $0.index, sequence: $0.told)
+    subscriptions.inOrder.filter { $0.waiting.sets > 0 || $0.hasLapsed }.map {
+      Ping.Place(scopeIndex: $0.index, sequence: $0.hasLapsed ? $0.host.sequence : $0.told)
     }
   }
 

@@ -10,8 +10,9 @@ import JetstreamWebSocket
 /// - Listening: each accepted change set is queued as soon as it is durable.
 /// - Behind (``isBehind``): the session's channel is full, or it has no connection, or it is still being sent the
 ///   state. Change sets wait in the host's stream, and replies in ``later``. When the client acknowledges, or the text of
-///   a part was made, the engine sends the rest of ``untoldState``, then the stream, and the subscription listens again. If the stream no longer
-///   reaches back far enough, the session ends.
+///   a part was made, the engine sends the rest of ``untoldState``, then the stream, and the subscription listens again.
+/// - Lapsed (``hasLapsed``): it was behind, and the stream no longer reaches back far enough. The client is told how far
+///   the stream has come, so that it fetches the scope again; until then it is sent the replies to its own change sets.
 /// - New: the state that it begins with is still being read. It is sent nothing.
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
@@ -41,8 +42,7 @@ final class Subscription {
       session.waiting += cursor.waiting
     }
   }
-  /// The last sequence that the client wants to be sent; nil if it wants everything.
-  private(set) var limit: Int?
+  private var streamEnd = StreamEnd.open
   /// True while change sets wait in the host's stream, because the session has not acknowledged enough of what it was
   /// sent, or has no connection. Never for clients of version 1, which acknowledge too seldom.
   private(set) var isBehind = false
@@ -76,6 +76,17 @@ final class Subscription {
 
   /// True while the session is sent each change set as soon as it is durable; see ``ScopeAudience/listeners``.
   var listens: Bool { host.audience.includes(self) }
+
+  /// The last sequence that the client is sent; nil if it is sent everything.
+  var limit: Int? {
+    switch streamEnd {
+    case .open: nil
+    case .wanted(let sequence), .lapsed(let sequence): sequence
+    }
+  }
+
+  /// True if the client has to fetch the scope again, since the stream no longer has what it was not sent.
+  var hasLapsed: Bool { if case .lapsed = streamEnd { true } else { false } }
 
   /// True once a fetch was granted.
   var hasBegun: Bool { listens || isBehind || limit != nil }
@@ -131,7 +142,7 @@ final class Subscription {
   func begin(_ told: Told) {
     later = []
     untoldState = told.state
-    limit = told.isLimited ? told.upTo : nil
+    streamEnd = told.isLimited ? .wanted(told.upTo) : .open
     cursor = StreamCursor(at: told.since ?? told.upTo, in: host.stream)
     // The client names the sequence that it has applied, including what it was sent in replies, which prove nothing.
     if let since = told.since { proven = max(proven, since) }
@@ -145,6 +156,9 @@ final class Subscription {
     isBehind = true
     updateListening()
   }
+
+  /// Gives up what the host's stream no longer has.
+  func lapse() { streamEnd = .lapsed(told) }
 
   /// Notes that everything that has waited was queued.
   func catchUp() {
@@ -207,6 +221,15 @@ struct NumberingClient {
 }
 
 extension Subscription {
+  /// The end of what a session is sent of a scope's stream.
+  private enum StreamEnd {
+    case open
+    /// The client wants nothing behind a sequence.
+    case wanted(Int)
+    /// The stream no longer has what comes behind a sequence.
+    case lapsed(Int)
+  }
+
   /// The beginning of a subscription: what a session is sent after a fetch.
   struct Told {
     /// The sequence that the client knows already; nil if it is sent no earlier change sets, or the full state.
