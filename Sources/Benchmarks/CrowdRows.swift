@@ -29,7 +29,7 @@ private final class Crowd {
     scope.flush()
     server = ServerEngine(hooks: .offering(scope)) { [unowned self] action in
       switch action {
-      case .send(_, let frame): sentBytes += frame.count
+      case .send(let connections, let frame): sentBytes += frame.count * connections.count
       case .encode(let scope, let fragments):
         server.encoded(FragmentsText(fragments), of: scope, now: .zero)
       case .admit, .close, .probe: break

@@ -59,7 +59,7 @@ final class SyncWorld {
     scope.flush()
     server = ServerEngine(hooks: .offering(scope)) { [unowned self] action in
       switch action {
-      case .send(let link, let frame): events.append(.toClient(link, frame))
+      case .send(let links, let frame): events += links.map { .toClient($0, frame) }
       case .close(let link, let code, let reason):
         events.append(.close(link, code: code, reason: reason))
       case .encode(let scope, let fragments):

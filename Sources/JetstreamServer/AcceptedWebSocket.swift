@@ -85,7 +85,7 @@ final class ForeignWebSocket: ServerConnection {
 
   var taskExecutor: (any TaskExecutor)? { nil }
 
-  func send(_ frame: [UInt8]) throws { try socket.send(text: frame) }
+  func send(_ frame: ServerText) throws { try socket.send(text: frame.bytes) }
 
   func setLimits(_ limits: WebSocketLimits) {
     maximumBytes.store(limits.maximumMessageBytes, ordering: .relaxed)

@@ -71,7 +71,7 @@ final class InProcessLine: Sendable {
 
     var taskExecutor: (any TaskExecutor)? { nil }
 
-    func send(_ frame: [UInt8]) { line.toClient.continuation.yield(frame) }
+    func send(_ frame: ServerText) { line.toClient.continuation.yield(frame.bytes) }
 
     func setLimits(_ limits: WebSocketLimits) {}
 

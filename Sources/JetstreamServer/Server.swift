@@ -327,21 +327,26 @@ public final class Server {
 
   private func perform(_ action: ServerEngine.Action) {
     switch action {
-    case .send(let id, let frame):
-      guard let connection = connections[id] else { return }
-      do {
-        try connection.send(frame)
-      } catch {
-        onDiagnostic.fire(
-          Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
-        connection.abort()
-      }
+    case .send(let ids, let frame): send(ServerText(frame), on: ids)
     case .close(let id, let code, let reason):
       connections.remove(id)?
         .beginClose(code: code, reason: reason)
     case .admit(let id): connections[id]?.setLimits(configuration.limits)
     case .probe(let id): connections[id]?.probe()
     case .encode(let scope, let fragments): pipe.encode(fragments, of: scope)
+    }
+  }
+
+  private func send(_ text: ServerText, on ids: [Int]) {
+    for id in ids {
+      guard let connection = connections[id] else { continue }
+      do {
+        try connection.send(text)
+      } catch {
+        onDiagnostic.fire(
+          Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
+        connection.abort()
+      }
     }
   }
 

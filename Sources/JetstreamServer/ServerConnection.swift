@@ -12,7 +12,7 @@ protocol ServerConnection: AnyObject, Sendable {
   /// Queues a frame.
   ///
   /// - Throws: an error if the frame cannot be queued.
-  func send(_ frame: [UInt8]) throws
+  func send(_ frame: ServerText) throws
 
   /// Sets the size limits for the frames received from now on.
   func setLimits(_ limits: WebSocketLimits)
@@ -75,7 +75,7 @@ final class ServerWebSocket: ServerConnection {
 
   var taskExecutor: (any TaskExecutor)? { connection.taskExecutor }
 
-  func send(_ frame: [UInt8]) throws { try connection.send(text: frame) }
+  func send(_ frame: ServerText) throws { try connection.send(frame) }
 
   func setLimits(_ limits: WebSocketLimits) { connection.setLimits(limits) }
 

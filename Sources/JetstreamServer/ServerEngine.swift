@@ -5,9 +5,10 @@ import JetstreamWebSocket
 /// The server's side of the protocol as a state machine: connections, frames and times go in, actions
 /// come out. It does no I/O, reads no clock and draws no random numbers of its own.
 package final class ServerEngine {
-  /// An action that the owner has to carry out on a connection.
+  /// An action that the owner has to carry out.
   package enum Action {
-    case send(connection: Int, [UInt8])
+    /// Send a frame on each of the connections.
+    case send(connections: [Int], [UInt8])
     case close(connection: Int, code: Int, reason: String)
     /// The connection has a session: from now on it may send messages of any size that the server reads.
     case admit(connection: Int)
@@ -326,7 +327,7 @@ package final class ServerEngine {
     case .accepted(let author): info.author = author
     case .denied(let denial):
       let reply = Message.sessionCreateReply(SessionCreateReply(error: denial))
-      perform(.send(connection: id, Message.encodeFrame([reply], asArray: true)))
+      perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
       return refuse(id, denial)
     }
     let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
@@ -404,7 +405,7 @@ package final class ServerEngine {
       guard let (id, outbox) = session.link.takeOutbox(upTo: session.channel.highestSent) else {
         continue
       }
-      for frame in frames(of: outbox) { perform(.send(connection: id, frame)) }
+      for frame in frames(of: outbox) { perform(.send(connections: [id], frame)) }
       sendProbe(session, on: id)
     }
     let last = lastActions
@@ -412,17 +413,24 @@ package final class ServerEngine {
     for action in last { perform(action) }
   }
 
-  /// Queues the change sets of this turn for all sessions of version 2 that listen.
+  /// Sends the change sets of this turn to all sessions of version 2 that listen. They go out in front of what is queued
+  /// later, and behind what is queued already.
   func tellNews() {
     let hosts = hostsWithNews
     hostsWithNews = []
     for host in hosts {
       let run = StreamRun(
-        host.audience.news, scopeIndex: host.audience.scopeIndex,
-        frameBytes: configuration.frameBytes)
-      for (_, subscription) in host.audience.listeners
-      where subscription.session.offer(run, of: subscription) {
-        wait(for: subscription.session)
+        host.audience.news, of: host, frameBytes: configuration.frameBytes)
+      var connections: [Int] = []
+      for (_, subscription) in host.audience.listeners {
+        switch subscription.session.offer(run, of: subscription) {
+        case .alone(let connection): connections.append(connection)
+        case .queued: wait(for: subscription.session)
+        case .refused: break
+        }
+      }
+      if !connections.isEmpty {
+        for frame in run.frames { perform(.send(connections: connections, frame)) }
       }
       host.audience.forgetNews()
     }

@@ -165,19 +165,29 @@ final class ServerSession {
     return true
   }
 
-  /// Sends accepted change sets to a session that listens. A client that cannot keep up, or that has no connection, is
+  /// The answer of a session to accepted change sets.
+  enum Acceptance {
+    /// All of them go out on a connection on which nothing else waits.
+    case alone(connection: Int)
+    /// They are in the session's outbox.
+    case queued
+    /// The session has them, or is sent them later.
+    case refused
+  }
+
+  /// Takes accepted change sets for a session that listens. A client that cannot keep up, or that has no connection, is
   /// sent them later.
-  ///
-  /// - Returns: true if they were queued now.
-  func offer(_ run: StreamRun, of subscription: Subscription) -> Bool {
-    guard link.isOpen, hasRoom else {
+  func offer(_ run: StreamRun, of subscription: Subscription) -> Acceptance {
+    guard let connection = link.openConnection, hasRoom else {
       subscription.fallBehind()
-      return false
+      return .refused
     }
-    guard subscription.told < run.last else { return false }
-    for frame in run.frames(after: subscription.told) { link.put(frame: frame) }
-    subscription.tell(upTo: run.last)
-    return true
+    let told = subscription.told
+    guard told < run.end.sequence else { return .refused }
+    defer { subscription.tell(run) }
+    if told == run.start, link.outbox.isEmpty { return .alone(connection: connection) }
+    for frame in run.frames(after: told) { link.put(frame: frame) }
+    return .queued
   }
 
   /// Sends a session that listens the change sets of this turn up to a sequence before the others of the turn, since

@@ -67,8 +67,11 @@ struct SessionLink {
     }
   }
 
+  /// The connection on which messages can go out.
+  var openConnection: Int? { if case .open(let connection) = state { connection } else { nil } }
+
   /// True if messages can go out.
-  var isOpen: Bool { if case .open = state { true } else { false } }
+  var isOpen: Bool { openConnection != nil }
 
   var hasEnded: Bool { if case .ended = state { true } else { false } }
 

@@ -19,6 +19,14 @@ struct StreamCursor {
     measure(stream)
   }
 
+  /// Notes that everything up to a place was queued.
+  mutating func tell(upTo place: StreamPlace) {
+    told = max(told, place.sequence)
+    waiting = StreamAmount(
+      sets: told - acknowledged.sequence,
+      bytes: max(0, place.totalBytes - acknowledged.totalBytes))
+  }
+
   /// Notes that the client has applied everything up to a sequence. That may be more than it was told: it has earlier
   /// replies to its own change sets.
   mutating func acknowledge(upTo sequence: Int, in stream: ScopeStream) {

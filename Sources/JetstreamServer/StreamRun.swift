@@ -11,20 +11,25 @@ final class StreamRun {
     item.message(scopeIndex: scopeIndex).write(to: &bytes)
     return bytes
   }
-  private lazy var frames = makeFrames(from: 0)
+  /// All change sets, in frames; mostly that is one.
+  private(set) lazy var frames = makeFrames(from: 0)
+  /// The place in the stream behind the last change set.
+  let end: StreamPlace
 
   /// - Parameters:
   ///   - items: at least one change set; their sequences follow each other.
-  ///   - scopeIndex: the number by which sessions of version 2 name the scope.
+  ///   - host: their scope.
   ///   - frameBytes: the size of a frame with several messages, approximately.
-  init(_ items: [StreamItem], scopeIndex: Int, frameBytes: Int) {
-    (self.items, self.scopeIndex, self.frameBytes) = (items, scopeIndex, frameBytes)
+  init(_ items: [StreamItem], of host: ScopeHost, frameBytes: Int) {
+    (self.items, self.frameBytes) = (items, frameBytes)
+    scopeIndex = host.audience.scopeIndex
+    end = StreamPlace(items[items.count - 1].sequence, in: host.stream)
   }
 
-  /// The sequence of the last change set.
-  var last: Int { items[items.count - 1].sequence }
+  /// The sequence in front of the first change set.
+  var start: Int { items[0].sequence - 1 }
 
-  /// Returns the change sets after a sequence, in frames; mostly that is one.
+  /// Returns the change sets after a sequence, in frames.
   func frames(after sequence: Int) -> [[UInt8]] {
     let start = sequence + 1 - items[0].sequence
     return start <= 0 ? frames : makeFrames(from: start)

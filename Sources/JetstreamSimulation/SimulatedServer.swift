@@ -81,7 +81,7 @@ final class SimulatedServer {
     self.journal = journal
     engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
       switch action {
-      case .send(let id, let frame): send(id, frame)
+      case .send(let ids, let frame): for id in ids { send(id, frame) }
       case .close(let id, let code, let reason): close(id, code, reason)
       case .probe(let id): probe(id)
       case .admit: break

@@ -177,5 +177,4 @@ final class ClientAttempt: TransportHandler {
     finish(.failure(.connectionLost))
   }
 
-  func drained() {}
 }

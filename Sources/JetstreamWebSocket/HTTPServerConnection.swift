@@ -137,14 +137,16 @@ final class HTTPServerConnection: TransportHandler {
     guard isLive else { return }
     armDeadline()
     transport.enqueue(EncodedFrame(head: head, payload: body))
-    if !keepAlive {
+    if keepAlive {
+      transport.whenDrained { [weak self] in self?.goOn() }
+    } else {
       transport.finishWriting()
       transport.resumeReading()
     }
   }
 
   /// Continues with the next request after a response was written. That request may have been received already.
-  func drained() {
+  private func goOn() {
     let leftover: ArraySlice<UInt8>? = state.withLock { state in
       guard case .writing = state.phase else { return nil }
       state.phase = .reading

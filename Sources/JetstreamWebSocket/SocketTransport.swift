@@ -13,8 +13,6 @@ protocol TransportHandler: AnyObject, Sendable {
   func received(_ bytes: ArraySlice<UInt8>)
   /// Notes that the peer ended its side or the connection broke. Called once; no bytes are received after it.
   func ended()
-  /// Notes that everything queued was handed to the kernel.
-  func drained()
 }
 
 /// One connected, non-blocking socket with a queue of bytes to write.
@@ -40,6 +38,7 @@ final class SocketTransport: Sendable {
     var shouldClose = false
     var isClosed = false
     var onConnect: (@Sendable (Int32) -> Void)?
+    var onDrained: (@Sendable () -> Void)?
 
     /// The events for which the loop has to watch the descriptor.
     var events: Readiness {
@@ -155,11 +154,23 @@ final class SocketTransport: Sendable {
   // MARK: Writing
 
   /// Queues bytes and has them written soon, together with whatever else is queued by then.
-  func enqueue(_ frame: EncodedFrame) {
+  ///
+  /// - Parameter limit: the number of bytes that may wait to be written, these included.
+  /// - Returns: false if that would be exceeded; nothing was queued then.
+  @discardableResult
+  func enqueue(_ frame: EncodedFrame, upTo limit: Int = .max) -> Bool {
+    var hasRoom = true
     scheduleFlush { state in
       if state.isWriteBroken || state.shouldClose || state.shouldFinishWriting { return }
-      state.outbound.append(frame)
+      hasRoom = state.outbound.count + state.taken <= limit - frame.count
+      if hasRoom { state.outbound.append(frame) }
     }
+    return hasRoom
+  }
+
+  /// Runs `action` on the loop once all that is queued was handed to the kernel; never, if the connection ends before.
+  func whenDrained(_ action: @escaping @Sendable () -> Void) {
+    scheduleFlush { $0.onDrained = action }
   }
 
   /// Shuts the sending half down once everything queued is written.
@@ -180,7 +191,9 @@ final class SocketTransport: Sendable {
 
   private enum FlushStep {
     case write(OutboundQueue)
-    case drained((any TransportHandler)?)
+    case drained((@Sendable () -> Void)?)
+    case awaitRoom
+    case fail
     case close
     case stop
   }
@@ -191,12 +204,15 @@ final class SocketTransport: Sendable {
   /// Writes what is queued until the socket takes no more. The lock is not held meanwhile: others go on queueing.
   private func flush() {
     var (calls, written) = (0, 0)
+    var step = state.withLock { nextStep(&$0) }
     while true {
-      switch state.withLock({ nextStep(&$0) }) {
+      switch step {
       case .stop: return
       case .close: return shut(reset: false)
-      case .drained(let handler):
-        handler?.drained()
+      case .fail: return writeFailed()
+      case .awaitRoom: return watch()
+      case .drained(let action):
+        action?()
         return
       case .write(var queue):
         var result = 0
@@ -205,12 +221,13 @@ final class SocketTransport: Sendable {
           calls += 1
           written += max(0, result)
         }
-        let isBroken = result < 0 && !Platform.isRetry(result)
-        state.withLock { [queue] in putBack(queue, isBroken: isBroken, &$0) }
-        if isBroken { return writeFailed() }
-        if result < 0 { return awaitRoom() }
         // The loop's other sockets have a turn.
-        if calls == 16 || written >= Self.turnBytes { return loop.execute { self.flush() } }
+        let isOver = result >= 0 && (calls == 16 || written >= Self.turnBytes)
+        step = state.withLock { state in
+          putBack(queue, &state)
+          return isOver ? .stop : result < 0 ? stepAfter(result, &state) : nextStep(&state)
+        }
+        if isOver { return loop.execute { self.flush() } }
       }
     }
   }
@@ -225,27 +242,30 @@ final class SocketTransport: Sendable {
     state.isFlushing = false
     if state.shouldClose { return .close }
     if state.shouldFinishWriting { Platform.finishSending(descriptor) }
-    return .drained(state.handler)
+    defer { state.onDrained = nil }
+    return .drained(state.onDrained)
+  }
+
+  /// Returns the step after a call that has written nothing: the socket takes no more now, or never again.
+  private func stepAfter(_ result: Int, _ state: inout State) -> FlushStep {
+    if Platform.isRetry(result) {
+      state.awaitsWriting = true
+      return .awaitRoom
+    }
+    state.isWriteBroken = true
+    state.isFlushing = false
+    state.outbound = OutboundQueue()
+    return .fail
   }
 
   /// Puts what was not written in front of what was queued meanwhile.
-  private func putBack(_ queue: OutboundQueue, isBroken: Bool, _ state: inout State) {
+  private func putBack(_ queue: consuming OutboundQueue, _ state: inout State) {
     state.taken = 0
-    if isBroken {
-      state.isWriteBroken = true
-      state.isFlushing = false
-      state.outbound = OutboundQueue()
-    } else if !queue.isEmpty, !state.isClosed {
+    if !queue.isEmpty, !state.isClosed {
       var queue = queue
       queue.append(state.outbound)
       state.outbound = queue
     }
-  }
-
-  /// Flushes again once the socket takes more.
-  private func awaitRoom() {
-    state.withLock { $0.awaitsWriting = true }
-    watch()
   }
 
   private func writable() {
@@ -298,7 +318,7 @@ final class SocketTransport: Sendable {
       guard !state.isClosed else { return false }
       state.isClosed = true
       state.outbound = OutboundQueue()
-      state.onConnect = nil
+      (state.onConnect, state.onDrained) = (nil, nil)
       return true
     }
     // Later, since the descriptor may be in use further up on the stack of this thread.

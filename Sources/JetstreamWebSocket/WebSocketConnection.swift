@@ -154,30 +154,41 @@ public final class WebSocketConnection: WebSocketChannel {
   public func send(_ message: WebSocketMessage) throws(WebSocketError) {
     let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups) in
       var wakeups = Wakeups()
-      guard state.machine.isOpen else { return (.closed, wakeups) }
-      // 14 bytes are the longest header there is.
-      if !hasRoom(for: message.bytes.count + 14) {
-        dropSlowConsumer(&state, &wakeups)
-        return (.outboundQueueFull, wakeups)
-      }
-      if let frame = state.machine.frame(for: message) { transport.enqueue(frame) }
-      return (nil, wakeups)
+      guard let frame = state.machine.frame(for: message) else { return (.closed, wakeups) }
+      return (enqueue(frame, &state, &wakeups), wakeups)
     }
     wakeups.run()
     if let error { throw error }
+  }
+
+  /// Queues a text, as ``send(_:)`` does, which other connections of the server are sent as well.
+  package func send(_ text: ServerText) throws(WebSocketError) {
+    let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups) in
+      var wakeups = Wakeups()
+      guard state.machine.isOpen else { return (.closed, wakeups) }
+      return (enqueue(text.frame, &state, &wakeups), wakeups)
+    }
+    wakeups.run()
+    if let error { throw error }
+  }
+
+  private func enqueue(
+    _ frame: EncodedFrame, _ state: inout State, _ wakeups: inout Wakeups
+  ) -> WebSocketError? {
+    if transport.enqueue(frame, upTo: configuration.maximumOutboundBytes) { return nil }
+    dropSlowConsumer(&state, &wakeups)
+    return .outboundQueueFull
   }
 
   /// Sends a ping behind the queued messages, unless an earlier one is unanswered. The peer's WebSocket answers it once
   /// it has received them, and ``receiveOrPong()`` returns the answer.
   package func probe() {
     state.withLock { state in
-      guard hasRoom(for: 64), let frame = state.machine.probe() else { return }
+      guard transport.bufferedBytes + 64 <= configuration.maximumOutboundBytes,
+        let frame = state.machine.probe()
+      else { return }
       transport.enqueue(frame)
     }
-  }
-
-  private func hasRoom(for count: Int) -> Bool {
-    transport.bufferedBytes + count <= configuration.maximumOutboundBytes
   }
 
   private func dropSlowConsumer(_ state: inout State, _ wakeups: inout Wakeups) {
@@ -269,11 +280,8 @@ public final class WebSocketConnection: WebSocketChannel {
         }
       case .send(let frame):
         // Answers to pings count against the limit as messages do; a close frame is always sent.
-        if state.machine.isOpen, !hasRoom(for: frame.count) {
-          dropSlowConsumer(&state, &wakeups)
-        } else {
-          transport.enqueue(frame)
-        }
+        let limit = state.machine.isOpen ? configuration.maximumOutboundBytes : .max
+        if !transport.enqueue(frame, upTo: limit) { dropSlowConsumer(&state, &wakeups) }
       case .armCloseTimer:
         // The timer retains the connection until it fires, so that a close goes on even after the last reference to the
         // connection is released.
@@ -320,6 +328,4 @@ extension WebSocketConnection: TransportHandler {
   func ended() {
     apply { $0.machine.transportEnded() }
   }
-
-  func drained() {}
 }

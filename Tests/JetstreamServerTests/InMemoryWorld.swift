@@ -113,7 +113,8 @@ final class InMemoryWorld {
 
   private func perform(_ action: ServerEngine.Action) {
     switch action {
-    case .send(let id, let frame): links.first { $0.id == id }?.toClient.append(frame)
+    case .send(let ids, let frame):
+      for link in links where ids.contains(link.id) { link.toClient.append(frame) }
     case .close(let id, let code, let reason):
       links.first { $0.id == id }?.serverClose = (code, reason)
     case .admit: break

@@ -77,10 +77,10 @@ struct TranscriptTests {
 
     private func perform(_ action: ServerEngine.Action) {
       switch action {
-      case .send(let id, let frame):
+      case .send(let ids, let frame):
         #expect(Message.isArrayFrame(frame))
         for case .success(let message) in (try? Message.decodeFrame(frame)) ?? [] {
-          sent[client(id), default: []].append(message)
+          for id in ids { sent[client(id), default: []].append(message) }
         }
       case .close(let id, let code, let reason): closed[client(id)] = (code, reason)
       case .encode(let scope, let fragments):

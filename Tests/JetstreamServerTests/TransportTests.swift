@@ -70,7 +70,8 @@ struct TransportTests {
         makeToken: { "token" + String(UInt64.random(in: .min ... .max)) }, random: { 0.5 })
       engine = ServerEngine(hooks: hooks) { [unowned self] action in
         switch action {
-        case .send(let id, let frame): connections[id]?.inbound.continuation.yield(frame)
+        case .send(let ids, let frame):
+          for id in ids { connections[id]?.inbound.continuation.yield(frame) }
         case .close(let id, let code, let reason):
           connections.removeValue(forKey: id)?.closedByServer(code: code, reason: reason)
         case .encode(let scope, let fragments):

@@ -283,7 +283,6 @@ private final class Numbers: Sendable { let all = Mutex<[UInt64]>([]) }
 
     func received(_ bytes: ArraySlice<UInt8>) {}
     func ended() { ends.withLock { $0 += 1 } }
-    func drained() {}
   }
 
   @Test("A connection that cannot be watched ends once, and an attempt to connect fails")

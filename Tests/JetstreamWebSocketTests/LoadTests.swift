@@ -100,7 +100,7 @@ import Testing
         to: listener,
         connection: .init(maximumOutboundBytes: 100, slowConsumerPolicy: .keep))
       #expect(throws: WebSocketError.outboundQueueFull) {
-        try connection.send(binary: [UInt8](repeating: 0, count: 87))
+        try connection.send(binary: [UInt8](repeating: 0, count: 95))
       }
       try connection.send(text: "small")
       #expect(try await connection.receive()?.text == "small")

@@ -8,7 +8,6 @@ private final class Listener: TransportHandler {
   let ends = Reports(of: Bool.self)
   func received(_ bytes: ArraySlice<UInt8>) {}
   func ended() { ends.add(true) }
-  func drained() {}
 }
 
 @Suite(.live, .timeLimit(.minutes(5))) struct TransportTests {

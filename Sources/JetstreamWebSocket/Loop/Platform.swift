@@ -73,18 +73,31 @@ enum Platform {
     return count >= 0 ? count : Int(-errno)
   }
 
+  #if canImport(Darwin)
+  private static let sendFlags: Int32 = 0
+  #else
+  private static let sendFlags = Int32(MSG_NOSIGNAL)
+  #endif
+
+  /// Writes one buffer. SIGPIPE is not raised.
+  static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Int {
+    #if canImport(Darwin)
+    let count = Darwin.send(descriptor, bytes.baseAddress, bytes.count, sendFlags)
+    #elseif canImport(Musl)
+    let count = Musl.send(descriptor, bytes.baseAddress, bytes.count, sendFlags)
+    #else
+    let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, sendFlags)
+    #endif
+    return count >= 0 ? count : Int(-errno)
+  }
+
   /// Writes several buffers with one call. SIGPIPE is not raised.
   static func send(_ descriptor: Int32, _ vectors: inout [iovec]) -> Int {
     vectors.withUnsafeMutableBufferPointer { buffer in
       var message = msghdr()
       message.msg_iov = buffer.baseAddress
       message.msg_iovlen = .init(buffer.count)
-      #if canImport(Darwin)
-      let flags: Int32 = 0
-      #else
-      let flags = Int32(MSG_NOSIGNAL)
-      #endif
-      let count = sendmsg(descriptor, &message, flags)
+      let count = sendmsg(descriptor, &message, sendFlags)
       return count >= 0 ? count : Int(-errno)
     }
   }
