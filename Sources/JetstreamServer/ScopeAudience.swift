@@ -12,8 +12,9 @@ struct ScopeAudience {
   /// The number of subscriptions of version 1, whether or not they listen.
   var valueSessions = 0
 
-  /// The change sets that became durable in this turn, which the listeners of version 2 are told at its end.
-  private(set) var news: [StreamItem] = []
+  /// The change sets that became durable in this turn, which the listeners of version 2 are told at its end; nil if there
+  /// are none.
+  private(set) var news: StreamRun?
 
   init(scopeIndex: Int) { self.scopeIndex = scopeIndex }
 
@@ -38,16 +39,21 @@ struct ScopeAudience {
 
   // MARK: News
 
-  mutating func announce(_ item: StreamItem) { news.append(item) }
+  /// Adds a change set to the news. Its frames have about `frameBytes` at most.
+  ///
+  /// - Returns: true if it is the first.
+  mutating func announce(_ item: StreamItem, frameBytes: Int) -> Bool {
+    let isFirst = news == nil
+    let run = news ?? StreamRun(scopeIndex: scopeIndex, frameBytes: frameBytes)
+    run.append(item)
+    news = run
+    return isFirst
+  }
 
-  mutating func forgetNews() { news.removeAll(keepingCapacity: news.capacity < 1024) }
-
-  /// Returns the news from one sequence to another.
-  func news(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem> {
-    guard let first = news.first?.sequence else { return [] }
-    let start = min(max(0, sequence + 1 - first), news.count)
-    let end = min(max(start, last + 1 - first), news.count)
-    return news[start..<end]
+  /// Removes and returns the news.
+  mutating func takeNews() -> StreamRun? {
+    defer { news = nil }
+    return news
   }
 
   mutating func removeAll() { (listeners, valueListeners) = ([:], [:]) }
@@ -58,7 +64,7 @@ struct ScopeAudience {
     if valueListeners.count > valueSessions {
       problems.append("\(valueListeners.count) of \(valueSessions) old sessions listen")
     }
-    if !news.isEmpty { problems.append("\(news.count) change sets are still to be told") }
+    if let news { problems.append("\(news.items.count) change sets are still to be told") }
     let told = Set(listeners.values.filter { $0.session.link.isOpen }.map(\.told))
     if told.count > 1 { problems.append("sessions that listen were told up to \(told.sorted())") }
     return problems

@@ -57,6 +57,8 @@ public final class Server {
   private var listener: WebSocketListener?
   private var connections = ServerConnections()
   private var isTicking = false
+  /// True while the end of a turn is due.
+  private var isTurning = false
   private var use = Use.none
   private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
 
@@ -375,8 +377,18 @@ public final class Server {
     return id
   }
 
+  /// Takes what a connection has received. On an event loop, what all connections have received in one turn is answered
+  /// together.
   func received(_ inputs: [ServerEngine.Input], on id: Int) {
-    engine.received(inputs, on: id, now: ticker.now)
+    let isOnLoop = actor.value.map { EventLoop.isHome(of: $0) } ?? false
+    engine.received(inputs, on: id, now: ticker.now, endsTurn: !isOnLoop)
+    guard isOnLoop, !isTurning else { return }
+    isTurning = true
+    // Behind the jobs of this turn, and before the sockets are written.
+    pipe.server.performLater { server in
+      server.isTurning = false
+      server.engine.endTurn()
+    }
   }
 
   func encoded(_ text: FragmentsText, of scope: Int) {

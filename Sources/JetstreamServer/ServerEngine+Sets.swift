@@ -128,8 +128,9 @@ extension ServerEngine {
   }
 
   private func announce(_ item: StreamItem, of host: ScopeHost) {
-    if host.audience.news.isEmpty { hostsWithNews.append(host) }
-    host.audience.announce(item)
+    if host.audience.announce(item, frameBytes: configuration.frameBytes) {
+      hostsWithNews.append(host)
+    }
   }
 
   /// Sends a session of version 1 an accepted change set, once it is durable.

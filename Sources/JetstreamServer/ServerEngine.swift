@@ -229,9 +229,11 @@ package final class ServerEngine {
     case probed
   }
 
-  /// Handles what was received on a connection, in order. Everything that it leads to is sent at the end, in as few frames
-  /// as its size allows.
-  package func received(_ inputs: [Input], on id: Int, now: Duration) {
+  /// Handles what was received on a connection, in order. Everything that it leads to is sent at the end of the turn, in as
+  /// few frames as its size allows.
+  ///
+  /// - Parameter endsTurn: false if more may come in this turn. ``endTurn()`` has to follow.
+  package func received(_ inputs: [Input], on id: Int, now: Duration, endsTurn: Bool = true) {
     self.now = now
     isHandling = true
     for input in inputs {
@@ -241,8 +243,11 @@ package final class ServerEngine {
       }
     }
     isHandling = false
-    flush()
+    if endsTurn { flush() }
   }
+
+  /// Sends everything that the inputs of this turn have led to.
+  package func endTurn() { flush() }
 
   private func received(_ frame: Frame, on id: Int) {
     switch connections[id] {
@@ -419,20 +424,20 @@ package final class ServerEngine {
     let hosts = hostsWithNews
     hostsWithNews = []
     for host in hosts {
-      let run = StreamRun(
-        host.audience.news, of: host, frameBytes: configuration.frameBytes)
+      guard let run = host.audience.takeNews() else { continue }
+      let end = StreamPlace(run.last, in: host.stream)
       var connections: [Int] = []
       for (_, subscription) in host.audience.listeners {
-        switch subscription.session.offer(run, of: subscription) {
+        switch subscription.session.offer(run, upTo: end, of: subscription) {
         case .alone(let connection): connections.append(connection)
         case .queued: wait(for: subscription.session)
         case .refused: break
         }
       }
-      if !connections.isEmpty {
-        for frame in run.frames { perform(.send(connections: connections, frame)) }
+      if connections.isEmpty { continue }
+      for part in run.parts(after: run.start, upTo: run.last) {
+        perform(.send(connections: connections, Outgoing.frame(of: [.news(part)])))
       }
-      host.audience.forgetNews()
     }
   }
 

@@ -177,26 +177,31 @@ final class ServerSession {
 
   /// Takes accepted change sets for a session that listens. A client that cannot keep up, or that has no connection, is
   /// sent them later.
-  func offer(_ run: StreamRun, of subscription: Subscription) -> Acceptance {
+  ///
+  /// - Parameter end: the place in the stream behind them.
+  func offer(
+    _ run: StreamRun, upTo end: StreamPlace, of subscription: Subscription
+  ) -> Acceptance {
     guard let connection = link.openConnection, hasRoom else {
       subscription.fallBehind()
       return .refused
     }
     let told = subscription.told
-    guard told < run.end.sequence else { return .refused }
-    defer { subscription.tell(run) }
+    guard told < end.sequence else { return .refused }
+    subscription.tell(upTo: end)
     if told == run.start, link.outbox.isEmpty { return .alone(connection: connection) }
-    for frame in run.frames(after: told) { link.put(frame: frame) }
+    for part in run.parts(after: told, upTo: end.sequence) { link.put(part) }
     return .queued
   }
 
   /// Sends a session that listens the change sets of this turn up to a sequence before the others of the turn, since
   /// something comes behind them.
   func tellNews(upTo sequence: Int, of subscription: Subscription) {
-    guard subscription.listens else { return }
-    for item in subscription.host.audience.news(after: subscription.told, upTo: sequence) {
-      tell(item, of: subscription)
-    }
+    guard subscription.listens, let news = subscription.host.audience.news else { return }
+    let parts = news.parts(after: subscription.told, upTo: sequence)
+    if parts.isEmpty { return }
+    for part in parts { link.put(part) }
+    subscription.tell(upTo: min(sequence, news.last))
   }
 
   /// True if the session can be sent more of the streams of its scopes.

@@ -3,27 +3,31 @@ import Jetstream
 /// Something that goes out on a connection.
 enum Outgoing {
   case message(Message)
-  /// A frame with an array of messages, which other sessions are sent as well.
-  case frame([UInt8])
+  /// Change sets that other sessions are sent as well.
+  case news(StreamRun.Part)
+
+  private var isMessage: Bool { if case .message = self { true } else { false } }
 
   /// The number of bytes on the wire, approximately.
   var roughSize: Int {
     switch self {
     case .message(let message): message.roughSize
-    case .frame(let bytes): bytes.count
+    case .news(let part): part.size
     }
   }
 
   /// Returns one frame with all messages of a part of an outbox that is not empty.
   static func frame(of outbox: ArraySlice<Outgoing>) -> [UInt8] {
-    if outbox.count == 1, case .frame(let bytes)? = outbox.first { return bytes }
     var frame: [UInt8] = []
-    if outbox.count > 1 { frame.reserveCapacity(outbox.reduce(64) { $0 + $1.roughSize + 64 }) }
+    // One message, such as a part of a state, takes as long to measure as to write.
+    if outbox.count > 1 || outbox.first?.isMessage == false {
+      frame.reserveCapacity(outbox.reduce(64) { $0 + $1.roughSize + 64 })
+    }
     for entry in outbox {
       frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
       switch entry {
       case .message(let message): message.write(to: &frame)
-      case .frame(let bytes): frame += bytes[1..<bytes.count - 1]
+      case .news(let part): part.write(to: &frame)
       }
     }
     frame.append(UInt8(ascii: "]"))
@@ -108,7 +112,7 @@ struct SessionLink {
 
   mutating func put(_ message: Message) { outbox.append(.message(message)) }
 
-  mutating func put(frame: [UInt8]) { outbox.append(.frame(frame)) }
+  mutating func put(_ news: StreamRun.Part) { outbox.append(.news(news)) }
 
   /// Sends these messages instead of those of this turn.
   mutating func replaceOutbox(with messages: [Message]) { outbox = messages.map { .message($0) } }

@@ -1,57 +1,72 @@
 import Jetstream
 
 /// The change sets of a scope that became durable in one turn, as sessions of version 2 are sent them: the same bytes to
-/// all of them. Each is encoded once, and so is the frame with all of them.
+/// all of them. Each is encoded once.
 final class StreamRun {
-  private let items: [StreamItem]
   private let scopeIndex: Int
   private let frameBytes: Int
-  private lazy var messages = items.map { item in
-    var bytes: [UInt8] = []
-    item.message(scopeIndex: scopeIndex).write(to: &bytes)
-    return bytes
-  }
-  /// All change sets, in frames; mostly that is one.
-  private(set) lazy var frames = makeFrames(from: 0)
-  /// The place in the stream behind the last change set.
-  let end: StreamPlace
+  private(set) var items: [StreamItem] = []
+  /// The messages of the first ``items``, with commas between them, as far as they were needed.
+  private var text: [UInt8] = []
+  /// For each of these messages, its end in the text.
+  private var ends: [Int] = []
 
   /// - Parameters:
-  ///   - items: at least one change set; their sequences follow each other.
-  ///   - host: their scope.
+  ///   - scopeIndex: the number by which sessions of version 2 name the scope.
   ///   - frameBytes: the size of a frame with several messages, approximately.
-  init(_ items: [StreamItem], of host: ScopeHost, frameBytes: Int) {
-    (self.items, self.frameBytes) = (items, frameBytes)
-    scopeIndex = host.audience.scopeIndex
-    end = StreamPlace(items[items.count - 1].sequence, in: host.stream)
+  init(scopeIndex: Int, frameBytes: Int) {
+    (self.scopeIndex, self.frameBytes) = (scopeIndex, frameBytes)
   }
+
+  /// Adds the change set that follows the last one.
+  func append(_ item: StreamItem) { items.append(item) }
 
   /// The sequence in front of the first change set.
   var start: Int { items[0].sequence - 1 }
 
-  /// Returns the change sets after a sequence, in frames.
-  func frames(after sequence: Int) -> [[UInt8]] {
-    let start = sequence + 1 - items[0].sequence
-    return start <= 0 ? frames : makeFrames(from: start)
+  /// The sequence of the last change set.
+  var last: Int { items[items.count - 1].sequence }
+
+  /// Returns the change sets after one sequence up to another, in parts that are not too large for a frame.
+  func parts(after sequence: Int, upTo last: Int) -> [Part] {
+    let begin = max(0, sequence - start)
+    let end = min(items.count, last - start)
+    guard begin < end else { return [] }
+    encode(upTo: end)
+    var parts: [Part] = []
+    var first = begin
+    for at in begin..<end where at > first && ends[at] - place(of: first) > frameBytes {
+      parts.append(Part(run: self, messages: first..<at))
+      first = at
+    }
+    parts.append(Part(run: self, messages: first..<end))
+    return parts
   }
 
-  private func makeFrames(from start: Int) -> [[UInt8]] {
-    var frames: [[UInt8]] = []
-    var frame: [UInt8] = []
-    let messages = messages[min(start, messages.count)...]
-    frame.reserveCapacity(min(frameBytes, messages.reduce(2) { $0 + $1.count + 1 }))
-    for message in messages {
-      if !frame.isEmpty, frame.count + message.count > frameBytes {
-        frame.append(UInt8(ascii: "]"))
-        frames.append(frame)
-        frame = []
-      }
-      frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
-      frame += message
+  private func encode(upTo end: Int) {
+    while ends.count < end {
+      if !ends.isEmpty { text.append(UInt8(ascii: ",")) }
+      items[ends.count].message(scopeIndex: scopeIndex).write(to: &text)
+      ends.append(text.count)
     }
-    if frame.isEmpty { return frames }
-    frame.append(UInt8(ascii: "]"))
-    return frames + [frame]
+  }
+
+  private func place(of message: Int) -> Int { message == 0 ? 0 : ends[message - 1] + 1 }
+
+  /// Some of the messages, one behind the other.
+  struct Part {
+    fileprivate let run: StreamRun
+    fileprivate let messages: Range<Int>
+
+    private var range: Range<Int> {
+      run.place(of: messages.lowerBound)..<run.ends[messages.upperBound - 1]
+    }
+
+    /// The number of bytes.
+    var size: Int { range.count }
+
+    /// Appends the messages, with commas between them.
+    func write(to frame: inout [UInt8]) { frame += run.text[range] }
   }
 }
 

@@ -128,8 +128,8 @@ final class Subscription {
   /// Notes that everything up to a sequence was queued.
   func tell(upTo sequence: Int) { cursor.tell(upTo: sequence, in: host.stream) }
 
-  /// Notes that everything up to the end of a run was queued.
-  func tell(_ run: StreamRun) { cursor.tell(upTo: run.end) }
+  /// Notes that everything up to a place in the stream was queued.
+  func tell(upTo place: StreamPlace) { cursor.tell(upTo: place) }
 
   /// Leaves everything that is not acknowledged in the host's stream, to be sent again: a connection has lost it, perhaps.
   /// The replies to the client's own change sets are in the channel, and come before it.

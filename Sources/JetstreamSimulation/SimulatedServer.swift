@@ -146,15 +146,20 @@ final class SimulatedServer {
   }
 
   /// Takes the frames that have arrived at the same time on a connection.
-  func received(_ id: Int, _ frames: [[UInt8]], now: Duration) {
+  ///
+  /// - Parameter endsTurn: false if those of others may follow; ``endTurn()`` has to be called then.
+  func received(_ id: Int, _ frames: [[UInt8]], now: Duration, endsTurn: Bool = true) {
     engine.received(
       frames.map { frame in
         .frame(
           .init(
             messages: Message.frame(frame), isArray: Message.isArrayFrame(frame),
             size: frame.count))
-      }, on: id, now: now)
+      }, on: id, now: now, endsTurn: endsTurn)
   }
+
+  /// Has the server send what the frames of a turn have led to.
+  func endTurn() { engine.endTurn() }
 
   func probed(_ id: Int, now: Duration) { engine.received([.probed], on: id, now: now) }
 

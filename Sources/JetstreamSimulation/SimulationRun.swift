@@ -304,8 +304,22 @@ final class SimulationRun {
   }
 
   private func deliver() {
-    while problems.isEmpty, let (link, toServer, packet) = network.next() {
+    var isServerTurning = false
+    func endServerTurn() {
+      guard isServerTurning else { return }
+      isServerTurning = false
+      server.endTurn()
+      checkIntents()
+    }
+    while problems.isEmpty {
+      guard let (link, toServer, packet) = network.next() else {
+        if !isServerTurning { return }
+        endServerTurn()
+        continue
+      }
       if isTracing { noteArrival(link, toServer, packet) }
+      // What several clients' connections bring at the same time is one turn of the server.
+      if case (.frame, true) = (packet, toServer) {} else { endServerTurn() }
       if deliver(packet, toServer, link) { continue }
       guard let client = clients[link.client] else { continue }
       switch (packet, toServer) {
@@ -316,8 +330,9 @@ final class SimulationRun {
         let frames = [frame] + network.nextFrames(of: link)
         server.received(
           link.id,
-          frames.flatMap { sabotage.frames($0, true, link.client) }.map(readByServer), now: now)
-        checkIntents()
+          frames.flatMap { sabotage.frames($0, true, link.client) }.map(readByServer), now: now,
+          endsTurn: false)
+        isServerTurning = true
       case (.close, true): server.closed(link.id, now: now)
       case (.open, false): client.opened(link.connection, now: now)
       case (.frame(let frame), false):

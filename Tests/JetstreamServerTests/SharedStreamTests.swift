@@ -68,6 +68,42 @@ struct SharedStreamTests {
     #expect(world.server.checkInvariants() == [])
   }
 
+  @Test("What several connections bring in one turn is answered and told together")
+  func oneTurn() throws {
+    let writers = (0..<3).map { _ in RawPeer.joined(world, protocol: 2) }
+    let reader = RawPeer.joined(world, protocol: 2)
+    for (number, writer) in writers.enumerated() {
+      let syncs = (1...2).map { round in
+        Result<Message, MessageError>.success(
+          writer.stamp(
+            .scopeSync(
+              ScopeSync(scopeIndex: 0, fragments: [change("\(number), \(round)")]))))
+      }
+      world.server.received(
+        [.frame(.init(messages: .success(syncs), isArray: true))], on: writer.link.id,
+        now: world.now, endsTurn: false)
+    }
+    #expect((writers + [reader]).allSatisfy { $0.link.toClient.isEmpty })
+    world.server.endTurn()
+    #expect((writers + [reader]).map(\.link.toClient.count) == [1, 1, 1, 1])
+    reader.take()
+    #expect(reader.syncs.map(\.sequence) == [1, 2, 3, 4, 5, 6])
+    for (number, writer) in writers.enumerated() {
+      writer.take()
+      // Each is told the others' before its replies and behind them, in the order of the scope.
+      let order = writer.messages.compactMap { message in
+        switch message {
+        case .scopeSync(let sync): sync.sequence
+        case .scopeSyncReply(let reply): reply.sequence
+        default: nil
+        }
+      }
+      #expect(order == [1, 2, 3, 4, 5, 6])
+      #expect(writer.syncs.count == 4, "its own come with replies: writer \(number)")
+    }
+    #expect(world.server.checkInvariants() == [])
+  }
+
   @Test("A turn with more than a frame should have comes in several frames, the same for all")
   func severalFrames() throws {
     var configuration = ServerEngine.Configuration()
