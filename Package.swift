@@ -48,7 +48,8 @@ let package = Package(
       dependencies: ["Jetstream", "JetstreamSimulation", "Pacing", "Simulate"],
       swiftSettings: settings),
     .executableTarget(
-      name: "Benchmarks", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      name: "Benchmarks",
+      dependencies: ["CEventLoop", "Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
     .executableTarget(
       name: "JetstreamTool", dependencies: ["Jetstream"], swiftSettings: settings),

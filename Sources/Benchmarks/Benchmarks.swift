@@ -8,6 +8,9 @@ struct Benchmarks {
   static func main() {
     if let role = AttackRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
     if let role = ServerRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
+    #if os(Linux)
+    if let role = FanoutRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
+    #endif
     let options: Options
     switch Options.parse(CommandLine.arguments.dropFirst(), suites: suites.map(\.name)) {
     case .success(let parsed): options = parsed
