@@ -1,9 +1,10 @@
 /// The command: reads its arguments, runs the suites that they name and prints the results.
 @main
 struct Benchmarks {
-  static let suites: [Suite] = [
-    modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, serverSuite, attackSuite,
-  ]
+  static let suites: [Suite] =
+    [
+      modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, serverSuite, attackSuite,
+    ] + fanoutSuites
 
   static func main() {
     if let role = AttackRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }

@@ -41,6 +41,14 @@ final class RoleProcess {
     process.waitUntilExit()
   }
 
+  /// Ends the input of the process, which lets it end what it has started, and then itself. Kills it if that takes more
+  /// than five seconds.
+  func finish() {
+    try? input.fileHandleForWriting.close()
+    for _ in 0..<500 where process.isRunning { Thread.sleep(forTimeInterval: 0.01) }
+    kill()
+  }
+
   /// Ends the process without any warning.
   func kill() {
     guard process.isRunning else { return }
