@@ -70,6 +70,8 @@ extension ServerEngine {
 
   /// Reads the next part of a state that fetches wait for, or answers them if it was read.
   private func readOn(_ host: ScopeHost) {
+    // A change that the app takes back before it is sealed is never noted, so it must not be read.
+    host.content.seal()
     host.states.readOn()
     for fetch in host.states.takeFetches() where fetch.subscription.isLive {
       answer(fetch.message, on: fetch.subscription)

@@ -161,6 +161,23 @@ struct StateReadingTests {
     #expect(world.clients.count == 3)
   }
 
+  @Test("A change that the app takes back while the state is read is not sent")
+  func takenBack() {
+    let reader = world.addClient(configuration: Self.quick)
+    reader.join()
+    world.exchange()
+    let (shapes, labels) = (world.canvas.shapes, world.canvas.shapes.map(\.label))
+    for _ in 0..<5 {
+      for shape in shapes { shape.label = "not for long" }
+      world.encode()
+      for (shape, label) in zip(shapes, labels) { shape.label = label }
+    }
+    while world.encode() {}
+    world.encodesAtOnce = true
+    world.settle()
+    expectAgreement()
+  }
+
   @Test("What waits does not grow with the pings and fetches of those who wait")
   func bounded() {
     let peer = RawPeer.joined(world, protocol: 2)
