@@ -7,6 +7,9 @@ import Jetstream
 /// it for a while. A state of more than one part is read a part at a time, and its texts are made away from the server's
 /// actor: other scopes, and other sessions of this one, do not wait for that. Texts are made on the actor if they have no
 /// more bytes than a part, or if others are being made already, so that few wait at any time.
+///
+/// Sessions of version 1 share the same parts. They are sent a state of several parts in one message, whose text is
+/// joined from those of the parts.
 struct ScopeStates {
   /// A fetch that is answered once the state was read.
   struct Fetch {
@@ -17,10 +20,14 @@ struct ScopeStates {
   private var reader: StateReader?
   /// The copy that was made last, which may be out of date.
   private(set) var last: StateCopy?
-  /// The state that clients of version 1 are sent: in one part, depth first.
+  /// The state that clients of version 1 are sent, in one part.
   private var whole: StateCopy?
   /// The fetches that wait for the state.
   private(set) var fetches: [Fetch] = []
+  /// The sessions of version 1 whose fetches wait for the texts of the state, by number.
+  private var sessions: [Int: ServerSession] = [:]
+  /// The number of times that the state was encoded for ``sessions``, or read anew, and had changed meanwhile.
+  private var rounds = 0
   /// The parts whose texts are made elsewhere, one at a time, in this order.
   private var encodings: [StatePart] = []
   /// True while the text of the first of ``encodings`` is being made.
@@ -42,32 +49,87 @@ struct ScopeStates {
   ) -> StateCopy? {
     usedAt = now
     if isSettled, let last, last.sequence == host.sequence, last.root == root.uuid { return last }
-    if reader?.root != root.uuid {
-      (reader, last) = (StateReader(host.content, root: root.uuid, partBytes: partBytes), nil)
-      // Most scopes have no second part.
-      if let part = reader?.readPart() { encode([part]) }
-    }
+    begin(host, below: root, partBytes: partBytes)
     guard reader?.hasReadAll == true else { return nil }
     let copy = reader?.copy(at: host.sequence)
     last = copy
     if !isSettled || reader?.isScattered == true { reader = nil }
     if !isSettled { last = nil }
-    guard encodings.isEmpty else { return copy }
-    let bare = copy?.parts.filter { $0.text == nil } ?? []
-    if bare.reduce(0, { $0 + $1.bytes }) > partBytes { encode(bare) }
+    if let copy { _ = encode(bareIn: copy, partBytes: partBytes) }
     return copy
   }
 
-  /// Returns the state of `host` for a client of version 1, whose protocol has no parts. Cost: O(n) after a change.
-  mutating func wholeState(
-    of host: ScopeHost, below root: any HostedModel, now: Duration
+  /// Begins to read the state unless that was done.
+  private mutating func begin(_ host: ScopeHost, below root: any HostedModel, partBytes: Int) {
+    guard reader?.root != root.uuid else { return }
+    (reader, last) = (StateReader(host.content, root: root.uuid, partBytes: partBytes), nil)
+    // Most scopes have no second part.
+    if let part = reader?.readPart() { encode([part]) }
+  }
+
+  // MARK: Version 1
+
+  /// The number of times that a state is encoded, while its scope goes on changing, before all of it is encoded on the
+  /// actor.
+  private static let roundLimit = 8
+
+  /// Returns the state of `host` for a client of version 1, if it has one part: depth first. Cost: O(n) after a change.
+  mutating func smallState(
+    of host: ScopeHost, below root: any HostedModel, isSettled: Bool, now: Duration
   ) -> StateCopy {
     usedAt = now
-    if let whole, whole.sequence == host.sequence { return whole }
+    if isSettled, let whole, whole.sequence == host.sequence, whole.root == root.uuid {
+      return whole
+    }
     let made = StateCopy(
       sequence: host.sequence, root: root.uuid, parts: [StatePart(host.content.sharedState())])
-    whole = made
+    whole = isSettled ? made : nil
     return made
+  }
+
+  /// Returns the state of `host` in one part, for a client of version 1, whose protocol has no others; nil if it is
+  /// still being read or encoded.
+  ///
+  /// Texts of no more bytes than a part are made on the actor. Of a scope that changes faster than it is encoded, all
+  /// are after a while, so that fetches are always answered. Cost: O(size of the state) after a change, to copy texts.
+  mutating func wholeState(
+    of host: ScopeHost, below root: any HostedModel, isSettled: Bool, partBytes: Int, now: Duration
+  ) -> StateCopy? {
+    usedAt = now
+    if isSettled, let whole, whole.sequence == host.sequence, whole.root == root.uuid {
+      return whole
+    }
+    guard encodings.isEmpty || rounds > Self.roundLimit else { return nil }
+    if reader == nil { rounds += 1 }
+    let isLast = rounds > Self.roundLimit
+    if isLast {
+      begin(host, below: root, partBytes: partBytes)
+      while reader?.readPart() != nil {}
+    }
+    let copy = state(
+      of: host, below: root, isSettled: isSettled, partBytes: partBytes, now: now)
+    guard let copy else { return nil }
+    if !isLast, !encodings.isEmpty || encode(bareIn: copy, partBytes: partBytes) {
+      rounds += 1
+      return nil
+    }
+    rounds = 0
+    let made = copy.joined()
+    whole = isSettled ? made : nil
+    return made
+  }
+
+  /// Leaves the fetches of a session of version 1 until the state was encoded.
+  mutating func wait(_ session: ServerSession) { sessions[session.number] = session }
+
+  /// Returns true if fetches of a session of version 1 wait.
+  func isAwaited(by session: ServerSession) -> Bool { sessions[session.number] != nil }
+
+  /// Returns the sessions of version 1 that have waited, unless the state is still being read or encoded.
+  mutating func takeSessions() -> [ServerSession] {
+    guard encodings.isEmpty else { return [] }
+    defer { sessions = [:] }
+    return sessions.sorted { $0.key < $1.key }.map(\.value)
   }
 
   // MARK: Reading
@@ -75,9 +137,12 @@ struct ScopeStates {
   /// Leaves a fetch until the state was read.
   mutating func wait(_ fetch: Fetch) { fetches.append(fetch) }
 
+  /// True if fetches wait for the state.
+  var isAwaited: Bool { !fetches.isEmpty || !sessions.isEmpty }
+
   /// Reads the next part, if fetches wait for it and nothing is being encoded.
   mutating func readOn() {
-    guard !fetches.isEmpty, encodings.isEmpty, let part = reader?.readPart() else { return }
+    guard isAwaited, encodings.isEmpty, let part = reader?.readPart() else { return }
     encode([part])
   }
 
@@ -93,6 +158,16 @@ struct ScopeStates {
   private mutating func encode(_ parts: [StatePart]) {
     for part in parts { part.awaitText() }
     encodings += parts
+  }
+
+  /// Has the texts made that parts of a copy lack, unless they have no more bytes than a part or others are being made
+  /// already. Returns true if they are.
+  private mutating func encode(bareIn copy: StateCopy, partBytes: Int) -> Bool {
+    guard encodings.isEmpty else { return false }
+    let bare = copy.parts.filter { $0.text == nil }
+    guard bare.reduce(0, { $0 + $1.bytes }) > partBytes else { return false }
+    encode(bare)
+    return true
   }
 
   /// Returns the part whose text is to be made next; nil if there is none, or if one is being made.
@@ -122,14 +197,14 @@ struct ScopeStates {
 
   /// Lets go of what was read if no session has begun with it since `time`, and none waits for it.
   mutating func forget(unusedSince time: Duration) {
-    guard usedAt <= time, fetches.isEmpty, encodings.isEmpty else { return }
-    (reader, last, whole) = (nil, nil, nil)
+    guard usedAt <= time, fetches.isEmpty, sessions.isEmpty, encodings.isEmpty else { return }
+    (reader, last, whole, rounds) = (nil, nil, nil, 0)
   }
 
   /// The number of things that are kept; 0 once everything was sent, and a while has passed.
   var size: Int {
     (reader == nil ? 0 : 1) + (last == nil ? 0 : 1) + (whole == nil ? 0 : 1)
-      + fetches.count + encodings.count + receivers.count
+      + fetches.count + sessions.count + encodings.count + receivers.count
   }
 
   func checkInvariants() -> [String] { reader?.checkInvariants() ?? [] }

@@ -83,6 +83,10 @@ extension ServerEngine {
         let key = ObjectIdentifier(subscription.host)
         horizons[key] = min(horizons[key] ?? .max, subscription.seen)
       }
+      for host in session.subscriptions.openFetches.map(\.host) {
+        let key = ObjectIdentifier(host)
+        horizons[key] = min(horizons[key] ?? .max, host.sequence)
+      }
     }
     for (key, host) in hosts
     where horizons[ObjectIdentifier(host)] == nil && !pinned.contains(key) {

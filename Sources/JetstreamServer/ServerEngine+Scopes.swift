@@ -11,22 +11,19 @@ extension ServerEngine {
     case .failure(let error): refuse(error)
     case .success(let scope):
       let host = hostedScope(scope)
-      let known = session.subscriptions[host]
-      guard known != nil || session.subscriptions.all.count < configuration.maxScopesPerSession
+      guard
+        session.subscriptions.contains(host)
+          || session.subscriptions.count < configuration.maxScopesPerSession
       else {
         return refuse(.rejected("The session has fetched too many scopes"))
       }
       host.content.seal()
       guard host.content.root != nil else { return refuse(.rejected("The scope has no root")) }
-      let client = session.version > 1 ? fetch.client ?? session.info.client : nil
+      guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
+      let client = fetch.client ?? session.info.client
       // A scope that is fetched again keeps its number.
-      let subscription = known ?? session.subscribe(to: host, as: client)
+      let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
       subscription.fetched(by: client)
-      guard session.version > 1 else {
-        let reply = ScopeFetchReply(replyTo: fetch.index, scopeIndex: subscription.index)
-        tell(session, of: subscription, .scopeFetchReply(reply))
-        return session.demands.askState(of: subscription)
-      }
       answer(fetch, on: subscription)
     }
   }
@@ -40,6 +37,7 @@ extension ServerEngine {
   /// it.
   func leave(_ host: ScopeHost, _ error: WireError) {
     for session in sessions.values.sorted(by: { $0.number < $1.number }) {
+      refuseOpenFetches(of: host, by: session, error)
       guard let subscription = session.subscriptions[host] else { continue }
       guard session.version > 1 else {
         end(session, code: 4097, reason: "scope \(host.content.name) is not served any more")
@@ -49,15 +47,6 @@ extension ServerEngine {
       session.leave(subscription)
       post(session, .scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error)))
     }
-  }
-
-  /// Sends a client of version 1 the full state of a scope.
-  func tellState(to session: ServerSession, of subscription: Subscription) {
-    let host = subscription.host
-    host.content.seal()
-    guard let root = host.content.root else { return }
-    let state = host.states.wholeState(of: host, below: root, now: now)
-    tell(session, of: subscription, .scopeState(state.message(0, scopeIndex: subscription.index)))
   }
 
   /// Continues to send what has waited for room in the session's channel: first the state, then the change sets of the
@@ -92,7 +81,7 @@ extension ServerEngine {
   }
 
   /// Posts a message once everything that it may tell of is durable.
-  private func tell(
+  func tell(
     _ session: ServerSession, of subscription: Subscription, _ message: Message
   ) {
     whenStored(subscription, of: session) { session.queue(message) }

@@ -23,6 +23,7 @@ extension ServerEngine {
         of: host, below: root, isSettled: isSettled, partBytes: configuration.stateBytes, now: now)
       guard state != nil else {
         host.states.wait(ScopeStates.Fetch(message: fetch, subscription: subscription))
+        host.states.readOn()
         return encodeNext(of: host)
       }
     }
@@ -68,11 +69,12 @@ extension ServerEngine {
     flush()
   }
 
-  /// Reads the next part of a state that fetches wait for, or answers them if it was read.
+  /// Reads the next part of a state that fetches wait for, or answers them if that was done.
   private func readOn(_ host: ScopeHost) {
     // A change that the app takes back before it is sealed is never noted, so it must not be read.
-    host.content.seal()
+    if host.states.isAwaited { host.content.seal() }
     host.states.readOn()
+    answerOpenFetches(of: host)
     for fetch in host.states.takeFetches() where fetch.subscription.isLive {
       answer(fetch.message, on: fetch.subscription)
     }
@@ -80,7 +82,7 @@ extension ServerEngine {
   }
 
   /// Has the next part of a state encoded, if one waits for that.
-  private func encodeNext(of host: ScopeHost) {
+  func encodeNext(of host: ScopeHost) {
     guard let part = host.states.nextEncoding() else { return }
     let scope = host.audience.scopeIndex
     encoding[scope] = host

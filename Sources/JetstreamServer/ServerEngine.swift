@@ -242,6 +242,7 @@ package final class ServerEngine {
       case .probed: probed(id)
       }
     }
+    if case .session(let session)? = connections[id] { answerOpenFetches(of: session) }
     isHandling = false
     if endsTurn { flush() }
   }
@@ -446,9 +447,10 @@ package final class ServerEngine {
   /// - Returns: true if it was ended.
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
-    guard !session.link.hasEnded, session.channel.isOverflowing || hasMissedTooMuch(session) else {
-      return false
-    }
+    guard !session.link.hasEnded,
+      session.channel.isOverflowing || hasMissedTooMuch(session)
+        || session.subscriptions.openFetchCount > configuration.keptLimit.messages
+    else { return false }
     endWithWarning(session, "too much is not acknowledged")
     return true
   }

@@ -16,6 +16,14 @@ final class StatePart {
     bytes = fragments.reduce(0) { $0 + $1.roughSize }
   }
 
+  /// Joins other parts. Has the text alone, since a copy of the fragments costs as much as one of the text. Cost: O(size of
+  /// the parts).
+  init(joining parts: [StatePart]) {
+    fragments = []
+    bytes = parts.reduce(0) { $0 + $1.bytes }
+    text = FragmentsText(joining: parts.map { $0.ensureText() })
+  }
+
   /// Notes that the text is made away from the server's actor.
   func awaitText() { isBeingEncoded = true }
 
@@ -41,6 +49,12 @@ final class StateCopy {
   /// - Parameter parts: at least one; the first begins with the root.
   init(sequence: Int, root: UUID, parts: [StatePart]) {
     (self.sequence, self.root, self.parts) = (sequence, root, parts)
+  }
+
+  /// Returns the same state in one part. Cost: O(size of the state), to copy its texts.
+  func joined() -> StateCopy {
+    if parts.count == 1 { return self }
+    return StateCopy(sequence: sequence, root: root, parts: [StatePart(joining: parts)])
   }
 
   /// Returns the message with one part.

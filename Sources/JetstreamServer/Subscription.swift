@@ -17,7 +17,8 @@ import JetstreamWebSocket
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
 ///
-/// A subscription of version 1 listens, or has missed change sets (``ValueDelivery/missed``) since its session lost its connection.
+/// A subscription of version 1 listens, or has missed change sets (``ValueDelivery/missed``) since its session lost its
+/// connection. It begins when its first fetch is answered; see ``OpenFetches``.
 final class Subscription {
   /// The number by which the messages of the session name the scope.
   let index: Int

@@ -5,9 +5,16 @@ struct SubscriptionTable {
   private(set) var nextIndex = 0
   /// A counter that decides which subscription is the first in ``takeTurn()``.
   private var turn = 0
+  /// The fetches of version 1 that are not answered yet, in the order of the first one of each scope.
+  private(set) var openFetches: [OpenFetches] = []
 
   /// True if the session has ever fetched a scope.
   var wereUsed: Bool { nextIndex > 0 }
+
+  /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
+  var count: Int {
+    subscriptions.count + openFetches.count { self[$0.host] == nil }
+  }
 
   /// The subscriptions in any order.
   var all: some Collection<Subscription> { subscriptions.values }
@@ -26,7 +33,38 @@ struct SubscriptionTable {
     nextIndex += 1
   }
 
-  mutating func remove(_ subscription: Subscription) { subscriptions[subscription.index] = nil }
+  mutating func remove(_ subscription: Subscription) {
+    subscriptions[subscription.index] = nil
+    _ = closeFetches(of: subscription.host)
+  }
+
+  /// Returns true if the session has fetched a scope, even if the fetch is not answered yet.
+  func contains(_ host: ScopeHost) -> Bool { hasOpenFetches(of: host) || self[host] != nil }
+
+  // MARK: Open fetches
+
+  /// The number of fetches that are not answered yet.
+  var openFetchCount: Int { openFetches.reduce(0) { $0 + $1.indices.count } }
+
+  /// Returns true if fetches of a scope are not answered yet.
+  func hasOpenFetches(of host: ScopeHost) -> Bool {
+    openFetches.contains { $0.host === host }
+  }
+
+  /// Adds a fetch that is answered later.
+  mutating func open(_ fetch: Int, of host: ScopeHost) {
+    if let place = openFetches.firstIndex(where: { $0.host === host }) {
+      openFetches[place].indices.append(fetch)
+    } else {
+      openFetches.append(OpenFetches(host: host, indices: [fetch]))
+    }
+  }
+
+  /// Removes and returns the fetches of a scope that are not answered yet.
+  mutating func closeFetches(of host: ScopeHost) -> [Int] {
+    guard let place = openFetches.firstIndex(where: { $0.host === host }) else { return [] }
+    return openFetches.remove(at: place).indices
+  }
 
   /// Returns the subscriptions in order, with each call beginning with a different one.
   mutating func takeTurn() -> [Subscription] {

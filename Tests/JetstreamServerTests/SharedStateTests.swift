@@ -93,6 +93,13 @@ struct SharedStateTests {
       guard message.more else { break }
     }
     #expect(number == 2 && sum == fragments.count)
+    var whole = ScopeState(scopeIndex: 3, rootUUID: state.root, fragments: fragments)
+    whole.index = 7
+    var joined = state.joined().message(0, scopeIndex: 3)
+    joined.index = 7
+    #expect(JSONValue.object(joined.json).text == JSONValue.object(whole.json).text)
+    let frames = [joined, whole].map { Message.encodeFrame([.scopeState($0)], asArray: true) }
+    #expect(frames[0] == frames[1])
   }
 }
 

@@ -37,7 +37,12 @@ extension JSONObject: FieldSink {
   package mutating func put(
     _ key: StaticString, _ fragments: [SyncFragment], as text: FragmentsText?
   ) {
-    self["\(key)"] = .array(fragments.map(\.json))
+    // A server may have the text alone; see ``ScopeState/text``.
+    if fragments.isEmpty, let text, let value = try? JSONValue(parsing: text.bytes) {
+      self["\(key)"] = value
+    } else {
+      self["\(key)"] = .array(fragments.map(\.json))
+    }
   }
 
   package mutating func put(_ key: StaticString, _ replies: [FragmentReply]) {

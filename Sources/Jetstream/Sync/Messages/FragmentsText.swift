@@ -30,6 +30,19 @@ package struct FragmentsText: Sendable, Hashable {
     bytes = Array(output.bytes)
   }
 
+  /// Joins texts to that of all their fragments, in order.
+  package init(joining texts: [FragmentsText]) {
+    var joined: [UInt8] = []
+    joined.reserveCapacity(texts.reduce(2) { $0 + $1.bytes.count })
+    for text in texts where text.bytes.count > 2 {
+      joined.append(UInt8(ascii: joined.isEmpty ? "[" : ","))
+      joined += text.bytes[1..<text.bytes.count - 1]
+    }
+    if joined.isEmpty { joined.append(UInt8(ascii: "[")) }
+    joined.append(UInt8(ascii: "]"))
+    bytes = joined
+  }
+
   package static func == (_: FragmentsText, _: FragmentsText) -> Bool { true }
 
   package func hash(into hasher: inout Hasher) {}

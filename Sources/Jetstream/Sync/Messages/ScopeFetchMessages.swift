@@ -104,10 +104,12 @@ package struct ScopeState: Sendable, Hashable {
   /// The UUID of the scope's root model.
   package var rootUUID: UUID
 
-  /// The models, parents before children: first the root as a `change`, then the others as `add`.
+  /// The models: first the root as a `change`, then the others as `add`. Parents come before their children, but for
+  /// models that were moved or added while the server read a large state.
   package var fragments: [SyncFragment]
 
-  /// The text of the fragments, if other messages carry them as well.
+  /// The text of the fragments, if other messages carry them as well. A message that a server has made for a client of
+  /// version 1 of several parts has the text alone, and no ``fragments``.
   package var text: FragmentsText?
 
   /// True if the next message of the scope continues this state. The state is complete with the first message in
