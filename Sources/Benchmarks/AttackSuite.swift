@@ -11,7 +11,7 @@ let attackSuite = Suite(
   for attack in Attack.allCases {
     let stage = AttackStage(attack)
     rows += [
-      Row(name: "beside \(attack.summary)", unit: "ms", bar: .most(attack.bar), rounds: 1) {
+      Row(name: "beside \(attack.summary)", unit: "ms", bar: .most(20), rounds: 1) {
         Probes(ours: { stage.measure().slowest })
       },
       Row(name: "  the server's peak memory", unit: "MiB", rounds: 1) {
@@ -51,9 +51,6 @@ enum Attack: String, CaseIterable {
     case .halfOpen: "15,000 half-open connections"
     }
   }
-
-  /// The bar in milliseconds. It is higher for fetches, since each makes a full state.
-  var bar: Double { self == .fetches || self == .fetchFrames ? 100 : 20 }
 }
 
 /// A server, a client that edits every 20 milliseconds, and an attacker with the lowest priority, each in a process
