@@ -56,7 +56,7 @@ private final class Groups {
       let start = clock.now
       var count = 0
       while clock.now < start + .seconds(1) {
-        guard write(file, group, group.count) == group.count, sync(file) else {
+        guard write(file, group, group.count) == group.count, DiskSync.data(of: file) else {
           return Row.failed("cannot write in \(folder.path)")
         }
         count += size
@@ -65,14 +65,6 @@ private final class Groups {
     } catch {
       return Row.failed("\(error)")
     }
-  }
-
-  private func sync(_ file: Int32) -> Bool {
-    #if canImport(Darwin)
-    fcntl(file, F_FULLFSYNC) == 0
-    #else
-    fdatasync(file) == 0
-    #endif
   }
 
   /// Returns the number of lines in the log and their bytes, and how often it was synced: each line says up to which

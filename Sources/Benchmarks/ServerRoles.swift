@@ -106,6 +106,7 @@ private struct LoadMaker {
     case .newcomers(let count): try await come(count)
     case .editor: try await edit()
     case .reader: try await read()
+    case .restlessWriter: try await writeOn()
     }
   }
 
@@ -179,7 +180,22 @@ private struct LoadMaker {
     RoleLines.say("\(start.duration(to: Self.clock.now) / .milliseconds(1))")
   }
 
+  private func writeOn() async throws {
+    let peer = try await LoadPeer(port)
+    try await peer.join(0)
+    RoleLines.say("there")
+    var number = 0
+    while true {
+      while peer.inFlight < 256 {
+        try peer.edit(number)
+        number += 1
+      }
+      try await peer.take()
+    }
+  }
+
   private func read() async throws {
+    RoleLines.say("there")
     while true { try await LoadPeer(port).join(0) }
   }
 

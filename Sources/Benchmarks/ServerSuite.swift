@@ -36,6 +36,7 @@ let serverSuite = Suite(
       ) {
         Probes(ours: { ServerStage(scopes: 2, models: 290_000).measure(.editor, beside: .reader) })
       },
+      snapshotRow,
     ]
 }
 
@@ -85,6 +86,7 @@ struct ServerStage {
       let port = try server.line()
       let neighbour = try other.map { try RoleProcess(["--load"] + $0.arguments + [port]) }
       defer { neighbour?.end() }
+      if let line = try neighbour?.line(), line != "there" { throw RoleProblem(text: line) }
       let peer = try RoleProcess(["--load"] + load.arguments + [port])
       defer { peer.end() }
       return try body(server, peer)
@@ -115,6 +117,8 @@ enum Load: Sendable {
   /// A client that fetches a large scope again and again. It leaves the processors to others: with two of them, its own
   /// work would hold up an editor more than the server does.
   case reader
+  /// One client that edits a large scope, with 256 edits in flight, until its process ends.
+  case restlessWriter
 
   var arguments: [String] {
     switch self {
@@ -127,6 +131,7 @@ enum Load: Sendable {
     case .newcomers(let count): ["newcomers", "\(count)", "1"]
     case .editor: ["editor", "1", "1"]
     case .reader: ["reader", "1", "1"]
+    case .restlessWriter: ["restlessWriter", "1", "1"]
     }
   }
 
@@ -141,6 +146,7 @@ enum Load: Sendable {
     case "newcomers": self = .newcomers(count)
     case "editor": self = .editor
     case "reader": self = .reader
+    case "restlessWriter": self = .restlessWriter
     default: return nil
     }
   }

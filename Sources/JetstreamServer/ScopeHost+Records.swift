@@ -72,8 +72,9 @@ extension ScopeHost {
   /// The current state of the scope and of its clients, as a history without records. It is consistent only if no step
   /// is under way.
   var state: ScopeHistory {
-    var history = ScopeHistory(
-      epoch: epoch, sequence: sequence, state: content.sharedState(), clients: clients.byID)
+    var history = ScopeHistory(epoch: epoch, sequence: sequence, state: [], clients: clients.byID)
+    history.parts =
+      states.takeParts(at: sequence, below: content.root?.uuid) ?? [content.sharedState()]
     history.forgottenUpTo = clients.forgottenUpTo
     history.written = written
     return history

@@ -72,10 +72,12 @@ package struct ScopeLog: Sendable {
 
   private static func state(of history: ScopeHistory) -> [(kind: LogKind, payload: [UInt8])] {
     var result: [(kind: LogKind, payload: [UInt8])] = []
-    for fragment in history.state {
-      var payload: [UInt8] = []
-      fragment.write(to: &payload)
-      result.append((.fragment, payload))
+    for part in history.parts {
+      for fragment in part {
+        var payload: [UInt8] = []
+        fragment.write(to: &payload)
+        result.append((.fragment, payload))
+      }
     }
     var place: JSONObject = [
       "epoch": .string(history.epoch), "sequence": .integer(Int64(history.sequence)),
@@ -128,7 +130,7 @@ package struct ScopeLog: Sendable {
     _ record: LogRecord, into history: inout ScopeHistory
   ) throws(LogError) {
     switch record.kind {
-    case .fragment: history.state.append(try SyncFragment(record))
+    case .fragment: history.parts[0].append(try SyncFragment(record))
     case Self.history:
       (history.epoch, history.sequence, history.forgottenUpTo, history.written) = try json(record) {
         json throws(FragmentError) in

@@ -56,7 +56,7 @@ package struct ScopeRecord: Sendable, Hashable {
 }
 
 /// The result of all records of a scope up to one of them, and the records after it.
-package struct ScopeHistory: Sendable, Hashable {
+package struct ScopeHistory: Sendable, Equatable {
   /// The decisions on one client's change sets.
   package struct Client: Sendable, Hashable {
     /// The highest number of a decided change set.
@@ -82,8 +82,8 @@ package struct ScopeHistory: Sendable, Hashable {
   package var epoch: String
   /// The sequence of ``state``.
   package var sequence: Int
-  /// The scope's full state at ``sequence``, the root first.
-  package var state: [SyncFragment]
+  /// The scope's full state at ``sequence`` in parts, the root first.
+  package var parts: [[SyncFragment]]
   /// The decisions on the clients' change sets, by client.
   package var clients: [UUID: Client]
   /// The sequence up to which clients may be forgotten: a client that was last seen at this sequence or before may be
@@ -102,10 +102,13 @@ package struct ScopeHistory: Sendable, Hashable {
   ) {
     self.epoch = epoch
     self.sequence = sequence
-    self.state = state
+    parts = [state]
     self.clients = clients
     self.records = records
   }
+
+  /// The fragments of all ``parts``. Cost: O(n), unless there is only one.
+  package var state: [SyncFragment] { parts.count == 1 ? parts[0] : parts.flatMap(\.self) }
 }
 
 extension ScopeRecord {

@@ -17,6 +17,16 @@ struct ScopeStates {
     let subscription: Subscription
   }
 
+  /// The work that is done away from the server's actor.
+  private enum Errand {
+    case none
+    /// A part was read, of which no text is needed: others have their turn before the next one is read.
+    case turnDue
+    case turn
+    /// The text of the first of the encodings is being made.
+    case text
+  }
+
   private var reader: StateReader?
   /// The copy that was made last, which may be out of date.
   private(set) var last: StateCopy?
@@ -28,10 +38,11 @@ struct ScopeStates {
   private var sessions: [Int: ServerSession] = [:]
   /// The number of times that the state was encoded for ``sessions``, or read anew, and had changed meanwhile.
   private var rounds = 0
+  /// The actions that wait until the state was read.
+  private var preparations: [() -> Void] = []
   /// The parts whose texts are made elsewhere, one at a time, in this order.
   private var encodings: [StatePart] = []
-  /// True while the text of the first of ``encodings`` is being made.
-  private var isEncoding = false
+  private var errand = Errand.none
   /// The subscriptions that wait for the text of a part, by the numbers of their sessions.
   private var receivers: [Int: Subscription] = [:]
   /// The time at which a session has last begun with a state.
@@ -137,13 +148,51 @@ struct ScopeStates {
   /// Leaves a fetch until the state was read.
   mutating func wait(_ fetch: Fetch) { fetches.append(fetch) }
 
-  /// True if fetches wait for the state.
-  var isAwaited: Bool { !fetches.isEmpty || !sessions.isEmpty }
+  /// True if fetches, or actions, wait for the state.
+  var isAwaited: Bool { isFetched || !preparations.isEmpty }
 
-  /// Reads the next part, if fetches wait for it and nothing is being encoded.
-  mutating func readOn() {
+  private var isFetched: Bool { !fetches.isEmpty || !sessions.isEmpty }
+
+  /// Reads the next part, if it is waited for and nothing is being encoded.
+  mutating func readOn() { readOn(isAwaited: isAwaited) }
+
+  private mutating func readOn(isAwaited: Bool) {
     guard isAwaited, encodings.isEmpty, let part = reader?.readPart() else { return }
-    encode([part])
+    if isFetched {
+      encode([part])
+    } else if case .none = errand {
+      errand = .turnDue
+    }
+  }
+
+  /// Has the state read, so that ``takeParts(at:below:)`` returns it.
+  ///
+  /// - Parameter action: runs once it was read, unless that was done before.
+  /// - Returns: true if it was read before.
+  mutating func prepare(
+    _ host: ScopeHost, below root: any HostedModel, partBytes: Int, now: Duration,
+    then action: @escaping () -> Void
+  ) -> Bool {
+    usedAt = now
+    begin(host, below: root, partBytes: partBytes)
+    readOn(isAwaited: true)
+    if reader?.hasReadAll == true { return true }
+    preparations.append(action)
+    return false
+  }
+
+  /// Removes and returns the actions that have waited, if the state was read.
+  mutating func takePreparations() -> [() -> Void] {
+    guard reader?.hasReadAll ?? true else { return [] }
+    defer { preparations = [] }
+    return preparations
+  }
+
+  /// Returns the parts of the state at `sequence`, which is that of the content, if it was read; nil if it was not. The
+  /// app's changes must be sealed. Cost: O(size of the parts with models that have changed since).
+  mutating func takeParts(at sequence: Int, below root: UUID?) -> [[SyncFragment]]? {
+    guard let root, reader?.root == root, reader?.hasReadAll == true else { return nil }
+    return reader?.copy(at: sequence).parts.map(\.fragments)
   }
 
   /// Returns the fetches that have waited, if the state was read.
@@ -170,20 +219,29 @@ struct ScopeStates {
     return true
   }
 
-  /// Returns the part whose text is to be made next; nil if there is none, or if one is being made.
-  mutating func nextEncoding() -> StatePart? {
-    guard !isEncoding, let part = encodings.first else { return nil }
-    isEncoding = true
-    return part
+  /// Returns the fragments whose text is to be made next: none, if only a turn is needed. Nil if there is nothing to do
+  /// elsewhere, or if that is being done.
+  mutating func nextEncoding() -> [SyncFragment]? {
+    switch errand {
+    case .turn, .text: return nil
+    case .none, .turnDue: break
+    }
+    if let part = encodings.first {
+      errand = .text
+      return part.fragments
+    }
+    guard case .turnDue = errand else { return nil }
+    errand = .turn
+    return []
   }
 
-  /// Takes the text of the part that ``nextEncoding()`` has returned. Returns the subscriptions that have waited for a
-  /// text.
+  /// Takes the text of the fragments that ``nextEncoding()`` has returned. Returns the subscriptions that have waited
+  /// for a text.
   mutating func take(_ text: FragmentsText) -> [Subscription] {
+    defer { errand = .none }
     // A scope that is not hosted any more has let go of everything.
-    guard isEncoding else { return [] }
+    guard case .text = errand else { return [] }
     encodings.removeFirst().take(text)
-    isEncoding = false
     defer { receivers = [:] }
     return receivers.sorted { $0.key < $1.key }.map(\.value)
   }
@@ -197,14 +255,14 @@ struct ScopeStates {
 
   /// Lets go of what was read if no session has begun with it since `time`, and none waits for it.
   mutating func forget(unusedSince time: Duration) {
-    guard usedAt <= time, fetches.isEmpty, sessions.isEmpty, encodings.isEmpty else { return }
+    guard usedAt <= time, !isAwaited, encodings.isEmpty else { return }
     (reader, last, whole, rounds) = (nil, nil, nil, 0)
   }
 
   /// The number of things that are kept; 0 once everything was sent, and a while has passed.
   var size: Int {
     (reader == nil ? 0 : 1) + (last == nil ? 0 : 1) + (whole == nil ? 0 : 1)
-      + fetches.count + sessions.count + encodings.count + receivers.count
+      + fetches.count + sessions.count + preparations.count + encodings.count + receivers.count
   }
 
   func checkInvariants() -> [String] { reader?.checkInvariants() ?? [] }

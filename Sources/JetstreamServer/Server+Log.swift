@@ -22,7 +22,8 @@ extension Server {
   ///   - unknown: the treatment of properties and classes that the scope does not know.
   ///   - log: the log of this scope alone, in this process alone.
   ///   - snapshotEvery: the number of records after which a snapshot is written; 0 for never. The state is copied on the
-  ///     server's actor, in O(n) for n models; the rest runs on queues of the log.
+  ///     server's actor, in O(n) for n models, a part at a time: others get their turn between two parts. The rest runs
+  ///     on queues of the log.
   /// - Throws: `LogError`; or `ScopeError` if the history is not one of this scope, or if a class no longer accepts one of
   ///   its values.
   public func host(
@@ -63,6 +64,7 @@ extension Server {
       owner: .init(
         append: { record throws(LogError) in try log.append(record, date: Date()) },
         stored: { [weak self] in self?.engine.stored($0, of: content) },
+        prepareSnapshot: { [weak self] in self?.engine.prepareHistory(of: content, then: $0) },
         snapshot: { [weak self] in
           guard let history = self?.engine.history(of: content) else { return nil }
           let last = log.records.lastSequence

@@ -51,6 +51,21 @@ extension ServerEngine {
     hosts[ObjectIdentifier(scope)]?.records.store != nil
   }
 
+  /// Reads the state of a hosted scope, a part at a time, so that ``history(of:)`` takes no longer than what changes
+  /// from then on.
+  ///
+  /// - Parameter action: runs when that is done, at once if the state is small; or never, if the scope is removed before.
+  package func prepareHistory(of scope: any Hostable, then action: @escaping () -> Void) {
+    guard let host = hosts[ObjectIdentifier(scope)], host.content.settle(),
+      let root = host.content.root
+    else { return action() }
+    let isReady = host.states.prepare(
+      host, below: root, partBytes: configuration.stateBytes, now: now, then: action)
+    encodeNext(of: host)
+    if isReady { action() }
+    if !isHandling { flush() }
+  }
+
   /// Returns the history of a hosted scope until now; nil in the middle of a step.
   package func history(of scope: any Hostable) -> ScopeHistory? {
     hosts[ObjectIdentifier(scope)]?.history

@@ -78,14 +78,15 @@ extension ServerEngine {
     for fetch in host.states.takeFetches() where fetch.subscription.isLive {
       answer(fetch.message, on: fetch.subscription)
     }
+    for action in host.states.takePreparations() { action() }
     encodeNext(of: host)
   }
 
   /// Has the next part of a state encoded, if one waits for that.
   func encodeNext(of host: ScopeHost) {
-    guard let part = host.states.nextEncoding() else { return }
+    guard let fragments = host.states.nextEncoding() else { return }
     let scope = host.audience.scopeIndex
     encoding[scope] = host
-    lastActions.append(.encode(scope: scope, part.fragments))
+    lastActions.append(.encode(scope: scope, fragments))
   }
 }

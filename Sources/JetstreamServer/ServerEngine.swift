@@ -15,7 +15,7 @@ package final class ServerEngine {
     /// Send a WebSocket ping behind what was sent, and hand on ``Input/probed`` when it is answered.
     case probe(connection: Int)
     /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
-    /// scope has one of these under way at a time.
+    /// scope has one of these under way at a time. There are no fragments if only others are to have their turn.
     case encode(scope: Int, [SyncFragment])
   }
 

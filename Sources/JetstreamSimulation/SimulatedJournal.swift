@@ -84,7 +84,7 @@ final class SimulatedJournal {
   /// Makes the keeper of a server process that begins with ``history()``.
   func begin(
     ticker: Ticker, isSafe: @escaping (Content) -> Void, stored: @escaping (Int) -> Void,
-    history: @escaping () -> ScopeHistory?
+    prepare: @escaping (@escaping () -> Void) -> Void, history: @escaping () -> ScopeHistory?
   ) -> RecordKeeper<ScopeRecord> {
     completions = SimulatedCompletions()
     owns = []
@@ -98,6 +98,7 @@ final class SimulatedJournal {
           tell(upTo: old + count)
           stored(count)
         },
+        prepareSnapshot: prepare,
         snapshot: { [log] in
           guard let history = history() else { return nil }
           let last = log.records.lastSequence

@@ -99,7 +99,10 @@ final class SimulatedServer {
       let keeper = journal.begin(
         ticker: ticker, isSafe: isSafe,
         stored: { [unowned self] in engine.stored($0, of: self.scope) },
-        history: { [unowned self] in engine.history(of: self.scope) })
+        prepare: { [weak self] in
+          guard let self else { return }
+          engine.prepareHistory(of: self.scope, then: $0)
+        }, history: { [unowned self] in engine.history(of: self.scope) })
       let begun = try engine.host(scope, history: history) { [unowned self] in
         let isOwn = !ownSets.isEmpty && $0.decision == nil
         journal.note(own: isOwn ? ownSets.removeFirst() : nil)

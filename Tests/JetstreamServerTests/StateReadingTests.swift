@@ -237,4 +237,48 @@ struct StateReadingTests {
     world.server.advance(to: world.now + .seconds(2))
     #expect(host.states.size == 0)
   }
+
+  @Test(
+    "A history is copied at once after it was prepared", arguments: 1...5 as ClosedRange<UInt64>)
+  func preparedHistory(seed: UInt64) throws {
+    world.generator = SeededGenerator(seed: seed)
+    var prepared: (history: ScopeHistory, json: String)?
+    world.server.prepareHistory(of: world.scope) {
+      guard let history = world.server.history(of: world.scope) else { return }
+      prepared = (history, world.scope.canonicalJSON)
+    }
+    var steps = 0
+    while world.encode() {
+      steps += 1
+      if Bool.random(using: &world.generator) { change(writer.canvas) }
+      if Bool.random(using: &world.generator) { change(world.canvas) }
+      if steps.isMultiple(of: 3) { world.exchange() }
+      // One who fetches has the texts made on the way.
+      if seed == 5, steps == 10 { world.addClient(configuration: Self.quick).join() }
+      #expect(prepared == nil || steps > 10)
+    }
+    let (history, json) = try #require(prepared)
+    #expect(history.parts.count > 10)
+    let other = InMemoryWorld()
+    try other.server.host(other.scope, history: history) { _ in }
+    #expect(other.scope.canonicalJSON == json, "seed \(seed)")
+    world.encodesAtOnce = true
+    world.settle()
+    expectAgreement()
+    // The next one is there, but for what has changed.
+    var isDone = false
+    world.encodesAtOnce = false
+    world.server.prepareHistory(of: world.scope) { isDone = true }
+    #expect(isDone && world.encodings.isEmpty)
+  }
+
+  @Test("A scope that is removed while its history is prepared leaves nothing behind")
+  func removedPreparation() {
+    var isDone = false
+    world.server.prepareHistory(of: world.scope) { isDone = true }
+    #expect(world.encode() && !isDone)
+    world.server.remove(world.scope, .gone("It is gone"))
+    while world.encode() {}
+    #expect(!isDone && world.server.hosts.isEmpty && world.server.encoding.isEmpty)
+  }
 }

@@ -9,8 +9,8 @@
 ///
 /// A record is appended at once, during the step that makes it, so that a process that is killed
 /// right after the step has it in its log. A snapshot is never taken during a step: the state is
-/// copied in a separate turn of the ticker, and only if the owner confirms that it is the result of
-/// exactly the records appended so far.
+/// copied in a separate turn, once the owner has prepared for it, and only if the owner confirms
+/// that it is the result of exactly the records appended so far.
 package final class RecordKeeper<Record> {
   /// The functions that the owner of the keeper provides.
   package struct Owner {
@@ -18,6 +18,9 @@ package final class RecordKeeper<Record> {
     package var append: (Record) throws(LogError) -> LogReceipt
     /// Called with the number of records, counted from the keeper's beginning, that are durable.
     package var stored: (Int) -> Void
+    /// Calls its argument once the state can be copied without a long break: at once, or in another
+    /// turn.
+    package var prepareSnapshot: (@escaping () -> Void) -> Void
     /// Copies the state that the appended records produce; nil while the state contains anything
     /// else.
     package var snapshot: () -> RecordSnapshot?
@@ -29,9 +32,11 @@ package final class RecordKeeper<Record> {
 
     package init(
       append: @escaping (Record) throws(LogError) -> LogReceipt, stored: @escaping (Int) -> Void,
+      prepareSnapshot: @escaping (@escaping () -> Void) -> Void = { $0() },
       snapshot: @escaping () -> RecordSnapshot?, note: @escaping (String) -> Void,
       stalled: @escaping (LogError) -> Void = { _ in }
     ) {
+      self.prepareSnapshot = prepareSnapshot
       self.append = append
       self.stored = stored
       self.snapshot = snapshot
@@ -62,7 +67,8 @@ package final class RecordKeeper<Record> {
   private var sinceSnapshot: Int
   /// The number of records after which the next snapshot is due.
   private var dueAt: Int
-  private var isTurnRequested = false
+  /// True until the turn in which the state is copied.
+  private var isSnapshotRequested = false
   private var isWritingSnapshot = false
 
   /// - Parameters:
@@ -186,13 +192,15 @@ package final class RecordKeeper<Record> {
   }
 
   private func requestSnapshot() {
-    guard isSnapshotDue, !isTurnRequested else { return }
-    isTurnRequested = true
-    ticker.perform { [weak self] in self?.takeSnapshot() }
+    guard isSnapshotDue, !isSnapshotRequested else { return }
+    isSnapshotRequested = true
+    ticker.perform { [weak self] in
+      self?.owner.prepareSnapshot { self?.takeSnapshot() }
+    }
   }
 
   private func takeSnapshot() {
-    isTurnRequested = false
+    isSnapshotRequested = false
     guard isSnapshotDue else { return }
     // Copying the state may make records, since collected changes become a change set first.
     guard let snapshot = owner.snapshot(), waiting.isEmpty else {
