@@ -97,61 +97,6 @@ public final class Server {
     Task { await listener.stop() }
   }
 
-  /// The timeouts and limits of a server.
-  public struct Configuration: Sendable {
-    /// The time after which a session is ended and forgotten if its client has sent nothing.
-    public var sessionExpiry: Duration = .seconds(600)
-    /// The number of bytes that may wait for a client's acknowledgement. A session that exceeds it is ended.
-    public var keptBytes = 64 << 20
-    /// The size of the largest message that the server reads, in bytes. At most 64 KiB are read before a connection has
-    /// a session.
-    public var maximumMessageBytes = 16 << 20
-    /// The number of bytes that may wait to be sent on one connection. A connection that exceeds it is dropped.
-    public var maximumOutboundBytes = 64 << 20
-    /// The number of clients, at least, whose decisions each scope keeps: those seen most recently. A client that was
-    /// dropped and comes back with change sets whose outcome it does not know is told so, and sends them again or takes
-    /// them back; see `HistoryLoss`.
-    public var rememberedClients = 100_000
-    /// The time that a client may take for the opening handshake.
-    public var handshakeTimeout: Duration = .seconds(10)
-    /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,
-    /// such as `https://app.example.org`; `*` allows all. Clients that are not browsers send no origin and are not
-    /// restricted.
-    public var allowedOrigins: Set<String> = []
-    /// The names that `Host` may contain in requests from the same machine, in addition to `localhost`, the machine's
-    /// own name and IP addresses. Add the names that a reverse proxy on this machine passes on. Requests with other
-    /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
-    public var allowedHosts: Set<String> = []
-
-    /// Makes a configuration with default values.
-    public init() {}
-
-    var engine: ServerEngine.Configuration {
-      var result = ServerEngine.Configuration()
-      result.expiry = sessionExpiry
-      result.handshakeTimeout = handshakeTimeout
-      result.keptLimit = .init(bytes: keptBytes)
-      result.rememberedClients = rememberedClients
-      return result
-    }
-
-    var origins: OriginPolicy { OriginPolicy(origins: allowedOrigins, hosts: allowedHosts) }
-
-    /// The configuration of a connection that has no session yet.
-    var socket: WebSocketConfiguration {
-      WebSocketConfiguration(
-        limits: limits(upTo: min(maximumMessageBytes, LargeMessageGate.threshold)),
-        maximumOutboundBytes: maximumOutboundBytes, slowConsumerPolicy: .abort)
-    }
-
-    /// The limits of a connection that has a session.
-    var limits: WebSocketLimits { limits(upTo: maximumMessageBytes) }
-
-    private func limits(upTo bytes: Int) -> WebSocketLimits {
-      WebSocketLimits(maximumFrameBytes: bytes, maximumMessageBytes: bytes)
-    }
-  }
-
   /// Offers `scope` to clients under its name, without a history on disk. Its changes are collected from now on.
   ///
   /// ```swift

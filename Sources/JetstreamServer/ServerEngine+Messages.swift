@@ -225,11 +225,3 @@ extension MessageError {
     }
   }
 }
-
-extension CloseReason {
-  static func plain(_ text: String) -> String {
-    var text = text
-    while text.utf8.count > 123 { text.removeLast() }
-    return text
-  }
-}

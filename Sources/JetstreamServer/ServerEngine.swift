@@ -19,80 +19,6 @@ package final class ServerEngine {
     case encode(scope: Int, [SyncFragment])
   }
 
-  /// Timeouts and limits.
-  package struct Configuration {
-    package var pingInterval: Duration = .seconds(10)
-    /// The time after which the script of an old client is taken to have read what its WebSocket has received;
-    /// see ``ScriptProbe``.
-    package var readingTime: Duration = .seconds(1)
-    package var handshakeTimeout: Duration = .seconds(10)
-    /// The time after which a session is ended if its client has sent nothing.
-    package var expiry: Duration = .seconds(600)
-    /// The time after which a session without a connection is ended if it has never fetched a scope.
-    package var unusedExpiry: Duration = .seconds(5)
-    /// The messages and bytes that may wait for a client's acknowledgement. A session that exceeds this is ended.
-    package var keptLimit = ReliableChannel.Limit()
-    /// The messages and bytes that may wait for a client of version 1 without a connection. Nothing waits for clients
-    /// of version 2: they are sent the change sets of the scope's stream when they come back.
-    package var absentLimit = ReliableChannel.Limit(messages: 256, bytes: 256 << 10)
-    /// The messages and bytes after which received messages are acknowledged before the next ping is due: a client
-    /// keeps what it has sent until then.
-    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
-    /// The approximate size in bytes of a message with a part of a state. Up to sixteen of them are on their way at a
-    /// time.
-    package var stateBytes = 256 << 10
-    /// The approximate maximum size in bytes of a frame with several messages.
-    package var frameBytes = 1 << 20
-    /// The largest number of sessions at one time.
-    package var maxSessions = 100_000
-    /// The largest number of scopes that one session may fetch.
-    package var maxScopesPerSession = 256
-    /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
-    package var rememberedClients = 100_000
-    /// The amount of change sets that each scope keeps in its stream. A client that has missed more gets the full state.
-    package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
-    /// The highest protocol version that the server speaks.
-    package var highestVersion = 2
-
-    package init() {}
-  }
-
-  /// The functions that the owner provides.
-  package struct Hooks {
-    package var authorize: (SessionInfo) -> Server.Authorization
-    package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
-    package var report: (Diagnostic) -> Void
-    /// Makes a session token, which must be impossible to guess.
-    package var makeToken: () -> String
-    /// Makes the name of a new epoch.
-    package var makeEpoch: () -> String
-    /// Returns a random number from 0 up to 1, for jitter.
-    package var random: () -> Double
-    /// Returns the current date, for change sets without one; nil to give them none.
-    package var date: () -> Date?
-    package var sessionEnded: (SessionInfo) -> Void
-
-    package init(
-      authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
-      fetch: @escaping (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>,
-      report: @escaping (Diagnostic) -> Void = { _ in },
-      makeToken: @escaping () -> String,
-      makeEpoch: @escaping () -> String = { UUID().wireText },
-      random: @escaping () -> Double,
-      date: @escaping () -> Date? = { nil },
-      sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
-    ) {
-      self.authorize = authorize
-      self.fetch = fetch
-      self.report = report
-      self.makeToken = makeToken
-      self.makeEpoch = makeEpoch
-      self.random = random
-      self.date = date
-      self.sessionEnded = sessionEnded
-    }
-  }
-
   enum Connection {
     /// No message was received yet.
     case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
@@ -193,7 +119,7 @@ package final class ServerEngine {
     sendProbe(session, on: id)
   }
 
-  private func sendProbe(_ session: ServerSession, on id: Int) {
+  func sendProbe(_ session: ServerSession, on id: Int) {
     guard session.probe.begin(behind: session.link.transmitted) else { return }
     perform(.probe(connection: id))
   }
@@ -381,112 +307,5 @@ package final class ServerEngine {
     connections = [:]
     for host in hosts.values { host.end() }
     hosts = [:]
-  }
-
-  // MARK: Sending
-
-  func post(_ session: ServerSession, _ message: Message) {
-    session.queue(message)
-    waiting.append(session)
-  }
-
-  /// Notes that a session has something in its outbox.
-  func wait(for session: ServerSession) {
-    if waiting.last !== session { waiting.append(session) }
-  }
-
-  /// Sends each session the messages of this turn, in as few frames as their size allows.
-  func flush() {
-    tellNews()
-    var sessions: [ServerSession] = []
-    swap(&sessions, &waiting)
-    defer {
-      if waiting.isEmpty {
-        sessions.removeAll(keepingCapacity: true)
-        swap(&sessions, &waiting)
-      }
-    }
-    for session in sessions where !session.link.outbox.isEmpty {
-      if endsForOverflow(session) { continue }
-      guard let (id, outbox) = session.link.takeOutbox(upTo: session.channel.highestSent) else {
-        continue
-      }
-      for frame in frames(of: outbox) { perform(.send(connections: [id], frame)) }
-      sendProbe(session, on: id)
-    }
-    let last = lastActions
-    lastActions = []
-    for action in last { perform(action) }
-  }
-
-  /// Sends the change sets of this turn to all sessions of version 2 that listen. They go out in front of what is queued
-  /// later, and behind what is queued already.
-  func tellNews() {
-    let hosts = hostsWithNews
-    hostsWithNews = []
-    for host in hosts {
-      guard let run = host.audience.takeNews() else { continue }
-      let end = StreamPlace(run.last, in: host.stream)
-      var connections: [Int] = []
-      for (_, subscription) in host.audience.listeners {
-        switch subscription.session.offer(run, upTo: end, of: subscription) {
-        case .alone(let connection): connections.append(connection)
-        case .queued: wait(for: subscription.session)
-        case .refused: break
-        }
-      }
-      if connections.isEmpty { continue }
-      for part in run.parts(after: run.start, upTo: run.last) {
-        perform(.send(connections: connections, Outgoing.frame(of: [.news(part)])))
-      }
-    }
-  }
-
-  /// Ends a session if too much waits for its client.
-  ///
-  /// - Returns: true if it was ended.
-  @discardableResult
-  func endsForOverflow(_ session: ServerSession) -> Bool {
-    guard !session.link.hasEnded,
-      session.channel.isOverflowing || hasMissedTooMuch(session)
-        || session.subscriptions.openFetchCount > configuration.keptLimit.messages
-    else { return false }
-    endWithWarning(session, "too much is not acknowledged")
-    return true
-  }
-
-  /// Returns whether more waits for a session of version 1 without a connection than may.
-  private func hasMissedTooMuch(_ session: ServerSession) -> Bool {
-    let limit = configuration.absentLimit
-    guard session.link.connection == nil, session.version == 1 else { return false }
-    return session.channel.exceeds(limit)
-      || session.subscriptions.all.contains { $0.hasMissed(moreThan: limit) }
-  }
-
-  /// Returns what goes out in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.
-  private func frames(of outbox: [Outgoing]) -> [[UInt8]] {
-    if outbox.count == 1 { return [Outgoing.frame(of: outbox[...])] }
-    var frames: [[UInt8]] = []
-    var (start, size) = (0, 0)
-    for (at, entry) in outbox.enumerated() {
-      let more = entry.roughSize
-      if at > start, size + more > configuration.frameBytes {
-        frames.append(Outgoing.frame(of: outbox[start..<at]))
-        (start, size) = (at, 0)
-      }
-      size += more
-    }
-    return frames + [Outgoing.frame(of: outbox[start...])]
-  }
-}
-
-/// Shortens close reasons to the 123 bytes that fit into a control frame.
-enum CloseReason {
-  static func text(_ error: WireError) -> String {
-    var error = error
-    while error.json.text.utf8.count > 123, !error.message.isEmpty {
-      error.message.removeLast(min(8, error.message.count))
-    }
-    return error.json.text
   }
 }

@@ -1,0 +1,78 @@
+import Foundation
+import Jetstream
+
+extension ServerEngine {
+  /// Timeouts and limits.
+  package struct Configuration {
+    package var pingInterval: Duration = .seconds(10)
+    /// The time after which the script of an old client is taken to have read what its WebSocket has received;
+    /// see ``ScriptProbe``.
+    package var readingTime: Duration = .seconds(1)
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// The time after which a session is ended if its client has sent nothing.
+    package var expiry: Duration = .seconds(600)
+    /// The time after which a session without a connection is ended if it has never fetched a scope.
+    package var unusedExpiry: Duration = .seconds(5)
+    /// The messages and bytes that may wait for a client's acknowledgement. A session that exceeds this is ended.
+    package var keptLimit = ReliableChannel.Limit()
+    /// The messages and bytes that may wait for a client of version 1 without a connection. Nothing waits for clients
+    /// of version 2: they are sent the change sets of the scope's stream when they come back.
+    package var absentLimit = ReliableChannel.Limit(messages: 256, bytes: 256 << 10)
+    /// The messages and bytes after which received messages are acknowledged before the next ping is due: a client
+    /// keeps what it has sent until then.
+    package var acknowledgeAfter = ReliableChannel.Limit.acknowledgement
+    /// The approximate size in bytes of a message with a part of a state. Up to sixteen of them are on their way at a
+    /// time.
+    package var stateBytes = 256 << 10
+    /// The approximate maximum size in bytes of a frame with several messages.
+    package var frameBytes = 1 << 20
+    /// The largest number of sessions at one time.
+    package var maxSessions = 100_000
+    /// The largest number of scopes that one session may fetch.
+    package var maxScopesPerSession = 256
+    /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
+    package var rememberedClients = 100_000
+    /// The amount of change sets that each scope keeps in its stream. A client that has missed more gets the full state.
+    package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
+    /// The highest protocol version that the server speaks.
+    package var highestVersion = 2
+
+    package init() {}
+  }
+
+  /// The functions that the owner provides.
+  package struct Hooks {
+    package var authorize: (SessionInfo) -> Server.Authorization
+    package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
+    package var report: (Diagnostic) -> Void
+    /// Makes a session token, which must be impossible to guess.
+    package var makeToken: () -> String
+    /// Makes the name of a new epoch.
+    package var makeEpoch: () -> String
+    /// Returns a random number from 0 up to 1, for jitter.
+    package var random: () -> Double
+    /// Returns the current date, for change sets without one; nil to give them none.
+    package var date: () -> Date?
+    package var sessionEnded: (SessionInfo) -> Void
+
+    package init(
+      authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
+      fetch: @escaping (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>,
+      report: @escaping (Diagnostic) -> Void = { _ in },
+      makeToken: @escaping () -> String,
+      makeEpoch: @escaping () -> String = { UUID().wireText },
+      random: @escaping () -> Double,
+      date: @escaping () -> Date? = { nil },
+      sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
+    ) {
+      self.authorize = authorize
+      self.fetch = fetch
+      self.report = report
+      self.makeToken = makeToken
+      self.makeEpoch = makeEpoch
+      self.random = random
+      self.date = date
+      self.sessionEnded = sessionEnded
+    }
+  }
+}
