@@ -30,6 +30,8 @@ extension ScopeHost {
     if history.state.isEmpty {
       throw .invalidState(problem: "the history of scope \(content.name) has no state.")
     }
+    // What was read before is out of date without a note.
+    states = ScopeStates()
     try refuseMisfits(in: content.restore(history.state))
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)

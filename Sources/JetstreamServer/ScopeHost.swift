@@ -68,7 +68,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   /// Called with the server's own change sets after they got a sequence.
   var onLocalChanges: ((StreamItem, ChangeSet) -> Void)?
 
-  /// The full states that sessions are sent.
+  /// The full states that sessions are sent, and of which the log has snapshots.
   var states = ScopeStates()
 
   /// The host of the same scope as rows, in simulations.

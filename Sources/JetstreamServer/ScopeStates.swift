@@ -1,10 +1,9 @@
 import Foundation
 import Jetstream
 
-/// The full states of one scope that sessions are sent.
+/// The full states of one scope that sessions are sent, and of which its log has snapshots.
 ///
-/// All sessions that fetch the scope share what was read of it. That is kept up to date until no session has begun with
-/// it for a while. A state of more than one part is read a part at a time, and its texts are made away from the server's
+/// All of them share what was read of the scope. That is kept up to date until none was made for a while. A state of more than one part is read a part at a time, and its texts are made away from the server's
 /// actor: other scopes, and other sessions of this one, do not wait for that. Texts are made on the actor if they have no
 /// more bytes than a part, or if others are being made already, so that few wait at any time.
 ///
@@ -45,7 +44,7 @@ struct ScopeStates {
   private var errand = Errand.none
   /// The subscriptions that wait for the text of a part, by the numbers of their sessions.
   private var receivers: [Int: Subscription] = [:]
-  /// The time at which a session has last begun with a state.
+  /// The time at which a state was last asked for.
   private var usedAt = Duration.zero
 
   /// Notes that models of the scope were changed, or have come or gone.
@@ -122,7 +121,7 @@ struct ScopeStates {
     guard let copy else { return nil }
     if !isLast, !encodings.isEmpty || encode(bareIn: copy, partBytes: partBytes) {
       rounds += 1
-      return nil
+      if rounds <= Self.roundLimit { return nil }
     }
     rounds = 0
     let made = copy.joined()
@@ -157,10 +156,11 @@ struct ScopeStates {
   mutating func readOn() { readOn(isAwaited: isAwaited) }
 
   private mutating func readOn(isAwaited: Bool) {
-    guard isAwaited, encodings.isEmpty, let part = reader?.readPart() else { return }
-    if isFetched {
+    guard isAwaited, encodings.isEmpty, reader?.hasReadAll == false else { return }
+    if let part = reader?.readPart(), isFetched {
       encode([part])
     } else if case .none = errand {
+      // Also if that was the rest, which is no full part: those who wait are answered in that turn.
       errand = .turnDue
     }
   }
@@ -192,6 +192,7 @@ struct ScopeStates {
   /// app's changes must be sealed. Cost: O(size of the parts with models that have changed since).
   mutating func takeParts(at sequence: Int, below root: UUID?) -> [[SyncFragment]]? {
     guard let root, reader?.root == root, reader?.hasReadAll == true else { return nil }
+    defer { if reader?.isScattered == true { reader = nil } }
     return reader?.copy(at: sequence).parts.map(\.fragments)
   }
 
@@ -253,7 +254,7 @@ struct ScopeStates {
 
   // MARK: Forgetting
 
-  /// Lets go of what was read if no session has begun with it since `time`, and none waits for it.
+  /// Lets go of what was read if no state was asked for since `time`, and nothing waits for one.
   mutating func forget(unusedSince time: Duration) {
     guard usedAt <= time, !isAwaited, encodings.isEmpty else { return }
     (reader, last, whole, rounds) = (nil, nil, nil, 0)

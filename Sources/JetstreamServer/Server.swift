@@ -290,9 +290,10 @@ public final class Server {
       do {
         try connection.send(text)
       } catch {
+        connections.remove(id)
+        connection.abort()
         onDiagnostic.fire(
           Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
-        connection.abort()
       }
     }
   }

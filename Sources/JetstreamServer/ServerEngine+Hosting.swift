@@ -22,7 +22,7 @@ extension ServerEngine {
   ) throws(ScopeError) -> ScopeHistory {
     self.host(scope, unknown: unknown)
     let host = hostedScope(scope)
-    if let history { try host.restore(history) }
+    if let history { try host.restore(history) } else { host.content.seal() }
     host.records.store = store
     return host.state
   }
@@ -34,7 +34,8 @@ extension ServerEngine {
     pinned.remove(key)
     guard let host = hosts.removeValue(forKey: key) else { return }
     host.content.seal()
-    tellNews()
+    // What was accepted in this turn is answered before.
+    if isHandling { tellNews() } else { flush() }
     leave(host, error)
     host.end()
     if !isHandling { flush() }

@@ -69,12 +69,13 @@ extension ServerEngine {
     }
   }
 
-  /// Has a client that is too far behind in a scope fetch it again.
+  /// Has a client that is too far behind in a scope fetch it again; once it has a connection.
   private func lapse(_ subscription: Subscription, of session: ServerSession) {
+    guard session.link.isOpen else { return }
     warn(
       of: session, "too far behind in scope \(subscription.host.content.name); it is fetched again")
     subscription.lapse()
-    session.catchUp([], upTo: subscription.told, of: subscription)
+    session.answerRest(of: subscription)
     var ping = session.ping()
     ping.told = session.told
     session.link.put(.ping(ping))

@@ -12,8 +12,18 @@ extension ServerEngine {
     if waiting.last !== session { waiting.append(session) }
   }
 
-  /// Sends each session the messages of this turn, in as few frames as their size allows.
+  /// Sends each session the messages of this turn, in as few frames as their size allows, and has done elsewhere what is to
+  /// be done there.
   func flush() {
+    isHandling = true
+    repeat { sendMessages() } while !waiting.isEmpty || !hostsWithNews.isEmpty
+    isHandling = false
+    let last = lastActions
+    lastActions = []
+    for action in last { perform(action) }
+  }
+
+  private func sendMessages() {
     tellNews()
     var sessions: [ServerSession] = []
     swap(&sessions, &waiting)
@@ -31,9 +41,6 @@ extension ServerEngine {
       for frame in frames(of: outbox) { perform(.send(connections: [id], frame)) }
       sendProbe(session, on: id)
     }
-    let last = lastActions
-    lastActions = []
-    for action in last { perform(action) }
   }
 
   /// Sends the change sets of this turn to all sessions of version 2 that listen. They go out in front of what is queued
@@ -64,12 +71,13 @@ extension ServerEngine {
   /// - Returns: true if it was ended.
   @discardableResult
   func endsForOverflow(_ session: ServerSession) -> Bool {
-    guard !session.link.hasEnded,
-      session.channel.isOverflowing || hasMissedTooMuch(session)
-        || session.subscriptions.openFetchCount > configuration.keptLimit.messages
-    else { return false }
-    endWithWarning(session, "too much is not acknowledged")
-    return true
+    if session.link.hasEnded { return false }
+    if session.channel.isOverflowing || hasMissedTooMuch(session) {
+      endWithWarning(session, "too much is not acknowledged")
+    } else if session.subscriptions.openFetchCount > configuration.keptLimit.messages {
+      endWithWarning(session, "too many fetches are not answered")
+    }
+    return session.link.hasEnded
   }
 
   /// Returns whether more waits for a session of version 1 without a connection than may.

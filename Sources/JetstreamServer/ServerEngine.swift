@@ -35,7 +35,8 @@ package final class ServerEngine {
   private var nextSession = 1
   /// Sessions with something in their outbox.
   var waiting: [ServerSession] = []
-  /// True while an input is handled; what it leads to is sent at its end.
+  /// True while an input is handled, or what it leads to is sent. What observers of the app do meanwhile is sent behind
+  /// that.
   var isHandling = false
   /// The number of the next hosted scope.
   var nextScope = 0
@@ -302,6 +303,7 @@ package final class ServerEngine {
   package func stop() {
     // The app's last changes belong in the logs, too.
     for host in hosts.values { host.content.seal() }
+    if !isHandling { flush() }
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }
     connections = [:]

@@ -259,6 +259,13 @@ final class ServerSession {
     for (_, reply) in due { tell(reply, of: subscription) }
   }
 
+  /// Sends the replies that have waited for change sets that are not sent any more.
+  func answerRest(of subscription: Subscription) {
+    for (_, reply) in subscription.later { queue(.scopeSyncReply(reply)) }
+    subscription.later = []
+    subscription.catchUp()
+  }
+
   private func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
     var reply = reply
     reply.index = channel.nextIndex

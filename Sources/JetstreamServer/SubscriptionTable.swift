@@ -9,7 +9,7 @@ struct SubscriptionTable {
   private(set) var openFetches: [OpenFetches] = []
 
   /// True if the session has ever fetched a scope.
-  var wereUsed: Bool { nextIndex > 0 }
+  var wereUsed: Bool { nextIndex > 0 || !openFetches.isEmpty }
 
   /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
   var count: Int {

@@ -48,4 +48,34 @@ struct DecisionOrderTests {
     decideBoth(name: "newer")
     #expect(server.scope.conflicts.isEmpty && server.engine.pendingCount == 0)
   }
+
+  @Test("A set whose decision was lost with a frame is not taken as accepted")
+  func lostDecision() throws {
+    server.joinAtPosition(first)
+    server.canvas.name = "mine"
+    server.scope.flush()
+    _ = server.takeSent()
+    // The server has left out the name, and the reply that says so is lost.
+    var sync = ScopeSync(index: 0, scopeIndex: 0, fragments: [])
+    (sync.sequence, sync.number) = (2, 1)
+    server.receive(.scopeSync(sync))
+    #expect(server.engine.pendingCount == 1 && server.canvas.name == "mine")
+    server.advance(by: .seconds(1))
+    let fetch = try #require(
+      server.takeSent().lazy.compactMap {
+        if case .scopeFetch(let fetch) = $0 { fetch } else { nil }
+      }.first)
+    #expect(fetch.since?.sequence == 1)
+    let refused = FragmentReply(error: .rejected("No"))
+    var standing = ScopeStanding(
+      position: ScopePosition(epoch: "one", sequence: 2), decided: 1,
+      decisions: [.init(number: 1, fragmentReplies: [refused], sequence: 2)])
+    standing.resumes = true
+    server.receive(
+      .scopeFetchReply(
+        ScopeFetchReply(index: 3, replyTo: fetch.index, scopeIndex: 0, standing: standing)),
+      .scopeSync(sync))
+    #expect(server.engine.pendingCount == 0 && server.canvas.name == nil)
+    #expect(server.rejections == ["Canvas: No"])
+  }
 }

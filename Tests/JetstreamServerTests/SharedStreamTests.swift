@@ -104,6 +104,49 @@ struct SharedStreamTests {
     #expect(world.server.checkInvariants() == [])
   }
 
+  @Test("What an observer changes while a turn is told comes behind it, to all")
+  func changesMeanwhile() throws {
+    let world = InMemoryWorld()
+    var told: [Int: [Int]] = [:]
+    var changes = 0
+    let hooks = ServerEngine.Hooks(
+      fetch: { _, _, _ in .success(world.scope) }, makeToken: { UUID().uuidString },
+      random: { 0.5 })
+    let server = ServerEngine(hooks: hooks) { action in
+      guard case .send(let connections, let frame) = action else { return }
+      for connection in connections {
+        for case .success(.scopeSync(let sync)) in (try? Message.decodeFrame(frame)) ?? [] {
+          told[connection, default: []].append(sync.sequence ?? 0)
+        }
+        // As the app may that is told of a connection which takes no more.
+        if told[connection] != nil, changes < 3 {
+          changes += 1
+          world.canvas.likes += 1
+          world.scope.flush()
+        }
+      }
+    }
+    server.host(world.scope)
+    for connection in 1...4 {
+      server.opened(connection, params: [:], now: .zero)
+      for message in [
+        #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#,
+        #"{"type":"ScopeFetch","index":1,"name":"Canvas","params":{}}"#,
+      ] {
+        let bytes = Array(message.utf8)
+        server.received(
+          [.frame(.init(messages: Message.frame(bytes), isArray: false))], on: connection,
+          now: .zero)
+      }
+    }
+    world.canvas.name = "first"
+    world.scope.flush()
+    #expect(told.count == 4)
+    for (connection, sequences) in told {
+      #expect(sequences == [1, 2, 3, 4], "connection \(connection)")
+    }
+  }
+
   @Test("A turn with more than a frame should have comes in several frames, the same for all")
   func severalFrames() throws {
     var configuration = ServerEngine.Configuration()

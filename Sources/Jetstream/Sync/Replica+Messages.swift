@@ -55,7 +55,9 @@ extension Replica {
       if session.procedures.hold(message) { return }
       if let sequence {
         guard session.isTaking || journal.isRestoring, sequence > progress.sequence else { return }
-        if progress.hasGap(before: sequence), !journal.isRestoring { return askForMissed() }
+        if progress.hasGap(before: sequence) || lacksDecision(of: number), !journal.isRestoring {
+          return askForMissed()
+        }
       }
       // The changes made until now were made without having seen this message.
       beginBatch()
@@ -94,6 +96,13 @@ extension Replica {
       }
     case .repair(let fragments, let sequence): repair(with: fragments, at: sequence)
     }
+  }
+
+  /// Returns true for the number of a pending change set whose decision has not come. The server tells it before it sends
+  /// the change set: the message with the decision is lost.
+  private func lacksDecision(of number: Int?) -> Bool {
+    guard let number, let at = pending.place(of: number) else { return false }
+    return pending[at].decision == nil
   }
 
   /// Applies a full state: it becomes the base of properties that pending change sets cover, and the value of all
