@@ -30,8 +30,7 @@ extension ScopeHost {
     if history.state.isEmpty {
       throw .invalidState(problem: "the history of scope \(content.name) has no state.")
     }
-    // What was read before is out of date without a note.
-    states = ScopeStates()
+    states.forget()
     try refuseMisfits(in: content.restore(history.state))
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)

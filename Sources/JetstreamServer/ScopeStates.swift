@@ -254,10 +254,13 @@ struct ScopeStates {
 
   // MARK: Forgetting
 
+  /// Lets go of what was read, for content that changes without notes. Those who wait get what is read anew.
+  mutating func forget() { (reader, last, whole, rounds) = (nil, nil, nil, 0) }
+
   /// Lets go of what was read if no state was asked for since `time`, and nothing waits for one.
   mutating func forget(unusedSince time: Duration) {
     guard usedAt <= time, !isAwaited, encodings.isEmpty else { return }
-    (reader, last, whole, rounds) = (nil, nil, nil, 0)
+    forget()
   }
 
   /// The number of things that are kept; 0 once everything was sent, and a while has passed.
