@@ -84,11 +84,12 @@ final class ServerSession {
     return Ping(ack: channel.highestReceived, sent: version > 1 ? channel.highestSent : nil)
   }
 
-  /// The places up to which the client was sent the streams of scopes, if it has not acknowledged them; for subscriptions
-  /// that have lapsed, the ends of the streams.
+  /// The places up to which the client was sent the streams of scopes, if it has not acknowledged them. For subscriptions
+  /// that have lapsed, the sequence that comes next: the client may have the last ones as replies, and fetches the scope
+  /// in any case.
   var told: [Ping.Place] {
     subscriptions.inOrder.filter { $0.waiting.sets > 0 || $0.hasLapsed }.map {
-      Ping.Place(scopeIndex: $0.index, sequence: $0.hasLapsed ? $0.host.sequence : $0.told)
+      Ping.Place(scopeIndex: $0.index, sequence: $0.hasLapsed ? $0.host.sequence + 1 : $0.told)
     }
   }
 

@@ -78,4 +78,31 @@ struct DecisionOrderTests {
     #expect(server.engine.pendingCount == 0 && server.canvas.name == nil)
     #expect(server.rejections == ["Canvas: No"])
   }
+
+  @Test(
+    "What the server says to be missing is asked for once the app no longer pauses incoming changes"
+  )
+  func toldWhilePaused() throws {
+    server.joinAtPosition(first)
+    server.scope.pauseIncoming()
+    var sync = ScopeSync(
+      index: 0, scopeIndex: 0,
+      fragments: [
+        SyncFragment(
+          .change, uuid: server.scope.root!.uuid, className: "Canvas", properties: ["likes": 1])
+      ])
+    sync.sequence = 2
+    var ping = Ping(ack: 1)
+    ping.told = [Ping.Place(scopeIndex: 0, sequence: 3)]
+    server.receive(.scopeSync(sync))
+    server.receive(.ping(ping))
+    #expect(server.takeSent().allSatisfy { if case .scopeFetch = $0 { false } else { true } })
+    server.scope.resumeIncoming()
+    server.advance(by: .seconds(1))
+    #expect(server.canvas.likes == 1)
+    let since = server.takeSent().compactMap {
+      if case .scopeFetch(let fetch) = $0 { fetch.since?.sequence } else { nil }
+    }
+    #expect(since == [2])
+  }
 }

@@ -187,4 +187,39 @@ struct SlowClientTests {
     world.settle()
     #expect(reader.canvas.name == "2" && copy.name == "again")
   }
+
+  @Test("One that is too far behind fetches again, also if replies have brought it to the end")
+  func endedByReplies() {
+    var configuration = ServerEngine.Configuration()
+    configuration.keptLimit.messages = 40
+    configuration.streamLimit.sets = 2
+    let world = InMemoryWorld(configuration: configuration)
+    let writer = RawPeer.joined(world, protocol: 2)
+    let peer = RawPeer.joined(world, protocol: 2)
+    func write(_ count: Int, _ peer: RawPeer) {
+      for number in 1...count {
+        peer.submit([
+          SyncFragment(
+            .change, uuid: world.canvas.uuid, className: "Canvas",
+            properties: ["likes": .integer(Int64(number))])
+        ])
+      }
+    }
+    // More than may wait for it: some of the first, and its own replies.
+    for _ in 0..<30 {
+      write(1, writer)
+      writer.acknowledge()
+    }
+    write(1, peer)
+    for _ in 0..<10 {
+      write(1, writer)
+      writer.acknowledge()
+    }
+    peer.acknowledge()
+    peer.take()
+    let told = peer.messages.compactMap {
+      if case .ping(let ping) = $0 { ping.told.first?.sequence } else { nil }
+    }
+    #expect(told.last == 42, "\(told)")
+  }
 }

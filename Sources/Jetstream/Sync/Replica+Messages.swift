@@ -44,7 +44,7 @@ extension Replica {
     session.held = HeldMessages()
     for (_, message) in held.messages { handle(message) }
     finishBatch()
-    if held.isDropping { askForMissed() }
+    if held.isDropping { askForMissed() } else { noteTold(upTo: held.told) }
     delegate?.sendWaiting()
   }
 

@@ -21,10 +21,10 @@ extension Replica {
   /// Takes from the server that it has sent every change set up to a sequence, behind everything else. If some of them have
   /// not arrived, asks for them.
   func noteTold(upTo sequence: Int) {
-    guard session.isTaking, session.hasState, !session.isTakingState, session.held.isEmpty,
-      sequence > progress.sequence
-    else { return }
-    askForMissed()
+    guard session.isTaking, session.hasState, !session.isTakingState else { return }
+    // Whether something is missing shows once that is applied.
+    guard session.held.isEmpty else { return session.held.noteTold(upTo: sequence) }
+    if sequence > progress.sequence { askForMissed() }
   }
 
   /// Ignores remote changes from here on, and asks the server for all behind the replica's place.

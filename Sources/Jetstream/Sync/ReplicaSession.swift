@@ -47,11 +47,15 @@ struct HeldMessages {
   private(set) var isDropping = false
   /// The approximate size of the messages in bytes.
   private var bytes = 0
+  /// The sequence up to which the server says that it has sent every change set; 0 if it has not said so.
+  private(set) var told = 0
 
   var isEmpty: Bool { messages.isEmpty }
 
   /// The index of the first message that has one.
   var firstIndex: Int? { messages.first { $0.index > 0 }?.index }
+
+  mutating func noteTold(upTo sequence: Int) { told = max(told, sequence) }
 
   /// Adds a message, unless remote changes are being dropped and it is one.
   mutating func append(_ message: Replica.Incoming, index: Int) {

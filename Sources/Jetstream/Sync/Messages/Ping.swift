@@ -18,7 +18,7 @@ package struct Ping: Sendable, Hashable {
 
   /// The places up to which the server has sent the streams of scopes of which the client has not acknowledged everything,
   /// so that the client notices if the last change sets are missing. For a scope of which the server no longer has what
-  /// the client lacks, the end of the stream. From servers only. Since version 2.
+  /// the client lacks, the sequence behind the last one. From servers only. Since version 2.
   package var told: [Place] = []
 
   /// The digests of the scopes that the server tells everything about; from servers only. Since version 2.
