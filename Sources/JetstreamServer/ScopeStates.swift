@@ -3,9 +3,10 @@ import Jetstream
 
 /// The full states of one scope that sessions are sent, and of which its log has snapshots.
 ///
-/// All of them share what was read of the scope. That is kept up to date until none was made for a while. A state of more than one part is read a part at a time, and its texts are made away from the server's
-/// actor: other scopes, and other sessions of this one, do not wait for that. Texts are made on the actor if they have no
-/// more bytes than a part, or if others are being made already, so that few wait at any time.
+/// All of them share what was read of the scope. That is kept up to date until none was made for a while. A state of more
+/// than one part is read a part at a time, and its texts are made away from the server's actor: other scopes, and other
+/// sessions of this one, do not wait for that. Texts are made on the actor if they have no more bytes than a part, or if
+/// others are being made already, so that few wait at any time.
 ///
 /// Sessions of version 1 share the same parts. They are sent a state of several parts in one message, whose text is
 /// joined from those of the parts.

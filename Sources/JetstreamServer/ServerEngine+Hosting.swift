@@ -34,7 +34,7 @@ extension ServerEngine {
     pinned.remove(key)
     guard let host = hosts.removeValue(forKey: key) else { return }
     host.content.seal()
-    // What was accepted in this turn is answered before.
+    // Change sets that were accepted in this turn are answered first.
     if isHandling { tellNews() } else { flush() }
     leave(host, error)
     host.end()

@@ -318,7 +318,7 @@ final class SimulationRun {
         continue
       }
       if isTracing { noteArrival(link, toServer, packet) }
-      // What several clients' connections bring at the same time is one turn of the server.
+      // The server handles the frames of several clients that arrive at the same time in one turn.
       if case (.frame, true) = (packet, toServer) {} else { endServerTurn() }
       if deliver(packet, toServer, link) { continue }
       guard let client = clients[link.client] else { continue }

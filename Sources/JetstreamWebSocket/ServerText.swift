@@ -13,7 +13,7 @@ package struct ServerText: Sendable {
     self.bytes = bytes
     var encoder = FrameEncoder(role: .server)
     var frame = encoder.message(WebSocketMessage(kind: .text, bytes: bytes))
-    // What goes out with one pointer costs the kernel less.
+    // The kernel takes less time for one pointer than for two.
     if bytes.count <= Self.copiedBytes { frame = EncodedFrame(head: frame.bytes, payload: []) }
     self.frame = frame
   }

@@ -4,7 +4,7 @@ import Testing
 @testable import Jetstream
 @testable import JetstreamServer
 
-/// A state that was begun to be read for somebody who no longer waits for it, and of which another one asks for the rest.
+/// A client gives up while the server reads a state for it, and another client asks for the same state.
 @Suite("States that are half read", .paced)
 struct HalfReadStateTests {
   /// Scopes of one part, two, and some more.
@@ -33,6 +33,15 @@ struct HalfReadStateTests {
       .init(messages: .success(messages.map { .success($0) }), isArray: true, endsFrame: endsFrame))
   }
 
+  /// A session of version 1 that fetches the scope, and loses its connection in the same turn.
+  private func fetchAndGiveUp(_ world: InMemoryWorld) {
+    let leaver = peer(world, protocol: 1)
+    let fetch = leaver.stamp(.scopeFetch(ScopeFetch(name: "Canvas")))
+    let garbage = ServerEngine.Frame(messages: Message.frame(Array("garbage".utf8)), isArray: false)
+    world.server.received(
+      [frame([fetch]), .frame(garbage)], on: leaver.link.id, now: world.now)
+  }
+
   private func replies(to peer: RawPeer) -> Int {
     peer.take()
     return peer.messages.count { if case .scopeFetchReply = $0 { true } else { false } }
@@ -54,11 +63,7 @@ struct HalfReadStateTests {
   @Test("A fetch behind one of version 1 that was given up", arguments: sizes)
   func abandoned(shapes: Int) {
     let world = world(shapes: shapes)
-    let leaver = peer(world, protocol: 1)
-    let fetch = leaver.stamp(.scopeFetch(ScopeFetch(name: "Canvas")))
-    let garbage = ServerEngine.Frame(messages: Message.frame(Array("garbage".utf8)), isArray: false)
-    world.server.received(
-      [frame([fetch]), .frame(garbage)], on: leaver.link.id, now: world.now)
+    fetchAndGiveUp(world)
     while world.encode() {}
     let peer = peer(world, protocol: 2)
     peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
@@ -71,11 +76,7 @@ struct HalfReadStateTests {
   @Test("A snapshot behind one of version 1 that was given up", arguments: sizes)
   func snapshot(shapes: Int) {
     let world = world(shapes: shapes)
-    let leaver = peer(world, protocol: 1)
-    let fetch = leaver.stamp(.scopeFetch(ScopeFetch(name: "Canvas")))
-    let garbage = ServerEngine.Frame(messages: Message.frame(Array("garbage".utf8)), isArray: false)
-    world.server.received(
-      [frame([fetch]), .frame(garbage)], on: leaver.link.id, now: world.now)
+    fetchAndGiveUp(world)
     var isDone = false
     world.server.prepareHistory(of: world.scope) { isDone = true }
     while world.encode() {}

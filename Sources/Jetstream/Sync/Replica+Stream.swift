@@ -22,7 +22,7 @@ extension Replica {
   /// not arrived, asks for them.
   func noteTold(upTo sequence: Int) {
     guard session.isTaking, session.hasState, !session.isTakingState else { return }
-    // Whether something is missing shows once that is applied.
+    // The held messages have to be applied first, to see if something is missing.
     guard session.held.isEmpty else { return session.held.noteTold(upTo: sequence) }
     if sequence > progress.sequence { askForMissed() }
   }
