@@ -9,6 +9,8 @@ final class LoadPeer {
   private let port: UInt16
   private var token = ""
   private var scopeIndex = 0
+  /// The channel of the session in which the scope is.
+  private var channel = 0
   private var room = 0
   private var models: [UUID] = []
   private var index = 0
@@ -38,16 +40,14 @@ final class LoadPeer {
 
   /// Fetches a scope, to the end of its state.
   func fetch(_ room: Int) async throws {
-    index += 1
     self.room = room
-    try connection.send(
-      text: #"{"type":"ScopeFetch","index":\#(index),"name":"Room \#(room)","params":{}}"#)
+    try ask()
     models = []
     while true {
       let bytes = try await nextFrame()
       if models.count >= 512 {
         received = max(received, Self.last(#""index":"#, in: bytes) ?? 0)
-        let isPart = bytes.suffix(16).elementsEqual(#"}],"more":true}]"#.utf8.suffix(16))
+        let isPart = bytes.suffix(17).contains(#""more":true}]"#.utf8)
         try acknowledge()
         if isPart { continue } else { return }
       }
@@ -56,7 +56,13 @@ final class LoadPeer {
         switch message {
         case .sessionCreateReply(let reply): token = reply.sessionToken ?? ""
         case .scopeFetchReply(let reply):
-          scopeIndex = try reply.result.get()
+          if case .moved(let channel) = reply.answer {
+            (self.channel, index, received) = (channel, 0, 0)
+            try ask()
+            continue
+          }
+          guard let granted = reply.scopeIndex else { throw RoleProblem(text: "\(reply.answer)") }
+          scopeIndex = granted
           number = reply.standing?.decided ?? 0
           answered = number
           sequence = reply.standing?.position.sequence ?? 0
@@ -67,6 +73,17 @@ final class LoadPeer {
         }
       }
     }
+  }
+
+  private func ask() throws {
+    index += 1
+    try send(#"{"type":"ScopeFetch","index":\#(index),"name":"Room \#(room)","params":{}}"#)
+  }
+
+  /// Sends a message in the channel of the scope.
+  private func send(_ message: String) throws {
+    try connection.send(
+      text: channel == 0 ? message : #"{"channel":\#(channel),"messages":[\#(message)]}"#)
   }
 
   private func nextFrame() async throws -> [UInt8] {
@@ -81,8 +98,8 @@ final class LoadPeer {
   func edit(_ model: Int) throws {
     (index, number) = (index + 1, number + 1)
     let uuid = models[model % models.count].uuidString.lowercased()
-    try connection.send(
-      text: #"{"type":"ScopeSync","index":\#(index),"scopeIndex":\#(scopeIndex),"#
+    try send(
+      #"{"type":"ScopeSync","index":\#(index),"scopeIndex":\#(scopeIndex),"#
         + #""fragments":[{"type":"change","uuid":"\#(uuid)","clsName":"Shape","#
         + #""properties":{"level":\#(number)}}],"number":\#(number),"decided":\#(answered)}"#)
   }
@@ -124,8 +141,8 @@ final class LoadPeer {
 
   func acknowledge(resuming: Bool = false) throws {
     unacknowledged = 0
-    try connection.send(
-      text: #"{"type":"Ping","index":0,"ack":\#(received),"resendMissing":\#(resuming),"#
+    try send(
+      #"{"type":"Ping","index":0,"ack":\#(received),"resendMissing":\#(resuming),"#
         + #""seen":[{"scopeIndex":\#(scopeIndex),"sequence":\#(sequence)}]}"#)
   }
 

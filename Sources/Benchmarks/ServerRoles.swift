@@ -6,6 +6,7 @@ import JetstreamWebSocket
 /// The role of this program in a process that the suite `server` has started.
 enum ServerRole {
   case host(scopes: Int, models: Int, folder: String?)
+  case spread(scopes: Int, loops: Int)
   case load(Load, port: UInt16)
   case killer(kills: Int, writers: Int, folder: String)
 
@@ -17,6 +18,8 @@ enum ServerRole {
       self = .host(scopes: numbers[0], models: numbers[1], folder: nil)
     case ("--host", 4) where numbers.count == 2:
       self = .host(scopes: numbers[0], models: numbers[1], folder: arguments[3])
+    case ("--spread", 3) where numbers.count == 2:
+      self = .spread(scopes: numbers[0], loops: numbers[1])
     case ("--killer", 4) where numbers.count == 2:
       self = .killer(kills: numbers[0], writers: numbers[1], folder: arguments[3])
     case ("--load", 5) where numbers.count == 3:
@@ -34,6 +37,8 @@ enum ServerRole {
     Task {
       switch self {
       case .host(let scopes, let models, let folder): await Rooms().run(scopes, models, folder)
+      case .spread(let scopes, let loops):
+        do { try await SpreadRooms().run(scopes, loops) } catch { RoleLines.say("\(error)") }
       case .killer(let kills, let writers, let folder):
         do {
           RoleLines.say("\(try await Killer(folder: folder).run(kills, writers))")
@@ -78,6 +83,38 @@ private actor Rooms {
       ProcessMemory.trim()
       RoleLines.say("\(ProcessMemory.residentBytes)")
     }
+  }
+}
+
+/// A server whose scopes are hosted from a schema and spread over event loops, or live on the one of its actor.
+private actor SpreadRooms {
+  private let loop = EventLoop.next()
+  private var server: Server?
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  func run(_ scopes: Int, _ loops: Int) async throws {
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = loops
+    let server = Server(configuration: configuration)
+    self.server = server
+    for number in 0..<scopes {
+      server.host("Room \(number)", schema: ScopeSchema(of: Canvas.self))
+      try await fill("Room \(number)", of: server)
+    }
+    RoleLines.say("\(try await server.listen())")
+    for await _ in RoleLines.commands() {}
+  }
+
+  /// Gives a scope 256 models, as a client.
+  private func fill(_ name: String, of server: Server) async throws {
+    let client = Client(transport: server.makeTransport())
+    let scope = Scope(name: name, root: Canvas())
+    try await client.connect()
+    try await client.fetch(scope)
+    (scope.root as? Canvas)?.shapes.append(contentsOf: (0..<256).map { _ in Shape() })
+    try await client.sync(scope)
+    client.close()
   }
 }
 

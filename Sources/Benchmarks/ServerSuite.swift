@@ -16,6 +16,14 @@ let serverSuite = Suite(
       }
     } + [
       Row(
+        name: "edits of 64 writers on 16 scopes of 2 loops, beside 1 loop", unit: "/s", rounds: 3
+      ) {
+        func measure(_ loops: Int) -> Double {
+          ServerStage(scopes: 16, models: 256, loops: loops).measure(.writers(64, scopes: 16))
+        }
+        return Probes(ours: { measure(2) }, peer: { measure(0) })
+      },
+      Row(
         name: "memory of a connection without a session, of 5,000", unit: "bytes",
         bar: .most(8192), rounds: 1
       ) { Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.idle(5_000)) / 5_000 }) },
@@ -48,6 +56,8 @@ struct ServerStage {
   let models: Int
   /// The folder with the logs of the scopes; nil for none.
   var folder: String?
+  /// The number of loops over which the scopes are spread; nil if they are made of classes.
+  var loops: Int?
 
   /// Returns the figure that the load reports.
   ///
@@ -81,7 +91,8 @@ struct ServerStage {
   ) -> Double {
     do {
       let server = try RoleProcess(
-        ["--host", "\(scopes)", "\(models)"] + (folder.map { [$0] } ?? []))
+        loops.map { ["--spread", "\(scopes)", "\($0)"] } ?? ["--host", "\(scopes)", "\(models)"]
+          + (folder.map { [$0] } ?? []))
       defer { server.end() }
       let port = try server.line()
       let neighbour = try other.map { try RoleProcess(["--load"] + $0.arguments + [port]) }

@@ -16,6 +16,12 @@ extension Server {
     /// dropped and comes back with change sets whose outcome it does not know is told so, and sends them again or takes
     /// them back; see `HistoryLoss`.
     public var rememberedClients = 100_000
+    /// The number of event loops over which the scopes are spread that the server hosts from a schema. With 0 they live on
+    /// the server's actor, as all others do.
+    ///
+    /// A client may use scopes of several loops at once, in one session. Clients of version 1 of the protocol are refused
+    /// the scopes that are spread. The limits of a session, such as ``keptBytes``, then hold for each loop.
+    public var scopeLoops = 0
     /// The time that a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
     /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,

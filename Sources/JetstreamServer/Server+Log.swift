@@ -39,39 +39,11 @@ extension Server {
     snapshotEvery: Int
   ) async throws {
     precondition(
-      !engine.keepsHistory(of: content),
+      !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")
-    let use = log
-    let log = ScopeLog(log.records)
-    let history = try log.history()
-    use.claim(.server)
-    let keeper = keeper(of: content, as: name, in: log, snapshotEvery: snapshotEvery)
-    let now = try engine.host(content, unknown: unknown, history: history) { keeper.keep($0) }
-    if history == nil { try await log.snapshot(now) }
+    let isHosted = try await runner.host(
+      content, as: name, unknown: unknown, log: log, snapshotEvery: snapshotEvery)
     // The scope may have been removed in the meantime.
-    guard engine.keepsHistory(of: content) else { return try await log.records.close() }
-    offer(content, as: name)
-    logs[ObjectIdentifier(content)] = (log, keeper)
-    keeper.begin()
-  }
-
-  private func keeper(
-    of content: any Hostable, as name: String, in log: ScopeLog, snapshotEvery: Int
-  ) -> RecordKeeper<ScopeRecord> {
-    RecordKeeper(
-      ticker: ticker, completions: ActorCompletions(on: actor),
-      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
-      owner: .init(
-        append: { record throws(LogError) in try log.append(record, date: Date()) },
-        stored: { [weak self] in self?.engine.stored($0, of: content) },
-        prepareSnapshot: { [weak self] in self?.engine.prepareHistory(of: content, then: $0) },
-        snapshot: { [weak self] in
-          guard let history = self?.engine.history(of: content) else { return nil }
-          let last = log.records.lastSequence
-          return RecordSnapshot { log.snapshot(history, at: last, then: $0) }
-        },
-        note: { [weak self] text in
-          self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
-        }))
+    if isHosted { offer(content, as: name) }
   }
 }

@@ -14,9 +14,14 @@ extension Server {
   ///     another scope is hosted under it.
   ///   - schema: The classes of the scope.
   public func host(_ name: String, schema: ScopeSchema) {
-    let content = makeContent(name, schema)
+    requireFree(name)
+    if let shard = nextShard() {
+      setOffer(.shard(shard), as: name)
+      return shard.perform { $0.host(name, schema) }
+    }
+    let content = RowsContent(name: name, schema)
     offer(content, as: name)
-    engine.host(content)
+    runner.engine.host(content)
   }
 
   /// Offers a scope to clients under a name, as rows of the classes of a schema, with its history in a log, in the manner
@@ -35,15 +40,20 @@ extension Server {
   public func host(
     _ name: String, schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int = 10_000
   ) async throws {
-    let content = makeContent(name, schema)
-    try await host(content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+    requireFree(name)
+    guard let shard = nextShard() else {
+      let content = RowsContent(name: name, schema)
+      return try await host(
+        content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+    }
+    try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
+    setOffer(.shard(shard), as: name)
   }
 
-  private func makeContent(_ name: String, _ schema: ScopeSchema) -> RowsContent {
+  private func requireFree(_ name: String) {
     precondition(
-      offered(as: name) == nil,
+      offer(as: name) == nil,
       "A scope is hosted as \(name) already: remove it before another one is hosted.")
-    return RowsContent(name: name, schema)
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does
@@ -53,7 +63,11 @@ extension Server {
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    guard let content = offered(as: name) else { return }
-    try await remove(content, as: name, telling: error)
+    guard let offer = offer(as: name) else { return }
+    setOffer(nil, as: name)
+    switch offer {
+    case .here(let content): try await runner.remove(content, telling: error)
+    case .shard(let shard): try await shard.remove(name, telling: error)
+    }
   }
 }

@@ -48,19 +48,25 @@ public final class Server {
   public var resolveScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
 
   private let configuration: Configuration
-  let actor: WeakActor
-  let ticker: Ticker
-  private(set) var engine: ServerEngine!
-  private var hosted: [String: any Hostable] = [:]
-  /// The logs of hosted scopes, each with the keeper that hands it records.
-  var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
+  private let actor: WeakActor
+  /// The sessions, and the scopes that live on the server's actor.
+  private(set) var runner: EngineRunner!
+  private let shards: ServerShards
+  /// The places of the scopes, by their names.
+  private var offers: [String: Offer] = [:]
   private var listener: WebSocketListener?
-  private var connections = ServerConnections()
-  private var isTicking = false
-  /// True while the end of a turn is due.
-  private var isTurning = false
+  private var lastConnection = 0
+  private var lastShard = 0
   private var use = Use.none
-  private lazy var pipe = ServerPipe(HomeReference(self, on: actor))
+  private lazy var home = HomeReference(self, on: actor)
+  private lazy var pipe = ServerPipe(home, shards)
+
+  /// The place in which a scope is served.
+  enum Offer {
+    /// On the server's actor.
+    case here(any Hostable)
+    case shard(ServerShard)
+  }
 
   /// The times of a server.
   private enum Use {
@@ -79,20 +85,27 @@ public final class Server {
   ) {
     self.configuration = configuration
     actor = WeakActor(isolation)
-    ticker = Ticker.on(isolation)
+    shards = ServerShards(count: configuration.scopeLoops)
     let hooks = ServerEngine.Hooks(
+      channel: { [unowned self] in channel(of: $0) },
       authorize: { [unowned self] in authorize($0) },
       fetch: { [unowned self] in choose($0, $1, $2) },
       report: { [unowned self] in onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
-      sessionEnded: { [unowned self] in onSessionEnd.fire($0) })
-    engine = ServerEngine(configuration: configuration.engine, hooks: hooks) { [unowned self] in
-      perform($0)
-    }
+      sessionEnded: { [unowned self] in ended($0) })
+    runner = EngineRunner(
+      configuration, channel: .init(of: shards.all.count + 1), on: isolation, hooks: hooks,
+      owner: .init(
+        report: { [unowned self] in onDiagnostic.fire($0) },
+        join: { [unowned self] in join($0, $1, $2, answering: $3) }))
+    let home = home
+    shards.prepare(
+      configuration, report: { Self.pass($0, to: home) },
+      sessionEnded: { token in home.performLater { $0.runner.endSession(token) } })
   }
 
   deinit {
-    connections.abort()
+    shards.abandon()
     guard let listener else { return }
     Task { await listener.stop() }
   }
@@ -111,7 +124,7 @@ public final class Server {
   ///     merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
     offer(scope, as: scope.name)
-    engine.host(scope, unknown: unknown)
+    runner.engine.host(scope, unknown: unknown)
   }
 
   /// Stops hosting `scope`: its clients are sent `error`, and its log is written and closed.
@@ -132,29 +145,31 @@ public final class Server {
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    try await remove(scope, as: scope.name, telling: error)
+    if case .here(let content)? = offers[scope.name], content === scope { offers[scope.name] = nil }
+    try await runner.remove(scope, telling: error)
   }
 
-  func remove(_ content: any Hostable, as name: String, telling error: WireError) async throws {
-    if hosted[name] === content { hosted[name] = nil }
-    engine.remove(content, error)
-    guard let (log, keeper) = logs.removeValue(forKey: ObjectIdentifier(content)) else { return }
-    let unwritten = Result { try keeper.finish() }
-    try await log.records.close()
-    try unwritten.get()
+  /// Returns the place of the scope that is available under a name.
+  func offer(as name: String) -> Offer? { offers[name] }
+
+  /// Makes content of the server's actor available under a name.
+  func offer(_ content: any Hostable, as name: String) { offers[name] = .here(content) }
+
+  /// Makes a scope of a shard available under a name, or takes away what is.
+  func setOffer(_ offer: Offer?, as name: String) { offers[name] = offer }
+
+  /// The shard for one more scope; nil if scopes are not spread.
+  func nextShard() -> ServerShard? {
+    guard !shards.all.isEmpty else { return nil }
+    lastShard += 1
+    return shards.all[lastShard % shards.all.count]
   }
-
-  /// Returns what is available under a name.
-  func offered(as name: String) -> (any Hostable)? { hosted[name] }
-
-  /// Makes content available under a name.
-  func offer(_ content: any Hostable, as name: String) { hosted[name] = content }
 
   /// The number of sessions, with or without a connection.
-  public var sessionCount: Int { engine.sessionCount }
+  public var sessionCount: Int { runner.engine.sessionCount }
 
   /// The number of open connections, with or without a session.
-  public var connectionCount: Int { engine.connectionCount }
+  public var connectionCount: Int { runner.engine.connectionCount }
 
   /// Begins to accept connections, and returns the port.
   ///
@@ -243,19 +258,20 @@ public final class Server {
   /// Ends all sessions, closes all connections and stops listening. Returns when all sockets of its own are closed; those
   /// that other libraries have accepted are closed in their time.
   public func stop() async {
-    engine.stop()
     use = .stopped
+    runner.stop()
+    await shards.stop()
     let listener = listener
     self.listener = nil
     await listener?.stop()
-    connections.removeAll()
   }
 
   // MARK: Between engine and sockets
 
   private func open() {
     use = .open
-    tickSoon()
+    runner.begin()
+    shards.begin()
   }
 
   /// Reports a request that was refused.
@@ -268,82 +284,59 @@ public final class Server {
     _ session: SessionInfo, _ name: String, _ params: JSONValue
   ) -> Result<any Hostable, WireError> {
     if let resolveScope { return resolveScope(session, name, params).map { $0 } }
-    if let scope = hosted[name] { return .success(scope) }
+    if case .here(let scope)? = offers[name] { return .success(scope) }
     return .failure(.rejected("There is no scope '\(name)'"))
   }
 
-  private func perform(_ action: ServerEngine.Action) {
-    switch action {
-    case .send(let ids, let frame): send(ServerText(frame), on: ids)
-    case .close(let id, let code, let reason):
-      connections.remove(id)?
-        .beginClose(code: code, reason: reason)
-    case .admit(let id): connections[id]?.setLimits(configuration.limits)
-    case .probe(let id): connections[id]?.probe()
-    case .encode(let scope, let fragments): pipe.encode(fragments, of: scope)
-    }
-  }
-
-  private func send(_ text: ServerText, on ids: [Int]) {
-    for id in ids {
-      guard let connection = connections[id] else { continue }
-      do {
-        try connection.send(text)
-      } catch {
-        connections.remove(id)
-        connection.abort()
-        onDiagnostic.fire(
-          Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
-      }
-    }
-  }
-
-  /// Advances the engine once a second until the server stops.
-  private func tickSoon() {
-    guard !isTicking, isUsed else { return }
-    isTicking = true
-    ticker.perform(after: .seconds(1)) { [weak self] in
-      guard let self else { return }
-      isTicking = false
-      engine.advance(to: ticker.now)
-      tickSoon()
-    }
-  }
-
-  func opened(_ connection: any ServerConnection, _ request: HTTPRequest) -> Int {
-    let id = connections.makeNumber()
+  /// Takes a new connection.
+  ///
+  /// - Returns: the number of the connection, and the other channels of the session that it resumes.
+  func opened(
+    _ connection: any ServerConnection, _ request: HTTPRequest
+  ) -> (id: Int, channels: Set<Int>) {
+    lastConnection += 1
+    let id = lastConnection
     // A connection that was accepted while the server stopped is not served: the scopes no longer have their logs.
     guard isUsed else {
       connection.beginClose(code: 1001, reason: "the server has stopped")
-      return id
+      return (id, [])
     }
-    connections.add(connection, number: id)
-    let params = ConnectionParams.read(from: request)
-    engine.opened(id, params: params, request: request, now: ticker.now)
-    return id
+    return (id, runner.opened(connection, id, request))
   }
 
-  /// Takes what a connection has received. On an event loop, what all connections have received in one turn is answered
-  /// together.
-  func received(_ inputs: [ServerEngine.Input], on id: Int) {
-    let isOnLoop = actor.value.map { EventLoop.isHome(of: $0) } ?? false
-    engine.received(inputs, on: id, now: ticker.now, endsTurn: !isOnLoop)
-    guard isOnLoop, !isTurning else { return }
-    isTurning = true
-    // Behind the jobs of this turn, and before the sockets are written.
-    pipe.server.performLater { server in
-      server.isTurning = false
-      server.engine.endTurn()
+  // MARK: Other channels
+
+  private func channel(of name: String) -> Int? {
+    guard resolveScope == nil, case .shard(let shard)? = offers[name] else { return nil }
+    return shard.channel
+  }
+
+  /// Makes a session known to a shard, and then answers the fetch that has asked for one of its scopes.
+  private func join(_ channel: Int, _ id: Int, _ info: SessionInfo, answering fetch: Int) {
+    guard let connection = runner.connection(id), let shard = shards[channel] else { return }
+    let home = home
+    shard.perform { shard in
+      shard.join(info, connection, id)
+      home.performLater { $0.runner.joined(channel, answering: fetch, of: info.token) }
     }
   }
 
-  func encoded(_ text: FragmentsText, of scope: Int) {
-    engine.encoded(text, of: scope, now: ticker.now)
+  /// Brings a diagnostic of a shard to the server's actor.
+  private static func pass(_ diagnostic: Diagnostic, to home: HomeReference<Server>) {
+    let (level, category, text) = (diagnostic.level, diagnostic.category, diagnostic.text())
+    let (connection, session, scope) = (
+      diagnostic.connection, diagnostic.session, diagnostic.scope
+    )
+    home.performLater {
+      $0.onDiagnostic.fire(
+        Diagnostic(
+          level, category, connection: connection, session: session, scope: scope, text))
+    }
   }
 
-  func closed(_ id: Int) {
-    connections.remove(id)
-    engine.closed(id, now: ticker.now)
+  private func ended(_ session: SessionInfo) {
+    for shard in shards.all { shard.perform { $0.end(session.token) } }
+    onSessionEnd.fire(session)
   }
 
   /// Returns a random token of 86 letters and digits: more than 500 bits.

@@ -27,32 +27,6 @@ protocol ServerConnection: AnyObject, Sendable {
   func abort()
 }
 
-/// The open connections of a server, by number.
-struct ServerConnections {
-  private var open: [Int: any ServerConnection] = [:]
-  private var lastNumber = 0
-
-  subscript(number: Int) -> (any ServerConnection)? { open[number] }
-
-  /// Makes a number that no connection of the server has had.
-  mutating func makeNumber() -> Int {
-    lastNumber += 1
-    return lastNumber
-  }
-
-  mutating func add(_ connection: any ServerConnection, number: Int) { open[number] = connection }
-
-  @discardableResult
-  mutating func remove(_ number: Int) -> (any ServerConnection)? {
-    open.removeValue(forKey: number)
-  }
-
-  mutating func removeAll() { open = [:] }
-
-  /// Drops all connections at once.
-  func abort() { for connection in open.values { connection.abort() } }
-}
-
 /// An input on a connection: a frame, or the answer to a probe.
 enum ServerInput: Sendable {
   case frame([UInt8])

@@ -36,12 +36,32 @@ extension ServerEngine {
     package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2
+    /// The channel in which the engine tells and is told everything.
+    package var channel = Channel()
 
     package init() {}
   }
 
+  /// One of the channels of a server's sessions. In each of them, another engine serves other scopes.
+  package struct Channel {
+    /// The number; 0 for the channel of the engine that creates the sessions.
+    package let number: Int
+    /// The number of channels.
+    package let count: Int
+    /// The beginning and the end of each frame.
+    let frameStart: [UInt8]
+    let frameEnd: [UInt8]
+
+    package init(number: Int = 0, of count: Int = 1) {
+      (self.number, self.count) = (number, count)
+      (frameStart, frameEnd) = MessageFrame.ends(of: number)
+    }
+  }
+
   /// The functions that the owner provides.
   package struct Hooks {
+    /// Returns the channel of the engine that serves the scope of a name; nil if it is this one.
+    package var channel: (_ name: String) -> Int?
     package var authorize: (SessionInfo) -> Server.Authorization
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
     package var report: (Diagnostic) -> Void
@@ -56,6 +76,7 @@ extension ServerEngine {
     package var sessionEnded: (SessionInfo) -> Void
 
     package init(
+      channel: @escaping (_ name: String) -> Int? = { _ in nil },
       authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
       fetch: @escaping (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>,
       report: @escaping (Diagnostic) -> Void = { _ in },
@@ -65,6 +86,7 @@ extension ServerEngine {
       date: @escaping () -> Date? = { nil },
       sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
     ) {
+      self.channel = channel
       self.authorize = authorize
       self.fetch = fetch
       self.report = report

@@ -77,7 +77,8 @@ extension ServerEngine {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     defer { nextScope += 1 }
     let host = ScopeHost(
-      number: nextScope, content: scope.makeContent(), epoch: hooks.makeEpoch(),
+      number: nextScope * configuration.channel.count + configuration.channel.number,
+      content: scope.makeContent(), epoch: hooks.makeEpoch(),
       streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date

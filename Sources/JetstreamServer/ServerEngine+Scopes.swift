@@ -7,6 +7,7 @@ extension ServerEngine {
     func refuse(_ error: WireError) {
       post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
     }
+    if let channel = hooks.channel(fetch.name) { return move(fetch, of: session, to: channel) }
     switch hooks.fetch(session.info, fetch.name, fetch.params) {
     case .failure(let error): refuse(error)
     case .success(let scope):

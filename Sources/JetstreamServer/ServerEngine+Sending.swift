@@ -61,7 +61,9 @@ extension ServerEngine {
       }
       if connections.isEmpty { continue }
       for part in run.parts(after: run.start, upTo: run.last) {
-        perform(.send(connections: connections, Outgoing.frame(of: [.news(part)])))
+        perform(
+          .send(
+            connections: connections, Outgoing.frame(of: [.news(part)], in: configuration.channel)))
       }
     }
   }
@@ -90,17 +92,18 @@ extension ServerEngine {
 
   /// Returns what goes out in frames of at most about ``Configuration/frameBytes``; mostly that is one frame.
   private func frames(of outbox: [Outgoing]) -> [[UInt8]] {
-    if outbox.count == 1 { return [Outgoing.frame(of: outbox[...])] }
+    let channel = configuration.channel
+    if outbox.count == 1 { return [Outgoing.frame(of: outbox[...], in: channel)] }
     var frames: [[UInt8]] = []
     var (start, size) = (0, 0)
     for (at, entry) in outbox.enumerated() {
       let more = entry.roughSize
       if at > start, size + more > configuration.frameBytes {
-        frames.append(Outgoing.frame(of: outbox[start..<at]))
+        frames.append(Outgoing.frame(of: outbox[start..<at], in: channel))
         (start, size) = (at, 0)
       }
       size += more
     }
-    return frames + [Outgoing.frame(of: outbox[start...])]
+    return frames + [Outgoing.frame(of: outbox[start...], in: channel)]
   }
 }

@@ -17,6 +17,9 @@ package final class ServerEngine {
     /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
     /// scope has one of these under way at a time. There are no fragments if only others are to have their turn.
     case encode(scope: Int, [SyncFragment])
+    /// Make the session known to the engine of another channel, with ``ServerEngine/join(_:on:now:)``, and hand its number
+    /// to ``ServerEngine/joined(_:answering:of:now:)`` with the fetch.
+    case join(channel: Int, connection: Int, SessionInfo, fetch: Int)
   }
 
   enum Connection {
@@ -110,7 +113,9 @@ package final class ServerEngine {
   func detach(_ session: ServerSession) {
     if let id = session.link.disconnect() { connections[id] = nil }
     session.probe.stop()
-    if !session.subscriptions.wereUsed { session.expiresAt = now + configuration.unusedExpiry }
+    if !session.subscriptions.wereUsed, configuration.channel.number == 0 {
+      session.expiresAt = now + configuration.unusedExpiry
+    }
     endsForOverflow(session)
   }
 
@@ -263,19 +268,26 @@ package final class ServerEngine {
       perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
       return refuse(id, denial)
     }
-    let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
-    let session = ServerSession(
-      number: nextSession, info: info, version: version, limit: configuration.keptLimit,
-      connection: id, expiresAt: now + configuration.expiry)
+    info.number = nextSession
     nextSession += 1
-    sessions[info.token] = session
-    connections[id] = .session(session)
+    let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
+    let session = begin(info, version: version, on: id)
     perform(.admit(connection: id))
     schedulePing(session)
     post(
       session,
       .sessionCreateReply(
         SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
+  }
+
+  /// Begins a session on an open connection.
+  func begin(_ info: SessionInfo, version: Int, on id: Int) -> ServerSession {
+    let session = ServerSession(
+      info: info, version: version, limit: configuration.keptLimit, connection: id,
+      expiresAt: now + configuration.expiry)
+    sessions[info.token] = session
+    connections[id] = .session(session)
+    return session
   }
 
   /// Ends a session and releases everything it holds.

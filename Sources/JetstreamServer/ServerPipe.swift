@@ -2,14 +2,17 @@ import Jetstream
 import JetstreamWebSocket
 
 /// Reads the connections of a server and decodes their frames off the server's actor, then hands the messages to the
-/// server there.
+/// server there, or to the shard in whose channel they are.
 struct ServerPipe: Sendable {
   let server: HomeReference<Server>
+  private let shards: ServerShards
   private let gate = LargeMessageGate()
   /// The number of messages that the server handles without a break.
   static let partLimit = 1024
 
-  init(_ server: HomeReference<Server>) { self.server = server }
+  init(_ server: HomeReference<Server>, _ shards: ServerShards) {
+    (self.server, self.shards) = (server, shards)
+  }
 
   /// Serves one connection until its end. Small frames are decoded on the thread that reads the connection, if it has one.
   @concurrent
@@ -19,8 +22,9 @@ struct ServerPipe: Sendable {
 
   @concurrent
   private func serve(_ connection: any ServerConnection, _ request: HTTPRequest) async {
-    let id = await server.perform { $0.opened(connection, request) }
-    guard let id else { return connection.abort() }
+    let opened = await server.perform { $0.opened(connection, request) }
+    guard let (id, channels) = opened else { return connection.abort() }
+    for channel in channels { await shards[channel]?.opened(connection, id, request) }
     do {
       while let inputs = try await connection.receive() {
         guard await take(inputs, on: id, of: connection) else { return connection.abort() }
@@ -31,7 +35,8 @@ struct ServerPipe: Sendable {
         $0.onDiagnostic.fire(Diagnostic(.info, .connection, connection: id, text))
       }
     }
-    await server.perform { $0.closed(id) }
+    for shard in shards.all { await shard.closed(id) }
+    await server.perform { $0.runner.closed(id) }
   }
 
   /// Handles what was received at once: one step of the server's actor does for all of it, unless that is a lot. Returns
@@ -47,83 +52,96 @@ struct ServerPipe: Sendable {
         connection.beginClose(
           code: Int(WebSocketCloseCode.unsupportedData.rawValue),
           reason: "the protocol has text frames only")
-        guard await hand(&batch, on: id) else { return false }
+        guard await hand(&batch, on: id, of: connection) else { return false }
         await server.perform {
           $0.onDiagnostic.fire(
             Diagnostic(.warning, .connection, connection: id, "closed after a binary frame"))
         }
       case .frame(let bytes) where bytes.count > LargeMessageGate.threshold:
-        guard await hand(&batch, on: id) else { return false }
+        guard await hand(&batch, on: id, of: connection) else { return false }
         await gate.enter()
-        let isServed = await takeLarge(bytes, on: id)
+        let isServed = await takeLarge(bytes, on: id, of: connection)
         await gate.leave()
         guard isServed else { return false }
       case .frame(let bytes):
-        for part in Self.parts(of: bytes) {
-          if batch.count + part.count > Self.partLimit {
-            guard await hand(&batch, on: id) else { return false }
+        let (channel, parts) = Self.parts(of: bytes)
+        for part in parts {
+          if batch.channel != channel || batch.count + part.count > Self.partLimit {
+            guard await hand(&batch, on: id, of: connection) else { return false }
           }
+          batch.channel = channel
           batch.add(.frame(part))
         }
       }
     }
-    return await hand(&batch, on: id)
+    return await hand(&batch, on: id, of: connection)
   }
 
   /// Decodes a large frame where that holds up no other connection.
-  private func takeLarge(_ bytes: [UInt8], on id: Int) async -> Bool {
-    let parts = await withTaskExecutorPreference(globalConcurrentExecutor) {
+  private func takeLarge(
+    _ bytes: [UInt8], on id: Int, of connection: any ServerConnection
+  ) async -> Bool {
+    let (channel, parts) = await withTaskExecutorPreference(globalConcurrentExecutor) {
       await Self.partsOfLarge(bytes)
     }
     for part in parts {
-      var batch = Batch()
+      var batch = Batch(channel: channel)
       batch.add(.frame(part))
-      guard await hand(&batch, on: id) else { return false }
+      guard await hand(&batch, on: id, of: connection) else { return false }
     }
     return true
   }
 
   @concurrent
-  private static func partsOfLarge(_ bytes: [UInt8]) async -> [ServerEngine.Frame] {
+  private static func partsOfLarge(
+    _ bytes: [UInt8]
+  ) async -> (channel: Int, parts: [ServerEngine.Frame]) {
     assert(EventLoop.current == nil, "A large frame must not hold up the sockets of a loop.")
     return parts(of: bytes)
   }
 
-  /// Decodes a frame. One of many messages comes in parts, in order: other connections get their turn between two of them.
-  private static func parts(of bytes: [UInt8]) -> [ServerEngine.Frame] {
+  /// Decodes a frame, and returns its channel with it. One of many messages comes in parts, in order: other connections get
+  /// their turn between two of them.
+  private static func parts(of bytes: [UInt8]) -> (channel: Int, parts: [ServerEngine.Frame]) {
+    let received = MessageFrame(bytes)
     let frame = ServerEngine.Frame(
-      messages: Message.frame(bytes), isArray: Message.isArrayFrame(bytes), size: bytes.count)
+      messages: received.messages, isArray: Message.isArrayFrame(bytes), size: bytes.count)
     guard case .success(let messages) = frame.messages, messages.count > partLimit else {
-      return [frame]
+      return (received.channel, [frame])
     }
     let ordered = ServerEngine.inOrder(messages)
-    return stride(from: 0, to: ordered.count, by: partLimit).map { start in
+    let parts = stride(from: 0, to: ordered.count, by: partLimit).map { start in
       let end = min(start + partLimit, ordered.count)
       let isLast = end == ordered.count
       return ServerEngine.Frame(
         messages: .success(Array(ordered[start..<end])), isArray: true,
         size: isLast ? bytes.count : 0, endsFrame: isLast)
     }
+    return (received.channel, parts)
   }
 
-  /// Makes the text of a part of a state where that holds up no connection, and hands it to the server.
-  func encode(_ fragments: [SyncFragment], of scope: Int) {
-    let server = server
-    Task.detached {
-      let text = FragmentsText(fragments)
-      await server.perform { $0.encoded(text, of: scope) }
-    }
-  }
-
-  private func hand(_ batch: inout Batch, on id: Int) async -> Bool {
+  /// Hands over a batch, and begins another one. Returns false if there is no server any more.
+  private func hand(
+    _ batch: inout Batch, on id: Int, of connection: any ServerConnection
+  ) async -> Bool {
     if batch.inputs.isEmpty { return true }
-    let inputs = batch.inputs
+    let (inputs, channel) = (batch.inputs, batch.channel)
     batch = Batch()
-    return await server.perform { $0.received(inputs, on: id) } != nil
+    if channel == 0 {
+      return await server.perform { _ = $0.runner.received(inputs, on: id) } != nil
+    }
+    if await shards[channel]?.received(inputs, on: id) != true {
+      connection.beginClose(
+        code: Int(WebSocketCloseCode.invalidPayload.rawValue),
+        reason: "the session has no channel \(channel)")
+    }
+    return true
   }
 
-  /// The inputs that are handed to the server in one step.
+  /// The inputs that are handed over in one step.
   private struct Batch {
+    /// The channel of the frames among them.
+    var channel = 0
     private(set) var inputs: [ServerEngine.Input] = []
     /// The number of messages in them.
     private(set) var count = 0

@@ -22,13 +22,14 @@ public struct SessionInfo: Sendable, Hashable {
   public var request: HTTPRequest? = nil
   /// The author of the client's change sets, which ``Server/authorize`` has returned.
   public internal(set) var author: String? = nil
+  /// The number by which diagnostics name the session, in all its channels; 0 before it is created.
+  var number = 0
 }
 
 /// The server's side of one session: what its client has been sent, and what the client has proved to have seen.
 ///
 /// A session outlives its connections; see ``SessionLink``.
 final class ServerSession {
-  let number: Int
   let info: SessionInfo
   /// The version of the protocol that the session speaks.
   let version: Int
@@ -56,10 +57,9 @@ final class ServerSession {
   var expiresAt: Duration
 
   init(
-    number: Int, info: SessionInfo, version: Int, limit: ReliableChannel.Limit, connection: Int,
+    info: SessionInfo, version: Int, limit: ReliableChannel.Limit, connection: Int,
     expiresAt: Duration
   ) {
-    self.number = number
     self.info = info
     self.version = version
     rebases = version > 1 || SemanticVersion.names(SemanticVersion.rebase, in: info.version)
@@ -69,6 +69,9 @@ final class ServerSession {
     probe.isPermitted = !rebases
     self.expiresAt = expiresAt
   }
+
+  /// The number of the session on the server.
+  var number: Int { info.number }
 
   /// Numbers a message, adds it to the outbox of this turn and returns its index.
   @discardableResult

@@ -17,20 +17,23 @@ enum Outgoing {
   }
 
   /// Returns one frame with all messages of a part of an outbox that is not empty.
-  static func frame(of outbox: ArraySlice<Outgoing>) -> [UInt8] {
+  static func frame(
+    of outbox: ArraySlice<Outgoing>, in channel: ServerEngine.Channel
+  ) -> [UInt8] {
     var frame: [UInt8] = []
     // One message, such as a part of a state, takes as long to measure as to write.
     if outbox.count > 1 || outbox.first?.isMessage == false {
       frame.reserveCapacity(outbox.reduce(64) { $0 + $1.roughSize + 64 })
     }
-    for entry in outbox {
-      frame.append(UInt8(ascii: frame.isEmpty ? "[" : ","))
+    frame += channel.frameStart
+    for (position, entry) in outbox.enumerated() {
+      if position > 0 { frame.append(UInt8(ascii: ",")) }
       switch entry {
       case .message(let message): message.write(to: &frame)
       case .news(let part): part.write(to: &frame)
       }
     }
-    frame.append(UInt8(ascii: "]"))
+    frame += channel.frameEnd
     return frame
   }
 }

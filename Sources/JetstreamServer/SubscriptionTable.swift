@@ -8,8 +8,14 @@ struct SubscriptionTable {
   /// The fetches of version 1 that are not answered yet, in the order of the first one of each scope.
   private(set) var openFetches: [OpenFetches] = []
 
+  /// The other channels in which the session has fetched scopes.
+  private(set) var otherChannels: Set<Int> = []
+
   /// True if the session has ever fetched a scope.
-  var wereUsed: Bool { nextIndex > 0 || !openFetches.isEmpty }
+  var wereUsed: Bool { nextIndex > 0 || !openFetches.isEmpty || !otherChannels.isEmpty }
+
+  /// Notes that the session fetches a scope in another channel.
+  mutating func noteChannel(_ channel: Int) { otherChannels.insert(channel) }
 
   /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
   var count: Int {

@@ -48,7 +48,7 @@ final class RawObserver {
   private var stateParts: [PlainJSON] = []
 
   func received(_ frame: [UInt8]) {
-    guard let messages = PlainJSON(frame)?.elements, !messages.isEmpty else {
+    guard let messages = PlainJSON(frame)?.messages, !messages.isEmpty else {
       return problems.append("The server sent the observer something that is no array of messages")
     }
     for message in messages {

@@ -217,7 +217,11 @@ final class SimulatedClient {
   func opened(_ connection: Int, now: Duration) { engine.opened(connection, now: now) }
 
   func received(_ connection: Int, _ frame: [UInt8], now: Duration) {
-    takeIn { engine.received(connection, Message.frame(frame), size: frame.count, now: now) }
+    let read = MessageFrame(frame)
+    takeIn {
+      engine.received(
+        connection, read.messages, channel: read.channel, size: frame.count, now: now)
+    }
   }
 
   /// Has the engine do something that may apply messages of the server.

@@ -9,7 +9,10 @@ final class SimulatedServer {
   let ticker = Ticker.manual()
   let app: SimulatedApp
   let scope: Scope
+  /// The engine that has the scope.
   private(set) var engine: ServerEngine!
+  /// The engine that creates the sessions, if that is another one; then the scope is in channel 1.
+  private var front: ServerEngine?
   private var token: ObservationToken?
   private let journal: SimulatedJournal?
   private var ownSets: [SubmittedSet] = []
@@ -18,6 +21,8 @@ final class SimulatedServer {
   var encodingTime: () -> Duration = { .zero }
   /// The parts of states that are being encoded.
   private var encodings: [(scope: Int, fragments: [SyncFragment], readyAt: Duration)] = []
+  /// The fetches that are answered once the front knows that the session has joined the engine of the scope.
+  private var joins: [(token: String, fetch: Int, readyAt: Duration)] = []
 
   /// The time from which the scope can be fetched, and the answer to clients that fetch it earlier.
   private final class Opening {
@@ -43,12 +48,13 @@ final class SimulatedServer {
   /// Creates the engine, which hosts the scope at once, with the history in the journal if there is one.
   ///
   /// - Parameters:
+  ///   - isSpread: true to have the scope in another channel than the sessions.
   ///   - send: sends a frame on a connection.
   ///   - close: closes a connection.
   ///   - changed: called with a change set of the server's own, before clients are told of it.
   ///   - isSafe: called with a record that has become durable, before clients are told of it.
   init(
-    version: Int, handshake: Int, limits: SimulationConfiguration.Limits,
+    version: Int, isSpread: Bool, handshake: Int, limits: SimulationConfiguration.Limits,
     app: (Ticker) -> SimulatedApp, journal: SimulatedJournal?,
     now: @escaping () -> Duration, makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
@@ -62,7 +68,7 @@ final class SimulatedServer {
     scope.flush()
     token = scope.onChanges.listen { changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
-    let hooks = ServerEngine.Hooks(
+    var hooks = ServerEngine.Hooks(
       fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()).map { $0 } },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     var configuration = ServerEngine.Configuration()
@@ -79,7 +85,7 @@ final class SimulatedServer {
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
     self.journal = journal
-    engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
+    let perform = { [unowned self] (action: ServerEngine.Action) in
       switch action {
       case .send(let ids, let frame): for id in ids { send(id, frame) }
       case .close(let id, let code, let reason): close(id, code, reason)
@@ -87,8 +93,21 @@ final class SimulatedServer {
       case .admit: break
       case .encode(let scope, let fragments):
         encodings.append((scope, fragments, now() + encodingTime()))
+      case .join(_, let id, let info, let fetch):
+        engine.join(info, on: id, now: now())
+        joins.append((info.token, fetch, now() + encodingTime()))
       }
     }
+    if isSpread {
+      configuration.channel = ServerEngine.Channel(of: 2)
+      hooks.channel = { _ in 1 }
+      hooks.sessionEnded = { [unowned self] in engine.endSession($0.token, now: now()) }
+      front = ServerEngine(configuration: configuration, hooks: hooks, perform: perform)
+      configuration.channel = ServerEngine.Channel(number: 1, of: 2)
+      hooks.channel = { _ in nil }
+      hooks.sessionEnded = { [unowned self] in front?.endSession($0.token, now: now()) }
+    }
+    engine = ServerEngine(configuration: configuration, hooks: hooks, perform: perform)
     defer { engine.compareWithRows(scope) }
     guard let journal else {
       engine.host(scope)
@@ -122,7 +141,9 @@ final class SimulatedServer {
   var differencesFromRows: [String] { engine.differencesFromRows }
 
   /// Describes what must not be the case on the server.
-  func checkInvariants() -> [String] { engine.checkInvariants() }
+  func checkInvariants() -> [String] {
+    engine.checkInvariants() + (front?.checkInvariants() ?? [])
+  }
 
   /// Notes a change set of the server's own, whose record is about to be written.
   func noteOwn(_ set: SubmittedSet) { if journal != nil { ownSets.append(set) } }
@@ -134,6 +155,10 @@ final class SimulatedServer {
       let (scope, fragments, _) = encodings.remove(at: at)
       engine.encoded(FragmentsText(fragments), of: scope, now: now)
     }
+    while let at = joins.firstIndex(where: { $0.readyAt <= now }) {
+      let join = joins.remove(at: at)
+      front?.joined(1, answering: join.fetch, of: join.token, now: now)
+    }
   }
 
   /// The epoch and sequence of the scope.
@@ -141,35 +166,53 @@ final class SimulatedServer {
 
   /// The time at which the disk or an encoder has done its next piece of work; nil if both are idle.
   var nextDeadline: Duration? {
-    (encodings.map(\.readyAt) + [journal?.deadline].compactMap { $0 }).min()
+    (encodings.map(\.readyAt) + joins.map(\.readyAt) + [journal?.deadline].compactMap { $0 }).min()
   }
 
+  /// Takes a new connection. The observer speaks with the engine of the scope at once.
   func opened(_ id: Int, token: String?, now: Duration) {
-    engine.opened(id, params: token.map { ["sessiontoken": $0] } ?? [:], now: now)
+    let params = token.map { ["sessiontoken": $0] } ?? [:]
+    guard let front, id != RawObserver.connection else {
+      return engine.opened(id, params: params, now: now)
+    }
+    front.opened(id, params: params, now: now)
+    if front.otherChannels(of: id).contains(1) { engine.opened(id, params: params, now: now) }
   }
 
   /// Takes the frames that have arrived at the same time on a connection.
   ///
   /// - Parameter endsTurn: false if those of others may follow; ``endTurn()`` has to be called then.
   func received(_ id: Int, _ frames: [[UInt8]], now: Duration, endsTurn: Bool = true) {
-    engine.received(
-      frames.map { frame in
-        .frame(
-          .init(
-            messages: Message.frame(frame), isArray: Message.isArrayFrame(frame),
-            size: frame.count))
-      }, on: id, now: now, endsTurn: endsTurn)
+    var (ofFront, ofScope): ([ServerEngine.Input], [ServerEngine.Input]) = ([], [])
+    for frame in frames {
+      let read = MessageFrame(frame)
+      let input = ServerEngine.Input.frame(
+        .init(
+          messages: read.messages, isArray: Message.isArrayFrame(frame), size: frame.count))
+      let isForFront = front != nil && read.channel == 0 && id != RawObserver.connection
+      if isForFront { ofFront.append(input) } else { ofScope.append(input) }
+    }
+    if !ofFront.isEmpty { front?.received(ofFront, on: id, now: now, endsTurn: false) }
+    if !ofScope.isEmpty { engine.received(ofScope, on: id, now: now, endsTurn: false) }
+    if endsTurn { endTurn() }
   }
 
   /// Has the server send what the frames of a turn have led to.
-  func endTurn() { engine.endTurn() }
+  func endTurn() {
+    front?.endTurn()
+    engine.endTurn()
+  }
 
   func probed(_ id: Int, now: Duration) { engine.received([.probed], on: id, now: now) }
 
-  func closed(_ id: Int, now: Duration) { engine.closed(id, now: now) }
+  func closed(_ id: Int, now: Duration) {
+    front?.closed(id, now: now)
+    engine.closed(id, now: now)
+  }
 
   func advance(by duration: Duration, to now: Duration) {
     ticker.advance(by: duration)
+    front?.advance(to: now)
     engine.advance(to: now)
   }
 

@@ -6,6 +6,9 @@ struct SimulatedVersions {
   /// The number of old browser clients.
   let browsers: Int
 
+  /// True if the server has the scope in another channel than its sessions, which peers of version 1 do not know.
+  let areSpread: Bool
+
   init(seed: UInt64, _ configuration: SimulationConfiguration) {
     var random = SimulationRandom(seed: seed, branch: 10)
     let server = random.chance(configuration.oldServers) ? 1 : 2
@@ -14,6 +17,8 @@ struct SimulatedVersions {
       random.chance(configuration.oldClients) ? 1 : server
     }
     browsers = random.number(in: 0...max(0, configuration.browsers))
+    areSpread =
+      server == 2 && browsers == 0 && !clients.contains(1) && random.chance(configuration.spread)
   }
 
   /// Returns the version that the sessions of a client speak.

@@ -36,6 +36,7 @@ extension SimulationConfiguration {
       configuration.promises.subtract([.countersAddUp, .exactlyOnce, .collectionsKeepIntents])
     }
     configuration.lateOpenings = random.pick(from: [0, 0.3, 0.8])!
+    configuration.spread = 0.3
     return configuration
   }
 }

@@ -165,6 +165,10 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of the server's starts after which it takes up to three seconds until clients can
   /// fetch the scope. Not used with old browser clients, which do not ask again.
   public var lateOpenings = 0.0
+  /// The share of runs in which the server has the scope in another channel of its sessions, as one
+  /// that spreads its scopes over several threads. Not used with peers of version 1, which know no
+  /// channels.
+  public var spread = 0.0
   /// The rates of the faults.
   public var faults = Faults()
   /// The promises that are checked.
@@ -207,6 +211,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.historyLoss = 0.003
     configuration.faults.disk = 0.01
     configuration.lateOpenings = 0.3
+    configuration.spread = 0.3
     configuration.discarding = 0.3
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000

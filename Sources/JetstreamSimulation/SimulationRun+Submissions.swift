@@ -247,7 +247,11 @@ extension SimulationRun {
 
 extension PlainJSON {
   /// The messages of a frame: its elements, or the frame itself if it is a single message.
-  var messages: [PlainJSON] { if case .array(let elements) = self { elements } else { [self] } }
+  var messages: [PlainJSON] {
+    if case .array(let elements) = self { return elements }
+    // The frame of a channel.
+    return self["messages"]?.elements ?? [self]
+  }
 }
 
 /// Descriptions of frames for the trace.

@@ -119,7 +119,8 @@ final class SimulationRun {
       return SimulatedApp(world, scope, SimulationProcess(client: nil, configuration, seed: seed))
     }
     server = SimulatedServer(
-      version: versions.server, handshake: configuration.handshakeTimeout,
+      version: versions.server, isSpread: versions.areSpread,
+      handshake: configuration.handshakeTimeout,
       limits: configuration.limits, app: app,
       journal: journal,
       now: { [unowned self] in now },

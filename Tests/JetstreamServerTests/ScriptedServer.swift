@@ -21,6 +21,7 @@ final class ScriptedServer {
   private(set) var now: Duration = .zero
   private(set) var rejections: [String] = []
   private(set) var historyLosses = 0
+  private(set) var diagnostics: [String] = []
   /// The number of the server's next message, where the test does not give it.
   private(set) var nextIndex = 3
 
@@ -50,6 +51,7 @@ final class ScriptedServer {
         case .rejected(_, let fragment, let error, _):
           rejections.append("\(fragment.className): \(error.message)")
         case .historyLost: historyLosses += 1
+        case .diagnostic(let diagnostic): diagnostics.append("\(diagnostic)")
         default: break
         }
       })
@@ -59,6 +61,12 @@ final class ScriptedServer {
   func takeSent() -> [Message] {
     defer { sent = [] }
     return sent
+  }
+
+  /// The frames that the client has sent since the last call, as text.
+  func takeFrames() -> [String] {
+    defer { (frames, sent) = ([], []) }
+    return frames.map { String(decoding: $0, as: UTF8.self) }
   }
 
   func connect() { engine.connect(params: ["user": 1], now: now) }
@@ -72,8 +80,9 @@ final class ScriptedServer {
   }
 
   /// One frame with these messages.
-  func receive(_ messages: Message..., size: Int = 0) {
-    engine.received(number, .success(messages.map { .success($0) }), size: size, now: now)
+  func receive(_ messages: Message..., channel: Int = 0, size: Int = 0) {
+    engine.received(
+      number, .success(messages.map { .success($0) }), channel: channel, size: size, now: now)
   }
 
   func close(_ code: Int = 0, _ reason: String = "") {

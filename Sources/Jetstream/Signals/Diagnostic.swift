@@ -44,7 +44,8 @@ public struct Diagnostic: CustomStringConvertible {
   public let session: Int?
   /// The name of the scope; nil if the event is not about one.
   public let scope: String?
-  private let text: () -> String
+  /// Makes the event in words, without the numbers and the name.
+  package let text: () -> String
 
   package init(
     _ level: Level, _ category: Category, connection: Int? = nil, session: Int? = nil,

@@ -304,10 +304,9 @@ public final class Client: Observable {
     scheduleTimer()
   }
 
-  func received(
-    _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int, number: Int
-  ) {
-    engine.received(number, frame, size: size, now: ticker.now)
+  func received(_ frame: MessageFrame, size: Int, number: Int) {
+    engine.received(
+      number, frame.messages, channel: frame.channel, size: size, now: ticker.now)
     scheduleTimer()
   }
 

@@ -7,7 +7,9 @@ extension ClientEngine {
     self.now = now
     guard let replica = replica(of: scope) else { return nil }
     let undecided = replica.pending.filter { $0.decision == nil }.map(\.set)
-    if let scopeIndex = replica.session.scopeIndex { tellLeft(scopeIndex) }
+    if let scopeIndex = replica.session.scopeIndex {
+      tellLeft(scopeIndex, in: replica.session.channel)
+    }
     session.noteLeft(scope.name)
     end(replica, .notFetched(scope: scope.name), "it was left here")
     updateWaitingReplies()
@@ -15,15 +17,17 @@ extension ClientEngine {
   }
 
   /// Tells the server to end the subscriptions that it has granted to scopes which the app has left.
-  func giveUpGrants() {
-    let used = replicas.compactMap(\.session.scopeIndex)
-    for scopeIndex in session.requests.takeUnwanted(besides: used) { tellLeft(scopeIndex) }
+  func giveUpGrants(in channel: Int) {
+    let used = replicas(in: channel).compactMap(\.session.scopeIndex)
+    for scopeIndex in session[channel].requests.takeUnwanted(besides: used) {
+      tellLeft(scopeIndex, in: channel)
+    }
   }
 
-  private func tellLeft(_ scopeIndex: Int) {
-    guard let message = session.leave(scopeIndex) else { return }
+  private func tellLeft(_ scopeIndex: Int, in channel: Int) {
+    guard let message = session.leave(scopeIndex, in: channel) else { return }
     // Without a connection, the message is sent when the session resumes.
-    if status == .online { transmit([message]) }
+    if status == .online { transmit([message], in: channel) }
   }
 
   /// Handles the server's message that it has ended a scope.
@@ -49,7 +53,7 @@ extension ClientEngine {
 
   /// Stops syncing a scope. If a request for it is still unanswered, the grant is given back when it arrives.
   func end(_ replica: Replica, _ error: SyncError, _ reason: String) {
-    session.requests.leave(replica)
+    session.forgetRequests(of: replica)
     replicas.removeAll { $0 === replica }
     leave(replica, reason)
     complete(replica, .failure(error))

@@ -2,7 +2,7 @@ import Foundation
 
 /// The messages that the server sends in a session, and those that are sent to it.
 extension ClientEngine {
-  func handle(_ message: Message) {
+  func handle(_ message: Message, in channel: Int) {
     if connection.isCreating {
       guard case .sessionCreateReply(let reply) = message else {
         return diagnose(
@@ -10,16 +10,16 @@ extension ClientEngine {
       }
       return begin(reply)
     }
-    if case .ping(let ping) = message { return handle(ping) }
-    guard isNext(message.index) else { return }
+    if case .ping(let ping) = message { return handle(ping, in: channel) }
+    guard isNext(message.index, in: channel) else { return }
     switch message {
-    case .scopeFetchReply(let reply): handle(reply)
+    case .scopeFetchReply(let reply): handle(reply, in: channel)
     case .scopeState(let state):
       guard let replica = replica(state.scopeIndex) else { return }
       handle(state, for: replica)
     case .scopeSync(let sync):
       replica(sync.scopeIndex)?.receive(Self.incoming(sync), index: sync.index)
-    case .scopeSyncReply(let reply): handle(reply)
+    case .scopeSyncReply(let reply): handle(reply, in: channel)
     case .scopeLeave(let leave): handle(leave)
     case .ping, .sessionCreate, .sessionCreateReply, .scopeFetch:
       diagnose(
@@ -37,8 +37,8 @@ extension ClientEngine {
 
   /// Returns true if the message with this index is to be processed. If messages before it are missing, reconnects
   /// to get them.
-  func isNext(_ index: Int) -> Bool {
-    switch session.channel.receive(index: index) {
+  func isNext(_ index: Int, in channel: Int) -> Bool {
+    switch session[channel].messages.receive(index: index) {
     case .process: return true
     case .duplicate: return false
     case .gap(let expected):
@@ -47,9 +47,9 @@ extension ClientEngine {
     }
   }
 
-  private func handle(_ reply: ScopeSyncReply) {
+  private func handle(_ reply: ScopeSyncReply, in channel: Int) {
     let type = WireError.setNumberReused(0).type
-    let replica = replicas.first { $0.hasSent(reply.replyTo) }
+    let replica = replicas(in: channel).first { $0.hasSent(reply.replyTo) }
     if let replica, session.version > 1,
       reply.fragmentReplies.contains(where: { $0.error?.type == type })
     {
@@ -64,16 +64,19 @@ extension ClientEngine {
   }
 
   /// Handles the server's message `index` as the reply to the change set that message `messageIndex` has carried.
-  private func decide(_ messageIndex: Int, _ replies: [FragmentReply], by index: Int) {
-    replicas.first { $0.hasSent(messageIndex) }?
+  private func decide(
+    _ messageIndex: Int, in channel: Int, _ replies: [FragmentReply], by index: Int
+  ) {
+    replicas(in: channel).first { $0.hasSent(messageIndex) }?
       .receive(.reply(messageIndex: messageIndex, replies), index: index)
     updateWaitingReplies()
   }
 
   /// Rejects the change set that a message has carried, because the server has answered it with something that is
   /// not a valid reply.
-  func decide(_ messageIndex: Int, failing reason: String, by index: Int) {
-    decide(messageIndex, [FragmentReply(error: WireError(message: reason))], by: index)
+  func decide(_ messageIndex: Int, in channel: Int, failing reason: String, by index: Int) {
+    let reply = FragmentReply(error: WireError(message: reason))
+    decide(messageIndex, in: channel, [reply], by: index)
   }
 
   func begin(_ reply: SessionCreateReply) {
@@ -101,47 +104,60 @@ extension ClientEngine {
     enter(.online(pingDue: nextPing))
   }
 
-  func handle(_ ping: Ping) {
-    if let last = session.lastMissing(ping) {
+  func handle(_ ping: Ping, in channel: Int) {
+    if let last = session.lastMissing(ping, in: channel) {
       return retry(reason: "messages up to \(last) are missing")
     }
     // Local changes that cancelled each other out were in no change set, so that nothing else has cleared the
     // graveyard.
+    let replicas = replicas(in: channel)
     for replica in replicas { replica.clearGraveyard() }
     var frame: [Message] = []
-    for message in session.receive(ping) {
+    for message in session.receive(ping, in: channel) {
       // Each change set is repeated with what the client had seen when it was first sent.
       if let seen = replicas.lazy.compactMap({ $0.seen(whenSending: message.index) }).first {
-        frame += session.acknowledgement(upTo: seen)
+        frame += session.acknowledgement(in: channel, upTo: seen)
       }
       frame.append(message)
       // The change set of a procedure stays in one frame with its marker.
       if replicas.contains(where: { $0.session.procedures.isMarker(message.index) }) { continue }
-      transmit(frame)
+      transmit(frame, in: channel)
       frame = []
     }
-    if case .resuming = connection.state, ping.resendMissing {
+    if case .resuming = connection.state, ping.resendMissing, !session.isResuming {
       becomeOnline()
       fetchMissing()
     }
   }
 
-  func handle(_ reply: ScopeFetchReply) {
-    defer { giveUpGrants() }
-    if session.requests.takeLeft(reply) { return }
-    guard let (replica, tell, since) = session.requests.take(reply.replyTo) else {
-      return decide(
-        reply.replyTo, failing: "The server answered with a ScopeFetchReply", by: reply.index)
+  func handle(_ reply: ScopeFetchReply, in channel: Int) {
+    defer { if session.uses(channel) { giveUpGrants(in: channel) } }
+    if session[channel].requests.takeLeft(reply) { return }
+    guard let (replica, tell, since) = session[channel].requests.take(reply.replyTo) else {
+      let reason = "The server answered with a ScopeFetchReply"
+      return decide(reply.replyTo, in: channel, failing: reason, by: reply.index)
     }
-    switch reply.result {
-    case .success(let index):
+    switch reply.answer {
+    case .moved(let other): move(replica, from: channel, to: other)
+    case .granted(let index):
       replica.session.scopeIndex = index
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell, since: since), index: reply.index)
       if standing.resumes, tell != .nothing { complete(replica, .success(())) }
-    case .failure(let error): handle(error, refusing: replica)
+    case .denied(let error): handle(error, refusing: replica)
     }
+  }
+
+  /// Asks for a scope in the channel in which the server serves it.
+  private func move(_ replica: Replica, from channel: Int, to other: Int) {
+    guard session.version > 1, channel == 0, other > 0, replica.session.scopeIndex == nil else {
+      let text = "The server sends the client from channel \(channel) to \(other) for the scope"
+      return handle(WireError(message: text, type: "invalid-message"), refusing: replica)
+    }
+    session.open(other)
+    replica.session.channel = other
+    fetchMissing()
   }
 
   func handle(_ state: ScopeState, for replica: Replica) {
@@ -164,6 +180,11 @@ extension ClientEngine {
 
   func replica(_ index: Int) -> Replica? { replicas.first { $0.session.scopeIndex == index } }
 
+  /// Returns the replicas of the scopes that are served in a channel.
+  func replicas(in channel: Int) -> [Replica] {
+    session.openChannels.count == 1 ? replicas : replicas.filter { $0.session.channel == channel }
+  }
+
   func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
 
   // MARK: Sending
@@ -176,7 +197,8 @@ extension ClientEngine {
     let tell = version == 1 ? .everything : tell ?? replica.firstTell
     // A server that was restored may have come to the same sequence in another way.
     let isWhole = isWhole || replica.session.needsState || replica.progress.hasDiverged
-    let message = session.channel.stamp(
+    let channel = replica.session.channel
+    let message = session[channel].messages.stamp(
       .scopeFetch(
         ScopeFetch(
           name: replica.scope.name, params: replica.request.params,
@@ -184,50 +206,55 @@ extension ClientEngine {
           decided: version > 1 ? replica.decided : nil,
           client: version > 1 && replica.request.clientID != configuration.clientID
             ? replica.request.clientID : nil, tell: tell)))
-    session.requests.add(message.index, (replica, tell, replica.progress.sequence))
+    session[channel].requests.add(message.index, (replica, tell, replica.progress.sequence))
     replica.session.asked = tell
     if tell != .nothing { replica.session.hasMissed = false }
-    transmit([message])
+    transmit([message], in: channel)
   }
 
-  /// The index up to which all messages of the server have been applied.
-  var knowledge: Int {
-    let held = replicas.compactMap(\.firstHeldIndex).min()
-    return min(session.channel.highestReceived, held.map { $0 - 1 } ?? .max)
+  /// Returns the index up to which all messages of the server in a channel have been applied.
+  func knowledge(in channel: Int) -> Int {
+    let held = replicas(in: channel).compactMap(\.firstHeldIndex).min()
+    return min(session[channel].messages.highestReceived, held.map { $0 - 1 } ?? .max)
   }
 
   /// Acknowledges at once if much has arrived, so that the server need not wait for the next ping.
-  private func acknowledgeIfDue() {
-    let sets = replicas.reduce(0) { $0 + $1.unacknowledgedCount }
-    guard
-      session.isAcknowledgementDue(
-        upTo: knowledge, sets: sets, limit: configuration.limits.acknowledgeAfter)
+  private func acknowledgeIfDue(in channel: Int) {
+    let sets = replicas(in: channel).reduce(0) { $0 + $1.unacknowledgedCount }
+    let limit = configuration.limits.acknowledgeAfter
+    guard session[channel].early.isDue(at: knowledge(in: channel), others: sets, limit: limit)
     else { return }
-    transmit([ping()])
+    transmit([ping(in: channel)], in: channel)
   }
 
-  /// Returns the places of all replicas. A regular ping and the beginning of a connection name them all, so that an
-  /// acknowledgement that was lost is made up for.
-  func takeAllSeen() -> [Ping.Place] {
+  /// Returns the places of all replicas of a channel. A regular ping and the beginning of a connection name them all, so
+  /// that an acknowledgement that was lost is made up for.
+  func takeAllSeen(in channel: Int) -> [Ping.Place] {
+    let replicas = replicas(in: channel)
     for replica in replicas { replica.acknowledgeAgain() }
     return replicas.compactMap { $0.takeSeen() }
   }
 
-  /// Returns a ping that acknowledges everything that has been applied, but for what the server has been told of.
-  func ping(_ differences: [Ping.Difference] = []) -> Message {
-    session.ping(acknowledging: knowledge, replicas.compactMap { $0.takeSeen() }, differences)
+  /// Returns a ping that acknowledges everything of a channel that has been applied, but for what the server has been told
+  /// of.
+  func ping(in channel: Int, _ differences: [Ping.Difference] = []) -> Message {
+    session.ping(
+      in: channel, acknowledging: knowledge(in: channel),
+      replicas(in: channel).compactMap { $0.takeSeen() }, differences)
   }
 
   /// Sends the change sets that wait. A ping in front tells the server what the client had seen when it made them,
   /// so that the server knows which elements of a collection the client left out on purpose.
   func sendWaiting() {
     guard status == .online, !isReceiving else { return updateWaitingReplies() }
-    let seen = knowledge
+    let seen = session.openChannels.map { ($0, knowledge(in: $0)) }
     for replica in replicas {
       guard let scopeIndex = replica.session.scopeIndex, maySend(of: replica) else { continue }
       // Change sets that observers make in response to a rejection are left for the next time.
       let last = replica.pending.lastNumber
-      while let oversize = send(replica, scopeIndex, seen: seen),
+      let channel = replica.session.channel
+      let known = seen.first { $0.0 == channel }?.1 ?? 0
+      while let oversize = send(replica, scopeIndex, seen: known),
         replica.rejectNext(oversize, upTo: last)
       {}
     }
@@ -235,20 +262,21 @@ extension ClientEngine {
     for replica in replicas { goOn(with: replica) }
     restIfPossible()
     // The server may be waiting for the acknowledgement of messages that a resumed scope has just applied.
-    if status == .online { acknowledgeIfDue() }
+    for channel in session.openChannels where status == .online { acknowledgeIfDue(in: channel) }
   }
 
   /// Sends the waiting change sets of one scope; see ``Replica/sendWaiting(seen:limit:while:_:)``.
   private func send(_ replica: Replica, _ scopeIndex: Int, seen: Int) -> OversizedSet? {
     let (version, window) = (session.version, configuration.limits.sendWindow)
+    let channel = replica.session.channel
     return replica.sendWaiting(
       seen: seen, limit: configuration.limits.maximumMessageBytes,
-      while: { session.hasRoom(behind: $0, limit: window) }
+      while: { session.hasRoom(in: channel, behind: $0, limit: window) }
     ) { entry, fragments in
       let set = entry.set
       let fragments = replica.dialect.dateForm.applied(to: fragments, in: replica.scope)
       // The server needs to know what the client had seen in order to interpret whole collections.
-      var frame = version == 1 ? session.acknowledgement(upTo: seen) : []
+      var frame = version == 1 ? session.acknowledgement(in: channel, upTo: seen) : []
       var sync = ScopeSync(
         scopeIndex: scopeIndex, fragments: fragments, atomic: set.isAtomic ? true : nil,
         procedure: version == 1 ? set.oldProcedure : set.procedure)
@@ -258,14 +286,15 @@ extension ClientEngine {
       }
       let marker =
         version == 1 && set.oldProcedure != nil
-        ? session.channel.stamp(.scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
-      let message = session.channel.stamp(.scopeSync(sync))
+        ? session[channel].messages.stamp(
+          .scopeSync(ScopeSync(scopeIndex: scopeIndex, fragments: []))) : nil
+      let message = session[channel].messages.stamp(.scopeSync(sync))
       if let marker {
         replica.session.procedures.note(marker: marker.index, of: message.index)
         frame.append(marker)
       }
       frame.append(message)
-      transmit(frame)
+      transmit(frame, in: channel)
       return message.index
     }
   }
@@ -278,9 +307,9 @@ extension ClientEngine {
     report(.waitingRepliesChanged(count))
   }
 
-  func transmit(_ messages: [Message]) {
-    let frame = Message.encodeFrame(messages, asArray: false)
-    if session.version > 1 { session.note(bytes: frame.count) }
+  func transmit(_ messages: [Message], in channel: Int = 0) {
+    let frame = Message.encodeFrame(messages, asArray: false, channel: channel)
+    if session.version > 1 { session[channel].early.note(bytes: frame.count) }
     perform(.send(frame))
   }
 }

@@ -67,7 +67,7 @@ extension ClientEngine {
   /// complete.
   func goOn(with replica: Replica) {
     guard status == .online, replica.session.scopeIndex != nil,
-      !session.requests.contains(replica)
+      !session.isAsking(for: replica)
     else { return }
     if session.version > 1, let tell = replica.nextTell {
       if tell != .nothing, replica.hasSentRound { replica.schedule.noteAsked() }
@@ -92,13 +92,13 @@ extension ClientEngine {
 
   /// Gives up the connection if nothing is going to use it for a while. The session continues.
   func restIfPossible() {
-    guard status == .online, mayRest, session.requests.isEmpty,
+    guard status == .online, mayRest, !session.isAsking,
       replicas.allSatisfy({
         $0.pending.sentCount == $0.pending.decidedCount && $0.nextTell == nil
           && $0.session.stateStanding == nil
       })
     else { return }
-    transmit([ping()])
+    for channel in session.openChannels { transmit([ping(in: channel)], in: channel) }
     enter(.resting)
   }
 

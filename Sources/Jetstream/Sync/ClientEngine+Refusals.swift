@@ -41,7 +41,7 @@ extension ClientEngine {
   private var missing: [Replica] {
     guard status == .online else { return [] }
     return replicas.filter {
-      $0.session.scopeIndex == nil && !session.requests.contains($0)
+      $0.session.scopeIndex == nil && !session.isAsking(for: $0)
     }
   }
 

@@ -3,29 +3,34 @@
 /// The client counts them as received, because sending them again would not make them readable. It fails what the
 /// app waits for, and fetches again what a scope has missed.
 extension ClientEngine {
-  func handle(_ error: MessageError) {
+  func handle(_ error: MessageError, in channel: Int) {
     diagnose(.warning, .session, "skipped a message: \(error)")
-    guard !connection.isCreating, let index = error.index, index > 0, isNext(index) else { return }
+    guard !connection.isCreating, let index = error.index, index > 0,
+      isNext(index, in: channel)
+    else { return }
     switch error {
     case .unknownType: break
     case .inReply(let messageIndex, _):
-      if let (replica, _, _) = session.requests.take(messageIndex) {
+      if let (replica, _, _) = session[channel].requests.take(messageIndex) {
         refuse(replica, because: error)
       } else {
-        decide(messageIndex, failing: "The reply cannot be read: \(error)", by: index)
+        let reason = "The reply cannot be read: \(error)"
+        decide(messageIndex, in: channel, failing: reason, by: index)
       }
     case .inScope(let scopeIndex, _):
       if let replica = replica(scopeIndex) { missed(error, by: replica) }
     case .notAnObject, .missing, .invalid, .invalidElement:
       // The message may have concerned any scope.
-      for replica in replicas where replica.session.scopeIndex != nil { missed(error, by: replica) }
+      for replica in replicas(in: channel) where replica.session.scopeIndex != nil {
+        missed(error, by: replica)
+      }
     }
   }
 
   /// Recovers from a message about a scope that could not be read.
   private func missed(_ error: MessageError, by replica: Replica) {
     // A state that cannot be read is not asked for again at once, because it would arrive unchanged.
-    if !replica.progress.hasBase || session.requests.contains(replica)
+    if !replica.progress.hasBase || session.isAsking(for: replica)
       || replica.session.isTakingState
     {
       refuse(replica, because: error)

@@ -159,7 +159,7 @@ package final class ClientEngine {
     let due = now + configuration.handshakeTimeout
     if session.token == nil {
       transmit([
-        session.channel.stamp(
+        session[0].messages.stamp(
           .sessionCreate(
             SessionCreate(
               version: configuration.version,
@@ -169,20 +169,27 @@ package final class ClientEngine {
       ])
       enter(.creating(due: due))
     } else {
-      transmit([session.resume(takeAllSeen())])
+      for channel in session.openChannels {
+        transmit([session.resume(channel, takeAllSeen(in: channel))], in: channel)
+      }
       enter(.resuming(due: due))
     }
   }
 
   /// Handles a frame of `size` bytes.
   package func received(
-    _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, size: Int = 0,
-    now: Duration
+    _ number: Int, _ frame: Result<[Result<Message, MessageError>], FrameError>, channel: Int = 0,
+    size: Int = 0, now: Duration
   ) {
     guard number == connection.number else { return }
     self.now = now
     connection.heard(until: now + configuration.silenceLimit)
-    session.note(bytes: size)
+    guard session.uses(channel) else {
+      return diagnose(
+        .warning, .session, "skipped a frame of channel \(channel), which the session does not have"
+      )
+    }
+    session[channel].early.note(bytes: size)
     switch frame {
     case .failure(let error):
       diagnose(.warning, .session, "skipped a frame without messages: \(error)")
@@ -191,8 +198,8 @@ package final class ClientEngine {
       for message in messages {
         guard number == connection.number else { break }
         switch message {
-        case .failure(let error): handle(error)
-        case .success(let message): handle(message)
+        case .failure(let error): handle(error, in: channel)
+        case .success(let message): handle(message, in: channel)
         }
       }
       for replica in replicas { replica.finishBatch() }
@@ -263,7 +270,11 @@ package final class ClientEngine {
     case .open: open()
     case .fail(let reason): retry(reason: reason)
     case .ping:
-      transmit([session.ping(acknowledging: knowledge, takeAllSeen())])
+      for channel in session.openChannels {
+        let ping = session.ping(
+          in: channel, acknowledging: knowledge(in: channel), takeAllSeen(in: channel))
+        transmit([ping], in: channel)
+      }
       enter(.online(pingDue: nextPing))
     case nil: break
     }

@@ -1,4 +1,4 @@
-/// The client's side of a session: the messages of both sides, what was acknowledged, and the requests for scopes.
+/// The client's side of a session: its channels, and what the server has said in the frame that is being handled.
 ///
 /// A session outlives its connections and ends as one value. The engine has such a value also while there is no
 /// session; then `token` is nil.
@@ -7,17 +7,16 @@ package struct ClientSession {
   package private(set) var token: String?
   /// The version of the protocol that the session uses. Without a session, the version of the last one.
   package private(set) var version = 1
-  var channel = ReliableChannel(side: .client)
-  /// The requests for scopes.
-  var requests = ScopeRequests()
+  /// Channel 0, which every session has.
+  private var first = ClientChannel()
+  /// The other channels in use, by number.
+  private var others: [Int: ClientChannel] = [:]
   /// The names of scopes that the app left in this session of version 1, whose server goes on sending their changes.
   private var leftNames: Set<String> = []
   /// The places of the server that it has sent in the current frame.
   private var told: [Ping.Place] = []
   /// The digests that the server has sent in the current frame.
   private var checks: [Ping.Check] = []
-  /// The acknowledgements that the client has sent.
-  private var early = EarlyAcknowledgement()
 
   mutating func begin(_ token: String, version: Int) {
     (self.token, self.version) = (token, version)
@@ -29,56 +28,98 @@ package struct ClientSession {
     self.version = version
   }
 
+  // MARK: Channels
+
+  /// The numbers of the channels in use, in order.
+  var openChannels: [Int] { others.isEmpty ? [0] : [0] + others.keys.sorted() }
+
+  /// A channel in use. Others, such as those of a session that has just ended, are empty, and keep nothing.
+  subscript(channel: Int) -> ClientChannel {
+    get { channel == 0 ? first : others[channel] ?? ClientChannel() }
+    _modify {
+      var unused = ClientChannel()
+      if channel == 0 {
+        yield &first
+      } else if let place = others.index(forKey: channel) {
+        yield &others.values[place]
+      } else {
+        yield &unused
+      }
+    }
+  }
+
+  /// Returns true if a channel is in use.
+  func uses(_ channel: Int) -> Bool { channel == 0 || others[channel] != nil }
+
+  /// Uses a channel from now on, until the end of the session.
+  mutating func open(_ channel: Int) {
+    if !uses(channel) { others[channel] = ClientChannel() }
+  }
+
+  /// True while a new connection waits for what the server has sent before.
+  var isResuming: Bool { first.isResuming || others.values.contains { $0.isResuming } }
+
+  /// Returns true if a replica waits for the answer to its request.
+  func isAsking(for replica: Replica) -> Bool {
+    first.requests.contains(replica)
+      || others.values.contains { $0.requests.contains(replica) }
+  }
+
+  /// Takes note that a replica ends: an answer to its request is given back when it arrives.
+  mutating func forgetRequests(of replica: Replica) {
+    for channel in openChannels { self[channel].requests.leave(replica) }
+  }
+
+  /// True if some replica waits for the answer to its request.
+  var isAsking: Bool {
+    !first.requests.isEmpty || others.values.contains { !$0.requests.isEmpty }
+  }
+
   // MARK: Acknowledging
 
-  /// Returns the message with which a new connection resumes the session. Its acknowledgement does not cover the
-  /// change sets that are repeated after it.
-  mutating func resume(_ seen: [Ping.Place]) -> Message {
-    early.acknowledged(upTo: 0)
-    var ping = Ping(ack: channel.highestReceived, resendMissing: true)
+  /// Returns the message with which a new connection resumes a channel. Its acknowledgement does not cover the change sets
+  /// that are repeated after it.
+  mutating func resume(_ channel: Int, _ seen: [Ping.Place]) -> Message {
+    self[channel].early.acknowledged(upTo: 0)
+    self[channel].isResuming = true
+    var ping = Ping(ack: self[channel].messages.highestReceived, resendMissing: true)
     ping.seen = seen
     return .ping(ping)
   }
 
-  /// Notes that bytes were received or sent.
-  mutating func note(bytes: Int) { early.note(bytes: bytes) }
-
-  /// Returns a ping that acknowledges the messages up to `index`, and the change sets up to the places `seen`.
+  /// Returns a ping that acknowledges the messages of a channel up to `index`, and the change sets up to the places `seen`.
   mutating func ping(
-    acknowledging index: Int, _ seen: [Ping.Place] = [], _ differences: [Ping.Difference] = []
+    in channel: Int, acknowledging index: Int, _ seen: [Ping.Place] = [],
+    _ differences: [Ping.Difference] = []
   ) -> Message {
-    early.acknowledged(upTo: index)
-    var ping = Ping(ack: index, sent: version > 1 ? channel.highestSent : nil)
+    self[channel].early.acknowledged(upTo: index)
+    var ping = Ping(ack: index, sent: version > 1 ? self[channel].messages.highestSent : nil)
     (ping.seen, ping.differences) = (seen, differences)
     return .ping(ping)
   }
 
-  /// Returns a ping that acknowledges the messages up to `index`; none if the server has been told of them.
-  mutating func acknowledgement(upTo index: Int) -> [Message] {
-    index > early.index ? [ping(acknowledging: index)] : []
-  }
-
-  /// Returns true if so much has arrived that the client acknowledges the messages up to `index` and `sets` change sets
-  /// without waiting for the next ping.
-  func isAcknowledgementDue(
-    upTo index: Int, sets: Int, limit: ReliableChannel.Limit
-  ) -> Bool {
-    early.isDue(at: index, others: sets, limit: limit)
+  /// Returns a ping that acknowledges the messages of a channel up to `index`; none if the server has been told of them.
+  mutating func acknowledgement(in channel: Int, upTo index: Int) -> [Message] {
+    index > self[channel].early.index ? [ping(in: channel, acknowledging: index)] : []
   }
 
   // MARK: Pings of the server
 
-  /// Returns the index of the last message that the server has sent, according to a ping, if it has not arrived.
-  func lastMissing(_ ping: Ping) -> Int? {
-    guard version > 1, let sent = ping.sent, sent > channel.highestReceived else { return nil }
+  /// Returns the index of the last message that the server has sent in a channel, according to a ping, if it has not
+  /// arrived.
+  func lastMissing(_ ping: Ping, in channel: Int) -> Int? {
+    guard version > 1, let sent = ping.sent, sent > self[channel].messages.highestReceived else {
+      return nil
+    }
     return sent
   }
 
   /// Handles a ping, and returns the messages that it asks the client to repeat.
-  mutating func receive(_ ping: Ping) -> [Message] {
+  mutating func receive(_ ping: Ping, in channel: Int) -> [Message] {
     checks += ping.checks
     told += ping.told
-    return channel.receive(ping)
+    if ping.resendMissing { self[channel].isResuming = false }
+    return self[channel].messages.receive(ping)
   }
 
   /// Removes and returns the places up to which the server says it has sent streams.
@@ -95,10 +136,11 @@ package struct ClientSession {
 
   // MARK: Scopes
 
-  /// Returns true if one more change set may be sent behind `count` undecided ones of its scope.
-  func hasRoom(behind count: Int, limit: ReliableChannel.Limit) -> Bool {
+  /// Returns true if one more change set may be sent in a channel, behind `count` undecided ones of its scope.
+  func hasRoom(in channel: Int, behind count: Int, limit: ReliableChannel.Limit) -> Bool {
     if count == 0 { return true }
-    return count < limit.messages && (version == 1 || channel.keptBytes < limit.bytes)
+    return count < limit.messages
+      && (version == 1 || self[channel].messages.keptBytes < limit.bytes)
   }
 
   /// Notes that the app has left a scope.
@@ -110,8 +152,8 @@ package struct ClientSession {
   func stillSends(_ name: String) -> Bool { leftNames.contains(name) }
 
   /// Returns the message that ends a subscription; nil if the server does not know such a message.
-  mutating func leave(_ scopeIndex: Int) -> Message? {
+  mutating func leave(_ scopeIndex: Int, in channel: Int) -> Message? {
     guard version > 1, token != nil else { return nil }
-    return channel.stamp(.scopeLeave(ScopeLeave(scopeIndex: scopeIndex)))
+    return self[channel].messages.stamp(.scopeLeave(ScopeLeave(scopeIndex: scopeIndex)))
   }
 }

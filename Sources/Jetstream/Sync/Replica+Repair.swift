@@ -53,7 +53,7 @@ extension Replica {
 extension ClientEngine {
   /// Compares the replicas with the digests in this frame, and asks the server to repair those that differ.
   func compareReplicas() {
-    var differences: [Ping.Difference] = []
+    var differences: [Int: [Ping.Difference]] = [:]
     for check in session.takeChecks() {
       guard let replica = replica(check.scopeIndex) else { continue }
       let comparison = replica.compare(with: check)
@@ -61,7 +61,8 @@ extension ClientEngine {
       switch comparison {
       case .equal, nil: break
       case .different(let parts):
-        differences.append(Ping.Difference(scopeIndex: check.scopeIndex, parts: parts))
+        differences[replica.session.channel, default: []].append(
+          Ping.Difference(scopeIndex: check.scopeIndex, parts: parts))
       case .beyondRepair:
         send(fetch: replica, tell: .everything, isWhole: true)
       case .hopeless:
@@ -71,7 +72,7 @@ extension ClientEngine {
         )
       }
     }
-    guard !differences.isEmpty, status == .online else { return }
-    transmit([ping(differences)])
+    guard status == .online else { return }
+    for (channel, found) in differences { transmit([ping(in: channel, found)], in: channel) }
   }
 }

@@ -1,6 +1,8 @@
 /// The state of a replica that lasts as long as a session: what the server has granted, and what was asked for and has
 /// arrived. The next session begins with a new value.
 struct ReplicaSession {
+  /// The channel of the session in which the scope is served, as far as the server has said.
+  var channel = 0
   /// The scope's index in the session, once the server has granted it.
   var scopeIndex: Int?
   /// The sequence up to which the client has acknowledged the server's order.

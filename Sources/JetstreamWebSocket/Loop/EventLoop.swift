@@ -156,7 +156,7 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   // MARK: Work
 
   /// Runs `work` on the loop's thread, in the order of a thread's calls: in the next turn, if this is the loop's thread.
-  func execute(_ work: @escaping @Sendable () -> Void) {
+  package func execute(_ work: @escaping @Sendable () -> Void) {
     if isCurrent { later.append(work) } else { put(.step(work)) }
   }
 

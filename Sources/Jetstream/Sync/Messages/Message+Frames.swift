@@ -11,19 +11,12 @@ extension Message {
     try frame(Array(bytes), limits: limits).get()
   }
 
-  /// Reads the messages of one frame. Returns the error as part of the result, so that it can be sent to another
-  /// isolation domain.
+  /// Reads the messages of one frame, of whatever channel. Returns the error as part of the result, so that it can be
+  /// sent to another isolation domain.
   package static func frame(
     _ bytes: [UInt8], limits: JSONLimits = .default
   ) -> Result<[Result<Message, MessageError>], FrameError> {
-    var messages: [Result<Message, MessageError>]?
-    let error = bytes.withUnsafeBufferPointer { bytes in
-      JSONParser.parse(inPlace: bytes, limits: limits) { parser throws(JSONError) in
-        messages = try parser.messages()
-      }
-    }
-    if let error { return .failure(.notJSON(error)) }
-    return messages.map { .success($0) } ?? .failure(.notMessages)
+    MessageFrame(bytes, limits: limits).messages
   }
 
   /// Returns true if a frame holds an array rather than a bare object, judging by the first byte that is not white
@@ -40,38 +33,75 @@ extension Message {
   ///   - messages: the messages to send, in order.
   ///   - asArray: true to wrap a single message in an array, too. Any other number of messages always makes an
   ///     array.
-  package static func encodeFrame(_ messages: [Message], asArray: Bool) -> [UInt8] {
+  ///   - channel: the channel of the session to which the messages belong.
+  package static func encodeFrame(
+    _ messages: [Message], asArray: Bool, channel: Int = 0
+  ) -> [UInt8] {
     var output = JSONOutput()
-    if messages.count == 1, !asArray {
+    if messages.count == 1, !asArray, channel == 0 {
       messages[0].write(to: &output)
       return Array(output.bytes)
     }
-    output.append("[")
+    MessageFrame.writeStart(of: channel, to: &output)
     for (position, message) in messages.enumerated() {
       if position > 0 { output.append(",") }
       message.write(to: &output)
     }
-    output.append("]")
+    MessageFrame.writeEnd(of: channel, to: &output)
     return Array(output.bytes)
   }
 }
 
 extension JSONParser {
-  /// Reads a frame. Returns nil for JSON that is neither an object nor an array.
-  fileprivate mutating func messages() throws(JSONError) -> [Result<Message, MessageError>]? {
+  /// Reads a frame, and the channel that it names; its messages are nil for JSON that is no frame.
+  mutating func frame() throws(JSONError) -> (
+    channel: Int?, messages: [Result<Message, MessageError>]?
+  ) {
     skipWhiteSpace()
     switch next {
-    case UInt8(ascii: "{"): return [try message(depth: 0)]
-    case UInt8(ascii: "["):
-      var messages: [Result<Message, MessageError>] = []
-      try eachElement(depth: 1) { parser throws(JSONError) in
-        messages.append(try parser.message(depth: 1))
-      }
-      return messages
+    case UInt8(ascii: "{"):
+      if namesChannel() { return try channelFrame() }
+      return (0, [try message(depth: 0)])
+    case UInt8(ascii: "["): return (0, try messages(depth: 1))
     default:
       _ = try value(depth: 0)
-      return nil
+      return (0, nil)
     }
+  }
+
+  /// Returns true if the first key of the object that comes next is `channel`.
+  private mutating func namesChannel() -> Bool {
+    let start = position
+    defer { position = start }
+    position += 1
+    skipWhiteSpace()
+    return take(#""channel""#)
+  }
+
+  /// Reads an object with a channel and its messages. The channel is nil if the object has another form.
+  private mutating func channelFrame() throws(JSONError) -> (Int?, [Result<Message, MessageError>]?)
+  {
+    var messages: [Result<Message, MessageError>]?
+    let object = try object(depth: 1) { parser, key throws(JSONError) in
+      parser.skipWhiteSpace()
+      guard key == "messages", parser.next == UInt8(ascii: "[") else {
+        return try parser.value(depth: 1)
+      }
+      messages = try parser.messages(depth: 2)
+      return .array([])
+    }
+    let channel = object["channel"].flatMap(\.wholeNumber)
+    return (messages == nil ? nil : channel, messages)
+  }
+
+  private mutating func messages(
+    depth: Int
+  ) throws(JSONError) -> [Result<Message, MessageError>] {
+    var messages: [Result<Message, MessageError>] = []
+    try eachElement(depth: depth) { parser throws(JSONError) in
+      messages.append(try parser.message(depth: depth))
+    }
+    return messages
   }
 
   /// Reads any value as a message. Decodes its fragments directly, without making JSON values of them first.

@@ -61,6 +61,8 @@ package enum FrameError: Error, Sendable, Hashable {
   case notJSON(JSONError)
   /// The frame is JSON, but neither an object nor an array.
   case notMessages
+  /// The frame is of a channel, and is not `{"channel":number,"messages":[...]}`.
+  case invalidChannel
 }
 
 extension FrameError: CustomStringConvertible {
@@ -69,6 +71,7 @@ extension FrameError: CustomStringConvertible {
     switch self {
     case .notJSON(let error): "not JSON: \(error)"
     case .notMessages: "neither an object nor an array"
+    case .invalidChannel: #"a channel that is not of the form {"channel":1,"messages":[]}"#
     }
   }
 }

@@ -53,43 +53,53 @@ package struct ScopeFetch: Sendable, Hashable {
 /// The server's answer to ``ScopeFetch``. If the server grants the scope, a ``ScopeState`` follows, unless the
 /// ``standing`` says otherwise.
 package struct ScopeFetchReply: Sendable, Hashable {
+  /// The answers to a request for a scope.
+  package enum Answer: Sendable, Hashable {
+    /// The server grants the scope, which has this index in the session.
+    case granted(scopeIndex: Int)
+    /// The scope is served in another channel of the session: the client asks for it there. Since version 2.
+    case moved(channel: Int)
+    case denied(WireError)
+  }
+
   /// The message's index.
   package var index: Int
 
   /// The index of the request.
   package var replyTo: Int
 
-  /// The scope's index in this session, or the reason why the server denies the scope.
-  package var result: Result<Int, WireError>
+  /// The answer.
+  package var answer: Answer
 
   /// The scope's current sequence and what the server has decided about the client's change sets. Since version 2.
   package var standing: ScopeStanding?
 
   /// Creates a reply.
-  package init(index: Int = 0, replyTo: Int, result: Result<Int, WireError>) {
+  package init(index: Int = 0, replyTo: Int, answer: Answer) {
     self.index = index
     self.replyTo = replyTo
-    self.result = result
+    self.answer = answer
   }
 
   /// Grants the scope.
   package init(index: Int = 0, replyTo: Int, scopeIndex: Int, standing: ScopeStanding? = nil) {
-    self.init(index: index, replyTo: replyTo, result: .success(scopeIndex))
+    self.init(index: index, replyTo: replyTo, answer: .granted(scopeIndex: scopeIndex))
     self.standing = standing
   }
 
   /// Denies the scope.
   package init(index: Int = 0, replyTo: Int, error: WireError) {
-    self.init(index: index, replyTo: replyTo, result: .failure(error))
+    self.init(index: index, replyTo: replyTo, answer: .denied(error))
   }
 
-  /// The scope's index, or nil if the server denied the scope.
-  package var scopeIndex: Int? { try? result.get() }
+  /// The scope's index, or nil if the server did not grant the scope.
+  package var scopeIndex: Int? {
+    if case .granted(let index) = answer { index } else { nil }
+  }
 
-  /// The reason for the denial, or nil if the server granted the scope.
+  /// The reason for the denial, or nil if the server did not deny the scope.
   package var error: WireError? {
-    guard case .failure(let error) = result else { return nil }
-    return error
+    if case .denied(let error) = answer { error } else { nil }
   }
 }
 
@@ -161,6 +171,9 @@ extension ScopeFetchReply: MessageBody {
     let replyTo = try fields.wholeNumber("replyTo")
     if fields.has("error") {
       self.init(index: fields.index, replyTo: replyTo, error: try fields.error())
+    } else if fields.has("channel") {
+      let channel = try fields.wholeNumber("channel")
+      self.init(index: fields.index, replyTo: replyTo, answer: .moved(channel: channel))
     } else {
       let scopeIndex = try fields.wholeNumber("scopeIndex")
       self.init(index: fields.index, replyTo: replyTo, scopeIndex: scopeIndex)
@@ -170,11 +183,12 @@ extension ScopeFetchReply: MessageBody {
 
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
     sink.put("replyTo", replyTo)
-    switch result {
-    case .success(let scopeIndex):
+    switch answer {
+    case .granted(let scopeIndex):
       sink.put("scopeIndex", scopeIndex)
       if let standing { sink.put("standing", standing.json) }
-    case .failure(let error): sink.put("error", error.json)
+    case .moved(let channel): sink.put("channel", channel)
+    case .denied(let error): sink.put("error", error.json)
     }
   }
 }

@@ -1,0 +1,166 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+
+/// Runs an engine on an actor: hands it what its connections receive, the time, and what it waits for, and carries out its
+/// actions.
+///
+/// A server has one on its own actor, for the sessions and for most scopes, and one on each event loop over which it
+/// spreads scopes; see ``ServerShard``.
+final class EngineRunner {
+  /// The functions that the owner provides.
+  struct Owner {
+    let report: (Diagnostic) -> Void
+    /// Makes a session known in another channel, for the fetch with an index.
+    var join: (_ channel: Int, _ connection: Int, SessionInfo, _ fetch: Int) -> Void = {
+      _, _, _, _ in
+    }
+  }
+
+  private(set) var engine: ServerEngine!
+  let actor: WeakActor
+  let ticker: Ticker
+  let owner: Owner
+  /// The logs of hosted scopes, each with the keeper that hands it records.
+  var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
+  private let limits: WebSocketLimits
+  private var connections: [Int: any ServerConnection] = [:]
+  /// True from ``begin()`` until ``stop()``.
+  private var isRunning = false
+  private var isTicking = false
+  /// True while the end of a turn is due.
+  private var isTurning = false
+  private lazy var home = HomeReference(self, on: actor)
+
+  init(
+    _ configuration: Server.Configuration, channel: ServerEngine.Channel = .init(),
+    on actor: any Actor, hooks: ServerEngine.Hooks, owner: Owner
+  ) {
+    self.actor = WeakActor(actor)
+    ticker = Ticker.on(actor)
+    self.owner = owner
+    limits = configuration.limits
+    var settings = configuration.engine
+    settings.channel = channel
+    engine = ServerEngine(configuration: settings, hooks: hooks) { [unowned self] in perform($0) }
+  }
+
+  deinit { abort() }
+
+  /// Advances the engine once a second from now on.
+  func begin() {
+    isRunning = true
+    tickSoon()
+  }
+
+  /// Ends all sessions and closes all connections.
+  func stop() {
+    isRunning = false
+    engine.stop()
+    connections = [:]
+  }
+
+  /// Drops all connections at once.
+  func abort() {
+    for connection in connections.values { connection.abort() }
+    connections = [:]
+  }
+
+  private func tickSoon() {
+    guard !isTicking, isRunning else { return }
+    isTicking = true
+    ticker.perform(after: .seconds(1)) { [weak self] in
+      guard let self else { return }
+      isTicking = false
+      guard isRunning else { return }
+      engine.advance(to: ticker.now)
+      tickSoon()
+    }
+  }
+
+  // MARK: Inputs
+
+  /// Takes a new connection, and returns the other channels of the session that it resumes.
+  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) -> Set<Int> {
+    connections[id] = connection
+    engine.opened(
+      id, params: ConnectionParams.read(from: request), request: request, now: ticker.now)
+    return engine.otherChannels(of: id)
+  }
+
+  /// Takes a session of which another channel was asked for a scope.
+  func join(_ info: SessionInfo, _ connection: any ServerConnection, _ id: Int) {
+    connections[id] = connection
+    engine.join(info, on: id, now: ticker.now)
+  }
+
+  /// Takes what a connection has received. On an event loop, what all connections have received in one turn is answered
+  /// together.
+  ///
+  /// - Returns: false if there is no such connection.
+  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Bool {
+    guard connections[id] != nil else { return false }
+    let isOnLoop = actor.value.map { EventLoop.isHome(of: $0) } ?? false
+    engine.received(inputs, on: id, now: ticker.now, endsTurn: !isOnLoop)
+    guard isOnLoop, !isTurning else { return true }
+    isTurning = true
+    // Behind the jobs of this turn, and before the sockets are written.
+    home.performLater { runner in
+      runner.isTurning = false
+      runner.engine.endTurn()
+    }
+    return true
+  }
+
+  /// Takes note that another channel knows a session.
+  func joined(_ channel: Int, answering fetch: Int, of token: String) {
+    engine.joined(channel, answering: fetch, of: token, now: ticker.now)
+  }
+
+  /// Ends a session that has ended in another channel.
+  func endSession(_ token: String) { engine.endSession(token, now: ticker.now) }
+
+  func closed(_ id: Int) {
+    connections[id] = nil
+    engine.closed(id, now: ticker.now)
+  }
+
+  /// Returns the connection with a number, if it is open.
+  func connection(_ id: Int) -> (any ServerConnection)? { connections[id] }
+
+  // MARK: Actions
+
+  private func perform(_ action: ServerEngine.Action) {
+    switch action {
+    case .send(let ids, let frame): send(ServerText(frame), on: ids)
+    case .close(let id, let code, let reason):
+      connections.removeValue(forKey: id)?.beginClose(code: code, reason: reason)
+    case .admit(let id): connections[id]?.setLimits(limits)
+    case .probe(let id): connections[id]?.probe()
+    case .encode(let scope, let fragments): encode(fragments, of: scope)
+    case .join(let channel, let id, let info, let fetch): owner.join(channel, id, info, fetch)
+    }
+  }
+
+  private func send(_ text: ServerText, on ids: [Int]) {
+    for id in ids {
+      guard let connection = connections[id] else { continue }
+      do {
+        try connection.send(text)
+      } catch {
+        connections[id] = nil
+        connection.abort()
+        owner.report(Diagnostic(.warning, .connection, connection: id, "dropped: \(error)"))
+      }
+    }
+  }
+
+  /// Makes the text of a part of a state where that holds up no connection.
+  private func encode(_ fragments: [SyncFragment], of scope: Int) {
+    let home = home
+    Task.detached {
+      let text = FragmentsText(fragments)
+      await home.perform { $0.engine.encoded(text, of: scope, now: $0.ticker.now) }
+    }
+  }
+}

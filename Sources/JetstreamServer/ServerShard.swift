@@ -1,0 +1,104 @@
+import Foundation
+import Jetstream
+import JetstreamWebSocket
+
+/// Some of a server's scopes, on an event loop, in a channel of their own.
+///
+/// A shard has scopes that the server hosts from a schema and spreads over loops. The server's own actor creates the
+/// sessions and knows which scope is where; once a client has been told the channel of a scope, everything about the scope
+/// goes between the socket and the shard, past that actor.
+actor ServerShard {
+  nonisolated let channel: Int
+  private nonisolated let loop = EventLoop.next()
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+  private let offers = Offers()
+  private var runner: EngineRunner?
+
+  /// The scopes that clients find by their names.
+  private final class Offers { var scopes: [String: RowsContent] = [:] }
+
+  init(channel: Int) { self.channel = channel }
+
+  /// Runs `body` on the loop, in the order of the calls, and before what the callers have done there later.
+  nonisolated func perform(_ body: @escaping @Sendable (isolated ServerShard) -> Void) {
+    if EventLoop.current === loop {
+      assumeIsolated { body($0) }
+    } else {
+      loop.execute { self.assumeIsolated { body($0) } }
+    }
+  }
+
+  /// Makes the shard's engine. `sessionEnded` is called with the token of each session that ends here.
+  func prepare(
+    _ configuration: Server.Configuration, of channels: Int,
+    report: @escaping @Sendable (Diagnostic) -> Void,
+    sessionEnded: @escaping @Sendable (String) -> Void
+  ) {
+    let hooks = ServerEngine.Hooks(
+      fetch: { [offers] _, name, _ in
+        if let scope = offers.scopes[name] { return .success(scope) }
+        return .failure(.rejected("There is no scope '\(name)'"))
+      }, report: report, makeToken: { preconditionFailure("A shard creates no sessions.") },
+      random: { Double.random(in: 0..<1) }, date: { Date() },
+      sessionEnded: { sessionEnded($0.token) })
+    runner = EngineRunner(
+      configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
+      owner: .init(report: report))
+  }
+
+  /// Runs from now on, until ``stop()``.
+  func begin() { runner?.begin() }
+
+  // MARK: Scopes
+
+  func host(_ name: String, _ schema: ScopeSchema) {
+    let content = RowsContent(name: name, schema)
+    offers.scopes[name] = content
+    runner?.engine.host(content)
+  }
+
+  func host(
+    _ name: String, _ schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int
+  ) async throws {
+    let content = RowsContent(name: name, schema)
+    let isHosted = try await runner?.host(
+      content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+    if isHosted == true { offers.scopes[name] = content }
+  }
+
+  func remove(_ name: String, telling error: WireError) async throws {
+    guard let content = offers.scopes.removeValue(forKey: name) else { return }
+    try await runner?.remove(content, telling: error)
+  }
+
+  // MARK: Connections
+
+  /// Takes a session that the server has created, with its connection.
+  func join(_ info: SessionInfo, _ connection: any ServerConnection, _ id: Int) {
+    runner?.join(info, connection, id)
+  }
+
+  /// Takes a new connection of a session that has joined.
+  func opened(_ connection: any ServerConnection, _ id: Int, _ request: HTTPRequest) {
+    _ = runner?.opened(connection, id, request)
+  }
+
+  /// Takes what a connection has received. Returns false if its session has not joined.
+  func received(_ inputs: [ServerEngine.Input], on id: Int) -> Bool {
+    runner?.received(inputs, on: id) ?? false
+  }
+
+  func closed(_ id: Int) { runner?.closed(id) }
+
+  /// Ends a session that the server has ended.
+  func end(_ token: String) { runner?.endSession(token) }
+
+  // MARK: The end
+
+  /// Ends all sessions and closes all connections.
+  func stop() { runner?.stop() }
+
+  /// Drops everything, for a server that is released.
+  func abandon() { runner = nil }
+}

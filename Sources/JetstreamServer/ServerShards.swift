@@ -1,0 +1,39 @@
+import Jetstream
+
+/// The shards of a server.
+struct ServerShards: Sendable {
+  /// The shards, in the order of their channels, which are numbered from 1.
+  let all: [ServerShard]
+
+  init(count: Int) {
+    precondition(count >= 0, "A server cannot spread scopes over \(count) loops.")
+    all = (0..<count).map { ServerShard(channel: $0 + 1) }
+  }
+
+  /// The shard of a channel; nil if there is none.
+  subscript(channel: Int) -> ServerShard? {
+    all.indices.contains(channel - 1) ? all[channel - 1] : nil
+  }
+
+  /// Prepares all of them. `sessionEnded` is called with the token of each session that ends in one of them.
+  func prepare(
+    _ configuration: Server.Configuration, report: @escaping @Sendable (Diagnostic) -> Void,
+    sessionEnded: @escaping @Sendable (String) -> Void
+  ) {
+    let count = all.count + 1
+    for shard in all {
+      shard.perform {
+        $0.prepare(configuration, of: count, report: report, sessionEnded: sessionEnded)
+      }
+    }
+  }
+
+  /// Runs them from now on, until ``stop()``.
+  func begin() { for shard in all { shard.perform { $0.begin() } } }
+
+  /// Ends all sessions and closes all connections.
+  func stop() async { for shard in all { await shard.stop() } }
+
+  /// Drops everything.
+  func abandon() { for shard in all { shard.perform { $0.abandon() } } }
+}
