@@ -40,6 +40,14 @@ final class SocketTransport: Sendable {
     var onConnect: (@Sendable (Int32) -> Void)?
     var onDrained: (@Sendable () -> Void)?
 
+    /// True if nothing more goes out.
+    var refusesBytes: Bool { isClosed || isWriteBroken || shouldClose || shouldFinishWriting }
+
+    /// Returns true if a frame may wait beside what waits already.
+    func hasRoom(for frame: EncodedFrame, upTo limit: Int) -> Bool {
+      outbound.count + taken <= limit - frame.count
+    }
+
     /// The events for which the loop has to watch the descriptor.
     var events: Readiness {
       if isClosed { return [] }
@@ -161,10 +169,33 @@ final class SocketTransport: Sendable {
   func enqueue(_ frame: EncodedFrame, upTo limit: Int = .max) -> Bool {
     var hasRoom = true
     scheduleFlush { state in
-      if state.isWriteBroken || state.shouldClose || state.shouldFinishWriting { return }
-      hasRoom = state.outbound.count + state.taken <= limit - frame.count
+      if state.refusesBytes { return }
+      hasRoom = state.hasRoom(for: frame, upTo: limit)
       if hasRoom { state.outbound.append(frame) }
     }
+    return hasRoom
+  }
+
+  /// Writes a frame at once, if nothing waits and this is the loop's thread. What the socket does not take is queued, as by
+  /// ``enqueue(_:upTo:)``; so is all of it elsewhere. A frame that is to go out with others is better queued.
+  ///
+  /// - Returns: false if more bytes would wait than `limit`; nothing was written or queued then.
+  func write(_ frame: EncodedFrame, upTo limit: Int) -> Bool {
+    guard loop.isCurrent, frame.payload.isEmpty else { return enqueue(frame, upTo: limit) }
+    var hasRoom = true
+    let isFirst = state.withLock { state in
+      if state.refusesBytes { return false }
+      hasRoom = state.hasRoom(for: frame, upTo: limit)
+      guard hasRoom else { return false }
+      let written = state.isFlushing ? 0 : Platform.send(descriptor, frame.head)
+      if written == frame.count { return false }
+      // The loop meets an error again when it writes.
+      state.outbound.append(
+        written > 0 ? EncodedFrame(head: Array(frame.head[written...]), payload: []) : frame)
+      defer { state.isFlushing = true }
+      return !state.isFlushing
+    }
+    if isFirst { loop.executeAtEnd { self.flush() } }
     return hasRoom
   }
 

@@ -161,14 +161,17 @@ public final class WebSocketConnection: WebSocketChannel {
     if let error { throw error }
   }
 
-  /// Queues a text, as ``send(_:)`` does, which other connections of the server are sent as well.
+  /// Sends a text which other connections of the server are sent as well: at once, if this is the connection's loop, and
+  /// otherwise as ``send(_:)`` does.
   package func send(_ text: ServerText) throws(WebSocketError) {
-    let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups) in
+    let (error, wakeups) = state.withLock { state -> (WebSocketError?, Wakeups?) in
+      guard state.machine.isOpen else { return (.closed, nil) }
+      if transport.write(text.frame, upTo: configuration.maximumOutboundBytes) { return (nil, nil) }
       var wakeups = Wakeups()
-      guard state.machine.isOpen else { return (.closed, wakeups) }
-      return (enqueue(text.frame, &state, &wakeups), wakeups)
+      dropSlowConsumer(&state, &wakeups)
+      return (.outboundQueueFull, wakeups)
     }
-    wakeups.run()
+    wakeups?.run()
     if let error { throw error }
   }
 

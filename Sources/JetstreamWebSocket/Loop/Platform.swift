@@ -91,6 +91,10 @@ enum Platform {
     return count >= 0 ? count : Int(-errno)
   }
 
+  static func send(_ descriptor: Int32, _ bytes: [UInt8]) -> Int {
+    bytes.withUnsafeBytes { send(descriptor, $0) }
+  }
+
   /// Writes several buffers with one call. SIGPIPE is not raised.
   static func send(_ descriptor: Int32, _ vectors: inout [iovec]) -> Int {
     vectors.withUnsafeMutableBufferPointer { buffer in
