@@ -76,15 +76,17 @@ extension Scope {
   public func applyFullState(
     _ fragments: [SyncFragment], rootUUID: UUID
   ) throws(ScopeError) -> ApplyReport {
-    try applyFullState(fragments, rootUUID: rootUUID, alsoKnown: { _ in nil })
+    try checkFullState(fragments, rootUUID: rootUUID)
+    return write(
+      state: fragments, count: fragments.count, rootUUID: rootUUID, alsoKnown: { _ in nil })
   }
 
-  @discardableResult
-  func applyFullState(
-    _ fragments: [SyncFragment], rootUUID: UUID, keepingOrphans: Bool = false,
+  /// Replaces the content of the scope by a full state that meets ``checkFullState(_:rootUUID:)``: the first `count`
+  /// fragments. The others are changes of models that the state does not have.
+  func write(
+    state fragments: [SyncFragment], count: Int, rootUUID: UUID, keepingOrphans: Bool = false,
     alsoKnown: @escaping (UUID) -> ModelObject?
-  ) throws(ScopeError) -> ApplyReport {
-    try checkFullState(fragments, rootUUID: rootUUID)
+  ) -> ApplyReport {
     renameRoot(to: rootUUID)
     unknown?.fragments = [:]
     schedule.beginApplying()
@@ -92,9 +94,9 @@ extension Scope {
     writer.resetsMissing = true
     writer.prepare(fragments)
     interval.othersWrote = true
-    for (position, fragment) in fragments.enumerated().reversed() {
-      writer.write(fragment, at: position)
-    }
+    for at in (0..<count).reversed() { writer.write(fragments[at], at: at) }
+    writer.resetsMissing = false
+    for at in count..<fragments.count { writer.write(fragments[at], at: at) }
     return finish(&writer, fragments, keepingOrphans: keepingOrphans)
   }
 

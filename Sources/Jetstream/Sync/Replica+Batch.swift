@@ -14,31 +14,43 @@ extension Replica {
   /// Ends a batch: writes the visible differences into the scope.
   ///
   /// All messages of one frame form one batch, so that a reply and the correction that follows it appear as one
-  /// change.
+  /// change, and so do a full state and the change sets behind it.
   func finishBatch() {
     guard !batch.isEmpty else { return }
     var done = batch
     batch = ReplicaBatch()
     losses.beginWriting()
-    for (at, addition) in done.additions.enumerated() {
+    for (at, addition) in done.additions.enumerated() where !overlay.keys.isEmpty {
       for (key, _) in addition.properties {
         let visible = overlay.visible(PropertyKey(uuid: addition.uuid, name: key))
         if let visible { done.additions[at].properties[key] = visible.json }
       }
     }
-    var changes = done.direct
+    var noted = done.direct
     for (name, before) in done.seen {
       let now = overlay.visible(name) ?? before
       overlay.dropIfSettled(name)
-      if now != before, isKnown(name.uuid) {
-        changes[name.uuid, default: .init()].set(name.name, to: now.json)
+      if let at = done.place(of: name.uuid) {
+        done.additions[at].properties[name.name] = now.json
+      } else if now != before, isKnown(name.uuid) {
+        noted[name.uuid, default: .init()].set(name.name, to: now.json)
       }
     }
-    let fragments = done.fragments(changes)
+    var fragments = done.additions
+    fragments += done.changes(noted)
     if !fragments.isEmpty {
       for fragment in fragments { graveyard.update(fragment) }
-      let report = scope.apply(
-        fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+      let report: ApplyReport
+      if let root = done.stateRoot {
+        report = scope.write(
+          state: fragments, count: done.additions.count, rootUUID: root, keepingOrphans: true,
+          alsoKnown: { [self] in graveyard.find($0) })
+        // The models of the state have its values by now. Models that only pending change sets add below them do not.
+        graveyard.noteState(done.additions)
+      } else {
+        report = scope.apply(
+          fragments, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) })
+      }
       updateBuried(fragments)
       for model in report.orphans { graveyard.insert(model) }
       restoreRevived()
@@ -50,6 +62,7 @@ extension Replica {
     } else {
       scope.conflicts.add(conflicts)
     }
+    for complete in done.completions { complete(.success(())) }
     for (set, replies) in done.decided {
       scope.pendingChangeSets.finish(set) { $0.decide(by: replies) }
     }
@@ -117,24 +130,26 @@ extension Replica {
     if fragment.kind == .add, scope.tree.hasDictionaries {
       for name in missingEntries(in: fragment) { fragment.properties[name] = .null }
     }
-    let isKnown = scope.model(fragment.uuid) != nil || batch.additionIndex[fragment.uuid] != nil
-    if fragment.kind == .add, !isKnown {
+    // With a full state in the batch, the models of the scope that the state does not have are about to leave.
+    let isKnown = batch.stateRoot == nil && scope.model(fragment.uuid) != nil
+    if fragment.kind == .add, !isKnown, batch.place(of: fragment.uuid) == nil {
       batch.add(fragment.uuid, fragment.className)
     }
-    if let at = batch.additionIndex[fragment.uuid] {
+    if let at = batch.place(of: fragment.uuid) {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         // If the app has put the model back, it did so on the basis of the model's earlier state.
         coverIfAdded(name, confirmed: value)
-        overlay.confirm(name, value: value)
+        overlay.confirm(name, value: value, by: author)
         batch.additions[at].properties[key] = value
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
         let range = scope.counterRange(of: entry, in: fragment)
-        overlay.confirm(name, .operations(entry.operations, value: nil, range: range))
+        overlay.confirm(
+          name, .operations(entry.operations, value: nil, range: range), by: author)
         batch.additions[at].properties[entry.key] = PropertyOperation.apply(
-          entry.operations, to: batch.additions[at].properties[entry.key], within: range)
+          entry.operations, to: noted(entry.key, at: at), within: range)
       }
       return
     }
@@ -165,18 +180,28 @@ extension Replica {
     }
   }
 
+  /// Returns the value of a property of the addition at a position in the batch; nil if it is not known.
+  func noted(_ key: String, at place: Int) -> JSONValue? {
+    let addition = batch.additions[place]
+    if let value = addition.properties[key] { return value }
+    // A state leaves out a property that has its default value.
+    guard let property = scope.schema(of: addition)?[wireName: key], !property.makesModels
+    else { return nil }
+    return property.defaultValue
+  }
+
   /// Returns the names of the entries that a model has here and that an addition does not have. An addition has all that
   /// its model has.
   func missingEntries(in addition: SyncFragment) -> [String] {
     let uuid = addition.uuid
     // Nothing is known of most models that are added.
-    guard isKnown(uuid) || batch.additionIndex[uuid] != nil || batch.direct[uuid] != nil,
+    guard isKnown(uuid) || batch.place(of: uuid) != nil || batch.direct[uuid] != nil,
       let schema = scope.schema(of: addition)?.data, schema.hasDictionaries
     else { return [] }
     var names = scope.model(uuid)?.ensureRecord().entryNames ?? []
     names += graveyard.values(of: uuid)?.map(\.key) ?? []
     names += overlay.keys.filter { $0.uuid == uuid }.map(\.name)
-    if let at = batch.additionIndex[uuid] { names += batch.additions[at].properties.map(\.key) }
+    if let at = batch.place(of: uuid) { names += batch.additions[at].properties.map(\.key) }
     names += batch.direct[uuid]?.properties.map(\.key) ?? []
     return names.filter {
       addition.properties[$0] == nil && schema[wireName: $0]?.entryKey != nil

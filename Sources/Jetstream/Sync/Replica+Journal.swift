@@ -25,7 +25,7 @@ extension Replica {
   ///
   /// A record is handed over before its step is complete, and observers run within steps. So the moments at which
   /// nothing is half-done are found here, wherever the caller comes from:
-  /// - a full state is being applied, or a local change set becomes pending (`journal.isInStep`);
+  /// - a full state is being added to the batch, or a local change set becomes pending (`journal.isInStep`);
   /// - messages of a frame are in the batch but not written into the scope (`batch`), or written while the conflicts
   ///   that follow from them are not in the ledger (`losses`);
   /// - the scope applies remote changes, delivers a change set, or runs `modify` (`settle()`);
@@ -87,6 +87,7 @@ extension Replica {
     if let base = history.base {
       request.clientID = history.client
       try receive(base)
+      finishBatch()
     } else {
       take(history.client, root: history.root)
     }
@@ -143,10 +144,7 @@ extension Replica {
       beginBatch()
       conclude(
         at, decided.replies, effective: decided.effective, sequence: decided.sequence)
-    case .base(let base):
-      try receive(base)
-      // The next change set settles conflicts, so those of values that the state overwrites have to be there by then.
-      beginBatch()
+    case .base(let base): try receive(base)
     case .discarded(let names):
       finishBatch()
       scope.conflicts.remove(Set(names))

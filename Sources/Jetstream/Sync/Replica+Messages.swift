@@ -90,7 +90,7 @@ extension Replica {
       session.stateParts = []
       do throws(ScopeError) {
         try receiveState(fragments, rootUUID: rootUUID)
-        completion(.success(()))
+        batch.completions.append(completion)
       } catch {
         completion(.failure(error))
       }
@@ -105,87 +105,81 @@ extension Replica {
     return pending[at].decision == nil
   }
 
-  /// Applies a full state: it becomes the base of properties that pending change sets cover, and the value of all
-  /// others.
+  /// Adds a full state to the batch: it becomes the base of properties that pending change sets cover, and the value
+  /// of all others.
   func receiveState(_ fragments: [SyncFragment], rootUUID: UUID) throws(ScopeError) {
     try scope.checkFullState(fragments, rootUUID: rootUUID)
     journal.beginStep()
     defer { journal.endStep() }
     session.procedures = OldProcedures()
-    finishBatch()
+    let old = scope.root?.uuid
+    // The batch so far has the root by its old UUID.
+    if old != rootUUID { finishBatch() }
     scope.sealChanges()
     // Pending changes of the old root apply to the root with its new UUID.
-    if let old = scope.root?.uuid, old != rootUUID { renameRoot(from: old, to: rootUUID) }
+    if let old, old != rootUUID { renameRoot(from: old, to: rootUUID) }
+    beginBatch()
     finishStanding()
     if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
     losses.noteOverwritten(byState: fragments, in: scope) { overlay.isPending($0) }
     if dialect.isOfValues, !journal.isRestoring { progress.position = nil }
-    // Until the state is applied, the scope is not what the record says.
-    if !journal.isRestoring { beginBatch() }
     keep(.base(ReplicaBase(position: progress.position, root: rootUUID, fragments: fragments)))
     progress.hasBase = true
     session.hasState = true
     noteRemote(RemoteChanges(fragments, sequence: progress.position?.sequence, isFullState: true))
-    var visible = fragments
-    for (at, fragment) in fragments.enumerated() {
+    batch.replaceContent(by: fragments, root: rootUUID) { scope.model($0) != nil }
+    if overlay.keys.isEmpty, overlay.additions.isEmpty { return }
+    for fragment in fragments {
       for (key, value) in fragment.properties {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         coverIfAdded(name)
-        guard overlay.covers(name) else { continue }
         overlay.confirm(name, value: value)
-        visible[at].properties[key] = overlay.visible(name)?.json
       }
       for (key, _) in overlay.additions[fragment.uuid]?.properties ?? [:]
       where fragment.properties[key] == nil {
         coverIfAdded(PropertyKey(uuid: fragment.uuid, name: key))
       }
     }
-    keepInFront(&visible)
-    if !pending.isEmpty {
-      for fragment in visible { graveyard.update(fragment) }
-    }
-    let report = try scope.applyFullState(
-      visible, rootUUID: rootUUID, keepingOrphans: true, alsoKnown: { [self] in graveyard.find($0) }
-    )
-    // Models of the state have its values by now. Models that only pending change sets add below them do not.
-    graveyard.noteState(visible)
-    noteSeen(visible)
-    updateBuried(visible)
-    if !pending.isEmpty { for model in report.orphans { graveyard.insert(model) } }
-    restoreRevived()
-  }
-
-  /// Updates the batch's visible values after a state was applied, because the messages that follow it in the batch
-  /// are compared with what it shows.
-  private func noteSeen(_ state: [SyncFragment]) {
-    if batch.seen.isEmpty { return }
-    let models = Set(state.map(\.uuid))
-    for name in Array(batch.seen.keys) where models.contains(name.uuid) {
-      if let visible = overlay.visible(name) { batch.seen[name] = visible }
-    }
+    keepInFront()
   }
 
   /// Keeps pending changes in front of properties that a state leaves out because they have their default value.
-  private func keepInFront(_ state: inout [SyncFragment]) {
-    guard !overlay.keys.isEmpty else { return }
-    let places = Dictionary(
-      state.enumerated().map { ($1.uuid, $0) }, uniquingKeysWith: { first, _ in first })
+  private func keepInFront() {
     for name in Array(overlay.keys) {
-      guard let at = places[name.uuid], state[at].properties[name.name] == nil,
-        let property = scope.schema(of: state[at])?[wireName: name.name]
+      guard let at = batch.place(of: name.uuid) else { continue }
+      let fragment = batch.additions[at]
+      guard fragment.properties[name.name] == nil,
+        let property = scope.schema(of: fragment)?[wireName: name.name]
       else { continue }
+      touch(name, className: fragment.className)
       if !property.makesModels { overlay.confirm(name, value: property.defaultValue) }
-      state[at].properties[name.name] = overlay.visible(name)?.json
     }
   }
 
   /// Moves what the batch holds of a property beneath a change set that was sealed between two messages of the
-  /// batch.
+  /// batch, and that is the only one to touch the property.
   func cover(_ name: PropertyKey, showing value: @autoclosure () -> PropertyContent) {
+    if let at = batch.place(of: name.uuid) {
+      batch.seen[name] = value()
+      if let noted = noted(name.name, at: at) { overlay.confirm(name, value: noted) }
+      return
+    }
     let range = scope.model(name.uuid)?.schema.counterRange(of: name.name) ?? .unknown
     guard let noted = batch.direct[name.uuid]?.take(name.name, within: range) else { return }
     batch.seen[name] = value()
     overlay.confirm(name, noted)
+  }
+
+  /// Moves what the batch holds of a model beneath a change set that adds it, and that was sealed between two messages
+  /// of the batch.
+  func cover(addition uuid: UUID) {
+    guard let at = batch.place(of: uuid) else { return }
+    for (key, value) in batch.additions[at].properties {
+      let name = PropertyKey(uuid: uuid, name: key)
+      if overlay.covers(name) { continue }
+      coverIfAdded(name)
+      overlay.confirm(name, value: value)
+    }
   }
 
   /// Gives the root the server's UUID, also in what was changed before the first state arrived and in everything
@@ -202,6 +196,7 @@ extension Replica {
     overlay.rename(renaming) { knownProperty($0)?.namesModels == false }
     graveyard.rename(renaming)
     losses.ownWrites.rename(renaming)
+    scope.renameRoot(to: new)
   }
 
   /// Removes a pending change set that is decided and whose sequence is reached, and applies the decision.
@@ -299,7 +294,7 @@ extension Replica {
     _ name: PropertyKey, className: String, by number: Int, _ isAccepted: Bool
   ) {
     // The values of a model that is added in this batch are taken from the overlay at the end of the batch.
-    let isAdded = batch.additionIndex[name.uuid] != nil
+    let isAdded = batch.place(of: name.uuid) != nil
     if isAccepted, !isAdded,
       overlay.acceptIfFirst(number, of: name, keeping: batch.seen[name] != nil)
     {

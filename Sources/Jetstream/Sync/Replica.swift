@@ -15,7 +15,8 @@ import Foundation
 /// The messages of one frame are collected in a batch, and written into the scope at its end. `beginBatch()` first
 /// seals all local changes, so that the overlay covers them. If a local change set is sealed while messages are in
 /// the batch already, it comes after them: `cover(_:showing:)` moves what the batch holds for its properties beneath
-/// it.
+/// it. A full state takes the place of what the batch holds, and the messages behind it change it there: until the end
+/// of the frame, the scope shows nothing of it.
 ///
 /// Does no I/O: ``ClientEngine`` passes messages to it and sends what it returns.
 package final class Replica {
@@ -114,21 +115,26 @@ package final class Replica {
         let name = PropertyKey(uuid: fragment.uuid, name: key)
         let change = assignment(of: value, to: key, by: fragment)
         let before = old.next(key, of: fragment)
+        let isNew = !batch.isEmpty && !overlay.covers(name)
         overlay.add(set: number, key: name, change, base: .known(PropertyContent(before)))
-        if !batch.isEmpty { cover(name, showing: PropertyContent(value)) }
+        if isNew { cover(name, showing: PropertyContent(value)) }
       }
       for entry in fragment.operations {
         let name = PropertyKey(uuid: fragment.uuid, name: entry.key)
         guard let outcome = sealed.outcomes[name] else { continue }
         let range = scope.counterRange(of: entry, in: fragment)
+        let isNew = !batch.isEmpty && !overlay.covers(name)
         overlay.add(
           set: number, key: name,
           .operations(entry.operations, value: outcome.number, range: range),
           base: .before(outcome))
-        if !batch.isEmpty { cover(name, showing: PropertyContent(outcome.now)) }
+        if isNew { cover(name, showing: PropertyContent(outcome.now)) }
       }
     }
     overlay.noteAdditions(set.fragments, of: number) { knownProperty($0) }
+    if !batch.isEmpty {
+      for fragment in set.fragments where fragment.kind == .add { cover(addition: fragment.uuid) }
+    }
     scope.conflicts.settle(by: set)
     losses.settle(by: set)
     let shared = sealed.claim()

@@ -2,8 +2,17 @@ import Foundation
 
 /// The combined effect of the messages of one frame so far.
 struct ReplicaBatch {
+  /// The models that the batch writes as wholes: those of a full state first, then those that other replicas add.
   var additions: [SyncFragment] = []
-  private(set) var additionIndex: [UUID: Int] = [:]
+  /// The positions of the first `indexedCount` additions, by UUID.
+  private var places: [UUID: Int] = [:]
+  private var indexedCount = 0
+  /// The number of `additions` that come from a full state.
+  private var stateCount = 0
+  /// The UUID of the root, if the batch replaces the content of the scope by a full state.
+  private(set) var stateRoot: UUID?
+  /// The completions of the full states, called once these are applied.
+  var completions: [(Result<Void, ScopeError>) -> Void] = []
   var direct: [UUID: DirectChanges] = [:]
   private var classNames: [UUID: String] = [:]
   private var order: [UUID] = []
@@ -25,24 +34,44 @@ struct ReplicaBatch {
 
   /// Adds a model. Its values include what was done to the model before it left and came back.
   mutating func add(_ uuid: UUID, _ className: String) {
-    additionIndex[uuid] = additions.count
     let before = direct.removeValue(forKey: uuid)?.properties
     additions.append(
       SyncFragment(.add, uuid: uuid, className: className, properties: before ?? JSONObject()))
   }
 
-  /// Returns the fragments to write into the scope: the additions, and `changes` in the order in which their models
-  /// have appeared.
-  func fragments(_ changes: [UUID: DirectChanges]) -> [SyncFragment] {
-    additions
-      + order.compactMap { uuid in
-        guard let noted = changes[uuid],
-          !noted.properties.isEmpty || !noted.operations.isEmpty
-        else { return nil }
-        return SyncFragment(
-          .change, uuid: uuid, className: classNames[uuid] ?? "",
-          properties: noted.properties, operations: noted.operations)
-      }
+  /// Replaces what the batch holds of the scope's content by a full state.
+  ///
+  /// - Parameter isShown: returns true for a model of the scope. Pending change sets may go on showing it although the
+  ///   state does not have it, and so its addition stays in the batch.
+  mutating func replaceContent(
+    by state: [SyncFragment], root: UUID, isShown: (UUID) -> Bool
+  ) {
+    let shown = additions.dropFirst(stateCount).filter { isShown($0.uuid) }
+    (additions, stateCount, stateRoot) = (state, state.count, root)
+    (places, indexedCount, direct) = ([:], 0, [:])
+    for addition in shown where place(of: addition.uuid) == nil { additions.append(addition) }
+  }
+
+  /// Returns the position of a model in ``additions``. They are indexed when a position is first asked for, because a
+  /// state may have very many models and mostly nothing behind it in its frame.
+  mutating func place(of uuid: UUID) -> Int? {
+    for at in indexedCount..<additions.count where places[additions[at].uuid] == nil {
+      places[additions[at].uuid] = at
+    }
+    indexedCount = additions.count
+    return places[uuid]
+  }
+
+  /// Returns `noted` as fragments, in the order in which their models have appeared.
+  func changes(_ noted: [UUID: DirectChanges]) -> [SyncFragment] {
+    order.compactMap { uuid in
+      guard let changes = noted[uuid],
+        !changes.properties.isEmpty || !changes.operations.isEmpty
+      else { return nil }
+      return SyncFragment(
+        .change, uuid: uuid, className: classNames[uuid] ?? "",
+        properties: changes.properties, operations: changes.operations)
+    }
   }
 
   /// Notes the fragments that the server has rejected for their own sake, each with its consequences.
