@@ -22,7 +22,7 @@ public protocol AcceptedWebSocket: AnyObject, Sendable {
   ///   connection then; its client resumes the session on another one.
   func send(text: [UInt8]) throws
 
-  /// Begins to close the connection, behind everything that is queued, and returns at once. ``receive()`` must return
+  /// Begins to close the connection, behind everything that is queued, and returns at once. Called at most once. ``receive()`` must return
   /// nil or throw after that, also if the other end never answers.
   ///
   /// - Parameters:
@@ -39,6 +39,8 @@ final class ForeignWebSocket: ServerConnection {
   private let socket: any AcceptedWebSocket
   private let maximumBytes: Atomic<Int>
   private let wasRefused = Atomic(false)
+  /// True once the connection is being closed: each channel of its session may ask for that.
+  private let isClosing = Atomic(false)
 
   init(_ socket: any AcceptedWebSocket, _ limits: WebSocketLimits) {
     self.socket = socket
@@ -52,7 +54,7 @@ final class ForeignWebSocket: ServerConnection {
       var inputs: [ServerInput] = []
       for message in messages {
         if let (code, reason) = objection(to: message) {
-          socket.close(code: code, reason: reason)
+          close(code, reason)
           wasRefused.store(true, ordering: .relaxed)
           break
         }
@@ -95,8 +97,12 @@ final class ForeignWebSocket: ServerConnection {
   func probe() {}
 
   func beginClose(code: Int, reason: String) {
-    socket.close(
-      code: WebSocketCloseCode(rawValue: UInt16(code)), reason: CloseReason.plain(reason))
+    close(WebSocketCloseCode(rawValue: UInt16(code)), CloseReason.plain(reason))
+  }
+
+  private func close(_ code: WebSocketCloseCode, _ reason: String) {
+    if isClosing.exchange(true, ordering: .relaxed) { return }
+    socket.close(code: code, reason: reason)
   }
 
   func abort() { socket.abort() }

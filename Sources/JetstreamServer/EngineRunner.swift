@@ -10,11 +10,10 @@ import JetstreamWebSocket
 final class EngineRunner {
   /// The functions that the owner provides.
   struct Owner {
+    /// Takes a diagnostic that is about a connection or a log.
     let report: (Diagnostic) -> Void
-    /// Makes a session known in another channel, for the fetch with an index.
-    var join: (_ channel: Int, _ connection: Int, SessionInfo, _ fetch: Int) -> Void = {
-      _, _, _, _ in
-    }
+    /// Has a session join the engine of another channel.
+    var join: (ServerEngine.Join) -> Void = { _ in }
   }
 
   private(set) var engine: ServerEngine!
@@ -88,10 +87,10 @@ final class EngineRunner {
     return engine.otherChannels(of: id)
   }
 
-  /// Takes a session of which another channel was asked for a scope.
-  func join(_ info: SessionInfo, _ connection: any ServerConnection, _ id: Int) {
-    connections[id] = connection
-    engine.join(info, on: id, now: ticker.now)
+  /// Takes a session that has fetched one of the scopes in channel 0.
+  func join(_ join: ServerEngine.Join, _ connection: any ServerConnection) {
+    connections[join.connection] = connection
+    engine.join(join, now: ticker.now)
   }
 
   /// Takes what a connection has received. On an event loop, what all connections have received in one turn is answered
@@ -112,10 +111,11 @@ final class EngineRunner {
     return true
   }
 
-  /// Takes note that another channel knows a session.
-  func joined(_ channel: Int, answering fetch: Int, of token: String) {
-    engine.joined(channel, answering: fetch, of: token, now: ticker.now)
-  }
+  /// Takes note that a session has joined the engine of another channel.
+  func joined(_ join: ServerEngine.Join) { engine.joined(join, now: ticker.now) }
+
+  /// Takes note that a session cannot join the engine of another channel.
+  func declined(_ join: ServerEngine.Join) { engine.declined(join, now: ticker.now) }
 
   /// Ends a session that has ended in another channel.
   func endSession(_ token: String) { engine.endSession(token, now: ticker.now) }
@@ -138,7 +138,7 @@ final class EngineRunner {
     case .admit(let id): connections[id]?.setLimits(limits)
     case .probe(let id): connections[id]?.probe()
     case .encode(let scope, let fragments): encode(fragments, of: scope)
-    case .join(let channel, let id, let info, let fetch): owner.join(channel, id, info, fetch)
+    case .join(let join): owner.join(join)
     }
   }
 

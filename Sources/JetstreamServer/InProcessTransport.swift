@@ -79,7 +79,7 @@ final class InProcessLine: Sendable {
     func probe() { line.toServer.continuation.yield(.probed) }
 
     func beginClose(code: Int, reason: String) {
-      line.status.withLock { $0 = (code, reason) }
+      line.status.withLock { $0 = $0 ?? (code, reason) }
       line.close()
     }
 

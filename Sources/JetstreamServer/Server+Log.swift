@@ -44,6 +44,6 @@ extension Server {
     let isHosted = try await runner.host(
       content, as: name, unknown: unknown, log: log, snapshotEvery: snapshotEvery)
     // The scope may have been removed in the meantime.
-    if isHosted { offer(content, as: name) }
+    if isHosted { set(.here(content), as: name) }
   }
 }

@@ -16,11 +16,11 @@ extension Server {
   public func host(_ name: String, schema: ScopeSchema) {
     requireFree(name)
     if let shard = nextShard() {
-      setOffer(.shard(shard), as: name)
+      set(.shard(shard), as: name)
       return shard.perform { $0.host(name, schema) }
     }
     let content = RowsContent(name: name, schema)
-    offer(content, as: name)
+    set(.here(content), as: name)
     runner.engine.host(content)
   }
 
@@ -46,8 +46,9 @@ extension Server {
       return try await host(
         content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
     }
+    await shard.catchUp()
     try await shard.host(name, schema, log: log, snapshotEvery: snapshotEvery)
-    setOffer(.shard(shard), as: name)
+    set(.shard(shard), as: name)
   }
 
   private func requireFree(_ name: String) {
@@ -64,10 +65,12 @@ extension Server {
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
     guard let offer = offer(as: name) else { return }
-    setOffer(nil, as: name)
+    set(nil, as: name)
     switch offer {
     case .here(let content): try await runner.remove(content, telling: error)
-    case .shard(let shard): try await shard.remove(name, telling: error)
+    case .shard(let shard):
+      await shard.catchUp()
+      try await shard.remove(name, telling: error)
     }
   }
 }

@@ -17,6 +17,7 @@ import JetstreamWebSocket
 /// A server lives on the actor on which it is made, together with its scopes. It is not Sendable. Sockets are read and
 /// written, and frames decoded, off that actor; only checking and applying happens on it. On an actor that has an
 /// `EventLoop` as its executor, all of that happens on the loop's thread, but for decoding frames of more than 64 KiB.
+/// Scopes that are hosted from a schema can be spread over other loops; see ``Configuration/scopeLoops``.
 public final class Server {
   /// Fires with a sentence for each event that may interest an operator.
   public let onDiagnostic = Signal<Diagnostic>()
@@ -85,19 +86,20 @@ public final class Server {
   ) {
     self.configuration = configuration
     actor = WeakActor(isolation)
-    shards = ServerShards(count: configuration.scopeLoops)
+    shards = ServerShards(count: configuration.scopeLoops, of: isolation)
     let hooks = ServerEngine.Hooks(
-      channel: { [unowned self] in channel(of: $0) },
-      authorize: { [unowned self] in authorize($0) },
-      fetch: { [unowned self] in choose($0, $1, $2) },
-      report: { [unowned self] in onDiagnostic.fire($0) },
+      channel: { [weak self] in self?.channel(of: $0) },
+      authorize: { [weak self] in self?.authorize($0) ?? .denied(.rejected("The server is gone")) },
+      fetch: { [weak self] in self?.choose($0, $1, $2) ?? .failure(.rejected("The server is gone"))
+      },
+      report: { [weak self] in self?.onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
-      sessionEnded: { [unowned self] in ended($0) })
+      sessionEnded: { [weak self] in self?.ended($0) })
     runner = EngineRunner(
       configuration, channel: .init(of: shards.all.count + 1), on: isolation, hooks: hooks,
       owner: .init(
-        report: { [unowned self] in onDiagnostic.fire($0) },
-        join: { [unowned self] in join($0, $1, $2, answering: $3) }))
+        report: { [weak self] in self?.onDiagnostic.fire($0) },
+        join: { [weak self] in self?.join($0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },
@@ -123,7 +125,7 @@ public final class Server {
   ///     the largest message and by 256 unknown properties per model, and an array of UUIDs in an unknown property is
   ///     merged like a collection of models.
   public func host(_ scope: Scope, unknown: UnknownContent = .reject) {
-    offer(scope, as: scope.name)
+    set(.here(scope), as: scope.name)
     runner.engine.host(scope, unknown: unknown)
   }
 
@@ -152,11 +154,8 @@ public final class Server {
   /// Returns the place of the scope that is available under a name.
   func offer(as name: String) -> Offer? { offers[name] }
 
-  /// Makes content of the server's actor available under a name.
-  func offer(_ content: any Hostable, as name: String) { offers[name] = .here(content) }
-
-  /// Makes a scope of a shard available under a name, or takes away what is.
-  func setOffer(_ offer: Offer?, as name: String) { offers[name] = offer }
+  /// Makes a scope available under a name, or takes away the one that is.
+  func set(_ offer: Offer?, as name: String) { offers[name] = offer }
 
   /// The shard for one more scope; nil if scopes are not spread.
   func nextShard() -> ServerShard? {
@@ -311,13 +310,14 @@ public final class Server {
     return shard.channel
   }
 
-  /// Makes a session known to a shard, and then answers the fetch that has asked for one of its scopes.
-  private func join(_ channel: Int, _ id: Int, _ info: SessionInfo, answering fetch: Int) {
-    guard let connection = runner.connection(id), let shard = shards[channel] else { return }
+  /// Has a session join a shard, and then has the fetch answered that has asked for one of its scopes.
+  private func join(_ join: ServerEngine.Join) {
+    guard let connection = runner.connection(join.connection), let shard = shards[join.channel]
+    else { return runner.declined(join) }
     let home = home
     shard.perform { shard in
-      shard.join(info, connection, id)
-      home.performLater { $0.runner.joined(channel, answering: fetch, of: info.token) }
+      shard.join(join, connection)
+      home.performLater { $0.runner.joined(join) }
     }
   }
 

@@ -5,33 +5,65 @@ import Jetstream
 /// messages, in a channel of the connection. The engine of channel 0 creates the session; another one joins it when the
 /// client first fetches one of its scopes.
 extension ServerEngine {
+  /// A session that the engine of another channel takes part in, since the client has fetched one of its scopes.
+  package struct Join: Sendable {
+    package let channel: Int
+    package let connection: Int
+    package let info: SessionInfo
+    /// The version of the protocol that the session speaks.
+    let version: Int
+    /// The index of the fetch.
+    let fetch: Int
+    /// True if it is the session's first one in that channel.
+    let isFirst: Bool
+  }
+
   /// Sends a client to the channel in which the scope is served that it fetches.
   func move(_ fetch: ScopeFetch, of session: ServerSession, to channel: Int) {
-    guard session.version > 1, let id = session.link.connection else {
+    guard session.version > 1 else {
       let error = WireError.rejected(
         "The scope '\(fetch.name)' is served to clients of version 2 of the protocol only")
       return post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
     }
-    session.subscriptions.noteChannel(channel)
-    perform(.join(channel: channel, connection: id, session.info, fetch: fetch.index))
+    // Behind a message that ends the connection.
+    guard let id = session.link.connection else { return putOff(fetch.index, of: session) }
+    let isFirst = session.subscriptions.noteChannel(channel)
+    perform(
+      .join(
+        Join(
+          channel: channel, connection: id, info: session.info, version: session.version,
+          fetch: fetch.index, isFirst: isFirst)))
+  }
+
+  /// Has a client ask again once it has another connection.
+  private func putOff(_ fetch: Int, of session: ServerSession) {
+    let error = WireError.notNow("The connection has ended", retryAfter: .zero)
+    post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch, error: error)))
+  }
+
+  /// Takes note that a session cannot join, since its connection has ended.
+  package func declined(_ join: Join, now: Duration) {
+    self.now = now
+    guard let session = sessions[join.info.token] else { return }
+    if join.isFirst { session.subscriptions.forgetChannel(join.channel) }
+    putOff(join.fetch, of: session)
+    if !isHandling { flush() }
   }
 
   /// Answers a fetch once the engine of another channel knows the session.
-  package func joined(_ channel: Int, answering fetch: Int, of token: String, now: Duration) {
+  package func joined(_ join: Join, now: Duration) {
     self.now = now
-    guard let session = sessions[token] else { return }
-    post(
-      session,
-      .scopeFetchReply(ScopeFetchReply(replyTo: fetch, answer: .moved(channel: channel))))
+    guard let session = sessions[join.info.token] else { return }
+    let answer = ScopeFetchReply.Answer.moved(channel: join.channel)
+    post(session, .scopeFetchReply(ScopeFetchReply(replyTo: join.fetch, answer: answer)))
     if !isHandling { flush() }
   }
 
   /// Takes a session that the engine of channel 0 has created, with its open connection.
-  package func join(_ info: SessionInfo, on id: Int, now: Duration) {
+  package func join(_ join: Join, now: Duration) {
     self.now = now
-    guard sessions[info.token] == nil else { return }
-    let session = begin(info, version: configuration.highestVersion, on: id)
-    schedulePing(session)
+    guard sessions[join.info.token] == nil else { return }
+    schedulePing(begin(join.info, version: join.version, on: join.connection))
   }
 
   /// Returns the other channels of the session that a connection has.

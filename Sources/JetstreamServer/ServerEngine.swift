@@ -17,9 +17,9 @@ package final class ServerEngine {
     /// Make the text of fragments, away from the server's actor, and hand it to ``ServerEngine/encoded(_:of:now:)``. A
     /// scope has one of these under way at a time. There are no fragments if only others are to have their turn.
     case encode(scope: Int, [SyncFragment])
-    /// Make the session known to the engine of another channel, with ``ServerEngine/join(_:on:now:)``, and hand its number
-    /// to ``ServerEngine/joined(_:answering:of:now:)`` with the fetch.
-    case join(channel: Int, connection: Int, SessionInfo, fetch: Int)
+    /// Make the session known to the engine of another channel, with ``ServerEngine/join(_:now:)``, and hand what was done
+    /// to ``ServerEngine/joined(_:now:)``.
+    case join(Join)
   }
 
   enum Connection {
@@ -92,6 +92,10 @@ package final class ServerEngine {
       return
     }
     guard let session = sessions[token] else { return refuse(id, .sessionTokenUnrecognized) }
+    // Connections come to the engines of a server in any order: the last one that the server has taken is the session's.
+    if let last = session.link.connection, last > id {
+      return perform(.close(connection: id, code: 1000, reason: "resumed on another connection"))
+    }
     if let old = session.link.resume(on: id) {
       connections[old] = nil
       perform(.close(connection: old, code: 1000, reason: "resumed on another connection"))
@@ -258,6 +262,7 @@ package final class ServerEngine {
     var info = SessionInfo(
       token: hooks.makeToken(), connectionParams: params, params: request.params,
       version: request.version, client: request.client, request: httpRequest)
+    info.number = nextSession
     let answer =
       sessions.count < configuration.maxSessions
       ? hooks.authorize(info) : .denied(.tooManySessions)
@@ -268,7 +273,6 @@ package final class ServerEngine {
       perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
       return refuse(id, denial)
     }
-    info.number = nextSession
     nextSession += 1
     let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
     let session = begin(info, version: version, on: id)

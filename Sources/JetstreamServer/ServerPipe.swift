@@ -24,7 +24,10 @@ struct ServerPipe: Sendable {
   private func serve(_ connection: any ServerConnection, _ request: HTTPRequest) async {
     let opened = await server.perform { $0.opened(connection, request) }
     guard let (id, channels) = opened else { return connection.abort() }
-    for channel in channels { await shards[channel]?.opened(connection, id, request) }
+    for channel in channels {
+      await shards[channel]?.catchUp()
+      await shards[channel]?.opened(connection, id, request)
+    }
     do {
       while let inputs = try await connection.receive() {
         guard await take(inputs, on: id, of: connection) else { return connection.abort() }
@@ -35,8 +38,8 @@ struct ServerPipe: Sendable {
         $0.onDiagnostic.fire(Diagnostic(.info, .connection, connection: id, text))
       }
     }
-    for shard in shards.all { await shard.closed(id) }
     await server.perform { $0.runner.closed(id) }
+    for shard in shards.all { shard.perform { $0.closed(id) } }
   }
 
   /// Handles what was received at once: one step of the server's actor does for all of it, unless that is a lot. Returns

@@ -12,21 +12,31 @@ actor ServerShard {
   private nonisolated let loop = EventLoop.next()
   nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
+  /// The loop on which the server lives; nil if it lives on none. A task of an actor that does not may run on any loop.
+  private nonisolated let serverLoop: EventLoop?
   private let offers = Offers()
   private var runner: EngineRunner?
 
   /// The scopes that clients find by their names.
   private final class Offers { var scopes: [String: RowsContent] = [:] }
 
-  init(channel: Int) { self.channel = channel }
+  init(channel: Int, serverLoop: EventLoop?) {
+    (self.channel, self.serverLoop) = (channel, serverLoop)
+  }
 
-  /// Runs `body` on the loop, in the order of the calls, and before what the callers have done there later.
+  /// Runs `body` on the loop, in the order of the calls.
   nonisolated func perform(_ body: @escaping @Sendable (isolated ServerShard) -> Void) {
-    if EventLoop.current === loop {
+    if serverLoop === loop, EventLoop.current === loop {
       assumeIsolated { body($0) }
     } else {
-      loop.execute { self.assumeIsolated { body($0) } }
+      loop.post { self.assumeIsolated { body($0) } }
     }
+  }
+
+  /// Returns once everything that ``perform(_:)`` was called with before has run. A task that is on the loop already would
+  /// overtake it.
+  nonisolated func catchUp() async {
+    await withCheckedContinuation { done in loop.post { done.resume() } }
   }
 
   /// Makes the shard's engine. `sessionEnded` is called with the token of each session that ends here.
@@ -75,8 +85,8 @@ actor ServerShard {
   // MARK: Connections
 
   /// Takes a session that the server has created, with its connection.
-  func join(_ info: SessionInfo, _ connection: any ServerConnection, _ id: Int) {
-    runner?.join(info, connection, id)
+  func join(_ join: ServerEngine.Join, _ connection: any ServerConnection) {
+    runner?.join(join, connection)
   }
 
   /// Takes a new connection of a session that has joined.

@@ -1,13 +1,16 @@
 import Jetstream
+import JetstreamWebSocket
 
 /// The shards of a server.
 struct ServerShards: Sendable {
   /// The shards, in the order of their channels, which are numbered from 1.
   let all: [ServerShard]
 
-  init(count: Int) {
+  /// Makes shards for a server that lives on an actor, on which the caller is.
+  init(count: Int, of actor: any Actor) {
     precondition(count >= 0, "A server cannot spread scopes over \(count) loops.")
-    all = (0..<count).map { ServerShard(channel: $0 + 1) }
+    let loop = EventLoop.isHome(of: actor) ? EventLoop.current : nil
+    all = (0..<count).map { ServerShard(channel: $0 + 1, serverLoop: loop) }
   }
 
   /// The shard of a channel; nil if there is none.
@@ -32,7 +35,12 @@ struct ServerShards: Sendable {
   func begin() { for shard in all { shard.perform { $0.begin() } } }
 
   /// Ends all sessions and closes all connections.
-  func stop() async { for shard in all { await shard.stop() } }
+  func stop() async {
+    for shard in all {
+      await shard.catchUp()
+      await shard.stop()
+    }
+  }
 
   /// Drops everything.
   func abandon() { for shard in all { shard.perform { $0.abandon() } } }

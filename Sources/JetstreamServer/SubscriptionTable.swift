@@ -14,8 +14,10 @@ struct SubscriptionTable {
   /// True if the session has ever fetched a scope.
   var wereUsed: Bool { nextIndex > 0 || !openFetches.isEmpty || !otherChannels.isEmpty }
 
-  /// Notes that the session fetches a scope in another channel.
-  mutating func noteChannel(_ channel: Int) { otherChannels.insert(channel) }
+  /// Notes that the session fetches a scope in another channel. Returns false if it has done so before.
+  mutating func noteChannel(_ channel: Int) -> Bool { otherChannels.insert(channel).inserted }
+
+  mutating func forgetChannel(_ channel: Int) { otherChannels.remove(channel) }
 
   /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
   var count: Int {

@@ -22,7 +22,7 @@ final class SimulatedServer {
   /// The parts of states that are being encoded.
   private var encodings: [(scope: Int, fragments: [SyncFragment], readyAt: Duration)] = []
   /// The fetches that are answered once the front knows that the session has joined the engine of the scope.
-  private var joins: [(token: String, fetch: Int, readyAt: Duration)] = []
+  private var joins: [(join: ServerEngine.Join, readyAt: Duration)] = []
 
   /// The time from which the scope can be fetched, and the answer to clients that fetch it earlier.
   private final class Opening {
@@ -93,9 +93,9 @@ final class SimulatedServer {
       case .admit: break
       case .encode(let scope, let fragments):
         encodings.append((scope, fragments, now() + encodingTime()))
-      case .join(_, let id, let info, let fetch):
-        engine.join(info, on: id, now: now())
-        joins.append((info.token, fetch, now() + encodingTime()))
+      case .join(let join):
+        engine.join(join, now: now())
+        joins.append((join, now() + encodingTime()))
       }
     }
     if isSpread {
@@ -156,8 +156,8 @@ final class SimulatedServer {
       engine.encoded(FragmentsText(fragments), of: scope, now: now)
     }
     while let at = joins.firstIndex(where: { $0.readyAt <= now }) {
-      let join = joins.remove(at: at)
-      front?.joined(1, answering: join.fetch, of: join.token, now: now)
+      let (join, _) = joins.remove(at: at)
+      front?.joined(join, now: now)
     }
   }
 

@@ -123,4 +123,78 @@ struct ClientChannelTests {
     }
     #expect("\(error)".contains("from channel \(channel) to \(channel)"), "\(error)")
   }
+
+  private func removed(_ index: Int) -> Message {
+    let error = WireError.notNow("It moves", retryAfter: .seconds(5))
+    return .scopeLeave(ScopeLeave(index: index, scopeIndex: 7, error: error))
+  }
+
+  @Test(
+    "A scope that is granted once more, after it was removed, is used in the channel of the grant")
+  func grantedAgain() {
+    join()
+    server.engine.sync(server.scope, now: server.now) { _ in }
+    #expect(server.takeFrames().count == 1)
+    let standing = ScopeStanding(position: position)
+    let reply = ScopeFetchReply(index: 4, replyTo: 2, scopeIndex: 9, standing: standing)
+    server.receive(removed(3), channel: 3)
+    server.receive(.scopeFetchReply(reply), server.state(5, at: 9), channel: 3)
+    server.canvas.name = "new"
+    server.scope.flush()
+    let sent = server.takeFrames()
+    #expect(
+      sent.contains { $0.hasPrefix(#"{"channel":3,"#) && $0.contains(#""scopeIndex":9"#) },
+      "\(sent)")
+  }
+
+  @Test("A scope that is not where it was any more is asked for in channel 0 again")
+  func refusedThere() {
+    join()
+    server.receive(removed(3), channel: 3)
+    server.advance(by: .seconds(6))
+    #expect(server.takeFrames().last?.hasPrefix(#"{"type":"ScopeFetch","index":2"#) == true)
+    server.receive(moved(2, to: 3, answering: 2))
+    #expect(
+      server.takeFrames().last?.hasPrefix(#"{"channel":3,"messages":[{"type":"ScopeF"#) == true)
+    // It was removed once more meanwhile, and is in another channel.
+    let error = WireError.rejected("There is no scope 'Canvas'")
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 4, replyTo: 2, error: error)), channel: 3)
+    server.advance(by: .seconds(9))
+    #expect(
+      server.takeFrames().contains { $0.hasPrefix(#"{"type":"ScopeFetch","index":3"#) })
+  }
+
+  @Test("A scope that is left while another channel resumes is left at the server")
+  func leaveWhileResuming() {
+    join()
+    server.close()
+    server.advance(by: .seconds(1))
+    server.open()
+    server.receive(.ping(Ping(ack: 1, resendMissing: true)), channel: 3)
+    _ = server.takeFrames()
+    _ = server.engine.leave(server.scope, now: server.now)
+    server.receive(.ping(Ping(ack: 1, resendMissing: true)))
+    #expect(server.engine.status == .online)
+    let sent = server.takeFrames()
+    #expect(sent.contains { $0.contains("ScopeLeave") }, "\(sent)")
+  }
+
+  @Test("A server cannot make a client use ever more channels")
+  func many() {
+    connect()
+    for round in 1...300 {
+      server.receive(moved(round, to: round, answering: round))
+      server.receive(granted(1), server.state(2, at: 7), removed(3), channel: round)
+      server.advance(by: .seconds(6))
+      server.receive(.ping(Ping(ack: 1)))
+    }
+    #expect(
+      server.diagnostics.contains {
+        $0.contains("The server sends the client from channel 0 to 256 for the scope")
+      })
+    _ = server.takeFrames()
+    server.advance(by: .seconds(12))
+    #expect(server.takeFrames().count <= 257)
+  }
 }

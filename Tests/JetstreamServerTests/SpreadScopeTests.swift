@@ -132,6 +132,60 @@ struct SpreadScopeTests {
     await server.stop()
   }
 
+  @Test("A client of a server that stops is told so, in whichever channel its scope is")
+  func stopReason() async throws {
+    let server = makeServer()
+    server.host("A", schema: ScopeSchema(of: Canvas.self))
+    let connection = try await open(server)
+    try connection.send(Message.encodeFrame([fetch(1)], asArray: false))
+    _ = try await connection.receive()
+    await server.stop()
+    while try await connection.receive() != nil {}
+    #expect(connection.closeStatus?.code == 1001)
+  }
+
+  @Test("The end of a session is told with what its beginning was")
+  func sameInfo() async throws {
+    let server = makeServer()
+    var open: Set<SessionInfo> = []
+    server.authorize = {
+      open.insert($0)
+      return .accepted()
+    }
+    server.onSessionEnd.listen { open.remove($0) }
+    let connection = try await self.open(server)
+    #expect(open.count == 1)
+    await server.stop()
+    #expect(open.isEmpty)
+    withExtendedLifetime(connection) {}
+  }
+
+  @Test("A server may be released by a listener of the end of a session")
+  func releasedInside() async throws {
+    var configuration = Server.Configuration()
+    configuration.sessionExpiry = .milliseconds(1)
+    var server: Server? = Server(configuration: configuration)
+    var connections: [any TransportConnection] = []
+    for _ in 0..<3 { connections.append(try await open(server!)) }
+    try await awaitCall { done in
+      server?.onSessionEnd.listenOnce { _ in
+        server = nil
+        done(())
+      }
+    }
+    #expect(server == nil)
+    withExtendedLifetime(connections) {}
+  }
+
+  /// Connects and creates a session of version 2.
+  private func open(_ server: Server) async throws -> any TransportConnection {
+    let connection = try await server.makeTransport().open(headers: [])
+    let create = #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#
+    try connection.send(Array(create.utf8))
+    _ = try await connection.receive()
+    return connection
+  }
+
   @Test("A client of version 1 is refused a scope of a loop with the reason")
   func oldClient() async throws {
     let server = makeServer()
@@ -173,10 +227,7 @@ struct SpreadScopeTests {
   func unknownChannel(frame: String, reason: String) async throws {
     let server = makeServer()
     server.host("A", schema: ScopeSchema(of: Canvas.self))
-    let connection = try await server.makeTransport().open(headers: [])
-    let create = #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#
-    try connection.send(Array(create.utf8))
-    _ = try await connection.receive()
+    let connection = try await open(server)
     try connection.send(Array(frame.utf8))
     while try await connection.receive() != nil {}
     #expect(connection.closeStatus?.code == 1007 && connection.closeStatus?.reason == reason)

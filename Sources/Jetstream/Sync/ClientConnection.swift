@@ -77,6 +77,11 @@ package struct ClientConnection {
     if case .creating = state { true } else { false }
   }
 
+  /// True until the server has answered in each channel of a resumed session.
+  var isResuming: Bool {
+    if case .resuming = state { true } else { false }
+  }
+
   /// The time at which ``step(at:)`` returns something.
   var deadline: Duration? {
     switch state {

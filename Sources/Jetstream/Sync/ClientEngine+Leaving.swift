@@ -27,7 +27,10 @@ extension ClientEngine {
   private func tellLeft(_ scopeIndex: Int, in channel: Int) {
     guard let message = session.leave(scopeIndex, in: channel) else { return }
     // Without a connection, the message is sent when the session resumes.
-    if status == .online { transmit([message], in: channel) }
+    // So it is while the channel has not been asked yet to repeat what it has sent.
+    if status == .online || connection.isResuming && !session[channel].isResuming {
+      transmit([message], in: channel)
+    }
   }
 
   /// Handles the server's message that it has ended a scope.

@@ -140,7 +140,7 @@ extension ClientEngine {
     switch reply.answer {
     case .moved(let other): move(replica, from: channel, to: other)
     case .granted(let index):
-      replica.session.scopeIndex = index
+      (replica.session.channel, replica.session.scopeIndex) = (channel, index)
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
       replica.receive(.standing(standing, tell, since: since), index: reply.index)
@@ -151,11 +151,12 @@ extension ClientEngine {
 
   /// Asks for a scope in the channel in which the server serves it.
   private func move(_ replica: Replica, from channel: Int, to other: Int) {
-    guard session.version > 1, channel == 0, other > 0, replica.session.scopeIndex == nil else {
+    guard session.version > 1, channel == 0, other > 0, replica.session.scopeIndex == nil,
+      session.open(other)
+    else {
       let text = "The server sends the client from channel \(channel) to \(other) for the scope"
       return handle(WireError(message: text, type: "invalid-message"), refusing: replica)
     }
-    session.open(other)
     replica.session.channel = other
     fetchMissing()
   }
@@ -182,7 +183,7 @@ extension ClientEngine {
 
   /// Returns the replicas of the scopes that are served in a channel.
   func replicas(in channel: Int) -> [Replica] {
-    session.openChannels.count == 1 ? replicas : replicas.filter { $0.session.channel == channel }
+    session.hasOneChannel ? replicas : replicas.filter { $0.session.channel == channel }
   }
 
   func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }

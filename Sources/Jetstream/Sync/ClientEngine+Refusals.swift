@@ -27,7 +27,7 @@ extension ClientEngine {
       failure: replica.request.refusalCount, atLeast: error.retryAfter ?? .zero, random: random)
     replica.request.noteRefused(error, retryDue: now + delay)
     // Change sets that were sent under an earlier grant of this session are sent again under the next one.
-    if replica.session.scopeIndex != nil { replica.sessionEnded() }
+    if replica.session.scopeIndex != nil || replica.session.channel > 0 { replica.sessionEnded() }
     replica.schedule.schedulePoll(now: now)
     let round = replica.schedule.end(now: now)
     diagnose(

@@ -30,6 +30,9 @@ package struct ClientSession {
 
   // MARK: Channels
 
+  /// True if only channel 0 is in use.
+  var hasOneChannel: Bool { others.isEmpty }
+
   /// The numbers of the channels in use, in order.
   var openChannels: [Int] { others.isEmpty ? [0] : [0] + others.keys.sorted() }
 
@@ -37,12 +40,12 @@ package struct ClientSession {
   subscript(channel: Int) -> ClientChannel {
     get { channel == 0 ? first : others[channel] ?? ClientChannel() }
     _modify {
-      var unused = ClientChannel()
       if channel == 0 {
         yield &first
       } else if let place = others.index(forKey: channel) {
         yield &others.values[place]
       } else {
+        var unused = ClientChannel()
         yield &unused
       }
     }
@@ -51,9 +54,15 @@ package struct ClientSession {
   /// Returns true if a channel is in use.
   func uses(_ channel: Int) -> Bool { channel == 0 || others[channel] != nil }
 
-  /// Uses a channel from now on, until the end of the session.
-  mutating func open(_ channel: Int) {
-    if !uses(channel) { others[channel] = ClientChannel() }
+  /// The largest number of channels besides channel 0: no server has as many threads.
+  private static let mostChannels = 255
+
+  /// Uses a channel from now on, until the end of the session. Returns false if these would be too many.
+  mutating func open(_ channel: Int) -> Bool {
+    if uses(channel) { return true }
+    guard others.count < Self.mostChannels else { return false }
+    others[channel] = ClientChannel()
+    return true
   }
 
   /// True while a new connection waits for what the server has sent before.

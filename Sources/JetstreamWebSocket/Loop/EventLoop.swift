@@ -156,9 +156,12 @@ public final class EventLoop: SerialExecutor, @unchecked Sendable {
   // MARK: Work
 
   /// Runs `work` on the loop's thread, in the order of a thread's calls: in the next turn, if this is the loop's thread.
-  package func execute(_ work: @escaping @Sendable () -> Void) {
+  func execute(_ work: @escaping @Sendable () -> Void) {
     if isCurrent { later.append(work) } else { put(.step(work)) }
   }
+
+  /// Runs `work` on the loop's thread, in the order in which all threads call this.
+  package func post(_ work: @escaping @Sendable () -> Void) { put(.step(work)) }
 
   private func put(_ work: Work) {
     let isFirst = mailbox.withLock { mailbox in

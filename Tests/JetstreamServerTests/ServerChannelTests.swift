@@ -1,0 +1,128 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// Two engines of one server: one that creates the sessions, and one that has the scope, in channel 1.
+@Suite("Channels of a server's session")
+struct ServerChannelTests {
+  private final class World {
+    private(set) var front: ServerEngine!
+    private(set) var back: ServerEngine!
+    /// The frames that were sent on each connection.
+    private(set) var sent: [Int: [String]] = [:]
+    private(set) var closed: [Int: String] = [:]
+    var joins: [ServerEngine.Join] = []
+
+    init() {
+      let scope = Scope(name: "Canvas", root: Canvas(), ticker: .manual())
+      func hooks(_ channel: Int?) -> ServerEngine.Hooks {
+        ServerEngine.Hooks(
+          channel: { _ in channel }, fetch: { _, _, _ in .success(scope) }, makeToken: { "token" },
+          random: { 0.5 })
+      }
+      let perform = { [unowned self] (action: ServerEngine.Action) in
+        switch action {
+        case .send(let ids, let frame):
+          for id in ids { sent[id, default: []].append(String(decoding: frame, as: UTF8.self)) }
+        case .close(let id, _, let reason): closed[id] = closed[id] ?? reason
+        case .join(let join): joins.append(join)
+        case .encode(let scope, let fragments):
+          back.encoded(FragmentsText(fragments), of: scope, now: .zero)
+        case .admit, .probe: break
+        }
+      }
+      var configuration = ServerEngine.Configuration()
+      configuration.channel = .init(of: 2)
+      front = ServerEngine(configuration: configuration, hooks: hooks(1), perform: perform)
+      configuration.channel = .init(number: 1, of: 2)
+      back = ServerEngine(configuration: configuration, hooks: hooks(nil), perform: perform)
+      back.host(scope)
+    }
+
+    func receive(_ text: String, on id: Int, by engine: ServerEngine? = nil) {
+      let read = MessageFrame(Array(text.utf8))
+      let frame = ServerEngine.Frame(messages: read.messages, isArray: text.hasPrefix("["))
+      (engine ?? front).received([.frame(frame)], on: id, now: .zero)
+    }
+
+    func create(on id: Int) {
+      front.opened(id, params: [:], now: .zero)
+      receive(
+        #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#, on: id)
+    }
+
+    /// Lets the sessions join that were asked to.
+    func join() {
+      for join in joins {
+        back.join(join, now: .zero)
+        front.joined(join, now: .zero)
+      }
+      joins = []
+    }
+
+    func takeSent(_ id: Int) -> [String] { sent.removeValue(forKey: id) ?? [] }
+  }
+
+  private let world = World()
+  private let fetch = #"{"type":"ScopeFetch","index":1,"name":"Canvas","params":{}}"#
+
+  @Test("A fetch is answered with the channel once the other engine knows the session")
+  func join() {
+    world.create(on: 1)
+    _ = world.takeSent(1)
+    world.receive(fetch, on: 1)
+    #expect(world.takeSent(1).isEmpty && world.joins.count == 1)
+    world.join()
+    #expect(
+      world.takeSent(1) == [#"[{"type":"ScopeFetchReply","index":1,"replyTo":1,"channel":1}]"#])
+    world.receive(#"{"channel":1,"messages":[\#(fetch)]}"#, on: 1, by: world.back)
+    let granted =
+      #"{"channel":1,"messages":[{"type":"ScopeFetchReply","index":1,"replyTo":1,"scopeIndex":1,"#
+    #expect(world.takeSent(1).first?.hasPrefix(granted) == true)
+    #expect(world.front.otherChannels(of: 1) == [1])
+  }
+
+  @Test("Of two connections that resume a session, each engine keeps the later one")
+  func order() {
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    let token = ["sessiontoken": "token"]
+    for id in [2, 3] { world.front.opened(id, params: token, now: .zero) }
+    for id in [3, 2] { world.back.opened(id, params: token, now: .zero) }
+    #expect(world.closed.keys.sorted() == [1, 2])
+    let ping = #"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#
+    world.receive(#"{"channel":1,"messages":[\#(ping)]}"#, on: 3, by: world.back)
+    #expect(world.takeSent(3).first?.hasPrefix(#"{"channel":1,"messages":[{"type":"Ping""#) == true)
+  }
+
+  @Test(
+    "A fetch behind a message that ends the connection is put off, and so is one that cannot join")
+  func putOff() {
+    world.create(on: 1)
+    world.receive(#"[{"type":"Ping","index":0,"ack":"x"},\#(fetch)]"#, on: 1)
+    #expect(world.closed[1] != nil && world.joins.isEmpty)
+    world.front.opened(2, params: ["sessiontoken": "token"], now: .zero)
+    world.receive(#"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#, on: 2)
+    let answer = world.takeSent(2).joined()
+    #expect(answer.contains(#""type":"not-now""#) && answer.contains(#""replyTo":1"#), "\(answer)")
+    world.receive(fetch.replacing(#""index":1"#, with: #""index":2"#), on: 2)
+    let join = world.joins.removeLast()
+    world.front.declined(join, now: .zero)
+    #expect(world.takeSent(2).joined().contains(#""replyTo":2,"error":"#))
+    #expect(world.front.otherChannels(of: 2).isEmpty)
+  }
+
+  @Test("A session that ends in one channel ends in the other")
+  func end() {
+    world.create(on: 1)
+    world.receive(fetch, on: 1)
+    world.join()
+    world.front.endSession("token", now: .zero)
+    #expect(world.front.sessionCount == 0 && world.back.sessionCount == 1)
+    world.back.endSession("token", now: .zero)
+    #expect(world.back.sessionCount == 0)
+    #expect(world.closed[1] == "the session has ended in another channel")
+  }
+}
