@@ -98,4 +98,34 @@ struct RestoredOrderTests {
     #expect(conflicts == (isSettled ? [] : ["name overwritten"]))
     #expect(engine.checkInvariants() == [])
   }
+
+  @Test(
+    "Steps of a counter that were decided behind a state of the log count, whether the state names the counter or not",
+    arguments: [false, true], [false, true])
+  func steps(isNamed: Bool, isRenamed: Bool) throws {
+    let root = isRenamed ? UUID() : canvas.uuid
+    func step(_ amount: Int64, of uuid: UUID) -> SyncFragment {
+      SyncFragment(
+        .change, uuid: uuid, className: "Canvas", properties: [:],
+        operations: ["likes": [.add(amount)]])
+    }
+    let state = SyncFragment(
+      .change, uuid: root, className: "Canvas", properties: isNamed ? ["likes": 7] : [:])
+    let base = ReplicaBase(
+      position: ScopePosition(epoch: "e", sequence: 0), root: root, fragments: [state])
+    func decided(_ number: Int) -> ReplicaRecord {
+      .decided(
+        .init(number: number, replies: [FragmentReply()], effective: nil, sequence: number))
+    }
+    func made(_ number: Int, _ amount: Int64) -> ReplicaRecord {
+      .made(
+        number: number, ChangeSet(fragments: [step(amount, of: canvas.uuid)], undo: []))
+    }
+    var history = ReplicaHistory(client: UUID(), root: canvas.uuid)
+    history.records = [made(1, -11), made(2, 33), .base(base), decided(1), decided(2)]
+    try engine.fetch(
+      scope, params: [:], history: history, now: .zero, store: { _ in }, completion: { _ in })
+    #expect(canvas.likes == (isNamed ? 29 : 22))
+    #expect(engine.checkInvariants() == [])
+  }
 }

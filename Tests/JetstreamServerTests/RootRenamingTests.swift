@@ -7,6 +7,7 @@ private final class Board: ModelObject {
   @Property var title = ""
   @Property var cards: ModelArray<Card> = []
   @Property var text = ""
+  @Property(.minSyncInterval(.seconds(5))) var steps = 0
 }
 
 private class Card: ModelObject {
@@ -110,6 +111,40 @@ struct RootRenamingTests {
     #expect(differences(next.scope, world.replaced!) == [])
     #expect(shared.cards.map(\.text) == ["kept"] && shared.cards[0].board === shared)
     #expect((next.scope.root as? Board)?.cards.first?.board === next.scope.root)
+  }
+
+  @Test("What is held back when the first state comes is held back until its interval has passed")
+  func heldBack() throws {
+    let board = Board()
+    let server = ScriptedServer(root: board)
+    var records: [ReplicaRecord] = []
+    server.connect()
+    server.open()
+    let replica = try server.engine.fetch(
+      server.scope, params: .null, history: nil, now: server.now, store: { records.append($0) }
+    ) { _ in }
+    for steps in 1...2 {
+      board.steps = steps
+      server.advance(by: .milliseconds(100))
+    }
+    server.receive(.sessionCreateReply(SessionCreateReply(sessionToken: "secret", protocol: 2)))
+    let root = SyncFragment(.change, uuid: UUID(), className: "Board", properties: ["steps": 0])
+    let standing = ScopeStanding(position: ScopePosition(epoch: "one", sequence: 0))
+    server.receive(
+      .scopeFetchReply(ScopeFetchReply(index: 1, replyTo: 1, scopeIndex: 0, standing: standing)),
+      .scopeState(ScopeState(index: 2, scopeIndex: 0, rootUUID: root.uuid, fragments: [root])))
+    replica?.stored(1_000)
+    #expect(board.uuid == root.uuid && board.steps == 2)
+    #expect(server.takeSyncs().map { $0.fragments[0].properties } == [["steps": 1]])
+    server.advance(by: .seconds(2))
+    #expect(server.takeSyncs().isEmpty)
+    server.advance(by: .seconds(4))
+    replica?.stored(1_000)
+    let second = server.takeSyncs().map { $0.fragments[0] }
+    #expect(second.map(\.properties) == [["steps": 2]] && second.first?.uuid == root.uuid)
+    // What stands before the state in the log has the UUID that the root had then.
+    let base = records.firstIndex { if case .base = $0 { true } else { false } }
+    #expect(records.count == 4 && base == 2)
   }
 
   @Test("A conflict about the root can be retried when the root has another name")

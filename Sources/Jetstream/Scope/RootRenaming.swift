@@ -57,6 +57,7 @@ extension Scope {
     guard let old = tree.renameRoot(to: uuid) else { return }
     let renaming = RootRenaming(from: old, to: uuid, in: self)
     interval.departed.states = interval.departed.states.mapValues { renaming($0) }
+    interval.throttle.rename(old, to: uuid)
     conflicts.rename(renaming)
     renameWeakReferences(renaming)
     if let root { tree.observers.forEach { $0.modelRenamed(root, from: old) } }

@@ -31,6 +31,14 @@ struct SyncThrottle {
     }
   }
 
+  /// Gives the intervals of a model that is renamed to its new UUID.
+  mutating func rename(_ old: UUID, to new: UUID) {
+    for (key, end) in ends where key.uuid == old {
+      ends[key] = nil
+      ends[Key(uuid: new, index: key.index)] = end
+    }
+  }
+
   /// Forgets the intervals that have passed.
   mutating func forget(endedBy now: Duration) {
     if ends.isEmpty { return }

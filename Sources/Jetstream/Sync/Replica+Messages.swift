@@ -116,9 +116,10 @@ extension Replica {
     // The batch so far has the root by its old UUID.
     if old != rootUUID { finishBatch() }
     scope.sealChanges()
+    // This seals what observers have changed meanwhile: what comes before the state in the log has the old UUID.
+    beginBatch()
     // Pending changes of the old root apply to the root with its new UUID.
     if let old, old != rootUUID { renameRoot(from: old, to: rootUUID) }
-    beginBatch()
     finishStanding()
     if !progress.hasBase, let root = fragments.first { dropInitialContent(where: root) }
     losses.noteOverwritten(byState: fragments, in: scope) { overlay.isPending($0) }
