@@ -16,7 +16,8 @@ let serverSuite = Suite(
       }
     } + [
       Row(
-        name: "edits of 64 writers on 16 scopes of 2 loops, beside 1 loop", unit: "/s", rounds: 3
+        name: "edits of 64 writers on 16 scopes of a schema, over 2 loops", unit: "/s",
+        peerName: "all on 1 loop", rounds: 3
       ) {
         func measure(_ loops: Int) -> Double {
           ServerStage(scopes: 16, models: 256, loops: loops).measure(.writers(64, scopes: 16))

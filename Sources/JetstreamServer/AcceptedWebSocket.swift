@@ -22,8 +22,8 @@ public protocol AcceptedWebSocket: AnyObject, Sendable {
   ///   connection then; its client resumes the session on another one.
   func send(text: [UInt8]) throws
 
-  /// Begins to close the connection, behind everything that is queued, and returns at once. Called at most once. ``receive()`` must return
-  /// nil or throw after that, also if the other end never answers.
+  /// Begins to close the connection, behind everything that is queued, and returns at once. ``receive()`` must return
+  /// nil or throw after that, also if the other end never answers. The server calls this at most once.
   ///
   /// - Parameters:
   ///   - code: the code of the close frame.

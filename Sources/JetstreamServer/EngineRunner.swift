@@ -44,7 +44,7 @@ final class EngineRunner {
     engine = ServerEngine(configuration: settings, hooks: hooks) { [unowned self] in perform($0) }
   }
 
-  deinit { abort() }
+  deinit { for connection in connections.values { connection.abort() } }
 
   /// Advances the engine once a second from now on.
   func begin() {
@@ -56,12 +56,6 @@ final class EngineRunner {
   func stop() {
     isRunning = false
     engine.stop()
-    connections = [:]
-  }
-
-  /// Drops all connections at once.
-  func abort() {
-    for connection in connections.values { connection.abort() }
     connections = [:]
   }
 

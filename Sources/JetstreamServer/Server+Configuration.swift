@@ -16,9 +16,9 @@ extension Server {
     /// dropped and comes back with change sets whose outcome it does not know is told so, and sends them again or takes
     /// them back; see `HistoryLoss`.
     public var rememberedClients = 100_000
-    /// The number of parts, each on an event loop, over which the scopes are spread that the server hosts from a schema.
-    /// With 0 they live on the server's actor, as all others do. More than the process has loops, which are as many as it
-    /// has processors and from 2 to 8, is of no use.
+    /// The number of event loops over which the server spreads the scopes that it hosts from a schema. With 0 they live on
+    /// the server's actor, as all others do. The process has as many loops as processors, from 2 to 8: a larger number
+    /// is of no use.
     ///
     /// A client may use scopes of several loops at once, in one session. Clients of version 1 of the protocol are refused
     /// the scopes that are spread. The limits of a session, such as ``keptBytes``, then hold for each loop. A server with

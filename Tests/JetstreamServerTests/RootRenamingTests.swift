@@ -142,7 +142,7 @@ struct RootRenamingTests {
     replica?.stored(1_000)
     let second = server.takeSyncs().map { $0.fragments[0] }
     #expect(second.map(\.properties) == [["steps": 2]] && second.first?.uuid == root.uuid)
-    // What stands before the state in the log has the UUID that the root had then.
+    // The log has the name and the first change set, then the state, and only then the second change set.
     let base = records.firstIndex { if case .base = $0 { true } else { false } }
     #expect(records.count == 4 && base == 2)
   }

@@ -26,8 +26,7 @@ extension ClientEngine {
 
   private func tellLeft(_ scopeIndex: Int, in channel: Int) {
     guard let message = session.leave(scopeIndex, in: channel) else { return }
-    // Without a connection, the message is sent when the session resumes.
-    // So it is while the channel has not been asked yet to repeat what it has sent.
+    // Before the server has answered on a new connection, the message waits: it is repeated with all others then.
     if status == .online || connection.isResuming && !session[channel].isResuming {
       transmit([message], in: channel)
     }

@@ -116,7 +116,7 @@ extension Replica {
     // The batch so far has the root by its old UUID.
     if old != rootUUID { finishBatch() }
     scope.sealChanges()
-    // This seals what observers have changed meanwhile: what comes before the state in the log has the old UUID.
+    // Seals what observers have changed meanwhile, while the root has its old UUID: the log has that before the state.
     beginBatch()
     // Pending changes of the old root apply to the root with its new UUID.
     if let old, old != rootUUID { renameRoot(from: old, to: rootUUID) }
