@@ -2,8 +2,6 @@ import Jetstream
 
 /// The form of a schema in a file.
 extension ScopeSchema {
-  private static let version: Int64 = 1
-
   /// The schema as JSON.
   ///
   /// ```json
@@ -14,13 +12,7 @@ extension ScopeSchema {
   ///
   /// A class names the classes above it as `superclasses`, the nearest first. A property names its rule as `merge`. Models
   /// by key are a `dictionary of reference to Note`: like other properties that hold models, it has no default.
-  public var json: JSONValue {
-    var result: JSONObject = [:]
-    result["version"] = .integer(Self.version)
-    result["root"] = .string(schema.root.wireName)
-    result["classes"] = .array(schema.all.map(Self.json))
-    return .object(result)
-  }
+  public var json: JSONValue { schema.json }
 
   /// Reads a schema.
   ///
@@ -32,8 +24,8 @@ extension ScopeSchema {
   public init(_ json: JSONValue, rules: [MergeRule] = []) throws(SchemaError) {
     let file = SchemaNode(json, at: "schema")
     let version = try file.required("version")
-    guard version.json == .integer(Self.version) else {
-      throw version.error("is \(version.json.text), and this server reads version \(Self.version).")
+    guard version.json == .integer(Schema.version) else {
+      throw version.error("is \(version.json.text), and this server reads version \(Schema.version).")
     }
     var classes: [String: ClassSchema] = [:]
     for node in try file.required("classes").elements() {
@@ -48,28 +40,6 @@ extension ScopeSchema {
       throw root.error("is \(root.json.text), which is none of the classes.")
     }
     self.init(Schema(root: rootClass, classes: Array(classes.values)))
-  }
-
-  // MARK: Writing
-
-  private static func json(_ schema: ClassSchema) -> JSONValue {
-    var result: JSONObject = [:]
-    result["name"] = .string(schema.wireName)
-    if !schema.superclasses.isEmpty {
-      result["superclasses"] = .array(schema.superclasses.map { .string($0) })
-    }
-    result["properties"] = .array(schema.properties.filter(\.isSynced).map(json))
-    return .object(result)
-  }
-
-  private static func json(_ property: PropertySchema) -> JSONValue {
-    var result: JSONObject = [:]
-    result["name"] = .string(property.wireName)
-    result["type"] = .string(property.type.signature)
-    if property.kind == .plain { result["default"] = property.defaultValue }
-    if property.isCounter { result["counter"] = true }
-    if let rule = property.mergeRule { result["merge"] = .string(rule.name) }
-    return .object(result)
   }
 
   // MARK: Reading
