@@ -14,7 +14,8 @@ extension ScopeSchema {
   /// by key are a `dictionary of reference to Note`: like other properties that hold models, it has no default.
   public var json: JSONValue { schema.json }
 
-  /// Reads a schema.
+  /// Reads a schema, of which nothing has to be trusted: it has at most 256 KiB of text, 1,000 classes and 5,000
+  /// properties, and a name has at most 256 bytes.
   ///
   /// - Parameters:
   ///   - json: What ``json`` has returned, or the same written by hand.
@@ -23,18 +24,24 @@ extension ScopeSchema {
   /// - Throws: ``SchemaError`` for the first thing that is missing or does not fit.
   public init(_ json: JSONValue, rules: [MergeRule] = []) throws(SchemaError) {
     let file = SchemaNode(json, at: "schema")
+    try file.checkSize()
     let version = try file.required("version")
     guard version.json == .integer(Schema.version) else {
-      throw version.error("is \(version.json.text), and this server reads version \(Schema.version).")
+      throw version.error("is \(version.excerpt), and this server reads version \(Schema.version).")
     }
     var classes: [String: ClassSchema] = [:]
-    for node in try file.required("classes").elements() {
-      let read = try Self.classSchema(node, rules)
-      guard classes.updateValue(read, forKey: read.wireName) == nil else {
-        throw node.error("is the second class called \(read.wireName).")
+    var read: [(node: SchemaNode, schema: ClassSchema)] = []
+    var room = SchemaLimits.properties
+    for node in try file.required("classes").elements(atMost: SchemaLimits.classes) {
+      let schema = try Self.classSchema(node, rules, room: room)
+      guard classes.updateValue(schema, forKey: schema.wireName) == nil else {
+        throw node.error("is the second class called \(schema.wireName).")
       }
+      read.append((node, schema))
+      room -= schema.properties.count
     }
-    for node in try file.required("classes").elements() { try Self.check(node, classes) }
+    try Self.checkHeldClasses(read)
+    try Self.checkSuperclasses(read, classes)
     let root = try file.required("root")
     guard let rootClass = classes[try root.string()] else {
       throw root.error("is \(root.json.text), which is none of the classes.")
@@ -42,55 +49,97 @@ extension ScopeSchema {
     self.init(Schema(root: rootClass, classes: Array(classes.values)))
   }
 
-  // MARK: Reading
+  // MARK: Classes
 
   private static func classSchema(
-    _ node: SchemaNode, _ rules: [MergeRule]
+    _ node: SchemaNode, _ rules: [MergeRule], room: Int
   ) throws(SchemaError) -> ClassSchema {
+    let nodes = try node.required("properties").elements()
+    if nodes.count > room {
+      throw nodes[room].error("is one more than the \(SchemaLimits.properties) that are read.")
+    }
     var properties: [PropertySchema] = []
     var names: Set<String> = []
-    for node in try node.required("properties").elements() {
+    var dictionaries = 0
+    for node in nodes {
       let read = try property(node, index: properties.count, rules)
       guard names.insert(read.wireName).inserted else {
         throw node.error("is the second property called \(read.wireName).")
       }
+      if read.kind == .dictionary { dictionaries += 1 }
+      guard dictionaries <= SchemaLimits.dictionaries else {
+        throw node.error(
+          "is one more dictionary than the \(SchemaLimits.dictionaries) that are read of a class.")
+      }
       properties.append(read)
     }
-    var superclasses: [String] = []
-    for above in try node.optional("superclasses")?.elements() ?? [] {
-      superclasses.append(try above.string())
-    }
     let schema = ClassSchema(
-      try node.required("name").string(), superclasses: superclasses, properties: properties)
+      try node.required("name").string(), superclasses: try superclasses(node),
+      properties: properties)
     if let (name, dictionary) = schema.nameLikeEntry {
       let at = properties.firstIndex { $0.wireName == name }!
-      throw try node.required("properties").elements()[at].error(
-        "is called \(name), which is the name of an entry of \(dictionary).")
+      throw nodes[at].error("is called \(name), which is the name of an entry of \(dictionary).")
     }
     return schema
   }
+
+  private static func superclasses(_ node: SchemaNode) throws(SchemaError) -> [String] {
+    guard let list = try node.optional("superclasses") else { return [] }
+    var result: [String] = []
+    for above in try list.elements(atMost: SchemaLimits.superclasses) {
+      let name = try above.string()
+      if result.contains(name) { throw above.error("names the class \(name) once more.") }
+      result.append(name)
+    }
+    return result
+  }
+
+  /// Throws if a property of a class can only hold models of a class that the schema does not have.
+  private static func checkHeldClasses(
+    _ read: [(node: SchemaNode, schema: ClassSchema)]
+  ) throws(SchemaError) {
+    var known: Set<String> = [ClassSchema.root]
+    for (_, schema) in read { known.formUnion([schema.wireName] + schema.superclasses) }
+    for (node, schema) in read {
+      let nodes = try node.required("properties").elements()
+      for (node, property) in zip(nodes, schema.properties) {
+        guard let name = property.heldClass, !known.contains(name) else { continue }
+        throw try node.required("type").error(
+          "names the class \(name), which the schema does not have.")
+      }
+    }
+  }
+
+  /// Throws if two classes do not agree about the classes above them, so that one could be above itself.
+  ///
+  /// It is enough to compare each class with the nearest one above it that the schema has: that one's list is shorter, and
+  /// is compared with the next in turn.
+  private static func checkSuperclasses(
+    _ read: [(node: SchemaNode, schema: ClassSchema)], _ classes: [String: ClassSchema]
+  ) throws(SchemaError) {
+    for (node, schema) in read {
+      let names = schema.superclasses
+      guard let at = names.firstIndex(where: { classes[$0] != nil }),
+        let above = classes[names[at]], !above.superclasses.elementsEqual(names[(at + 1)...])
+      else { continue }
+      throw try node.required("superclasses").elements()[at].error(
+        "names the class \(names[at]), above which there are others than those that follow.")
+    }
+  }
+
+  // MARK: Properties
 
   private static func property(
     _ node: SchemaNode, index: Int, _ rules: [MergeRule]
   ) throws(SchemaError) -> PropertySchema {
     let typeNode = try node.required("type")
-    guard let type = _PropertyType(signature: try typeNode.string()) else {
-      throw typeNode.error("is \(typeNode.json.text), which is no type.")
-    }
-    if let misuse = type.misuse { throw typeNode.error(misuse) }
+    let type = try propertyType(typeNode)
     let codec = TypeCodec(describing: type)
     let isCounter = try node.optional("counter")?.bool() ?? false
     if isCounter, codec.counterRange == nil {
       throw typeNode.error("is that of a counter, and no whole number.")
     }
-    var rule: MergeRule?
-    if let merge = try node.optional("merge") {
-      let name = try merge.string()
-      rule = rules.first { $0.name == name } ?? MergeRule.builtIn(name)
-      if rule == nil {
-        throw merge.error("is \(merge.json.text), a rule that the server was not given.")
-      }
-    }
+    let rule = try mergeRule(node, rules)
     let schema = PropertySchema(
       wireName: try node.required("name").string(), type: type, index: index, isSynced: true,
       isCounter: isCounter, mergeRule: rule, counterRange: codec.counterRange,
@@ -98,80 +147,63 @@ extension ScopeSchema {
     if schema.kind != .plain, rule != nil {
       throw node.error("holds models, which need no merge rule.")
     }
+    if isCounter, rule != nil { throw node.error("is a counter, and needs no merge rule.") }
     return schema
+  }
+
+  private static func propertyType(_ node: SchemaNode) throws(SchemaError) -> _PropertyType {
+    guard let type = _PropertyType(signature: try node.string(atMost: SchemaLimits.typeBytes))
+    else { throw node.error("is \(node.json.text), which is no type.") }
+    guard type.depth <= SchemaLimits.typeDepth else {
+      throw node.error("is nested more than \(SchemaLimits.typeDepth) levels deep.")
+    }
+    if let misuse = type.misuse { throw node.error(misuse) }
+    return type
+  }
+
+  private static func mergeRule(
+    _ node: SchemaNode, _ rules: [MergeRule]
+  ) throws(SchemaError) -> MergeRule? {
+    guard let merge = try node.optional("merge") else { return nil }
+    let name = try merge.string()
+    guard let rule = rules.first(where: { $0.name == name }) ?? MergeRule.builtIn(name) else {
+      throw merge.error("is \(merge.json.text), a rule that the server was not given.")
+    }
+    return rule
   }
 
   private static func defaultValue(
     _ node: SchemaNode, _ type: _PropertyType, _ codec: TypeCodec
   ) throws(SchemaError) -> JSONValue {
-    switch type {
-    case .reference: return .null
-    case .collection: return []
-    case .dictionary(.reference): return [:]
-    default: break
-    }
     let given = try node.optional("default")
+    let empty: JSONValue? =
+      switch type {
+      case .reference: .null
+      case .collection: []
+      case .dictionary(.reference): [:]
+      default: nil
+      }
+    if let empty {
+      guard let given, given.json != empty, given.json != .null else { return empty }
+      throw given.error("is that of a property that holds models, which has none.")
+    }
+    try given?.checkDepth(atMost: SchemaLimits.defaultDepth)
     guard let value = codec.normalized(given?.json ?? .null) else {
       throw given?.error("is no \(type.signature).")
         ?? node.error("has no default, and null is no \(type.signature).")
     }
     return value
   }
-
-  /// Throws if a property of a class can only hold models of a class that the schema does not have.
-  private static func check(
-    _ node: SchemaNode, _ classes: [String: ClassSchema]
-  ) throws(SchemaError) {
-    for property in try node.required("properties").elements() {
-      let type = try property.required("type")
-      switch _PropertyType(signature: try type.string()) {
-      case .reference(let name), .collection(let name), .dictionary(.reference(let name)):
-        let isKnown = name == ClassSchema.root || classes.values.contains { $0.isKind(of: name) }
-        if !isKnown { throw type.error("names the class \(name), which the schema does not have.") }
-      default: break
-      }
-    }
-  }
 }
 
-/// A value in a schema, with its place.
-private struct SchemaNode {
-  let json: JSONValue
-  private let place: String
-
-  init(_ json: JSONValue, at place: String) {
-    (self.json, self.place) = (json, place)
-  }
-
-  func error(_ problem: String) -> SchemaError { SchemaError(place, problem) }
-
-  func optional(_ key: String) throws(SchemaError) -> SchemaNode? {
-    guard case .object(let members) = json else { throw error("is no object.") }
-    guard let member = members[key] else { return nil }
-    return SchemaNode(member, at: place == "schema" ? key : "\(place).\(key)")
-  }
-
-  func required(_ key: String) throws(SchemaError) -> SchemaNode {
-    guard let member = try optional(key) else { throw error("has no \"\(key)\".") }
-    return member
-  }
-
-  func elements() throws(SchemaError) -> [SchemaNode] {
-    guard case .array(let values) = json else { throw error("is no array.") }
-    var result: [SchemaNode] = []
-    for (at, value) in values.enumerated() {
-      result.append(SchemaNode(value, at: "\(place)[\(at)]"))
+extension _PropertyType {
+  /// The number of types around the innermost one.
+  fileprivate var depth: Int {
+    switch self {
+    case .enumeration(let inner), .optional(let inner), .array(let inner), .set(let inner),
+      .dictionary(let inner):
+      inner.depth + 1
+    default: 0
     }
-    return result
-  }
-
-  func string() throws(SchemaError) -> String {
-    guard case .string(let text) = json, !text.isEmpty else { throw error("is no text.") }
-    return text
-  }
-
-  func bool() throws(SchemaError) -> Bool {
-    guard case .bool(let value) = json else { throw error("is neither true nor false.") }
-    return value
   }
 }

@@ -15,7 +15,7 @@ extension EntryName {
 
     /// Returns the index of the dictionary and the key of the entry with a name; nil if it is no name of an entry.
     package func find(_ name: String) -> (index: Int, key: String)? {
-      if prefixes.isEmpty { return nil }
+      if prefixes.isEmpty || !EntryName.mayBeEntry(name) { return nil }
       let name = EntryName.normal(name)
       for prefix in prefixes where name.utf8.starts(with: prefix.text.utf8) {
         return (prefix.index, String(name.utf8.dropFirst(prefix.text.utf8.count)) ?? "")

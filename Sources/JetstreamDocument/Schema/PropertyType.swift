@@ -66,7 +66,8 @@ public indirect enum _PropertyType: Sendable, Hashable, CustomStringConvertible 
     case .optional(.json):
       "is optional, but null is a value of JSON itself; declare it as JSONValue, which can be null."
     case .dictionary(.reference): nil
-    case .optional(let inner), .array(let inner), .set(let inner), .dictionary(let inner):
+    case .enumeration(let inner), .optional(let inner), .array(let inner), .set(let inner),
+      .dictionary(let inner):
       switch inner {
       case .reference(let name), .collection(let name), .dictionary(.reference(let name)):
         "holds models inside of a value; declare it as ModelArray<\(name)> or "
