@@ -96,6 +96,13 @@ extension WireError {
       type: "set-number-reused")
   }
 
+  /// The server would open the scope if it had the schema of the scope's classes. The client asks for the scope again, with
+  /// the schema.
+  package static var schemaWanted: WireError {
+    WireError(
+      message: "The server needs the schema of the scope's classes", type: "schema-wanted")
+  }
+
   /// A message names a scope that the session has not fetched.
   package static func scopeIndexNotFound(_ index: Int) -> WireError {
     WireError(message: "Scope at index \(index) was not found", type: "scope-index-not-found")

@@ -24,6 +24,7 @@ struct GoldenMessageTests {
       ("SessionCreate-2", "SessionCreate"),
       ("SessionCreateReply-2", "SessionCreateReply"),
       ("ScopeFetch-2", "ScopeFetch"),
+      ("ScopeFetch-2-schema", "ScopeFetch"),
       ("ScopeFetchReply-2", "ScopeFetchReply"),
       ("ScopeSync-2", "ScopeSync"),
       ("ScopeSync-2-stream", "ScopeSync"),
@@ -50,7 +51,7 @@ struct GoldenMessageTests {
   @Test("Every file is tested")
   func complete() throws {
     let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
-    #expect(files.filter { $0.hasSuffix(".json") }.count == 27)
+    #expect(files.filter { $0.hasSuffix(".json") }.count == 28)
   }
 
   private static let folder = URL(filePath: #filePath).deletingLastPathComponent()

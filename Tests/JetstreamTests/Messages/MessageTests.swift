@@ -30,6 +30,22 @@ struct MessageTests {
         == .scopeSync(ScopeSync(index: 2, scopeIndex: 0, fragments: [])))
   }
 
+  @Test("A request for a scope has a schema only if one is given, and null is none")
+  func schema() throws {
+    let plain = ScopeFetch(index: 1, name: "Canvas")
+    #expect(!Message.scopeFetch(plain).json.text.contains("schema"))
+    #expect(
+      try read(#"{"index":1,"type":"ScopeFetch","name":"Canvas","schema":null}"#)
+        == .scopeFetch(plain))
+    // It is read as data, whatever it is: the server decides if it is a schema.
+    for schema in [["version": 1], [], "text"] as [JSONValue] {
+      let message = Message.scopeFetch(ScopeFetch(index: 1, name: "Canvas", schema: schema))
+      #expect(try read(message.json.text) == message)
+    }
+    #expect(WireError.schemaWanted.type == "schema-wanted")
+    #expect(WireError.schemaWanted.retryAfter == nil && WireError.schemaWanted.denial == nil)
+  }
+
   @Test("The browser's key order and unknown keys are read")
   func otherOrder() throws {
     let message = try read(

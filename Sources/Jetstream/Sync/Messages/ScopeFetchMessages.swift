@@ -35,10 +35,14 @@ package struct ScopeFetch: Sendable, Hashable {
   /// The part of other clients' changes that the client asks for. Since version 2.
   package var tell = Tell.everything
 
+  /// The schema of the scope's classes, if the server has asked for it; see ``WireError/schemaWanted``. A server reads it
+  /// as data that it does not trust. Since version 2.
+  package var schema: JSONValue?
+
   /// Creates a request.
   package init(
     index: Int = 0, name: String, params: JSONValue = .object([:]), since: ScopePosition? = nil,
-    decided: Int? = nil, client: UUID? = nil, tell: Tell = .everything
+    decided: Int? = nil, client: UUID? = nil, tell: Tell = .everything, schema: JSONValue? = nil
   ) {
     self.index = index
     self.name = name
@@ -47,6 +51,7 @@ package struct ScopeFetch: Sendable, Hashable {
     self.decided = decided
     self.client = client
     self.tell = tell
+    self.schema = schema
   }
 }
 
@@ -152,6 +157,7 @@ extension ScopeFetch: MessageBody {
       }
       self.tell = tell
     }
+    if fields.has("schema") { schema = fields["schema"] }
   }
 
   func write<Sink: FieldSink & ~Copyable>(to sink: inout Sink) {
@@ -161,6 +167,7 @@ extension ScopeFetch: MessageBody {
     if let decided { sink.put("decided", decided) }
     if let client { sink.put("client", client) }
     if tell != .everything { sink.put("tell", .string(tell.rawValue)) }
+    if let schema { sink.put("schema", schema) }
   }
 }
 
