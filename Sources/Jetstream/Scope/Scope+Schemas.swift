@@ -14,6 +14,11 @@ extension Scope {
     tree.knownSchemas.sorted { $0.wireName.utf8.lexicographicallyPrecedes($1.wireName.utf8) }
   }
 
+  /// The class of the root, and all classes that the scope knows, as data; nil for a scope without a root.
+  package var wireSchema: Schema? {
+    root.map { Schema(root: $0.schema.data, classes: schemas.map(\.data)) }
+  }
+
   /// The fingerprint of all classes that the scope knows: those that property types lead to from
   /// the root, and those that it was given. A class that only becomes known with a model counts
   /// from then on.

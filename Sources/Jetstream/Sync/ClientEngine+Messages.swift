@@ -133,19 +133,24 @@ extension ClientEngine {
   func handle(_ reply: ScopeFetchReply, in channel: Int) {
     defer { if session.uses(channel) { giveUpGrants(in: channel) } }
     if session[channel].requests.takeLeft(reply) { return }
-    guard let (replica, tell, since) = session[channel].requests.take(reply.replyTo) else {
+    guard let request = session[channel].requests.take(reply.replyTo) else {
       let reason = "The server answered with a ScopeFetchReply"
       return decide(reply.replyTo, in: channel, failing: reason, by: reply.index)
     }
+    let replica = request.replica
     switch reply.answer {
     case .moved(let other): move(replica, from: channel, to: other)
     case .granted(let index):
       (replica.session.channel, replica.session.scopeIndex) = (channel, index)
+      replica.session.bringsSchema = false
       replica.request.noteGranted()
       guard let standing = reply.standing else { return }
-      replica.receive(.standing(standing, tell, since: since), index: reply.index)
-      if standing.resumes, tell != .nothing { complete(replica, .success(())) }
-    case .denied(let error): handle(error, refusing: replica)
+      replica.receive(
+        .standing(standing, request.tell, since: request.since), index: reply.index)
+      if standing.resumes, request.tell != .nothing { complete(replica, .success(())) }
+    case .denied(let error):
+      guard !bringSchema(after: error, to: request) else { return }
+      handle(error, refusing: replica)
     }
   }
 
@@ -189,29 +194,6 @@ extension ClientEngine {
   func replica(of scope: Scope) -> Replica? { replicas.first { $0.scope === scope } }
 
   // MARK: Sending
-
-  /// Asks the server for a scope.
-  ///
-  /// - Parameter isWhole: true to ask for the full state, even if a delta would do.
-  func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
-    let version = session.version
-    let tell = version == 1 ? .everything : tell ?? replica.firstTell
-    // A server that was restored may have come to the same sequence in another way.
-    let isWhole = isWhole || replica.session.needsState || replica.progress.hasDiverged
-    let channel = replica.session.channel
-    let message = session[channel].messages.stamp(
-      .scopeFetch(
-        ScopeFetch(
-          name: replica.scope.name, params: replica.request.params,
-          since: version > 1 && !isWhole ? replica.progress.position : nil,
-          decided: version > 1 ? replica.decided : nil,
-          client: version > 1 && replica.request.clientID != configuration.clientID
-            ? replica.request.clientID : nil, tell: tell)))
-    session[channel].requests.add(message.index, (replica, tell, replica.progress.sequence))
-    replica.session.asked = tell
-    if tell != .nothing { replica.session.hasMissed = false }
-    transmit([message], in: channel)
-  }
 
   /// Returns the index up to which all messages of the server in a channel have been applied.
   func knowledge(in channel: Int) -> Int {

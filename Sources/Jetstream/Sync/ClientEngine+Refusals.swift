@@ -10,10 +10,14 @@
 /// just been started may not know the scope yet, and ending the subscription would lose the changes made from then
 /// on. In all other cases the refusal ends the subscription, and
 /// ``Client/fetch(_:params:mode:keepingContent:)`` throws it.
+///
+/// A server of version 2 that needs the schema of the scope's classes refuses a request that does not have it, with
+/// ``WireError/schemaWanted``. That is no refusal for the app: the client asks again at once, with the schema.
 extension ClientEngine {
   /// Handles the server's refusal of a scope.
   func handle(_ error: WireError, refusing replica: Replica) {
     let name = replica.scope.name
+    replica.session.bringsSchema = false
     if error.denial == .notYou, configuration.hasCredentials,
       replica.request.takeCredentialsRequest()
     {
@@ -35,6 +39,63 @@ extension ClientEngine {
       "is refused for now: \(error); asking again in \(delay)")
     reportStates()
     round?.finish(.failure(.scopeDenied(scope: name, error: error)))
+  }
+
+  // MARK: Asking
+
+  /// Asks the server for a scope.
+  ///
+  /// - Parameter isWhole: true to ask for the full state, even if a delta would do.
+  func send(fetch replica: Replica, tell: ScopeFetch.Tell? = nil, isWhole: Bool = false) {
+    let version = session.version
+    let tell = version == 1 ? .everything : tell ?? replica.firstTell
+    // A server that was restored may have come to the same sequence in another way.
+    let isWhole = isWhole || replica.session.needsState || replica.progress.hasDiverged
+    let schema = replica.session.bringsSchema ? schema(of: replica) : nil
+    let channel = replica.session.channel
+    let message = session[channel].messages.stamp(
+      .scopeFetch(
+        ScopeFetch(
+          name: replica.scope.name, params: replica.request.params,
+          since: version > 1 && !isWhole ? replica.progress.position : nil,
+          decided: version > 1 ? replica.decided : nil,
+          client: version > 1 && replica.request.clientID != configuration.clientID
+            ? replica.request.clientID : nil, tell: tell, schema: schema)))
+    session[channel].requests.add(
+      message.index,
+      ScopeRequests.Request(
+        replica: replica, tell: tell, since: replica.progress.sequence, hasSchema: schema != nil))
+    replica.session.asked = tell
+    if tell != .nothing { replica.session.hasMissed = false }
+    transmit([message], in: channel)
+  }
+
+  /// Asks for a scope again, with its schema, if the server has refused the request because it had none.
+  ///
+  /// Two requests for a scope may be under way, and each may be refused because it has no schema: ``fetchMissing()`` sends
+  /// the schema when both are answered.
+  ///
+  /// - Returns: false if the refusal is another one, or the server does not take the schema for an answer.
+  func bringSchema(after error: WireError, to request: ScopeRequests.Request) -> Bool {
+    let replica = request.replica
+    guard error.type == WireError.schemaWanted.type, session.version > 1, !request.hasSchema,
+      schema(of: replica) != nil
+    else { return false }
+    // The server had granted the scope earlier in this session, and has closed it.
+    if replica.session.scopeIndex != nil { replica.sessionEnded() }
+    replica.session.bringsSchema = true
+    diagnose(.info, .scope, scope: replica.scope, "is asked for again, with its schema")
+    fetchMissing()
+    return true
+  }
+
+  /// Returns the schema of the classes that a replica's scope knows; nil if the scope has no root, or if
+  /// the schema is longer than a server reads.
+  func schema(of replica: Replica) -> JSONValue? {
+    guard let schema = replica.scope.wireSchema?.json,
+      schema.text.utf8.count <= Schema.maximumBytes
+    else { return nil }
+    return schema
   }
 
   /// The scopes that this session does not have and for which the server is not being asked.

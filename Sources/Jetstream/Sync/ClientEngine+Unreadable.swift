@@ -11,8 +11,8 @@ extension ClientEngine {
     switch error {
     case .unknownType: break
     case .inReply(let messageIndex, _):
-      if let (replica, _, _) = session[channel].requests.take(messageIndex) {
-        refuse(replica, because: error)
+      if let request = session[channel].requests.take(messageIndex) {
+        refuse(request.replica, because: error)
       } else {
         let reason = "The reply cannot be read: \(error)"
         decide(messageIndex, in: channel, failing: reason, by: index)

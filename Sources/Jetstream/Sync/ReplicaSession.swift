@@ -5,6 +5,9 @@ struct ReplicaSession {
   var channel = 0
   /// The scope's index in the session, once the server has granted it.
   var scopeIndex: Int?
+  /// True if requests for the scope bring its schema: after the server has asked for it, until it grants the scope or
+  /// refuses it for another reason.
+  var bringsSchema = false
   /// The sequence up to which the client has acknowledged the server's order.
   var acknowledged = 0
   /// True if a state has been applied in this session. The state contains all changes that arrive before it.

@@ -4,7 +4,13 @@
 /// client has to give the grant back.
 struct ScopeRequests {
   /// A request, with the sequence of the replica when it was made.
-  typealias Request = (replica: Replica, tell: ScopeFetch.Tell, since: Int)
+  struct Request {
+    let replica: Replica
+    let tell: ScopeFetch.Tell
+    let since: Int
+    /// True if the request has brought the schema of the scope.
+    let hasSchema: Bool
+  }
 
   /// The requests that the server has not answered, by message index.
   private var open: [Int: Request] = [:]
