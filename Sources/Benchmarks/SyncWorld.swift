@@ -64,7 +64,7 @@ final class SyncWorld {
         events.append(.close(link, code: code, reason: reason))
       case .encode(let scope, let fragments):
         events.append(.encoded(scope, FragmentsText(fragments)))
-      case .admit, .probe, .join: break
+      case .admit, .probe, .join, .scope: break
       }
     }
     server.host(scope)

@@ -10,10 +10,20 @@ extension EngineRunner {
     _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
     snapshotEvery: Int
   ) async throws -> Bool {
-    let use = log
+    try await host(
+      content, as: name, unknown: unknown, log: log, history: ScopeLog(log.records).history(),
+      snapshotEvery: snapshotEvery)
+  }
+
+  /// Hosts content whose history was read from a log.
+  ///
+  /// - Returns: false if the content was removed in the meantime.
+  func host(
+    _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
+    history: ScopeHistory?, snapshotEvery: Int
+  ) async throws -> Bool {
+    log.claim(.server)
     let log = ScopeLog(log.records)
-    let history = try log.history()
-    use.claim(.server)
     let keeper = keeper(of: content, as: name, in: log, snapshotEvery: snapshotEvery)
     let now = try engine.host(content, unknown: unknown, history: history) { keeper.keep($0) }
     if history == nil { try await log.snapshot(now) }
@@ -29,7 +39,12 @@ extension EngineRunner {
   /// Stops hosting content: its clients are sent `error`, and its log is written and closed.
   func remove(_ content: any Hostable, telling error: WireError) async throws {
     engine.remove(content, error)
-    guard let (log, keeper) = logs.removeValue(forKey: ObjectIdentifier(content)) else { return }
+    try await closeLog(of: ObjectIdentifier(content))
+  }
+
+  /// Writes and closes the log of content that the engine no longer hosts.
+  func closeLog(of content: ObjectIdentifier) async throws {
+    guard let (log, keeper) = logs.removeValue(forKey: content) else { return }
     let unwritten = Result { try keeper.finish() }
     try await log.records.close()
     try unwritten.get()

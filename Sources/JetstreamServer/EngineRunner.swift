@@ -14,6 +14,8 @@ final class EngineRunner {
     let report: (Diagnostic) -> Void
     /// Has a session join the engine of another channel.
     var join: (ServerEngine.Join) -> Void = { _ in }
+    /// Opens or closes a scope.
+    var scope: (ServerEngine.ScopeStep) -> Void = { _ in }
   }
 
   private(set) var engine: ServerEngine!
@@ -114,6 +116,14 @@ final class EngineRunner {
   /// Ends a session that has ended in another channel.
   func endSession(_ token: String) { engine.endSession(token, now: ticker.now) }
 
+  /// Takes the outcome of opening a scope.
+  func opened(_ name: String, _ outcome: Result<any Hostable, WireError>) {
+    engine.opened(name, outcome, now: ticker.now)
+  }
+
+  /// Takes the end of closing a scope.
+  func closed(_ name: String) { engine.closed(name, now: ticker.now) }
+
   func closed(_ id: Int) {
     connections[id] = nil
     engine.closed(id, now: ticker.now)
@@ -133,6 +143,7 @@ final class EngineRunner {
     case .probe(let id): connections[id]?.probe()
     case .encode(let scope, let fragments): encode(fragments, of: scope)
     case .join(let join): owner.join(join)
+    case .scope(let step): owner.scope(step)
     }
   }
 

@@ -1,9 +1,11 @@
-/// The subscriptions of a scope that are sent each change set, by session number.
+/// The subscriptions of a scope, and those of them that are sent each change set, by session number.
 ///
 /// Hosts and subscriptions know each other; ``removeAll()`` ends that.
 struct ScopeAudience {
   /// The number by which sessions of version 2 name the scope: the same in all of them.
   let scopeIndex: Int
+  /// All subscriptions.
+  private(set) var subscriptions: [Int: Subscription] = [:]
   /// The subscriptions of version 2 that are sent each change set as soon as it is durable: those that want all change
   /// sets and were sent all earlier ones.
   private(set) var listeners: [Int: Subscription] = [:]
@@ -25,6 +27,23 @@ struct ScopeAudience {
   /// Returns whether a subscription of version 2 listens.
   func includes(_ subscription: Subscription) -> Bool {
     listeners[subscription.session.number] === subscription
+  }
+
+  /// True if some subscription is of a session that has a connection, or of version 1: that protocol has no message that
+  /// tells a client to fetch a scope again.
+  var isPresent: Bool {
+    subscriptions.values.contains { $0.session.version == 1 || $0.session.link.connection != nil }
+  }
+
+  mutating func add(_ subscription: Subscription) {
+    subscriptions[subscription.session.number] = subscription
+    if subscription.session.version == 1 { valueSessions += 1 }
+  }
+
+  mutating func remove(_ subscription: Subscription) {
+    update(subscription, listens: false)
+    subscriptions[subscription.session.number] = nil
+    if subscription.session.version == 1 { valueSessions -= 1 }
   }
 
   /// Notes whether a subscription listens from now on.
@@ -56,7 +75,7 @@ struct ScopeAudience {
     return news
   }
 
-  mutating func removeAll() { (listeners, valueListeners) = ([:], [:]) }
+  mutating func removeAll() { (subscriptions, listeners, valueListeners) = ([:], [:], [:]) }
 
   /// Describes what must not be the case, a line for each; empty if all is well.
   func checkInvariants() -> [String] {

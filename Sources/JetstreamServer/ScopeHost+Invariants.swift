@@ -26,7 +26,7 @@ extension ScopeHost {
 extension ServerEngine {
   /// Describes what must not be the case, a line for each; empty if all is well.
   package func checkInvariants() -> [String] {
-    var problems = hosts.values.flatMap { $0.checkInvariants() }
+    var problems = hosts.values.flatMap { $0.checkInvariants() } + openScopes.checkInvariants()
     for session in sessions.values {
       var waiting = StreamAmount()
       for subscription in session.subscriptions.all { waiting += subscription.waiting }

@@ -60,6 +60,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var clients = ClientTable()
   /// The gate between the scope's records and what clients are told.
   let records = RecordGate()
+  /// True if the scope is hosted whether or not a session has fetched it.
+  var isPinned = false
   /// The properties of the root that were written in this history, by their names on the wire; nil if the scope was
   /// restored from a log that does not contain them.
   var written: Set<String>? = []

@@ -24,6 +24,14 @@ extension Server {
     /// the scopes that are spread. The limits of a session, such as ``keptBytes``, then hold for each loop. A server with
     /// ``Server/resolveScope`` never offers the scopes that are spread.
     public var scopeLoops = 0
+    /// The largest number of scopes that are open at a time of those that are opened on demand. When more are fetched,
+    /// idle ones are closed for them; if there are none, the fetches are refused, and their clients ask again. An open
+    /// scope takes two file descriptors.
+    public var openScopes = 1_000
+    /// The time after which a scope that was opened on demand is closed if no session that has a connection has it.
+    public var idleScopeTime: Duration = .seconds(60)
+    /// The time for which a fetch waits for a scope to be opened, before the client is told to ask again later.
+    public var scopeOpeningTime: Duration = .seconds(30)
     /// The time that a client may take for the opening handshake.
     public var handshakeTimeout: Duration = .seconds(10)
     /// The origins whose pages may open WebSockets, in addition to the server's own, in the form that browsers send,
@@ -44,6 +52,8 @@ extension Server {
       result.handshakeTimeout = handshakeTimeout
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients
+      result.openScopes = .init(
+        count: openScopes, idleTime: idleScopeTime, openingTime: scopeOpeningTime)
       return result
     }
 

@@ -64,7 +64,7 @@ extension Server {
   public func remove(
     _ name: String, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
-    guard let offer = offer(as: name) else { return }
+    guard let offer = offer(as: name) else { return await close(name, telling: error) }
     set(nil, as: name)
     switch offer {
     case .here(let content): try await runner.remove(content, telling: error)

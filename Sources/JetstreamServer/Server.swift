@@ -53,21 +53,13 @@ public final class Server {
   /// The sessions, and the scopes that live on the server's actor.
   private(set) var runner: EngineRunner!
   private let shards: ServerShards
-  /// The places of the scopes, by their names.
-  private var offers: [String: Offer] = [:]
+  private var offers = ScopeOffers()
   private var listener: WebSocketListener?
   private var lastConnection = 0
   private var lastShard = 0
   private var use = Use.none
   private lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards)
-
-  /// The place in which a scope is served.
-  enum Offer {
-    /// On the server's actor.
-    case here(any Hostable)
-    case shard(ServerShard)
-  }
 
   /// The times of a server.
   private enum Use {
@@ -87,7 +79,7 @@ public final class Server {
     self.configuration = configuration
     actor = WeakActor(isolation)
     shards = ServerShards(count: configuration.scopeLoops, of: isolation)
-    let hooks = ServerEngine.Hooks(
+    var hooks = ServerEngine.Hooks(
       channel: { [weak self] in self?.channel(of: $0) },
       authorize: { [weak self] in self?.authorize($0) ?? .denied(.rejected("The server is gone")) },
       fetch: { [weak self] in self?.choose($0, $1, $2) ?? .failure(.rejected("The server is gone"))
@@ -95,11 +87,15 @@ public final class Server {
       report: { [weak self] in self?.onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { [weak self] in self?.ended($0) })
+    hooks.opens = { [weak self] name in
+      self.map { $0.resolveScope == nil && $0.offers.opens(name) } ?? false
+    }
     runner = EngineRunner(
       configuration, channel: .init(of: shards.all.count + 1), on: isolation, hooks: hooks,
       owner: .init(
         report: { [weak self] in self?.onDiagnostic.fire($0) },
-        join: { [weak self] in self?.join($0) }))
+        join: { [weak self] in self?.join($0) },
+        scope: { [weak self] in self?.offers.opener?.perform($0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },
@@ -148,14 +144,15 @@ public final class Server {
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
     if case .here(let content)? = offers[scope.name], content === scope { offers[scope.name] = nil }
+    if runner.engine.isOpen(scope.name) { return await close(scope.name, telling: error) }
     try await runner.remove(scope, telling: error)
   }
 
   /// Returns the place of the scope that is available under a name.
-  func offer(as name: String) -> Offer? { offers[name] }
+  func offer(as name: String) -> ScopeOffers.Place? { offers[name] }
 
   /// Makes a scope available under a name, or takes away the one that is.
-  func set(_ offer: Offer?, as name: String) { offers[name] = offer }
+  func set(_ offer: ScopeOffers.Place?, as name: String) { offers[name] = offer }
 
   /// The shard for one more scope; nil if scopes are not spread.
   func nextShard() -> ServerShard? {
@@ -258,7 +255,10 @@ public final class Server {
   /// that other libraries have accepted are closed in their time.
   public func stop() async {
     use = .stopped
+    let open = runner.engine.scopesOpenedOnDemand
     runner.stop()
+    await offers.opener?.stop(closing: open)
+    offers.opener = nil
     await shards.stop()
     let listener = listener
     self.listener = nil
@@ -301,6 +301,20 @@ public final class Server {
       return (id, [])
     }
     return (id, runner.opened(connection, id, request))
+  }
+
+  // MARK: Scopes on demand
+
+  /// Opens the scopes that clients fetch and that the app does not host.
+  func use(_ opener: ScopeOpener) {
+    precondition(offers.opener == nil, "The server opens scopes in a directory already.")
+    offers.opener = opener
+  }
+
+  /// Closes a scope that is open on demand, and returns when that is done.
+  func close(_ name: String, telling error: WireError) async {
+    runner.engine.closeScope(name, telling: error)
+    await offers.opener?.finish(name)
   }
 
   // MARK: Other channels

@@ -36,6 +36,8 @@ extension ServerEngine {
     package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2
+    /// The bounds of the scopes that are opened when sessions fetch them.
+    package var openScopes = OpenScopes.Limits()
     /// The channel in which the engine tells and is told everything.
     package var channel = Channel()
 
@@ -64,6 +66,8 @@ extension ServerEngine {
     package var channel: (_ name: String) -> Int?
     package var authorize: (SessionInfo) -> Server.Authorization
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
+    /// Returns true if the scope of a name is opened when it is fetched. `fetch` is not called for it then.
+    package var opens: (_ name: String) -> Bool = { _ in false }
     package var report: (Diagnostic) -> Void
     /// Makes a session token, which must be impossible to guess.
     package var makeToken: () -> String

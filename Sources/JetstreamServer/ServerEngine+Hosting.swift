@@ -6,8 +6,9 @@ extension ServerEngine {
   /// Collects the local changes of `scope` from now on, so that they are ordered with those of the sessions that fetch
   /// it later.
   package func host(_ scope: any Hostable, unknown: UnknownContent = .reject) {
-    pinned.insert(ObjectIdentifier(scope))
-    hostedScope(scope).unknown = unknown
+    let host = hostedScope(scope)
+    host.isPinned = true
+    host.unknown = unknown
   }
 
   /// Hosts a scope with a stored history: clients are told of a change only after its record was given to `store` and
@@ -31,12 +32,11 @@ extension ServerEngine {
   /// durable yet are not answered: a client that comes back later learns then how they were decided.
   package func remove(_ scope: any Hostable, _ error: WireError) {
     let key = ObjectIdentifier(scope)
-    pinned.remove(key)
     guard let host = hosts.removeValue(forKey: key) else { return }
     host.content.seal()
     // Change sets that were accepted in this turn are answered first.
     if isHandling { tellNews() } else { flush() }
-    leave(host, error)
+    leave(host, by: sessions.values, error)
     host.end()
     if !isHandling { flush() }
   }
@@ -106,7 +106,7 @@ extension ServerEngine {
       }
     }
     for (key, host) in hosts
-    where horizons[ObjectIdentifier(host)] == nil && !pinned.contains(key) {
+    where horizons[ObjectIdentifier(host)] == nil && !host.isPinned {
       host.end()
       hosts[key] = nil
     }

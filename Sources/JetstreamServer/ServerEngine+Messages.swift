@@ -28,7 +28,7 @@ extension ServerEngine {
   }
 
   /// Does, once per frame, what its messages have asked for; see ``SessionDemands``.
-  private func meetDemands(of session: ServerSession) {
+  func meetDemands(of session: ServerSession) {
     let demands = session.demands
     session.demands = SessionDemands()
     let isResent = resendIfDue(session)

@@ -4,29 +4,37 @@ import Jetstream
 /// The scopes that sessions fetch and leave, and the state that they are sent.
 extension ServerEngine {
   func handle(_ fetch: ScopeFetch, from session: ServerSession) {
-    func refuse(_ error: WireError) {
-      post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
-    }
     if let channel = hooks.channel(fetch.name) { return move(fetch, of: session, to: channel) }
+    if hooks.opens(fetch.name) { return open(fetch, for: session) }
     switch hooks.fetch(session.info, fetch.name, fetch.params) {
-    case .failure(let error): refuse(error)
-    case .success(let scope):
-      let host = hostedScope(scope)
-      guard
-        session.subscriptions.contains(host)
-          || session.subscriptions.count < configuration.maxScopesPerSession
-      else {
-        return refuse(.rejected("The session has fetched too many scopes"))
-      }
-      host.content.seal()
-      guard host.content.root != nil else { return refuse(.rejected("The scope has no root")) }
-      guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
-      let client = fetch.client ?? session.info.client
-      // A scope that is fetched again keeps its number.
-      let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
-      subscription.fetched(by: client)
-      answer(fetch, on: subscription)
+    case .failure(let error): refuse(fetch, of: session, error)
+    case .success(let scope): grant(scope, to: session, fetch)
     }
+  }
+
+  func refuse(_ fetch: ScopeFetch, of session: ServerSession, _ error: WireError) {
+    post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
+  }
+
+  /// Answers a fetch of a scope that the session may have.
+  func grant(_ scope: any Hostable, to session: ServerSession, _ fetch: ScopeFetch) {
+    let host = hostedScope(scope)
+    guard
+      session.subscriptions.contains(host)
+        || session.subscriptions.count < configuration.maxScopesPerSession
+    else {
+      return refuse(fetch, of: session, .tooManyScopes)
+    }
+    host.content.seal()
+    guard host.content.root != nil else {
+      return refuse(fetch, of: session, .rejected("The scope has no root"))
+    }
+    guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
+    let client = fetch.client ?? session.info.client
+    // A scope that is fetched again keeps its number.
+    let subscription = session.subscriptions[host] ?? session.subscribe(to: host, as: client)
+    subscription.fetched(by: client)
+    answer(fetch, on: subscription)
   }
 
   /// Ends a subscription that the client leaves.
@@ -34,10 +42,10 @@ extension ServerEngine {
     if let subscription = session.subscriptions[leave.scopeIndex] { session.leave(subscription) }
   }
 
-  /// Ends all subscriptions to a scope. Sessions of version 1 end altogether, since their protocol has no message for
-  /// it.
-  func leave(_ host: ScopeHost, _ error: WireError) {
-    for session in sessions.values.sorted(by: { $0.number < $1.number }) {
+  /// Ends the subscriptions of sessions to a scope. Sessions of version 1 end altogether, since their protocol has no
+  /// message for it.
+  func leave(_ host: ScopeHost, by sessions: some Sequence<ServerSession>, _ error: WireError) {
+    for session in sessions.sorted(by: { $0.number < $1.number }) {
       refuseOpenFetches(of: host, by: session, error)
       guard let subscription = session.subscriptions[host] else { continue }
       guard session.version > 1 else {
@@ -47,6 +55,7 @@ extension ServerEngine {
       refuseOpenFetches(of: subscription, error)
       session.leave(subscription)
       post(session, .scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error)))
+      session.subscriptions.takeAway(subscription, toldWith: session.channel.highestSent)
     }
   }
 

@@ -5,6 +5,7 @@ import Jetstream
 extension ServerEngine {
   func handle(_ sync: ScopeSync, from session: ServerSession) {
     guard let subscription = session.subscriptions[sync.scopeIndex] else {
+      if session.subscriptions.wasTakenAway(sync.scopeIndex) { return }
       answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
       return
     }

@@ -20,6 +20,8 @@ package final class ServerEngine {
     /// Make the session known to the engine of another channel, with ``ServerEngine/join(_:now:)``, and hand what was done
     /// to ``ServerEngine/joined(_:now:)``.
     case join(Join)
+    /// Open or close a scope.
+    case scope(ScopeStep)
   }
 
   enum Connection {
@@ -49,8 +51,8 @@ package final class ServerEngine {
   var encoding: [Int: ScopeHost] = [:]
   /// The actions that are performed behind all others of this turn.
   var lastActions: [Action] = []
-  /// The scopes that the app hosts, whether or not a session has fetched them.
-  var pinned: Set<ObjectIdentifier> = []
+  /// The scopes that are opened when sessions fetch them.
+  var openScopes: OpenScopes
 
   package init(
     configuration: Configuration = Configuration(), hooks: Hooks,
@@ -59,6 +61,7 @@ package final class ServerEngine {
     self.configuration = configuration
     self.hooks = hooks
     self.perform = perform
+    openScopes = OpenScopes(limits: configuration.openScopes)
   }
 
   deinit {
@@ -223,6 +226,7 @@ package final class ServerEngine {
       endsForOverflow(session)
     }
     forgetSeen()
+    advanceOpenScopes()
     for host in hosts.values { host.states.forget(unusedSince: now - .seconds(1)) }
     flush()
   }
@@ -325,5 +329,6 @@ package final class ServerEngine {
     connections = [:]
     for host in hosts.values { host.end() }
     hosts = [:]
+    openScopes = OpenScopes(limits: configuration.openScopes)
   }
 }

@@ -62,9 +62,8 @@ final class Subscription {
     numbering = client.map(NumberingClient.init)
     proven = host.sequence
     cursor = StreamCursor(at: host.sequence, in: host.stream)
-    guard session.version == 1 else { return }
-    host.audience.valueSessions += 1
-    updateListening()
+    host.audience.add(self)
+    if session.version == 1 { updateListening() }
   }
 
   /// The identity under which the client numbers its change sets of the scope; nil if it does not.
@@ -197,8 +196,7 @@ final class Subscription {
   func end() {
     isLive = false
     cursor = StreamCursor(at: told, in: host.stream)
-    updateListening()
-    if session.version == 1 { host.audience.valueSessions -= 1 }
+    host.audience.remove(self)
   }
 
   private func updateListening() {

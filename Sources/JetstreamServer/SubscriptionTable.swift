@@ -8,11 +8,20 @@ struct SubscriptionTable {
   /// The fetches of version 1 that are not answered yet, in the order of the first one of each scope.
   private(set) var openFetches: [OpenFetches] = []
 
+  /// The number of fetches that wait for their scope to be opened; see ``OpenScopes``.
+  var openings = 0
+
+  /// The scopes that were taken from the session, by their numbers, each with the index of the message that tells the client
+  /// so. What the client has sent to them before it gets that message is dropped; it knows.
+  private var takenAway: [Int: Int] = [:]
+
   /// The other channels in which the session has fetched scopes.
   private(set) var otherChannels: Set<Int> = []
 
   /// True if the session has ever fetched a scope.
-  var wereUsed: Bool { nextIndex > 0 || !openFetches.isEmpty || !otherChannels.isEmpty }
+  var wereUsed: Bool {
+    nextIndex > 0 || openings > 0 || !openFetches.isEmpty || !otherChannels.isEmpty
+  }
 
   /// Notes that the session fetches a scope in another channel. Returns false if it has done so before.
   mutating func noteChannel(_ channel: Int) -> Bool { otherChannels.insert(channel).inserted }
@@ -21,7 +30,7 @@ struct SubscriptionTable {
 
   /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
   var count: Int {
-    subscriptions.count + openFetches.count { self[$0.host] == nil }
+    subscriptions.count + openings + openFetches.count { self[$0.host] == nil }
   }
 
   /// The subscriptions in any order.
@@ -44,6 +53,20 @@ struct SubscriptionTable {
   mutating func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
     _ = closeFetches(of: subscription.host)
+  }
+
+  /// Notes that a scope is taken from a session of version 2.
+  mutating func takeAway(_ subscription: Subscription, toldWith message: Int) {
+    takenAway[subscription.index] = message
+  }
+
+  /// Returns true if the client may not know yet that a scope was taken from it.
+  func wasTakenAway(_ index: Int) -> Bool { takenAway[index] != nil }
+
+  /// Notes that the client has seen the messages up to an index.
+  mutating func acknowledge(upTo message: Int) {
+    if takenAway.isEmpty { return }
+    takenAway = takenAway.filter { $0.value > message }
   }
 
   /// Returns true if the session has fetched a scope, even if the fetch is not answered yet.

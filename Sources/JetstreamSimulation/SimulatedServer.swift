@@ -7,22 +7,40 @@ import JetstreamServer
 /// Only this class and ``SimulatedClient`` use the engines.
 final class SimulatedServer {
   let ticker = Ticker.manual()
-  let app: SimulatedApp
-  let scope: Scope
+  private(set) var app: SimulatedApp
+  private(set) var scope: Scope
   /// The engine that has the scope.
   private(set) var engine: ServerEngine!
   /// The engine that creates the sessions, if that is another one; then the scope is in channel 1.
   private var front: ServerEngine?
   private var token: ObservationToken?
   private let journal: SimulatedJournal?
+  private let events: Events
   private var ownSets: [SubmittedSet] = []
   private let opening = Opening()
+  private var openings: SimulatedOpenings
+  private var keeper: RecordKeeper<ScopeRecord>?
   /// Returns the time that it takes to encode a part of a state.
   var encodingTime: () -> Duration = { .zero }
   /// The parts of states that are being encoded.
   private var encodings: [(scope: Int, fragments: [SyncFragment], readyAt: Duration)] = []
   /// The fetches that are answered once the front knows that the session has joined the engine of the scope.
   private var joins: [(join: ServerEngine.Join, readyAt: Duration)] = []
+
+  /// The functions that the run provides.
+  struct Events {
+    let now: () -> Duration
+    /// Makes the app, with a new scope.
+    let app: (Ticker) -> SimulatedApp
+    /// Called with a change set of the server's own, before clients are told of it.
+    let changed: (ChangeSet) -> Void
+    /// Called with a record that has become durable, before clients are told of it.
+    let isSafe: (SimulatedJournal.Content) -> Void
+    /// Called when the scope was opened again: the observer has to fetch it.
+    let opened: () -> Void
+    /// Called when the scope is closed and nobody has fetched it for a while: the observer has to.
+    let awaited: () -> Void
+  }
 
   /// The time from which the scope can be fetched, and the answer to clients that fetch it earlier.
   private final class Opening {
@@ -51,26 +69,25 @@ final class SimulatedServer {
   ///   - isSpread: true to have the scope in another channel than the sessions.
   ///   - send: sends a frame on a connection.
   ///   - close: closes a connection.
-  ///   - changed: called with a change set of the server's own, before clients are told of it.
-  ///   - isSafe: called with a record that has become durable, before clients are told of it.
   init(
-    version: Int, isSpread: Bool, handshake: Int, limits: SimulationConfiguration.Limits,
-    app: (Ticker) -> SimulatedApp, journal: SimulatedJournal?,
-    now: @escaping () -> Duration, makeToken: @escaping () -> String,
+    version: Int, isSpread: Bool, opensScope: Bool, openings: SimulationRandom, handshake: Int,
+    limits: SimulationConfiguration.Limits, events: Events, journal: SimulatedJournal?,
+    makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
-    close: @escaping (Int, _ code: Int, _ reason: String) -> Void,
-    changed: @escaping (ChangeSet) -> Void,
-    isSafe: @escaping (SimulatedJournal.Content) -> Void
+    close: @escaping (Int, _ code: Int, _ reason: String) -> Void
   ) {
-    self.app = app(ticker)
-    let scope = self.app.scope
-    self.scope = scope
+    self.events = events
+    self.openings = SimulatedOpenings(random: openings)
+    app = events.app(ticker)
+    scope = app.scope
+    let (scope, now) = (scope, events.now)
     scope.flush()
-    token = scope.onChanges.listen { changed($0) }
+    token = scope.onChanges.listen { events.changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
     var hooks = ServerEngine.Hooks(
       fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()).map { $0 } },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
+    hooks.opens = { _ in opensScope }
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
@@ -91,6 +108,7 @@ final class SimulatedServer {
       case .close(let id, let code, let reason): close(id, code, reason)
       case .probe(let id): probe(id)
       case .admit: break
+      case .scope(let step): take(step)
       case .encode(let scope, let fragments):
         encodings.append((scope, fragments, now() + encodingTime()))
       case .join(let join):
@@ -108,30 +126,89 @@ final class SimulatedServer {
       hooks.sessionEnded = { [unowned self] in front?.endSession($0.token, now: now()) }
     }
     engine = ServerEngine(configuration: configuration, hooks: hooks, perform: perform)
+    host()
+  }
+
+  /// Hosts the scope, with the history in the journal if there is one.
+  private func host() {
+    let scope = scope
     defer { engine.compareWithRows(scope) }
-    guard let journal else {
-      engine.host(scope)
-      return
-    }
+    guard let journal else { return engine.host(scope) }
     do {
       let history = journal.history()
       let keeper = journal.begin(
-        ticker: ticker, isSafe: isSafe,
-        stored: { [unowned self] in engine.stored($0, of: self.scope) },
+        ticker: ticker, isSafe: events.isSafe,
+        stored: { [unowned self] in engine.stored($0, of: scope) },
         prepare: { [weak self] in
           guard let self else { return }
-          engine.prepareHistory(of: self.scope, then: $0)
-        }, history: { [unowned self] in engine.history(of: self.scope) })
+          engine.prepareHistory(of: scope, then: $0)
+        }, history: { [unowned self] in engine.history(of: scope) })
       let begun = try engine.host(scope, history: history) { [unowned self] in
         let isOwn = !ownSets.isEmpty && $0.decision == nil
         journal.note(own: isOwn ? ownSets.removeFirst() : nil)
         keeper.keep($0)
       }
-      journal.begin(with: begun, now: now())
+      journal.begin(with: begun, now: events.now())
       keeper.begin()
+      self.keeper = keeper
     } catch {
       preconditionFailure("The journal does not fit the scope: \(error)")
     }
+  }
+
+  // MARK: Opening and closing
+
+  /// True if the scope is open.
+  var isOpen: Bool { openings.isOpen }
+
+  /// Closes the scope for all sessions, which may fetch it again.
+  func closeScope() { engine.closeScope(scope.name) }
+
+  private func take(_ step: ServerEngine.ScopeStep) {
+    switch step {
+    case .open: openings.beginOpening(now: events.now())
+    case .giveUp: openings.giveUp(now: events.now())
+    case .close:
+      openings.beginClosing()
+      try? keeper?.finish()
+    }
+  }
+
+  /// Ends the closing of the scope once its log is written, and its opening when it is time for that.
+  private func settleOpenings(now: Duration) {
+    if openings.isClosing, journal?.isBusy != true {
+      openings.endClosing(now: now)
+      engine.closed(scope.name, now: now)
+    }
+    if let outcome = openings.takeOutcome(now: now) {
+      if outcome.fails {
+        let error = WireError.notNow("The scope cannot be opened", retryAfter: .milliseconds(100))
+        engine.opened(scope.name, .failure(error), now: now)
+      } else {
+        open(outcome, now: now)
+      }
+    }
+    if openings.takeWish(now: now) { events.awaited() }
+  }
+
+  /// Opens the scope. The observer has to know all that it contains before anything happens.
+  private func open(_ outcome: SimulatedOpenings.Outcome, now: Duration) {
+    if !outcome.isFirst { makeAgain() }
+    let usual = encodingTime
+    encodingTime = { .zero }
+    engine.opened(scope.name, .success(scope), now: now)
+    if !outcome.observerWaits { events.opened() }
+    settleEncodings(now: now)
+    encodingTime = usual
+  }
+
+  /// Makes the app with its scope anew, from the journal.
+  private func makeAgain() {
+    app = events.app(ticker)
+    scope = app.scope
+    scope.flush()
+    token = scope.onChanges.listen { [events] in events.changed($0) }
+    host()
   }
 
   /// The epoch that the server must have.
@@ -151,13 +228,18 @@ final class SimulatedServer {
   /// Lets the disk and the encoders work until `now`, and lets everything go on that waits for them.
   func settle(now: Duration) {
     journal?.settle(now: now)
-    while let at = encodings.firstIndex(where: { $0.readyAt <= now }) {
-      let (scope, fragments, _) = encodings.remove(at: at)
-      engine.encoded(FragmentsText(fragments), of: scope, now: now)
-    }
+    settleOpenings(now: now)
+    settleEncodings(now: now)
     while let at = joins.firstIndex(where: { $0.readyAt <= now }) {
       let (join, _) = joins.remove(at: at)
       front?.joined(join, now: now)
+    }
+  }
+
+  private func settleEncodings(now: Duration) {
+    while let at = encodings.firstIndex(where: { $0.readyAt <= now }) {
+      let (scope, fragments, _) = encodings.remove(at: at)
+      engine.encoded(FragmentsText(fragments), of: scope, now: now)
     }
   }
 
@@ -166,7 +248,8 @@ final class SimulatedServer {
 
   /// The time at which the disk or an encoder has done its next piece of work; nil if both are idle.
   var nextDeadline: Duration? {
-    (encodings.map(\.readyAt) + joins.map(\.readyAt) + [journal?.deadline].compactMap { $0 }).min()
+    (encodings.map(\.readyAt) + joins.map(\.readyAt)
+      + [journal?.deadline, openings.deadline].compactMap { $0 }).min()
   }
 
   /// Takes a new connection. The observer speaks with the engine of the scope at once.

@@ -8,6 +8,8 @@ struct SimulatedVersions {
 
   /// True if the server has the scope in another channel than its sessions, which peers of version 1 do not know.
   let areSpread: Bool
+  /// True if the server opens the scope when it is fetched.
+  let opensScope: Bool
 
   init(seed: UInt64, _ configuration: SimulationConfiguration) {
     var random = SimulationRandom(seed: seed, branch: 10)
@@ -17,8 +19,11 @@ struct SimulatedVersions {
       random.chance(configuration.oldClients) ? 1 : server
     }
     browsers = random.number(in: 0...max(0, configuration.browsers))
-    areSpread =
-      server == 2 && browsers == 0 && !clients.contains(1) && random.chance(configuration.spread)
+    let areNew = server == 2 && browsers == 0 && !clients.contains(1)
+    areSpread = areNew && random.chance(configuration.spread)
+    opensScope =
+      areNew && !areSpread && configuration.promises.contains(.serverIsDurable)
+      && random.chance(configuration.opening)
   }
 
   /// Returns the version that the sessions of a client speak.

@@ -33,6 +33,7 @@ extension Simulation {
     if happens(faults.clientCrash) { return .crashClient(client) }
     if happens(faults.serverCrash) { return .crashServer }
     if happens(faults.historyLoss) { return .loseHistory(pick: pick) }
+    if happens(configuration.closings) { return .closeScope }
     if happens(configuration.rests) { return .rest }
     if happens(configuration.browserEdits) {
       return pick % 20 == 0 ? .reload(browser: client) : .browserEdit(browser: client, seed: seed)

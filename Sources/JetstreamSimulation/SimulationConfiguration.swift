@@ -169,6 +169,11 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// that spreads its scopes over several threads. Not used with peers of version 1, which know no
   /// channels.
   public var spread = 0.0
+  /// The share of runs in which the server opens its scope when a client fetches it. Not used with
+  /// peers of version 1, nor together with ``spread``, nor without a journal.
+  public var opening = 0.0
+  /// The share of steps in which such a server closes its scope, in the middle of everything.
+  public var closings = 0.0
   /// The rates of the faults.
   public var faults = Faults()
   /// The promises that are checked.
@@ -212,6 +217,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.disk = 0.01
     configuration.lateOpenings = 0.3
     configuration.spread = 0.3
+    configuration.opening = 0.4
+    configuration.closings = 0.01
     configuration.discarding = 0.3
     configuration.promises = .all
     configuration.handshakeTimeout = 2_000

@@ -39,6 +39,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   /// The next operation of some kind fails on the disk of a client, or of the server if `client` is
   /// nil.
   case failDisk(client: Int?, pick: Int)
+  /// The server closes its scope, and opens it again when a client fetches it.
+  case closeScope
   /// The server starts again from an old copy of its journal, under a new epoch.
   case loseHistory(pick: Int)
   /// A client changes its sync mode.
@@ -80,7 +82,8 @@ extension SimulationEvent {
       .pauseIncoming(let client, _):
       client
     case .failDisk(let client, _): client
-    case .serverEdit, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory: nil
+    case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
+      nil
     }
   }
 }
@@ -108,6 +111,7 @@ extension SimulationEvent: CustomStringConvertible {
       "a frame \(Self.way(client, toServer)) is overtaken (\(pick))"
     case .crashClient(let client): "client \(client) crashes"
     case .crashServer: "the server crashes"
+    case .closeScope: "the server closes its scope"
     case .loseHistory(let pick): "the server loses a part of its history (\(pick))"
     case .failDisk(let client, let pick):
       "the disk of \(client.map { "client \($0)" } ?? "the server") fails (\(pick))"

@@ -21,9 +21,11 @@ extension SimulationRun {
   private func performForAll(_ event: SimulationEvent) {
     switch event {
     case .serverEdit(let seed):
+      guard server.isOpen else { return }
       var random = SimulationRandom(seed: seed, branch: 8)
       let words = server.app.edit(&random)
       note("the server \(words)")
+    case .closeScope: closeScope()
     case .pass(let milliseconds): pass(.milliseconds(milliseconds))
     case .rest: rest()
     case .crashServer: crashServer()
@@ -94,7 +96,8 @@ extension SimulationRun {
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .pauseIncoming(_, let isPaused): client.pauseIncoming(isPaused)
     case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)
-    case .serverEdit, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory: break
+    case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
+      break
     }
   }
 
@@ -144,13 +147,14 @@ extension SimulationRun {
     }
     // The loss of the last frame of a connection is noticed only with the next ping.
     var isSure = configuration.faults.loss == 0
-    let scopes = [server.scope] + present.map(\.scope)
     let waits = isPatient()
     for round in 0..<6_000 where problems.isEmpty {
+      let scopes = [server.scope] + present.map(\.scope)
       if !waits { for scope in scopes { scope.flush() } }
       // An observer that is yet to be called may change something.
       let isSafe =
-        server.nextDeadline == nil && scopes.allSatisfy { $0.isSettled && $0.ticker.isIdle }
+        server.isOpen && server.nextDeadline == nil
+        && scopes.allSatisfy { $0.isSettled && $0.ticker.isIdle }
       let isQuiet = network.isIdle || round > 500 && network.carriesOnlyPings
       if isSafe, isQuiet, present.allSatisfy(\.isAtRest), browsers.allSatisfy(\.isAtRest) {
         if isSure { return compare() }

@@ -18,7 +18,7 @@ extension SimulationRun {
         continue
       }
       client.noteSubmission()
-      set.session = session
+      set.grant = Self.grant(session, message)
       if message["number"] != nil {
         set.toldSeen = message["seen"]?.whole
         let seen = set.seen(in: client.position?.epoch)
@@ -35,18 +35,23 @@ extension SimulationRun {
   }
 
   /// Returns the change set that a message carries: the one with its number. A client that sends no numbers
-  /// sends, in each session, each change set that is undecided for it, once and in order, including those that
-  /// the server has decided in an earlier session.
+  /// sends, each time it is granted the scope, each change set that is undecided for it, once and in order, including
+  /// those that the server has decided in an earlier session.
   private func carried(
     by message: PlainJSON, _ sent: [PlainJSON], of client: SimulatedClient
   ) -> SubmittedSet? {
+    let grant = Self.grant(client.session ?? "", message)
     let isCarried = { (set: SubmittedSet) in
-      set.session != client.session && set.isCarried(by: sent, ownRoot: client.ownRoot)
+      set.grant != grant && set.isCarried(by: sent, ownRoot: client.ownRoot)
     }
     if let number = message["number"]?.whole {
       return client.allSets.lazy.map(\.set).first { $0.place + 1 == number && isCarried($0) }
     }
-    return client.sets.first { $0.session != client.session }.flatMap { isCarried($0) ? $0 : nil }
+    return client.sets.first { $0.grant != grant }.flatMap { isCarried($0) ? $0 : nil }
+  }
+
+  private static func grant(_ session: String, _ message: PlainJSON) -> String {
+    "\(session) \(message["scopeIndex"]?.whole ?? -1)"
   }
 
   /// Checks that the messages of a client do not rely on what a crash could take from its disk: the record of

@@ -44,6 +44,8 @@ final class SimulationRun {
   /// The number of times that a client or the server was started.
   private(set) var starts = 0
   private var serverSets = 0
+  /// Returns the time that the server takes to encode a part of a state.
+  private var encodingTime: () -> Duration = { .zero }
   /// The number of rests that were begun.
   var rests = 0
   private var serverHasEdited = false
@@ -118,12 +120,15 @@ final class SimulationRun {
       if starts == 0 || journal == nil { world.fill(scope, &random) }
       return SimulatedApp(world, scope, SimulationProcess(client: nil, configuration, seed: seed))
     }
+    let events = SimulatedServer.Events(
+      now: { [unowned self] in now }, app: app, changed: { [unowned self] in serverChanged($0) },
+      isSafe: { [unowned self] in take($0) }, opened: { [unowned self] in bringObserver() },
+      awaited: { [unowned self] in bringObserver() })
     server = SimulatedServer(
-      version: versions.server, isSpread: versions.areSpread,
-      handshake: configuration.handshakeTimeout,
-      limits: configuration.limits, app: app,
+      version: versions.server, isSpread: versions.areSpread, opensScope: versions.opensScope,
+      openings: SimulationRandom(seed: seed, branch: 22, starts),
+      handshake: configuration.handshakeTimeout, limits: configuration.limits, events: events,
       journal: journal,
-      now: { [unowned self] in now },
       makeToken: { [unowned self] in
         tokens += 1
         return "session\(tokens)"
@@ -133,18 +138,12 @@ final class SimulationRun {
       close: { [unowned self] id, code, reason in
         note("server closes connection \(id): \(code) \(reason)")
         network.close(id, code: code, reason: reason)
-      },
-      changed: { [unowned self] in serverChanged($0) },
-      isSafe: { [unowned self] in take($0) })
+      })
     if server.epoch != epochs.last { epochs.append(server.epoch) }
-    server.opened(RawObserver.connection, token: nil, now: now)
-    observer.join()
-    observer.fetch(world.name)
-    observer.acknowledge()
-    // The observer has to know all that the server has before anything happens.
-    server.settle(now: now)
+    bringObserver()
     var random = SimulationRandom(seed: seed, branch: 20, starts)
-    server.encodingTime = { .milliseconds(random.number(in: 0...40)) }
+    encodingTime = { .milliseconds(random.number(in: 0...40)) }
+    server.encodingTime = encodingTime
     openLate()
     // Without a journal, or from an old copy, only what the server has now is expected of it.
     if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
@@ -152,6 +151,24 @@ final class SimulationRun {
       intents.begin(with: observer.stream, kinds(of:))
     }
     starts += 1
+  }
+
+  /// Has the observer fetch the scope. It has to know all that the server has before anything happens.
+  private func bringObserver() {
+    server.encodingTime = { .zero }
+    server.opened(RawObserver.connection, token: nil, now: now)
+    observer.join()
+    observer.fetch(world.name)
+    observer.acknowledge()
+    server.settle(now: now)
+    server.encodingTime = encodingTime
+  }
+
+  /// Closes the server's scope. It is opened again when a client fetches it, or when nobody has for a while.
+  func closeScope() {
+    guard versions.opensScope, server.isOpen else { return }
+    server.closed(RawObserver.connection, now: now)
+    server.closeScope()
   }
 
   /// Makes the server refuse its scope for a while, after some of its starts. Once every client has had the
@@ -351,6 +368,8 @@ final class SimulationRun {
 
   /// Checks that the changes that were accepted since the last call are in the server's stream.
   func checkIntents() {
+    // Until the scope is open again, the observer does not see what becomes durable.
+    guard server.isOpen else { return }
     if serverHasEdited {
       serverHasEdited = false
       intents.forgetAll(but: observer.reachable(kinds(of:)))

@@ -65,8 +65,9 @@ final class SubmittedSet: CustomStringConvertible {
   let additions: Set<String>
   /// The time at which it was made, or brought back, on the clock of the client's process.
   var madeAt: Duration = .zero
-  /// The session in which it was sent last.
-  var session: String?
+  /// The session in which it was sent last, with the index that the scope had there: a scope that was closed and opened
+  /// again has another one.
+  var grant: String?
   /// The fragments that were sent last.
   var sent: [PlainJSON] = []
   /// The epoch and sequence up to which its client had applied changes when it was made; nil if the client had

@@ -117,7 +117,7 @@ final class InMemoryWorld {
       for link in links where ids.contains(link.id) { link.toClient.append(frame) }
     case .close(let id, let code, let reason):
       links.first { $0.id == id }?.serverClose = (code, reason)
-    case .admit, .join: break
+    case .admit, .join, .scope: break
     case .encode(let scope, let fragments):
       encodings.append((scope, fragments))
       if encodesAtOnce { encode() }

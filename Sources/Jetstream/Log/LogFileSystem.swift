@@ -125,7 +125,7 @@ extension LogFile {
   }
 
   /// Writes all of `bytes`.
-  func writeAll(_ bytes: some Collection<UInt8>, at offset: Int) throws(LogFileError) {
+  package func writeAll(_ bytes: some Collection<UInt8>, at offset: Int) throws(LogFileError) {
     try ContiguousArray(bytes).withUnsafeBufferPointer { buffer throws(LogFileError) in
       try writeAll(UnsafeRawBufferPointer(buffer), at: offset)
     }
@@ -158,7 +158,7 @@ extension LogFile {
   }
 
   /// Calls ``sync()``, again each time a signal interrupts it.
-  func syncFully() throws(LogFileError) {
+  package func syncFully() throws(LogFileError) {
     try again { () throws(LogFileError) in try sync() }
   }
 }

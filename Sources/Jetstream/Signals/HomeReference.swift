@@ -45,6 +45,23 @@ package struct HomeReference<Object: AnyObject>: @unchecked Sendable {
     }
   }
 
+  /// Calls `body` with the object on its actor in a task of its own, unless one of them has been released by then. The
+  /// object is kept until `body` returns.
+  package nonisolated func task(
+    _ body: @escaping @Sendable (Object) async -> Void
+  ) -> Task<Void, Never> {
+    Task {
+      guard let home = actor.value else { return }
+      await run(body, on: home)
+    }
+  }
+
+  private func run(
+    _ body: @Sendable (Object) async -> Void, on actor: isolated any Actor
+  ) async {
+    if let object = permanent ?? object { await body(object) }
+  }
+
   /// Begins a task on the actor, on which the caller is: one that begins elsewhere takes another thread first. The task
   /// keeps the actor until its turn.
   private func beginTask<Home: Actor>(

@@ -1,0 +1,311 @@
+import Jetstream
+
+/// The scopes that a server opens when sessions fetch them, and closes when they are idle, by name.
+///
+/// A scope is in one of these states:
+///
+/// - Closed: it is not in the table. The first fetch has it opened.
+/// - Queued: as many scopes are open as may be. It is opened once one that is idle was closed for it.
+/// - Opening: the owner asks the app for the scope and reads its history. All who fetch it meanwhile wait for the same
+///   opening. A fetch that has waited for too long is refused; once nobody waits any more, the owner is told to give up,
+///   and whoever comes before it has done so gets another opening.
+/// - Open: fetches are answered at once. It is idle while no session with a connection has it, and everything that it was
+///   told is durable.
+/// - Closing: sessions no longer have it, and its log is written and closed. A fetch waits, and has it opened again.
+///
+/// It does no I/O: each input leaves steps for the engine, in order.
+package struct OpenScopes {
+  /// The bounds of the table.
+  package struct Limits {
+    /// The largest number of scopes that are opening, open or closing.
+    package var count = 1_000
+    /// The time after which an idle scope is closed.
+    package var idleTime: Duration = .seconds(60)
+    /// The time after which a fetch that waits is refused.
+    package var openingTime: Duration = .seconds(30)
+
+    package init(
+      count: Int = 1_000, idleTime: Duration = .seconds(60), openingTime: Duration = .seconds(30)
+    ) {
+      (self.count, self.idleTime, self.openingTime) = (count, idleTime, openingTime)
+    }
+  }
+
+  /// A fetch that is answered once its scope is open.
+  struct Waiter {
+    let session: ServerSession
+    let fetch: ScopeFetch
+    let deadline: Duration
+  }
+
+  /// The answers to a fetch.
+  enum Answer {
+    case open(any Hostable)
+    /// It is answered later.
+    case waits
+    /// As many scopes are open as may be, and all of them are in use.
+    case full
+  }
+
+  private enum State {
+    case queued
+    case opening(isGivenUp: Bool)
+    case open(any Hostable)
+    case closing
+  }
+
+  private struct Entry {
+    var state: State
+    var waiters: [Waiter] = []
+    /// The time of the last fetch.
+    var usedAt: Duration
+    /// The time since which the scope is idle; nil while it is not open or in use.
+    var idleSince: Duration?
+  }
+
+  let limits: Limits
+  private var entries: [String: Entry] = [:]
+  /// The names of the queued scopes, the oldest first.
+  private var queue: [String] = []
+  /// The scopes that were idle when it was last looked for such, the one last that was not used for the longest time.
+  private var candidates: [String] = []
+  /// The time until which no scope becomes a candidate, since there was none.
+  private var isFullUntil: Duration = .zero
+  /// The number of scopes that are closing.
+  private var closing = 0
+  private var steps: [ServerEngine.ScopeStep] = []
+
+  init(limits: Limits) { self.limits = limits }
+
+  /// The number of scopes that are opening, open or closing.
+  var count: Int { entries.count - queue.count }
+
+  /// The scopes that are open.
+  var open: [(name: String, scope: any Hostable)] {
+    entries.compactMap { name, entry in
+      if case .open(let scope) = entry.state { (name, scope) } else { nil }
+    }
+  }
+
+  /// Returns true if a scope is open.
+  func isOpen(_ name: String) -> Bool {
+    if case .open? = entries[name]?.state { true } else { false }
+  }
+
+  /// Removes and returns what there is to do.
+  mutating func takeSteps() -> [ServerEngine.ScopeStep] {
+    defer { steps = [] }
+    return steps
+  }
+
+  // MARK: Inputs
+
+  /// Takes a fetch.
+  ///
+  /// - Parameter isInUse: returns true if an open scope must stay open.
+  mutating func fetch(
+    _ fetch: ScopeFetch, by session: ServerSession, now: Duration,
+    isInUse: (any Hostable) -> Bool
+  ) -> Answer {
+    let name = fetch.name
+    let waiter = Waiter(session: session, fetch: fetch, deadline: now + limits.openingTime)
+    guard var entry = entries[name] else { return admit(waiter, now: now, isInUse: isInUse) }
+    entry.usedAt = now
+    entry.idleSince = nil
+    defer { entries[name] = entry }
+    if case .open(let scope) = entry.state { return .open(scope) }
+    entry.waiters.append(waiter)
+    return .waits
+  }
+
+  /// Takes the first fetch of a scope that is closed.
+  private mutating func admit(
+    _ waiter: Waiter, now: Duration, isInUse: (any Hostable) -> Bool
+  ) -> Answer {
+    let name = waiter.fetch.name
+    var entry = Entry(state: .queued, waiters: [waiter], usedAt: now)
+    if count < limits.count {
+      begin(&entry, name)
+    } else {
+      guard makeRoom(now: now, isInUse: isInUse) else { return .full }
+      queue.append(name)
+    }
+    entries[name] = entry
+    return .waits
+  }
+
+  /// Takes the scope that was opened.
+  ///
+  /// - Returns: the fetches that are answered now.
+  mutating func opened(_ name: String, _ scope: any Hostable) -> [Waiter] {
+    guard var entry = entries[name], case .opening = entry.state else { return [] }
+    entry.state = .open(scope)
+    let waiters = entry.waiters
+    entry.waiters = []
+    entries[name] = entry
+    return waiters
+  }
+
+  /// Takes the end of an opening that has failed.
+  ///
+  /// - Parameter wantsSchema: true if only the schema of a client was missing. Those who have brought theirs get another
+  ///   opening.
+  /// - Returns: the fetches that are refused now.
+  mutating func failed(_ name: String, wantsSchema: Bool = false) -> [Waiter] {
+    guard var entry = entries[name], case .opening(let isGivenUp) = entry.state else { return [] }
+    // Those who came after it was given up have nothing to do with its end.
+    let refused = entry.waiters.filter { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
+    entry.waiters.removeAll { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
+    if entry.waiters.isEmpty {
+      entries[name] = nil
+      openNext()
+    } else {
+      begin(&entry, name)
+      entries[name] = entry
+    }
+    return refused
+  }
+
+  /// Takes the end of a closing.
+  ///
+  /// - Returns: the fetches that are refused now, since all open scopes are in use.
+  mutating func closed(
+    _ name: String, now: Duration, isInUse: (any Hostable) -> Bool
+  ) -> [Waiter] {
+    guard case .closing? = entries[name]?.state else { return [] }
+    closing -= 1
+    if entries[name]?.waiters.isEmpty == true {
+      entries[name] = nil
+    } else {
+      entries[name]?.state = .queued
+      queue.append(name)
+    }
+    openNext()
+    // The room may have been meant for another scope.
+    var refused: [Waiter] = []
+    while queue.count > closing, !makeRoom(now: now, isInUse: isInUse) {
+      refused += entries.removeValue(forKey: queue.removeLast())?.waiters ?? []
+    }
+    return refused
+  }
+
+  /// Closes a scope although it may be in use. Returns false if it is not open.
+  mutating func close(_ name: String) -> Bool {
+    guard case .open(let scope)? = entries[name]?.state else { return false }
+    close(name, scope)
+    return true
+  }
+
+  /// Does what is due at a time.
+  ///
+  /// - Returns: the fetches that have waited for too long.
+  mutating func advance(to now: Duration, isInUse: (any Hostable) -> Bool) -> [Waiter] {
+    var due: [String] = []
+    for (name, entry) in entries {
+      switch entry.state {
+      case .open(let scope):
+        if isInUse(scope) {
+          if entry.idleSince != nil { entries[name]?.idleSince = nil }
+        } else if let since = entry.idleSince {
+          if now - since >= limits.idleTime { due.append(name) }
+        } else {
+          entries[name]?.idleSince = now
+        }
+      case .queued, .opening, .closing: if !entry.waiters.isEmpty { due.append(name) }
+      }
+    }
+    return due.sorted().flatMap { close($0) ? [] : dropWaiters(of: $0, at: now) }
+  }
+
+  /// Removes the fetches of a scope whose sessions have ended, and those that have waited for too long, which are returned.
+  private mutating func dropWaiters(of name: String, at now: Duration) -> [Waiter] {
+    guard var entry = entries[name] else { return [] }
+    var late: [Waiter] = []
+    entry.waiters.removeAll { waiter in
+      if waiter.session.link.hasEnded { return true }
+      if waiter.deadline > now { return false }
+      late.append(waiter)
+      return true
+    }
+    defer { entries[name] = entry }
+    guard entry.waiters.isEmpty else { return late }
+    if case .opening(isGivenUp: false) = entry.state {
+      entry.state = .opening(isGivenUp: true)
+      steps.append(.giveUp(name: name))
+    }
+    return late
+  }
+
+  // MARK: Room
+
+  private mutating func begin(_ entry: inout Entry, _ name: String) {
+    entry.state = .opening(isGivenUp: false)
+    let schema = entry.waiters.lazy.compactMap(\.fetch.schema).first
+    steps.append(.open(name: name, schema: schema))
+  }
+
+  private mutating func close(_ name: String, _ scope: any Hostable) {
+    entries[name]?.state = .closing
+    entries[name]?.idleSince = nil
+    closing += 1
+    steps.append(.close(name: name, scope))
+  }
+
+  /// Opens queued scopes for which there is room.
+  private mutating func openNext() {
+    while count < limits.count, let name = queue.first {
+      queue.removeFirst()
+      guard var entry = entries[name] else { continue }
+      if entry.waiters.isEmpty {
+        entries[name] = nil
+      } else {
+        begin(&entry, name)
+        entries[name] = entry
+      }
+    }
+  }
+
+  /// Closes the idle scope that was not used for the longest time. A scope that is used in this turn stays open.
+  private mutating func makeRoom(now: Duration, isInUse: (any Hostable) -> Bool) -> Bool {
+    while true {
+      if candidates.isEmpty {
+        guard isFullUntil <= now else { return false }
+        candidates = open.filter { !isInUse($0.scope) }.map(\.name).sorted {
+          (entries[$0]!.usedAt, $0) > (entries[$1]!.usedAt, $1)
+        }
+        // A search takes time in proportion to the scopes that are open.
+        isFullUntil = now + .milliseconds(100)
+        if candidates.isEmpty { return false }
+      }
+      while let name = candidates.popLast() {
+        guard let entry = entries[name], case .open(let scope) = entry.state, entry.usedAt < now,
+          !isInUse(scope)
+        else { continue }
+        close(name, scope)
+        return true
+      }
+    }
+  }
+
+  /// Describes what must not be the case between two inputs, a line for each; empty if all is well.
+  func checkInvariants() -> [String] {
+    var problems: [String] = []
+    if count > limits.count { problems.append("\(count) scopes are open of \(limits.count)") }
+    let queued = entries.filter { if case .queued = $0.value.state { true } else { false } }
+    if Set(queued.keys) != Set(queue) || queue.count != queued.count {
+      problems.append("\(queue) wait for room, not \(queued.keys.sorted())")
+    }
+    let closing = entries.values.count { if case .closing = $0.state { true } else { false } }
+    if closing != self.closing { problems.append("\(closing) scopes close, not \(self.closing)") }
+    if queue.count > closing {
+      problems.append("\(queue.count) scopes wait for the room of \(closing)")
+    }
+    for (name, entry) in entries {
+      if case .open = entry.state, !entry.waiters.isEmpty {
+        problems.append("fetches of \(name) wait although it is open")
+      }
+    }
+    if !steps.isEmpty { problems.append("\(steps.count) steps were not taken") }
+    return problems
+  }
+}

@@ -1,0 +1,22 @@
+/// The scopes that a server has for clients: those that the app hosts, by their names, and the opener of all others.
+struct ScopeOffers {
+  /// The place in which a scope is served.
+  enum Place {
+    /// On the server's actor.
+    case here(any Hostable)
+    case shard(ServerShard)
+  }
+
+  private var places: [String: Place] = [:]
+  /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
+  var opener: ScopeOpener?
+
+  /// The place of the scope that the app hosts under a name.
+  subscript(name: String) -> Place? {
+    get { places[name] }
+    set { places[name] = newValue }
+  }
+
+  /// Returns true if the scope of a name is opened when it is fetched.
+  func opens(_ name: String) -> Bool { opener != nil && places[name] == nil }
+}

@@ -1,0 +1,388 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Testing
+
+/// An engine that opens scopes when they are fetched, whose openings and closings end when a test says so.
+private final class OpeningWorld {
+  private(set) var engine: ServerEngine!
+  /// The steps that were not taken yet, as text.
+  private var steps: [String] = []
+  private var sent: [Int: [Message]] = [:]
+  private(set) var closed: [Int: String] = [:]
+  private var numbers: [Int: Int] = [:]
+  /// The schemas with which scopes are to be opened.
+  private(set) var schemas: [String: JSONValue?] = [:]
+  private(set) var now: Duration = .zero
+  private var tokens = 0
+
+  init(limit: Int = 2, idle: Duration = .seconds(60)) {
+    var configuration = ServerEngine.Configuration()
+    configuration.openScopes = .init(count: limit, idleTime: idle, openingTime: .seconds(30))
+    var hooks = ServerEngine.Hooks(
+      fetch: { _, _, _ in .failure(.notThere("no scope is hosted")) },
+      makeToken: { [unowned self] in
+        tokens += 1
+        return "token\(tokens)"
+      }, random: { 0.5 })
+    hooks.opens = { _ in true }
+    engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
+      switch action {
+      case .send(let ids, let frame):
+        for case .success(let message) in MessageFrame(frame).messages.successes {
+          for id in ids { sent[id, default: []].append(message) }
+        }
+      case .close(let id, _, let reason): closed[id] = reason
+      case .scope(.open(let name, let schema)):
+        steps.append("open \(name)")
+        schemas[name] = schema
+      case .scope(.giveUp(let name)): steps.append("give up \(name)")
+      case .scope(.close(let name, _)): steps.append("close \(name)")
+      case .encode(let scope, let fragments):
+        engine.encoded(FragmentsText(fragments), of: scope, now: now)
+      case .admit, .probe, .join: break
+      }
+    }
+  }
+
+  func takeSteps() -> [String] {
+    defer { steps = [] }
+    return steps
+  }
+
+  /// Creates a session on a connection.
+  func connect(_ id: Int, version: Int = 2) {
+    engine.opened(id, params: [:], now: now)
+    let spoken = version > 1 ? #""protocol":\#(version),"# : ""
+    receive(
+      #"{"type":"SessionCreate","index":0,"version":"0.2.0",\#(spoken)"params":{}}"#, on: id)
+    _ = take(id)
+  }
+
+  func resume(_ id: Int, token: Int) {
+    engine.opened(id, params: ["sessiontoken": "token\(token)"], now: now)
+    numbers[id] = numbers[token]
+    receive(#"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#, on: id)
+  }
+
+  func disconnect(_ id: Int) { engine.closed(id, now: now) }
+
+  func receive(_ text: String, on id: Int) {
+    let frame = Array(text.utf8)
+    let read = MessageFrame(frame)
+    engine.received(
+      [.frame(.init(messages: read.messages, isArray: text.hasPrefix("[")))], on: id, now: now)
+    check()
+  }
+
+  func send(_ message: Message, on id: Int) {
+    numbers[id, default: 0] += 1
+    var message = message
+    message.index = numbers[id]!
+    receive(
+      String(decoding: Message.encodeFrame([message], asArray: false), as: UTF8.self), on: id)
+  }
+
+  func fetch(_ name: String, on id: Int, schema: JSONValue? = nil) {
+    var fetch = ScopeFetch(name: name)
+    fetch.schema = schema
+    send(.scopeFetch(fetch), on: id)
+  }
+
+  /// Ends an opening with a new scope of the server, hosted already.
+  func open(_ name: String) -> Scope {
+    let scope = Scope(name: name, root: Canvas(), ticker: .manual())
+    engine.host(scope)
+    engine.opened(name, .success(scope), now: now)
+    check()
+    return scope
+  }
+
+  func fail(_ name: String, _ error: WireError) {
+    engine.opened(name, .failure(error), now: now)
+    check()
+  }
+
+  func close(_ name: String) {
+    engine.closed(name, now: now)
+    check()
+  }
+
+  func pass(_ time: Duration) {
+    now += time
+    engine.advance(to: now)
+    check()
+  }
+
+  /// Returns the answers that a connection was sent since the last call: the index of a scope, or the type of an error.
+  func take(_ id: Int) -> [String] {
+    let messages = sent.removeValue(forKey: id) ?? []
+    return messages.compactMap { message in
+      switch message {
+      case .scopeFetchReply(let reply):
+        switch reply.answer {
+        case .granted: "granted"
+        case .denied(let error): error.type ?? error.message
+        case .moved: "moved"
+        }
+      case .scopeLeave(let leave): "left: \(leave.error?.type ?? "")"
+      default: nil
+      }
+    }
+  }
+
+  private func check() {
+    let problems = engine.checkInvariants()
+    #expect(problems.isEmpty, "\(problems)")
+    #expect(engine.openScopeCount <= 2)
+  }
+}
+
+extension Result where Success == [Result<Message, MessageError>] {
+  fileprivate var successes: [Result<Message, MessageError>] { (try? get()) ?? [] }
+}
+
+@Suite("Scopes that are opened when they are fetched")
+struct OpenScopesTests {
+  private let world = OpeningWorld()
+
+  @Test("All who fetch a scope meanwhile wait for the same opening", arguments: [1, 2])
+  func share(version: Int) {
+    for id in 1...1_000 {
+      world.connect(id, version: version)
+      world.fetch("A", on: id)
+    }
+    #expect(world.takeSteps() == ["open A"])
+    #expect((1...1_000).allSatisfy { world.take($0).isEmpty })
+    _ = world.open("A")
+    #expect((1...1_000).allSatisfy { world.take($0) == ["granted"] })
+    world.connect(1_001, version: version)
+    world.fetch("A", on: 1_001)
+    #expect(world.take(1_001) == ["granted"] && world.takeSteps().isEmpty)
+  }
+
+  @Test(
+    "All who wait for an opening that fails are refused with its error, and the next one opens again"
+  )
+  func failure() {
+    for id in 1...3 {
+      world.connect(id)
+      world.fetch("A", on: id)
+    }
+    _ = world.takeSteps()
+    world.fail("A", .notThere("no such document"))
+    #expect((1...3).allSatisfy { world.take($0) == ["not-there"] })
+    world.fetch("A", on: 2)
+    #expect(world.takeSteps() == ["open A"])
+    _ = world.open("A")
+    #expect(world.take(2) == ["granted"])
+  }
+
+  @Test(
+    "A fetch that waits for too long is refused, the opening given up, and a later fetch gets another one"
+  )
+  func slow() {
+    world.connect(1)
+    world.connect(2)
+    world.fetch("A", on: 1)
+    world.pass(.seconds(29))
+    #expect(world.take(1).isEmpty && world.takeSteps() == ["open A"])
+    world.pass(.seconds(1))
+    #expect(world.take(1) == ["not-now"] && world.takeSteps() == ["give up A"])
+    world.fetch("A", on: 2)
+    #expect(world.takeSteps().isEmpty)
+    world.fail("A", .notNow("given up", retryAfter: .seconds(1)))
+    #expect(world.takeSteps() == ["open A"] && world.take(2).isEmpty)
+    _ = world.open("A")
+    #expect(world.take(2) == ["granted"])
+  }
+
+  @Test("A scope that was opened in spite of being given up is there for those who wait by then")
+  func openedLate() {
+    world.connect(1)
+    world.connect(2)
+    world.fetch("A", on: 1)
+    world.pass(.seconds(30))
+    world.fetch("A", on: 2)
+    _ = world.open("A")
+    #expect(world.take(1) == ["not-now"] && world.take(2) == ["granted"])
+  }
+
+  @Test("An opening for which only sessions wait that have ended is given up")
+  func ended() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    world.disconnect(1)
+    world.pass(.seconds(29))
+    // The session is there, and may come back.
+    #expect(world.takeSteps() == ["open A"] && world.engine.sessionCount == 1)
+    world.engine.stop()
+    #expect(world.engine.sessionCount == 0 && world.engine.openScopeCount == 0)
+    // The end of the opening comes too late.
+    world.engine.opened("A", .failure(.rejected("too late")), now: world.now)
+    #expect(world.take(1).isEmpty)
+  }
+
+  @Test("A client that comes back to its session gets the scope that it has waited for")
+  func comesBack() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    world.disconnect(1)
+    _ = world.open("A")
+    world.resume(2, token: 1)
+    #expect(world.take(2) == ["granted"])
+  }
+
+  @Test("An idle scope is closed after a while; one that a session with a connection has is not")
+  func idle() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    world.pass(.seconds(300))
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 0)), on: 1)
+    _ = world.takeSteps()
+    world.pass(.seconds(1))
+    world.pass(.seconds(59))
+    #expect(world.takeSteps().isEmpty)
+    world.pass(.seconds(1))
+    #expect(world.takeSteps() == ["close A"])
+    world.close("A")
+    #expect(world.engine.openScopeCount == 0)
+  }
+
+  @Test("A fetch of a scope that is being closed waits, and has it opened again")
+  func fetchWhileClosing() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    #expect(world.engine.closeScope("A"))
+    #expect(world.take(1) == ["granted", "left: not-now"])
+    world.fetch("A", on: 1)
+    #expect(world.takeSteps() == ["open A", "close A"] && world.take(1).isEmpty)
+    world.close("A")
+    #expect(world.takeSteps() == ["open A"])
+    _ = world.open("A")
+    #expect(world.take(1) == ["granted"])
+  }
+
+  @Test(
+    "A scope that only a session without a connection has is closed, and the client is told when it comes back"
+  )
+  func absent() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    world.disconnect(1)
+    world.pass(.seconds(1))
+    world.pass(.seconds(60))
+    #expect(world.takeSteps() == ["open A", "close A"])
+    world.close("A")
+    #expect(world.engine.sessionCount == 1)
+    _ = world.take(1)
+    world.resume(2, token: 1)
+    #expect(world.take(2) == ["granted", "left: not-now"])
+  }
+
+  @Test(
+    "A session of version 1 keeps its scope open, since its protocol has no message to fetch it again"
+  )
+  func oldSession() {
+    world.connect(1, version: 1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    world.disconnect(1)
+    world.pass(.seconds(1))
+    world.pass(.seconds(300))
+    #expect(world.takeSteps() == ["open A"])
+  }
+
+  @Test(
+    "When as many are open as may be, the idle one is closed that was used the longest time ago")
+  func room() {
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      _ = world.open(name)
+      world.pass(.milliseconds(10))
+    }
+    for index in [0, 1] { world.send(.scopeLeave(ScopeLeave(scopeIndex: index)), on: 1) }
+    _ = world.takeSteps()
+    world.fetch("C", on: 1)
+    #expect(world.takeSteps() == ["close A"])
+    world.fetch("D", on: 1)
+    #expect(world.takeSteps() == ["close B"])
+    _ = world.take(1)
+    world.close("A")
+    world.close("B")
+    #expect(world.takeSteps() == ["open C", "open D"])
+    _ = world.open("D")
+    _ = world.open("C")
+    #expect(world.take(1) == ["granted", "granted"])
+  }
+
+  @Test(
+    "When all open scopes are in use, another one is refused for now, and opened once one is idle")
+  func full() {
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      _ = world.open(name)
+    }
+    _ = world.take(1)
+    world.connect(2)
+    world.fetch("C", on: 2)
+    #expect(world.take(2) == ["not-now"])
+    world.pass(.milliseconds(200))
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 0)), on: 1)
+    _ = world.takeSteps()
+    world.fetch("C", on: 2)
+    #expect(world.takeSteps() == ["close A"])
+    world.close("A")
+    #expect(world.takeSteps() == ["open C"])
+  }
+
+  @Test(
+    "A scope that is fetched again while it closes gives its room to the one for which it was closed"
+  )
+  func fetchedAgain() {
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      _ = world.open(name)
+      world.pass(.milliseconds(10))
+    }
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 0)), on: 1)
+    world.fetch("C", on: 1)
+    world.fetch("A", on: 1)
+    _ = (world.takeSteps(), world.take(1))
+    world.close("A")
+    // B is in use, so that there is no room for A.
+    #expect(world.takeSteps() == ["open C"] && world.take(1) == ["not-now"])
+    _ = world.open("C")
+    #expect(world.take(1) == ["granted"])
+  }
+
+  @Test(
+    "Those who bring no schema are told that one is wanted; an opening with one serves all who come then"
+  )
+  func schema() {
+    let schema = ScopeSchema(of: Canvas.self).json
+    for id in 1...3 { world.connect(id) }
+    world.fetch("A", on: 1)
+    world.fetch("A", on: 2, schema: schema)
+    _ = world.takeSteps()
+    world.fail("A", .schemaWanted)
+    #expect(world.take(1) == ["schema-wanted"] && world.take(2).isEmpty)
+    #expect(world.takeSteps() == ["open A"] && world.schemas["A"] == schema)
+    world.fetch("A", on: 3)
+    _ = world.open("A")
+    #expect(world.take(2) == ["granted"] && world.take(3) == ["granted"])
+  }
+
+  @Test("A schema that is not valid is refused without an opening")
+  func badSchema() {
+    world.connect(1)
+    world.fetch("A", on: 1, schema: ["root": "Canvas"])
+    #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
+  }
+}

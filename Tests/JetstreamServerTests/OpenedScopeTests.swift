@@ -1,0 +1,160 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+import Pacing
+import Synchronization
+import Testing
+
+/// Servers that open scopes in a directory when clients fetch them.
+@Suite("Scopes in a directory", .live, .timeLimit(.minutes(5)))
+@MainActor
+struct OpenedScopeTests {
+  private let files = try! TemporaryDirectory()
+
+  private func makeServer(
+    open: Int = 100, idle: Duration = .seconds(60), opening: Duration = .seconds(30),
+    resolve: ((ScopeOpening) async throws -> ScopeSource)? = nil
+  ) throws -> Server {
+    var configuration = Server.Configuration()
+    configuration.openScopes = open
+    configuration.idleScopeTime = idle
+    configuration.scopeOpeningTime = opening
+    let server = Server(configuration: configuration)
+    let directory = try ScopeDirectory(files.path)
+    if let resolve {
+      server.openScopes(in: directory, resolve: resolve)
+    } else {
+      server.openScopes(in: directory) { _ in .schema(ScopeSchema(of: Canvas.self)) }
+    }
+    return server
+  }
+
+  /// A client with a scope.
+  private func fetch(
+    _ name: String, from server: Server
+  ) async throws -> (client: Client, scope: Scope) {
+    let client = Client(transport: server.makeTransport())
+    let scope = Scope(name: name, root: Canvas())
+    try await client.connect()
+    try await client.fetch(scope)
+    return (client, scope)
+  }
+
+  private func name(of scope: Scope) -> String? { (scope.root as? Canvas)?.name }
+
+  @Test("A scope goes on after its server was stopped, opened from rows or from models")
+  func restart() async throws {
+    for round in 0..<4 {
+      let server = try makeServer { request in
+        #expect(request.isNew == (round == 0))
+        return round % 2 == 0
+          ? .schema(ScopeSchema(of: Canvas.self))
+          : .models(Scope(name: request.name, root: Canvas()))
+      }
+      let (client, scope) = try await fetch("Document 1", from: server)
+      #expect(name(of: scope) == (round == 0 ? nil : "round \(round - 1)"))
+      (scope.root as! Canvas).name = "round \(round)"
+      try await client.sync(scope)
+      await server.stop()
+    }
+  }
+
+  @Test("A scope that was closed is opened again for the client that comes back, with everything")
+  func reopened() async throws {
+    let opened = Mutex(0)
+    let server = try makeServer { _ in
+      opened.withLock { $0 += 1 }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let (client, scope) = try await fetch("A", from: server)
+    for round in 1...5 {
+      (scope.root as! Canvas).name = "round \(round)"
+      // Changes that are on their way when the scope is closed.
+      scope.flush()
+      try await server.remove("A", telling: .notNow("closed", retryAfter: .zero))
+      try await client.sync(scope)
+      let (other, copy) = try await fetch("A", from: server)
+      #expect(name(of: copy) == "round \(round)")
+      other.close()
+    }
+    #expect(opened.withLock { $0 } == 6)
+    await server.stop()
+  }
+
+  @Test("At most as many scopes are open as may be, while ten times as many are asked for")
+  func limit() async throws {
+    let server = try makeServer(open: 3)
+    let tasks = (0..<30).map { number in
+      Task {
+        let (client, scope) = try await fetch("Scope \(number)", from: server)
+        (scope.root as! Canvas).name = "of \(number)"
+        try await client.sync(scope)
+        #expect(server.openScopeCount <= 3)
+        client.close()
+      }
+    }
+    for task in tasks { try await task.value }
+    for number in 0..<30 {
+      let (client, scope) = try await fetch("Scope \(number)", from: server)
+      #expect(name(of: scope) == "of \(number)")
+      client.close()
+    }
+    await server.stop()
+  }
+
+  @Test("A client is told why a scope is not opened")
+  func refused() async throws {
+    struct Failure: Error {}
+    let server = try makeServer { request in
+      if request.name == "none" { throw WireError.notThere("There is no such document") }
+      throw Failure()
+    }
+    let notes = Mutex<[String]>([])
+    let token = server.onDiagnostic.listen { note in
+      notes.withLock { $0.append(note.text()) }
+    }
+    await #expect(throws: SyncError.self) { _ = try await fetch("none", from: server) }
+    await #expect(throws: SyncError.self) {
+      _ = try await fetch(String(repeating: "x", count: 513), from: server)
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let scope = Scope(name: "broken", root: Canvas())
+    let fetching = Task { try await client.fetch(scope) }
+    while client.syncState(of: scope)?.stall == nil { await Task.yield() }
+    #expect(notes.withLock { $0.contains { $0.contains("Failure()") } })
+    fetching.cancel()
+    _ = await fetching.result
+    await server.stop()
+    _ = token
+  }
+
+  @Test("A server that stops while scopes are being opened gives that up, and is stopped")
+  func stop() async throws {
+    let begun = Mutex(0)
+    let server = try makeServer { _ in
+      begun.withLock { $0 += 1 }
+      try await Task.sleep(for: .seconds(3_600))
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    while begun.withLock({ $0 }) == 0 { await Task.yield() }
+    await server.stop()
+    client.close()
+    await #expect(throws: SyncError.self) { try await fetching.value }
+    // The directory is free.
+    let next = try makeServer()
+    _ = try await fetch("A", from: next)
+    await next.stop()
+  }
+
+  @Test("A second server cannot use the directory")
+  func secondServer() throws {
+    let first = try ScopeDirectory(files.path)
+    #expect(throws: LogError.inUse(path: files.path)) { try ScopeDirectory(files.path) }
+    _ = first
+  }
+}
