@@ -102,6 +102,8 @@ package protocol HostedContent: AnyObject {
   func end()
   /// Seals the app's own changes that were made so far.
   func seal()
+  /// Seals the app's own changes with those that wait for a minimal sync interval, since nothing is told any more.
+  func sealAll()
   /// True if the app has made no change that is not sealed.
   var isSealed: Bool { get }
   /// Seals the app's own changes. Returns false if the content is in the middle of a step.
@@ -129,6 +131,7 @@ extension HostedContent {
   package func begin() {}
   package func end() {}
   package func seal() {}
+  package func sealAll() {}
   package var isSealed: Bool { true }
   package func settle() -> Bool { true }
   package var isListenedTo: Bool { false }

@@ -45,6 +45,8 @@ final class ModelContent: HostedContent {
 
   package func seal() { scope.sealChanges() }
 
+  package func sealAll() { scope.sealAllChanges() }
+
   package var isSealed: Bool { !scope.hasCollectedChanges }
 
   package func settle() -> Bool { scope.settle() }

@@ -33,7 +33,7 @@ extension ServerEngine {
   package func remove(_ scope: any Hostable, _ error: WireError) {
     let key = ObjectIdentifier(scope)
     guard let host = hosts.removeValue(forKey: key) else { return }
-    host.content.seal()
+    host.content.sealAll()
     // Change sets that were accepted in this turn are answered first.
     if isHandling { tellNews() } else { flush() }
     leave(host, by: sessions.values, error)

@@ -131,7 +131,7 @@ extension ServerEngine {
   ///   fetch it again when they have one.
   private func endHosting(_ scope: any Hostable, telling error: WireError?) {
     guard let host = hosts.removeValue(forKey: ObjectIdentifier(scope)) else { return }
-    host.content.seal()
+    host.content.sealAll()
     // Change sets that were accepted in this turn are answered first.
     if isHandling { tellNews() } else { flush() }
     if let error {

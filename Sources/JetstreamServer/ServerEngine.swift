@@ -322,7 +322,7 @@ package final class ServerEngine {
   /// Ends every session and closes all connections, for a server that stops.
   package func stop() {
     // The app's last changes belong in the logs, too.
-    for host in hosts.values { host.content.seal() }
+    for host in hosts.values { host.content.sealAll() }
     if !isHandling { flush() }
     for session in Array(sessions.values) { end(session, code: 1001, reason: "the server stops") }
     for id in connections.keys { perform(.close(connection: id, code: 1001, reason: "")) }

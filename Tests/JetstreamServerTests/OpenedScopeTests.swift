@@ -151,6 +151,43 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  private final class Dial: ModelObject {
+    @Property(.minSyncInterval(.seconds(3_600))) var angle = 0
+  }
+
+  @Test(
+    "A change that waits for its minimal sync interval is in the log when the scope is closed",
+    arguments: [true, false])
+  func throttled(stops: Bool) async throws {
+    var scope: Scope?
+    let resolve = { (request: ScopeOpening) -> ScopeSource in
+      let opened = Scope(name: request.name, root: Dial())
+      scope = opened
+      return .models(opened)
+    }
+    var server = try makeServer(resolve: resolve)
+    for angle in [0, 2, 2] {
+      let client = Client(transport: server.makeTransport())
+      try await client.connect()
+      let copy = Scope(name: "Dial", root: Dial())
+      try await client.fetch(copy)
+      #expect((copy.root as! Dial).angle == angle)
+      let dial = scope?.root as! Dial
+      for angle in 1...2 {
+        dial.angle = angle
+        scope?.sealChanges()
+      }
+      if stops {
+        await server.stop()
+        server = try makeServer(resolve: resolve)
+      } else {
+        try await server.remove(try #require(scope))
+      }
+      client.close()
+    }
+    await server.stop()
+  }
+
   @Test("A second server cannot use the directory")
   func secondServer() throws {
     let first = try ScopeDirectory(files.path)

@@ -36,6 +36,13 @@ extension Scope {
     tickDidDeliver()
   }
 
+  /// Makes a change set of all collected changes and delivers it, as ``sealChanges()`` does, with those that are held back by
+  /// a minimal sync interval.
+  package func sealAllChanges() {
+    seal(includingHeldBack: true)
+    tickDidDeliver()
+  }
+
   /// Makes a change set of the collected changes and returns its fragments, without firing ``onChanges``. A
   /// property whose ``PropertyOptions/minSyncInterval(_:)`` has not passed stays collected.
   ///
