@@ -52,7 +52,8 @@ let package = Package(
       dependencies: ["CEventLoop", "Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       swiftSettings: settings),
     .executableTarget(
-      name: "JetstreamTool", dependencies: ["Jetstream"], swiftSettings: settings),
+      name: "JetstreamTool", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
+      swiftSettings: settings),
     .executableTarget(
       name: "shapes", dependencies: ["Jetstream", "JetstreamServer", "JetstreamWebSocket"],
       path: "Samples/Shapes", resources: [.embedInCode("Page")], swiftSettings: settings),

@@ -3,11 +3,13 @@
 struct Benchmarks {
   static let suites: [Suite] =
     [
-      modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, serverSuite, attackSuite,
+      modelSuite, fragmentSuite, querySuite, logSuite, syncSuite, serverSuite, scopesSuite,
+      attackSuite,
     ] + fanoutSuites
 
   static func main() {
     if let role = AttackRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
+    if let role = ScopesRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
     if let role = ServerRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }
     #if os(Linux)
     if let role = FanoutRole(Array(CommandLine.arguments.dropFirst())) { return role.play() }

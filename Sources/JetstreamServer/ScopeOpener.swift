@@ -23,7 +23,8 @@ final class ScopeOpener {
     (self.runner, self.report, self.resolve) = (runner, report, resolve)
   }
 
-  deinit { for task in tasks.values { task.cancel() } }
+  /// Gives up all openings, for a server that is released.
+  func abandon() { for task in tasks.values { task.cancel() } }
 
   /// Does what the engine asks for, in a task of its own.
   func perform(_ step: ServerEngine.ScopeStep) {
@@ -55,6 +56,7 @@ final class ScopeOpener {
     var outcome: Result<any Hostable, WireError>
     do {
       outcome = .success(try await host(name, bringing: schema))
+      report(Diagnostic(.info, .scope, scope: name, "was opened"))
     } catch let error as WireError {
       outcome = .failure(error)
     } catch is CancellationError {
@@ -112,6 +114,7 @@ final class ScopeOpener {
 
   private func close(_ name: String, _ content: ObjectIdentifier) async {
     await closeLog(of: content, named: name)
+    report(Diagnostic(.info, .scope, scope: name, "was closed"))
     tasks[name] = nil
     runner.closed(name)
   }

@@ -104,6 +104,7 @@ public final class Server {
 
   deinit {
     shards.abandon()
+    offers.opener?.abandon()
     guard let listener else { return }
     Task { await listener.stop() }
   }

@@ -18,6 +18,7 @@ struct JetstreamTool {
     usage: jetstream <command>
 
     commands:
+      serve --data DIRECTORY serves the scopes of any app
       log verify DIRECTORY   checks everything in a fragment log
       log tail DIRECTORY     prints its last records, and those that come
       log dump DIRECTORY     prints its records, or a snapshot
@@ -26,7 +27,7 @@ struct JetstreamTool {
       log show DIRECTORY     prints the scope as it was at any record
       log diff DIRECTORY     prints what is different between two records
 
-    jetstream log --help says more.
+    jetstream serve --help and jetstream log --help say more.
     """
 
   static func main() async {
@@ -35,6 +36,9 @@ struct JetstreamTool {
     case "log":
       arguments.removeFirst()
       await exit(LogCommand.run(arguments).rawValue)
+    case "serve":
+      arguments.removeFirst()
+      await exit(ServeCommand.run(arguments).rawValue)
     case "--help", "-h", "help":
       Console.line(usage)
     case nil:

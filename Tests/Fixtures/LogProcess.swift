@@ -58,6 +58,9 @@ final class LogProcess {
   /// Ends the process in the middle of whatever it does.
   func kill() { process.signal(SIGKILL) }
 
+  /// Asks the process to end.
+  func stop() { process.signal(SIGTERM) }
+
   func say(_ line: String) { input.fileHandleForWriting.write(Data((line + "\n").utf8)) }
 
   /// Everything that it has still to say, and how it ended.

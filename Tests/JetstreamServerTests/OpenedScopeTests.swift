@@ -188,6 +188,32 @@ struct OpenedScopeTests {
     await server.stop()
   }
 
+  @Test(
+    "Names that only differ in case, or by what paths are made of, are those of different scopes")
+  func names() async throws {
+    let server = try makeServer()
+    let names = [
+      "A", "a", "=41", "..", ".", "a/b", "a\\b", "=+", "scope.json", "e\u{301}", "\u{1F600}",
+      String(repeating: "x", count: 512), String(repeating: "x", count: 511), " ", "\u{0}",
+    ]
+    for name in names {
+      let (client, scope) = try await fetch(name, from: server)
+      #expect(self.name(of: scope) == nil, "\(name)")
+      (scope.root as! Canvas).name = "of \(name)"
+      try await client.sync(scope)
+      client.close()
+    }
+    // Of one name, composed differently, there is one scope.
+    for name in names + ["\u{E9}"] {
+      let (client, scope) = try await fetch(name, from: server)
+      #expect(self.name(of: scope) == "of \(name)")
+      client.close()
+    }
+    let files = try FileManager.default.contentsOfDirectory(atPath: self.files.path)
+    #expect(Set(files) == ["lock", "scopes"])
+    await server.stop()
+  }
+
   @Test("A second server cannot use the directory")
   func secondServer() throws {
     let first = try ScopeDirectory(files.path)

@@ -1,0 +1,129 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import JetstreamWebSocket
+
+/// The `jetstream serve` command: a server of scopes of any classes.
+@Serving
+enum ServeCommand {
+  typealias Status = JetstreamTool.Status
+
+  /// An error that ends the command, as a sentence.
+  private struct Failure: Error {
+    let text: String
+  }
+
+  nonisolated static func run(_ arguments: [String]) async -> Status {
+    let options: ServeOptions
+    do throws(ServeOptions.Problem) {
+      options = try ServeOptions(arguments)
+    } catch {
+      Console.error("jetstream serve: \(error.text) Try --help.")
+      return .usage
+    }
+    if options.isHelp {
+      Console.line(ServeOptions.usage)
+      return .success
+    }
+    do {
+      try await serve(options)
+      return .success
+    } catch {
+      Console.error("jetstream serve: \((error as? Failure)?.text ?? "\(error)")")
+      return .failed
+    }
+  }
+
+  /// Serves until the process is asked to end.
+  private static func serve(_ options: ServeOptions) async throws {
+    let stop = await StopSignal()
+    let files = OpenFiles.raiseLimit()
+    let schema = try options.schema.map(readSchema)
+    let directory = try openDirectory(options)
+    var configuration = Server.Configuration()
+    // A half of the descriptors is left for connections.
+    configuration.openScopes = options.open ?? max(16, files / 4)
+    configuration.idleScopeTime = options.idleTime
+    configuration.allowedOrigins = options.origins
+    configuration.allowedHosts = options.hosts
+    let server = Server(configuration: configuration)
+    server.openScopes(in: directory) { _ in schema.map { .schema($0) } ?? .schemaOfClient }
+    server.onDiagnostic.listen { event in
+      guard event.level >= options.level else { return }
+      Console.error("\(Date().ISO8601Format()) \(event)")
+    }
+    do throws(WebSocketError) {
+      let port = try await server.listen(
+        host: options.host, port: options.port,
+        page: { _ in .text("A Jetstream server. Connect to it with a WebSocket.\n") })
+      let host = options.host.contains(":") ? "[\(options.host)]" : options.host
+      Console.line("Serving ws://\(host):\(port), with the scopes in \(options.directory).")
+    } catch {
+      throw Failure(text: explanation(error, options))
+    }
+    await stop.wait()
+    Console.line("Stopping; another signal ends it at once.")
+    await server.stop()
+    Console.line("Stopped.")
+  }
+
+  private static func openDirectory(_ options: ServeOptions) throws -> ScopeDirectory {
+    do throws(LogError) {
+      return try ScopeDirectory(
+        options.directory,
+        configuration: LogConfiguration(durability: options.durability, history: options.history))
+    } catch {
+      if case .inUse = error {
+        throw Failure(text: "another process serves the scopes in \(options.directory).")
+      }
+      throw Failure(text: "\(options.directory) cannot be used: \(error)")
+    }
+  }
+
+  private static func readSchema(_ file: String) throws -> ScopeSchema {
+    guard let bytes = FileManager.default.contents(atPath: file) else {
+      throw Failure(text: "the schema \(file) cannot be read.")
+    }
+    do {
+      return try ScopeSchema(JSONValue(parsing: Array(bytes)))
+    } catch {
+      throw Failure(text: "\(file) is no schema: \(error)")
+    }
+  }
+
+  private static func explanation(_ error: WebSocketError, _ options: ServeOptions) -> String {
+    switch error {
+    case .bindFailed(EADDRINUSE):
+      "port \(options.port) on \(options.host) is taken; choose another one with --port."
+    default: "it cannot listen on port \(options.port) of \(options.host): \(error)"
+    }
+  }
+}
+
+/// The actor of the server: on an event loop, whose thread also reads and writes the server's connections.
+@globalActor
+actor Serving {
+  static let shared = Serving()
+
+  private let loop = EventLoop.next()
+
+  nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+}
+
+/// The limit of files that the process may have open.
+enum OpenFiles {
+  /// Raises the limit as far as the system permits, and returns it.
+  static func raiseLimit() -> Int {
+    var limit = rlimit()
+    #if canImport(Glibc)
+    let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #else
+    let files = RLIMIT_NOFILE
+    #endif
+    guard getrlimit(files, &limit) == 0 else { return 256 }
+    let wanted = limit.rlim_max
+    let before = limit.rlim_cur
+    limit.rlim_cur = wanted
+    return Int(clamping: setrlimit(files, &limit) == 0 ? wanted : before)
+  }
+}

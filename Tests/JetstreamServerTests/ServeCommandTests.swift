@@ -1,0 +1,215 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Pacing
+import Testing
+
+@testable import JetstreamTool
+
+private final class Note: ModelObject {
+  @Property var text = ""
+}
+
+private final class Tally: ModelObject {
+  @Property(.counter) var count = 0
+}
+
+@Suite("The options of jetstream serve")
+struct ServeOptionsTests {
+  @Test("Every option is read")
+  func all() throws {
+    let options = try ServeOptions([
+      "--data", "scopes", "--host", "::", "--port", "99", "--durability", "0.5", "--history", "20",
+      "--schema", "board.json", "--open", "7", "--idle", "3", "--allow-origin", "https://a.org",
+      "--allow-origin", "https://b.org", "--allow-host", "proxy", "--log-level", "debug",
+    ])
+    var expected = ServeOptions()
+    (expected.directory, expected.host, expected.port) = ("scopes", "::", 99)
+    (expected.durability, expected.history) = (.interval(.milliseconds(500)), .last(20))
+    (expected.schema, expected.open, expected.idleTime) = ("board.json", 7, .seconds(3))
+    (expected.origins, expected.hosts) = (["https://a.org", "https://b.org"], ["proxy"])
+    expected.level = .debug
+    #expect(options == expected)
+    #expect(try ServeOptions(["--data", "x", "--help"]).isHelp)
+  }
+
+  @Test(
+    "What is wrong is said in a sentence",
+    arguments: [
+      ([], "it needs --data and a directory."),
+      (["--data"], "--data needs a value."),
+      (
+        ["--data", "x", "--port", "65536"], "--port needs a number from 0 to 65535, not \"65536\"."
+      ),
+      (["--data", "x", "--open", "0"], "--open needs a number from 1 to 1000000, not \"0\"."),
+      (
+        ["--data", "x", "--durability", "-1"],
+        "--durability needs each, none or seconds, not \"-1\"."
+      ),
+      (
+        ["--data", "x", "--history", "some"],
+        "--history needs all, none or a number of records, not \"some\"."
+      ),
+      (
+        ["--data", "x", "--log-level", "all"],
+        "--log-level needs debug, info, warning or error, not \"all\"."
+      ),
+      (["x"], "there is no option x."),
+    ])
+  func wrong(arguments: [String], problem: String) {
+    #expect(throws: ServeOptions.Problem(text: problem)) { try ServeOptions(arguments) }
+  }
+}
+
+/// The command as a process of its own.
+@Suite("jetstream serve", .live, .timeLimit(.minutes(5)))
+@MainActor
+struct ServeCommandTests {
+  private let files = try! TemporaryDirectory()
+
+  /// Starts the command, and returns it with the URL that it prints.
+  private func serve(_ options: [String] = []) throws -> (process: LogProcess, url: String) {
+    let process = try LogProcess(
+      "jetstream", ["serve", "--data", files.path, "--port", "0"] + options)
+    let line = try #require(process.line())
+    let url = try #require(line.firstMatch(of: /ws:\/\/[0-9.]+:[0-9]+/))
+    return (process, String(url.output))
+  }
+
+  private func join<Root: ModelObject>(
+    _ name: String, _ root: Root, _ url: String
+  ) async throws -> (client: Client, scope: Scope) {
+    let client = Client(url: url)
+    let scope = Scope(name: name, root: root)
+    try await client.connect()
+    try await client.fetch(scope)
+    return (client, scope)
+  }
+
+  @Test("Apps of different classes use it at once; it is killed, started again, and asked to stop")
+  func twoApps() async throws {
+    for round in 1...3 {
+      let (process, url) = try serve()
+      let (note, tally) = (Note(), Tally())
+      let (first, notes) = try await join("Notes", note, url)
+      let (second, tallies) = try await join("Tally", tally, url)
+      #expect(note.text == (round == 1 ? "" : "round \(round - 1)") && tally.count == round - 1)
+      note.text = "round \(round)"
+      tally.count += 1
+      try await first.sync(notes)
+      try await second.sync(tallies)
+      if round == 2 {
+        process.stop()
+        let (lines, errors, status) = process.finish()
+        #expect(lines.last == "Stopped." && status == 0, "\(lines) \(errors)")
+      } else {
+        process.kill()
+        _ = process.finish()
+      }
+      first.close()
+      second.close()
+    }
+  }
+
+  @Test("A second process on the same directory is refused, and so is a port that is taken")
+  func refused() async throws {
+    let (process, url) = try serve()
+    let second = try LogProcess("jetstream", ["serve", "--data", files.path, "--port", "0"])
+      .finish()
+    #expect(second.status == 3)
+    #expect(
+      second.errors
+        == "jetstream serve: another process serves the scopes in \(files.path).\n")
+    let other = try TemporaryDirectory()
+    let port = String(url.split(separator: ":").last ?? "")
+    let third = try LogProcess("jetstream", ["serve", "--data", other.path, "--port", port])
+      .finish()
+    #expect(third.status == 3 && third.errors.contains("port \(port) on 127.0.0.1 is taken"))
+    process.kill()
+    _ = process.finish()
+  }
+
+  @Test("A schema from a file is the one of all scopes")
+  func schema() async throws {
+    let file = files.path + "/note.json"
+    try ScopeSchema(of: Note.self).json.text.write(toFile: file, atomically: true, encoding: .utf8)
+    let (process, url) = try serve(["--schema", file])
+    let note = Note()
+    let (client, scope) = try await join("A", note, url)
+    note.text = "fits"
+    try await client.sync(scope)
+    client.close()
+    process.kill()
+    _ = process.finish()
+    let broken = files.path + "/broken.json"
+    try "{}".write(toFile: broken, atomically: true, encoding: .utf8)
+    let wrong = try LogProcess(
+      "jetstream", ["serve", "--data", files.path, "--schema", broken]
+    ).finish()
+    #expect(wrong.status == 3 && wrong.errors.contains("broken.json is no schema"), "\(wrong)")
+  }
+
+  /// The additions that clients have made to the counters of scopes.
+  @MainActor
+  private final class Additions {
+    /// Those that the server has accepted, by scope.
+    var accepted: [String: Int] = [:]
+    /// Those of which the outcome is not known.
+    var unknown: [String: Int] = [:]
+  }
+
+  @Test(
+    "What was accepted is there after the process was killed while scopes were opened and closed")
+  func killed() async throws {
+    let seed = UInt64.random(in: .min ... .max)
+    var random = SeededGenerator(seed: seed)
+    let additions = Additions()
+    for round in 0..<6 {
+      let (process, url) = try serve(["--open", "2", "--idle", "0"])
+      // Each client uses one scope after the other, so that they are opened and closed all the time.
+      let goal = additions.accepted.values.reduce(0, +) + Int.random(in: 1...12, using: &random)
+      let clients = (0..<3).map { number in
+        Task { await add(to: url, from: number, additions) }
+      }
+      while additions.accepted.values.reduce(0, +) < goal { await Task.yield() }
+      process.kill()
+      _ = process.finish()
+      for client in clients {
+        client.cancel()
+        await client.value
+      }
+      let (next, nextURL) = try serve(["--open", "8"])
+      for (name, count) in additions.accepted {
+        let tally = Tally()
+        let (client, _) = try await join(name, tally, nextURL)
+        let most = count + additions.unknown[name, default: 0]
+        #expect((count...most).contains(tally.count), "round \(round), seed \(seed)")
+        additions.accepted[name] = tally.count
+        client.close()
+      }
+      additions.unknown = [:]
+      next.stop()
+      #expect(next.finish().status == 0)
+    }
+  }
+
+  private func add(to url: String, from number: Int, _ additions: Additions) async {
+    let client = Client(url: url)
+    defer { client.close() }
+    guard (try? await client.connect()) != nil else { return }
+    var turn = number
+    while !Task.isCancelled {
+      turn += 1
+      let name = "Tally \(turn % 6)"
+      let tally = Tally()
+      let scope = Scope(name: name, root: tally)
+      guard (try? await client.fetch(scope)) != nil else { return }
+      tally.count += 1
+      additions.unknown[name, default: 0] += 1
+      guard (try? await client.sync(scope)) != nil else { return }
+      additions.unknown[name, default: 0] -= 1
+      additions.accepted[name, default: 0] += 1
+      _ = try? await client.leave(scope)
+    }
+  }
+}
