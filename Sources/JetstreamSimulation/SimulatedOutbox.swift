@@ -183,7 +183,13 @@ final class SimulatedOutbox {
   }
 
   /// The records that were written, in order.
-  var lines: [(kind: LogKind, json: PlainJSON)] { entries.map { ($0.kind, $0.json) } }
+  var lines: [(kind: LogKind, json: PlainJSON)] {
+    entries.flatMap { entry in
+      // The remote change sets of one frame have one record.
+      let parts = entry.kind.rawValue == "confirmed" ? entry.json["sets"]?.elements : nil
+      return (parts ?? [entry.json]).map { (entry.kind, $0) }
+    }
+  }
 
   /// The epoch of the confirmed state; nil if there is none.
   var epoch: String? {

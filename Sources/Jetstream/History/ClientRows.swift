@@ -55,6 +55,7 @@ struct ClientRows {
     case .made(let number, let set): add(number, set)
     case .confirmed(let fragments, _, _):
       confirmed.apply(fragments, keepsUnreachable: keepsUnreachable)
+    case .together(let records): for record in records { apply(record) }
     case .decided(let decided): conclude(decided)
     case .base(let base): receive(base)
     case .discarded: break

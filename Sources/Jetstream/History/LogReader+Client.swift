@@ -37,15 +37,20 @@ extension LogReader {
     if first > 1, let start = try ClientLog.history(in: self, upTo: first - 1) {
       for entry in start.history.pending { pending[entry.number] = (start.last, entry.set) }
     }
+    func add(_ confirmed: ReplicaRecord, at sequence: Int) {
+      guard case .confirmed(let fragments, _, let origin) = confirmed else { return }
+      let set = ChangeSet(
+        fragments: fragments, undo: [], author: origin.author, message: origin.message,
+        date: origin.date)
+      result.append((sequence, set))
+    }
     var cursor = try read(from: first)
     while let line = try cursor.next() {
       switch try ClientLog.record(line) {
       case .made(let number, let set): pending[number] = (line.sequence, set)
-      case .confirmed(let fragments, _, let origin):
-        let set = ChangeSet(
-          fragments: fragments, undo: [], author: origin.author, message: origin.message,
-          date: origin.date)
-        result.append((line.sequence, set))
+      case .confirmed(let fragments, let sequence, let origin):
+        add(.confirmed(fragments, sequence: sequence, origin: origin), at: line.sequence)
+      case .together(let records): for record in records { add(record, at: line.sequence) }
       case .decided(let decided):
         guard let set = pending.removeValue(forKey: decided.number)?.changeSet else { continue }
         let accepted = zip(set.fragments, decided.replies).filter { $0.1.error == nil }.map(\.0)

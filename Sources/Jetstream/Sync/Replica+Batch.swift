@@ -17,6 +17,7 @@ extension Replica {
   /// change, and so do a full state and the change sets behind it.
   func finishBatch() {
     guard !batch.isEmpty else { return }
+    keepConfirmed()
     var done = batch
     batch = ReplicaBatch()
     losses.beginWriting()

@@ -5,7 +5,15 @@ extension Replica {
   /// Hands a record to the log, if there is one. While restoring, only new records are handed over; the others are
   /// in the log already.
   func keep(_ record: @autoclosure () -> ReplicaRecord, isNew: Bool = false) {
+    keepConfirmed()
     if let write = journal.writer(isNew: isNew) { write(record()) }
+  }
+
+  /// Hands the record of the batch's remote change sets to the log: before any other, and before the batch is visible.
+  func keepConfirmed() {
+    if let record = journal.takeConfirmed(), let write = journal.writer(isNew: false) {
+      write(record)
+    }
   }
 
   /// Notes that the first `count` records are durable: their change sets may be sent, and their decisions may be
@@ -138,6 +146,7 @@ extension Replica {
       if pending.last?.number != number { showPending(WrittenContent(of: set).properties) }
     case .confirmed(let fragments, let sequence, let origin):
       handle(.sync(fragments, sequence: sequence, origin: origin))
+    case .together(let records): for record in records { try redo(record) }
     case .decided(let decided):
       progress.advance(to: decided.sequence)
       guard let at = pending.place(of: decided.number) else { return }

@@ -65,9 +65,11 @@ extension Replica {
       if let number, let at = pending.place(of: number) {
         conclude(at, pending[at].repliesAtPlace, effective: fragments, sequence: sequence)
       } else {
-        keep(.confirmed(fragments, sequence: sequence, origin: origin))
+        journal.note(confirmed: .confirmed(fragments, sequence: sequence, origin: origin))
         noteOverwritten(by: fragments, origin)
         for fragment in fragments { note(fragment, by: origin.author) }
+        // A server leaves out values that later change sets of the frame replace.
+        if fragments.isEmpty { return }
         noteRemote(RemoteChanges(fragments, sequence: sequence, origin: origin))
       }
     case .reply(let messageIndex, let replies, let sequence, let effective):

@@ -27,8 +27,26 @@ struct ReplicaJournal {
   /// True while the replica is restored, or the effect of a record that was handed over is not complete.
   var isInStep: Bool { openSteps > 0 || isRestoring }
 
+  /// The remote change sets of the batch that have no record yet.
+  private var confirmed: [ReplicaRecord] = []
+
   /// The number of records that have to be durable before a change set is sent that is made now.
-  var next: Int { isKept ? made + 1 : 0 }
+  var next: Int { isKept ? made + (confirmed.isEmpty ? 1 : 2) : 0 }
+
+  /// Leaves a remote change set of the batch to the record of all of them.
+  ///
+  /// A server leaves out values that later change sets of the same frame replace. So the change sets of a frame have one
+  /// record: a process that is killed has all of them in its log, or none.
+  mutating func note(confirmed record: @autoclosure () -> ReplicaRecord) {
+    if isKept, !isRestoring { confirmed.append(record()) }
+  }
+
+  /// Removes the remote change sets that have no record yet, and returns the record of all of them; nil if there are none.
+  mutating func takeConfirmed() -> ReplicaRecord? {
+    if confirmed.isEmpty { return nil }
+    defer { confirmed = [] }
+    return confirmed.count == 1 ? confirmed[0] : .together(confirmed)
+  }
 
   /// Begins a step whose record is handed over before its effect is complete.
   mutating func beginStep() { openSteps += 1 }

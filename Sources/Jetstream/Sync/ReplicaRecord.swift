@@ -9,6 +9,8 @@ package enum ReplicaRecord: Sendable, Hashable {
   case made(number: Int, ChangeSet)
   /// Remote changes were applied. The sequence is nil if the server does not report it.
   case confirmed([SyncFragment], sequence: Int?, origin: ChangeOrigin = .init())
+  /// Remote change sets were applied as one change: each a ``confirmed(_:sequence:origin:)``.
+  case together([ReplicaRecord])
   /// The server has decided a change set, and the replica has reached its sequence.
   case decided(Decided)
   /// The server has sent the full state.
@@ -107,11 +109,15 @@ extension ReplicaRecord {
       object["number"] = .integer(Int64(number))
       return (.set, Array(JSONValue.object(object).text.utf8))
     case .confirmed(let fragments, let sequence, let origin):
-      var object: JSONObject = [:]
-      if let sequence { object["sequence"] = .integer(Int64(sequence)) }
-      origin.write(to: &object)
-      object["fragments"] = .array(fragments.map(\.json))
-      return (Kind.confirmed, Array(JSONValue.object(object).text.utf8))
+      let json = Self.json(fragments, sequence, origin)
+      return (Kind.confirmed, Array(json.text.utf8))
+    case .together(let records):
+      let sets: [JSONValue] = records.compactMap {
+        guard case .confirmed(let fragments, let sequence, let origin) = $0 else { return nil }
+        return Self.json(fragments, sequence, origin)
+      }
+      let json: JSONValue = ["sets": .array(sets)]
+      return (Kind.confirmed, Array(json.text.utf8))
     case .decided(let decided):
       let decision = ScopeStanding.Decision(
         number: decided.number, fragmentReplies: decided.replies, sequence: decided.sequence)
@@ -146,9 +152,21 @@ extension ReplicaRecord {
     case LogKind.replica:
       self = .named(client: try object.uuid("client"), root: try object.uuid("root"))
     case Kind.confirmed:
-      self = .confirmed(
-        try object.fragments("fragments"), sequence: object["sequence"]?.wholeNumber,
-        origin: try ChangeOrigin(in: object))
+      guard let sets = object["sets"] else {
+        self = try Self.confirmed(in: object)
+        return
+      }
+      guard case .array(let elements) = sets else {
+        throw .invalid(field: "sets", problem: "should be an array")
+      }
+      var records: [ReplicaRecord] = []
+      for element in elements {
+        guard case .object(let set) = element else {
+          throw .invalid(field: "sets", problem: "should be an array of objects")
+        }
+        records.append(try Self.confirmed(in: set))
+      }
+      self = .together(records)
     case Kind.decided:
       let decision = try ScopeStanding.Decision(json: json)
       self = .decided(
@@ -170,6 +188,26 @@ extension ReplicaRecord {
             try ScopePosition(json: json)
           }, root: try object.uuid("root"), fragments: try object.fragments("fragments")))
     }
+  }
+}
+
+extension ReplicaRecord {
+  /// Returns a remote change set as JSON.
+  private static func json(
+    _ fragments: [SyncFragment], _ sequence: Int?, _ origin: ChangeOrigin
+  ) -> JSONValue {
+    var object: JSONObject = [:]
+    if let sequence { object["sequence"] = .integer(Int64(sequence)) }
+    origin.write(to: &object)
+    object["fragments"] = .array(fragments.map(\.json))
+    return .object(object)
+  }
+
+  /// Returns the remote change set that JSON tells.
+  private static func confirmed(in object: JSONObject) throws(FragmentError) -> ReplicaRecord {
+    .confirmed(
+      try object.fragments("fragments"), sequence: object["sequence"]?.wholeNumber,
+      origin: try ChangeOrigin(in: object))
   }
 }
 
