@@ -91,6 +91,14 @@ package struct ScopeStream {
   /// The sequence before the first item; nil if there are no items.
   var start: Int? { items.first.map { $0.sequence - 1 } }
 
+  /// Returns the sequence of the last change set that a client has made up to a sequence. If the stream has none, that is
+  /// the sequence before its first. Cost: O(number of items).
+  func lastSequence(by client: UUID, upTo sequence: Int) -> Int {
+    guard let first = items.first?.sequence else { return sequence }
+    let count = min(items.count, max(0, sequence + 1 - first))
+    return items[..<count].last { $0.author?.client == client }?.sequence ?? first - 1
+  }
+
   /// Returns the items after `sequence`; nil if some of them were dropped, or if `sequence` is after `last`.
   func items(after sequence: Int, upTo last: Int) -> ArraySlice<StreamItem>? {
     if sequence == last { return [] }

@@ -40,6 +40,9 @@ final class ServerWebSocket: ServerConnection {
 
   init(_ connection: WebSocketConnection) { self.connection = connection }
 
+  /// The number of bytes that wait to be sent; for tests.
+  var bufferedBytes: Int { connection.bufferedBytes }
+
   func receive() async throws -> [ServerInput]? {
     try await connection.receiveAll()?.map { message in
       if message.isPong { return .probed }

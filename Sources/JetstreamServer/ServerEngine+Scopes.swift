@@ -72,7 +72,7 @@ extension ServerEngine {
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
       let items = host.stream.items(after: told, upTo: max(told, last))
       if let items {
-        session.catchUp(items, upTo: last, of: subscription)
+        session.catchUp(items, upTo: last, within: configuration.window, of: subscription)
       } else {
         lapse(subscription, of: session)
       }

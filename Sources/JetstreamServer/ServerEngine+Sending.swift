@@ -53,7 +53,9 @@ extension ServerEngine {
       let end = StreamPlace(run.last, in: host.stream)
       var connections: [Int] = []
       for (_, subscription) in host.audience.listeners {
-        switch subscription.session.offer(run, upTo: end, of: subscription) {
+        switch subscription.session.offer(
+          run, upTo: end, within: configuration.window, of: subscription)
+        {
         case .alone(let connection): connections.append(connection)
         case .queued: wait(for: subscription.session)
         case .refused: break

@@ -183,11 +183,14 @@ final class ServerSession {
   /// Takes accepted change sets for a session that listens. A client that cannot keep up, or that has no connection, is
   /// sent them later.
   ///
-  /// - Parameter end: the place in the stream behind them.
+  /// - Parameters:
+  ///   - end: the place in the stream behind them.
+  ///   - window: the amount that may be sent before the client acknowledges it.
   func offer(
-    _ run: StreamRun, upTo end: StreamPlace, of subscription: Subscription
+    _ run: StreamRun, upTo end: StreamPlace, within window: ScopeStream.Limit,
+    of subscription: Subscription
   ) -> Acceptance {
-    guard let connection = link.openConnection, hasRoom else {
+    guard let connection = link.openConnection, hasRoom(for: subscription, within: window) else {
       subscription.fallBehind()
       return .refused
     }
@@ -209,8 +212,13 @@ final class ServerSession {
     subscription.tell(upTo: min(sequence, news.last))
   }
 
-  /// True if the session can be sent more of the streams of its scopes.
-  private var hasRoom: Bool { channel.hasRoom(beside: waiting.sets, bytes: waiting.bytes) }
+  /// Returns true if the session can be sent more of the stream of a scope. The window is that of the scope: a client that
+  /// has paused a scope acknowledges nothing of it, and goes on with others.
+  func hasRoom(for subscription: Subscription, within window: ScopeStream.Limit) -> Bool {
+    let own = subscription.waiting
+    return own.sets < window.sets && own.bytes < window.bytes
+      && channel.hasRoom(beside: waiting.sets, bytes: waiting.bytes)
+  }
 
   /// Answers a change set. The reply comes behind everything that precedes the change set in the scope's order, or at
   /// once if the client does not want to be sent that.
@@ -232,38 +240,6 @@ final class ServerSession {
     }
   }
 
-  /// Continues to send the change sets that have waited, as far as the channel has room.
-  ///
-  /// - Parameters:
-  ///   - items: all change sets after the last that the session was sent.
-  ///   - last: the sequence of the last of them that may be sent.
-  func catchUp(_ items: some Sequence<StreamItem>, upTo last: Int, of subscription: Subscription) {
-    let client = subscription.client
-    for item in items {
-      guard item.sequence <= last else { break }
-      answerLater(before: item.sequence, of: subscription)
-      guard hasRoom else { return }
-      if let next = subscription.later.first?.reply, next.sequence == item.sequence {
-        answerLater(before: item.sequence + 1, of: subscription)
-      } else {
-        let isOwn = client != nil && item.author?.client == client
-        let isDecided = isOwn && item.sequence <= subscription.ownUpTo
-        tell(item, of: subscription, asOwn: isDecided ? item.author?.number : nil)
-      }
-    }
-    // A client that wants no later change sets is answered at once.
-    answerLater(before: subscription.limit == nil ? last + 1 : .max, of: subscription)
-    subscription.catchUp()
-  }
-
-  /// Sends the replies that have waited for the change sets before a sequence.
-  private func answerLater(before sequence: Int, of subscription: Subscription) {
-    let due = subscription.later.prefix { $0.after < sequence }
-    if due.isEmpty { return }
-    subscription.later.removeFirst(due.count)
-    for (_, reply) in due { tell(reply, of: subscription) }
-  }
-
   /// Sends the replies that have waited for change sets that are not sent any more.
   func answerRest(of subscription: Subscription) {
     for (_, reply) in subscription.later { queue(.scopeSyncReply(reply)) }
@@ -271,14 +247,14 @@ final class ServerSession {
     subscription.catchUp()
   }
 
-  private func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
+  func tell(_ reply: ScopeSyncReply, of subscription: Subscription) {
     var reply = reply
     reply.index = channel.nextIndex
     queue(.scopeSyncReply(reply))
     if let own = reply.sequence { subscription.tell(upTo: own) }
   }
 
-  private func tell(
+  func tell(
     _ item: StreamItem, of subscription: Subscription, asOwn number: Int? = nil
   ) {
     link.put(item.message(scopeIndex: subscription.index, asOwn: number))

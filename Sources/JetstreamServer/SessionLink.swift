@@ -5,6 +5,8 @@ enum Outgoing {
   case message(Message)
   /// Change sets that other sessions are sent as well.
   case news(StreamRun.Part)
+  /// The text of messages that have to come in one frame, with commas between them.
+  case text([UInt8])
 
   private var isMessage: Bool { if case .message = self { true } else { false } }
 
@@ -13,6 +15,7 @@ enum Outgoing {
     switch self {
     case .message(let message): message.roughSize
     case .news(let part): part.size
+    case .text(let text): text.count
     }
   }
 
@@ -31,6 +34,7 @@ enum Outgoing {
       switch entry {
       case .message(let message): message.write(to: &frame)
       case .news(let part): part.write(to: &frame)
+      case .text(let text): frame += text
       }
     }
     frame += channel.frameEnd
@@ -116,6 +120,9 @@ struct SessionLink {
   mutating func put(_ message: Message) { outbox.append(.message(message)) }
 
   mutating func put(_ news: StreamRun.Part) { outbox.append(.news(news)) }
+
+  /// Puts the text of messages that have to come in one frame, with commas between them.
+  mutating func put(text: [UInt8]) { outbox.append(.text(text)) }
 
   /// Sends these messages instead of those of this turn.
   mutating func replaceOutbox(with messages: [Message]) { outbox = messages.map { .message($0) } }

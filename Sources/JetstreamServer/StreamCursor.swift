@@ -7,6 +7,11 @@ struct StreamCursor {
   private(set) var acknowledged: StreamPlace
   /// The part of the stream that was queued and is not acknowledged.
   private(set) var waiting = StreamAmount()
+  /// The bytes that were left out of what was queued and is not acknowledged, with the sequence up to which: the client
+  /// was sent less than the stream has.
+  private var omissions: [(upTo: Int, bytes: Int)] = []
+  /// The sum of ``omissions``.
+  private var omittedBytes = 0
 
   init(at sequence: Int, in stream: ScopeStream) {
     told = sequence
@@ -24,7 +29,17 @@ struct StreamCursor {
     told = max(told, place.sequence)
     waiting = StreamAmount(
       sets: told - acknowledged.sequence,
-      bytes: max(0, place.totalBytes - acknowledged.totalBytes))
+      bytes: max(0, place.totalBytes - acknowledged.totalBytes - omittedBytes))
+  }
+
+  /// Notes that everything up to a sequence was queued, with `sent` bytes in place of those that the stream has.
+  mutating func tell(upTo sequence: Int, sent: Int, in stream: ScopeStream) {
+    let omitted = stream.totalBytes(upTo: sequence) - stream.totalBytes(upTo: told) - sent
+    if omitted > 0 {
+      omissions.append((sequence, omitted))
+      omittedBytes += omitted
+    }
+    tell(upTo: sequence, in: stream)
   }
 
   /// Notes that the client has applied everything up to a sequence. That may be more than it was told: it has earlier
@@ -32,6 +47,10 @@ struct StreamCursor {
   mutating func acknowledge(upTo sequence: Int, in stream: ScopeStream) {
     told = max(told, sequence)
     acknowledged = StreamPlace(sequence, in: stream)
+    if !omissions.isEmpty {
+      omissions.removeAll { $0.upTo <= sequence }
+      omittedBytes = omissions.reduce(0) { $0 + $1.bytes }
+    }
     measure(stream)
   }
 
@@ -39,12 +58,13 @@ struct StreamCursor {
   mutating func rewind() {
     told = acknowledged.sequence
     waiting = StreamAmount()
+    (omissions, omittedBytes) = ([], 0)
   }
 
   private mutating func measure(_ stream: ScopeStream) {
     waiting = StreamAmount(
       sets: told - acknowledged.sequence,
-      bytes: max(0, stream.totalBytes(upTo: told) - acknowledged.totalBytes))
+      bytes: max(0, stream.totalBytes(upTo: told) - acknowledged.totalBytes - omittedBytes))
   }
 }
 

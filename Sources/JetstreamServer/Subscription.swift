@@ -8,14 +8,22 @@ import JetstreamWebSocket
 /// A subscription of version 2 is in one of these states:
 ///
 /// - Listening: each accepted change set is queued as soon as it is durable.
-/// - Behind (``isBehind``): the session's channel is full, or it has no connection, or it is still being sent the
-///   state. Change sets wait in the host's stream, and replies in ``later``. When the client acknowledges, or the text of
-///   a part was made, the engine sends the rest of ``untoldState``, then the stream, and the subscription listens again.
+/// - Behind (``isBehind``): the client has not acknowledged as much as the window allows, or has no connection, or it is
+///   still being sent the state. Change sets wait in the host's stream, which all sessions share, and replies in
+///   ``later``. When the client acknowledges, or the text of a part was made, the engine sends the rest of
+///   ``untoldState``, then the stream, and the subscription listens again. It sends the stream in groups, without the
+///   values that later change sets of a group replace; see ``CatchUpGroup``.
 /// - Lapsed (``hasLapsed``): it was behind, and the stream no longer reaches back far enough. The client is told how far
 ///   the stream has come, so that it fetches the scope again; until then it is sent the replies to its own change sets.
 /// - New: the state that it begins with is still being read. It is sent nothing.
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
+///
+/// So a client that stops reading costs the server what ``ServerEngine/Configuration/window`` allows for each scope, and the
+/// frame that exceeds it, however long it does not read. Its session ends when the client has sent nothing for
+/// ``ServerEngine/Configuration/expiry``. One that goes on sending keeps its session, until more than
+/// ``ServerEngine/Configuration/keptLimit`` waits for it; its connection is sent a ping in each
+/// ``ServerEngine/Configuration/pingInterval``, and dropped when too many bytes wait in it.
 ///
 /// A subscription of version 1 listens, or has missed change sets (``ValueDelivery/missed``) since its session lost its
 /// connection. It begins when its first fetch is answered; see ``OpenFetches``.
@@ -127,6 +135,11 @@ final class Subscription {
 
   /// Notes that everything up to a sequence was queued.
   func tell(upTo sequence: Int) { cursor.tell(upTo: sequence, in: host.stream) }
+
+  /// Notes that everything up to a sequence was queued, with `sent` bytes in place of those that the stream has.
+  func tell(upTo sequence: Int, sent: Int) {
+    cursor.tell(upTo: sequence, sent: sent, in: host.stream)
+  }
 
   /// Notes that everything up to a place in the stream was queued.
   func tell(upTo place: StreamPlace) { cursor.tell(upTo: place) }

@@ -54,7 +54,8 @@ extension PropertyOperation {
 }
 
 extension JSONValue {
-  fileprivate var roughSize: Int {
+  /// The approximate number of bytes that the value takes on the wire.
+  package var roughSize: Int {
     switch self {
     case .null, .bool: 4
     case .integer, .unsigned, .double, .float: 8
