@@ -92,6 +92,7 @@ final class SimulatedServer {
     configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
     configuration.keptLimit.messages = limits.keptMessages
+    configuration.window.sets = limits.streamWindow
     // A few models in each message, so that states come in many parts.
     configuration.stateBytes = limits.stateBytes
     configuration.frameBytes = limits.frameBytes

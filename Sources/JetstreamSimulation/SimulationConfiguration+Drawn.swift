@@ -83,6 +83,9 @@ extension SimulationConfiguration.Limits {
     if random.chance(0.4) { limits.rememberedClients = random.number(in: 1...8) }
     if random.chance(0.4) { limits.ownWrites = random.number(in: 1...8) }
     if random.chance(0.4) { limits.pausedMessages = random.number(in: 1...8) }
+    if random.chance(0.4) {
+      limits.streamWindow = limits.acknowledgeAfter + random.number(in: 0...8)
+    }
     return limits
   }
 }

@@ -9,6 +9,9 @@ extension SimulationConfiguration {
     /// The number of messages that the server keeps for a session that does not acknowledge them.
     /// It ends a session that exceeds this.
     public var keptMessages = 48
+    /// The number of other clients' change sets that the server sends a client before the client acknowledges them. Later
+    /// ones wait. It must not be smaller than ``acknowledgeAfter``.
+    public var streamWindow = 24
     /// The approximate size of a server's message with a part of a full state, in bytes.
     public var stateBytes = 1_000
     /// The approximate size of a server's frame, in bytes.
