@@ -13,6 +13,7 @@ final class LoadPeer {
   private var channel = 0
   private var room = 0
   private var models: [UUID] = []
+  private var root = UUID()
   private var index = 0
   private var number = 0
   /// The last change set that was answered.
@@ -67,6 +68,7 @@ final class LoadPeer {
           answered = number
           sequence = reply.standing?.position.sequence ?? 0
         case .scopeState(let state):
+          root = state.rootUUID
           if models.count < 512 { models += state.fragments.dropFirst().prefix(512).map(\.uuid) }
           if state.more { try acknowledge() } else { return try acknowledge() }
         default: break
@@ -96,12 +98,22 @@ final class LoadPeer {
 
   /// Sends a change set with a new value of a model.
   func edit(_ model: Int) throws {
+    try write(models[model % models.count], "Shape", #""level":\#(number + 1)"#)
+  }
+
+  /// Sends a change set with a note of so many bytes.
+  func edit(noteBytes: Int) throws {
+    let note = String(repeating: "\(number % 10)", count: noteBytes)
+    try write(root, "Canvas", "\"note\":\"\(note)\"")
+  }
+
+  private func write(_ model: UUID, _ className: String, _ property: String) throws {
     (index, number) = (index + 1, number + 1)
-    let uuid = models[model % models.count].uuidString.lowercased()
+    let uuid = model.uuidString.lowercased()
     try send(
       #"{"type":"ScopeSync","index":\#(index),"scopeIndex":\#(scopeIndex),"#
-        + #""fragments":[{"type":"change","uuid":"\#(uuid)","clsName":"Shape","#
-        + #""properties":{"level":\#(number)}}],"number":\#(number),"decided":\#(answered)}"#)
+        + #""fragments":[{"type":"change","uuid":"\#(uuid)","clsName":"\#(className)","#
+        + #""properties":{\#(property)}}],"number":\#(number),"decided":\#(answered)}"#)
   }
 
   /// The number of change sets without an answer.

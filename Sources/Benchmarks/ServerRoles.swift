@@ -139,6 +139,7 @@ private struct LoadMaker {
       withExtendedLifetime(crowd) {}
     case .sessions(let count):
       try await hold { try await peers(count, joining: true) }
+    case .stoppedReaders(let count): try await hold { try await stop(count) }
     case .returning(let count): try await comeBack(count)
     case .newcomers(let count): try await come(count)
     case .editor: try await edit()
@@ -205,6 +206,19 @@ private struct LoadMaker {
     for peer in peers { try await peer.resume() }
     for peer in peers { while peer.sequence < last { try await peer.take() } }
     RoleLines.say("\(start.duration(to: Self.clock.now) / .milliseconds(1))")
+  }
+
+  /// Makes peers that read nothing more, and 100 changes of 1 MiB.
+  private func stop(_ count: Int) async throws -> [LoadPeer] {
+    let peers = try await peers(count, joining: true)
+    let writer = try await LoadPeer(port)
+    try await writer.join(0)
+    for _ in 0..<100 {
+      try writer.edit(noteBytes: 1 << 20)
+      while writer.inFlight > 0 { try await writer.take() }
+      try writer.acknowledge()
+    }
+    return peers
   }
 
   private func come(_ count: Int) async throws {

@@ -32,6 +32,14 @@ let serverSuite = Suite(
         Probes(ours: { ServerStage(scopes: 1, models: 10).memory(.sessions(5_000)) / 5_000 })
       },
       Row(
+        name: "20 clients that stop reading while 100 changes of 1 MiB are made, memory each",
+        unit: "MiB", bar: .most(2.4), rounds: 1
+      ) {
+        Probes(ours: {
+          ServerStage(scopes: 1, models: 10).memory(.stoppedReaders(20)) / 20 / Double(1 << 20)
+        })
+      },
+      Row(
         name: "1,000 sessions that resume, until each has the 100 edits it has missed", unit: "ms",
         rounds: 3
       ) { Probes(ours: { ServerStage(scopes: 1, models: 1_000).measure(.returning(1_000)) }) },
@@ -120,6 +128,8 @@ enum Load: Sendable {
   case halfOpen(Int)
   /// Sessions that have fetched a scope.
   case sessions(Int)
+  /// Sessions that read nothing while a client makes 100 changes of 1 MiB.
+  case stoppedReaders(Int)
   /// Sessions that lose their connections and resume at once.
   case returning(Int)
   /// Clients that fetch the whole scope at once.
@@ -139,6 +149,7 @@ enum Load: Sendable {
     case .idle(let count): ["idle", "\(count)", "1"]
     case .halfOpen(let count): ["halfOpen", "\(count)", "1"]
     case .sessions(let count): ["sessions", "\(count)", "1"]
+    case .stoppedReaders(let count): ["stoppedReaders", "\(count)", "1"]
     case .returning(let count): ["returning", "\(count)", "1"]
     case .newcomers(let count): ["newcomers", "\(count)", "1"]
     case .editor: ["editor", "1", "1"]
@@ -154,6 +165,7 @@ enum Load: Sendable {
     case "idle": self = .idle(count)
     case "halfOpen": self = .halfOpen(count)
     case "sessions": self = .sessions(count)
+    case "stoppedReaders": self = .stoppedReaders(count)
     case "returning": self = .returning(count)
     case "newcomers": self = .newcomers(count)
     case "editor": self = .editor

@@ -22,6 +22,7 @@ final class BridgedShape: ModelObject, Observable {
 /// The parent of shapes.
 final class Canvas: ModelObject {
   @Property var shapes: ModelArray<Shape> = []
+  @Property var note = ""
 }
 
 /// A parent that may have a canvas.
