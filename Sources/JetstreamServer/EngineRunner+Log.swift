@@ -17,16 +17,19 @@ extension EngineRunner {
 
   /// Hosts content whose history was read from a log.
   ///
+  /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: false if the content was removed in the meantime.
   func host(
     _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
-    history: ScopeHistory?, snapshotEvery: Int
+    history: ScopeHistory?, isRestored: Bool = false, snapshotEvery: Int
   ) async throws -> Bool {
     log.claim(.server)
     let log = ScopeLog(log.records)
     let keeper = keeper(of: content, as: name, in: log, snapshotEvery: snapshotEvery)
-    let now = try engine.host(content, unknown: unknown, history: history) { keeper.keep($0) }
-    if history == nil { try await log.snapshot(now) }
+    let new = try engine.host(
+      content, unknown: unknown, history: history, isRestored: isRestored
+    ) { keeper.keep($0) }
+    if let new { try await log.snapshot(new) }
     guard engine.keepsHistory(of: content) else {
       try await log.records.close()
       return false

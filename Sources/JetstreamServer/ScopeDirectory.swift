@@ -65,12 +65,37 @@ public final class ScopeDirectory: Sendable {
     }
   }
 
+  /// The log of a scope, and what was read from it.
+  struct Opened: Sendable {
+    let log: FragmentLog
+    let history: ScopeHistory?
+  }
+
   /// Opens the log of a scope and reads its history.
-  func open(_ place: ScopePlace) async throws -> (log: FragmentLog, history: ScopeHistory?) {
-    try await run { [self] in
-      let log = try FragmentLog(folder(of: place), configuration: configuration)
-      return (log, try ScopeLog(log.records).history())
+  func open(_ place: ScopePlace) async throws -> Opened {
+    try await run { [self] in try openLog(of: place) }
+  }
+
+  /// Opens the log of a scope, reads its history, and makes rows of a schema from it.
+  func open(
+    _ place: ScopePlace, _ name: String, as schema: ScopeSchema
+  ) async throws -> (opened: Opened, content: RowsContent) {
+    try await withCheckedThrowingContinuation { done in
+      queue.addOperation { [self] in
+        do {
+          let opened = try openLog(of: place)
+          let content = try RowsContent(name: name, schema, from: opened.history)
+          done.resume(returning: (opened, content))
+        } catch {
+          done.resume(throwing: error)
+        }
+      }
     }
+  }
+
+  private func openLog(of place: ScopePlace) throws -> Opened {
+    let log = try FragmentLog(folder(of: place), configuration: configuration)
+    return Opened(log: log, history: try ScopeLog(log.records).history())
   }
 
   /// Keeps the schema of a scope for all later openings.

@@ -25,13 +25,11 @@ extension ScopeHost {
 
   /// Restores the scope from the history that an earlier process has left.
   ///
+  /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Throws: `ScopeError` if the state does not fit the scope, or if a class no longer accepts a value.
-  func restore(_ history: ScopeHistory) throws(ScopeError) {
-    if history.state.isEmpty {
-      throw .invalidState(problem: "the history of scope \(content.name) has no state.")
-    }
+  func restore(_ history: ScopeHistory, isRestored: Bool = false) throws(ScopeError) {
     states.forget()
-    try refuseMisfits(in: content.restore(history.state))
+    if !isRestored { try content.restoreState(of: history) }
     begin(at: history.sequence, of: history.epoch)
     clients = ClientTable(history)
     written = history.sequence == 0 ? [] : history.written
@@ -40,7 +38,7 @@ extension ScopeHost {
         clients.decide(decision, at: record.sequence, scopeAt: record.sequence ?? sequence)
       }
       guard let sequence = record.sequence else { continue }
-      try refuseMisfits(in: content.apply(record.fragments, known: { _ in nil }))
+      if !isRestored { try content.repeatChanges(of: record) }
       begin(at: sequence, of: history.epoch)
       let author = record.decision.map { StreamItem.Author(client: $0.client, number: $0.number) }
       append(
@@ -51,14 +49,6 @@ extension ScopeHost {
     }
     forget(upTo: sequence)
     tombstones.forgetRevived()
-  }
-
-  /// Throws if a value of the history does not fit its property. The scope would have the default instead, and the next
-  /// snapshot, and the clients, would get that.
-  private func refuseMisfits(in errors: [(fragment: Int, error: ScopeError)]) throws(ScopeError) {
-    for (_, error) in errors {
-      if case .invalidValue = error { throw error }
-    }
   }
 
   /// The history from which another process could continue. Seals the changes that were collected so far. Nil in the
@@ -79,5 +69,40 @@ extension ScopeHost {
     history.forgottenUpTo = clients.forgottenUpTo
     history.written = written
     return history
+  }
+}
+
+/// What is restored of a history. A value that does not fit its property is an error: the scope would have the default
+/// instead, and the next snapshot, and the clients, would get that.
+extension HostedContent {
+  /// Replaces everything by the state with which a history begins.
+  func restoreState(of history: ScopeHistory) throws(ScopeError) {
+    if history.state.isEmpty {
+      throw .invalidState(problem: "the history of scope \(name) has no state.")
+    }
+    try refuse(restore(history.state))
+  }
+
+  /// Applies a record of a history.
+  func repeatChanges(of record: ScopeRecord) throws(ScopeError) {
+    try refuse(apply(record.fragments, known: { _ in nil }))
+  }
+
+  private func refuse(_ misfits: [(fragment: Int, error: ScopeError)]) throws(ScopeError) {
+    for (_, error) in misfits {
+      if case .invalidValue = error { throw error }
+    }
+  }
+}
+
+extension RowsContent {
+  /// Makes the content to which a history has led: of a new root, if there is none.
+  convenience init(
+    name: String, _ schema: ScopeSchema, from history: ScopeHistory?
+  ) throws(ScopeError) {
+    self.init(name: name, schema)
+    guard let history else { return }
+    try restoreState(of: history)
+    for record in history.records where record.sequence != nil { try repeatChanges(of: record) }
   }
 }

@@ -74,29 +74,40 @@ final class ScopeOpener {
     let stored = try await directory.stored(place)
     let source = try await resolve(ScopeOpening(name: name, isNew: stored.isNew))
     try Task.checkCancellation()
-    var (content, unknown): (any Hostable, UnknownContent)
     switch source {
-    case .models(let scope, let treatment):
+    case .models(let scope, let unknown):
       precondition(
         scope.name == name, "The scope for \(name) must have that name, not \(scope.name).")
-      (content, unknown) = (scope, treatment)
-    case .schema(let schema): (content, unknown) = (RowsContent(name: name, schema), .reject)
+      return try await host(scope, name, unknown, directory.open(place))
+    case .schema(let schema): return try await host(name, at: place, schema)
     case .schemaOfClient:
-      let schema = try await clientSchema(schema, place, stored)
-      (content, unknown) = (RowsContent(name: name, schema), .reject)
+      return try await host(name, at: place, clientSchema(schema, place, stored))
     }
-    let (log, history) = try await directory.open(place)
+  }
+
+  /// Hosts rows, which are made away from the server's actor: that takes time in proportion to the scope.
+  private func host(
+    _ name: String, at place: ScopePlace, _ schema: ScopeSchema
+  ) async throws -> any Hostable {
+    let (opened, content) = try await directory.open(place, name, as: schema)
+    return try await host(content, name, .reject, opened, isRestored: true)
+  }
+
+  private func host(
+    _ content: any Hostable, _ name: String, _ unknown: UnknownContent,
+    _ opened: ScopeDirectory.Opened, isRestored: Bool = false
+  ) async throws -> any Hostable {
     do {
       if isStopped { throw CancellationError() }
       _ = try await runner.host(
-        content, as: name, unknown: unknown, log: log, history: history,
-        snapshotEvery: snapshotEvery)
+        content, as: name, unknown: unknown, log: opened.log, history: opened.history,
+        isRestored: isRestored, snapshotEvery: snapshotEvery)
+      return content
     } catch {
       runner.engine.remove(content, .notNow("The scope could not be opened", retryAfter: .zero))
-      try? await log.close()
+      try? await opened.log.close()
       throw error
     }
-    return content
   }
 
   /// Returns the schema of the first client that has brought one.

@@ -14,18 +14,23 @@ extension ServerEngine {
   /// Hosts a scope with a stored history: clients are told of a change only after its record was given to `store` and
   /// ``stored(_:of:)`` has confirmed it. Begins with `history`, or with a new history if that is nil.
   ///
-  /// - Returns: the history from which another process could continue.
+  /// - Parameter isRestored: true if the content has been restored from the history already.
+  /// - Returns: the history from which another process could continue; nil if it is `history`.
   /// - Throws: `ScopeError` if the history does not fit the scope.
   @discardableResult
   package func host(
     _ scope: any Hostable, unknown: UnknownContent = .reject, history: ScopeHistory?,
-    store: @escaping (ScopeRecord) -> Void
-  ) throws(ScopeError) -> ScopeHistory {
+    isRestored: Bool = false, store: @escaping (ScopeRecord) -> Void
+  ) throws(ScopeError) -> ScopeHistory? {
     self.host(scope, unknown: unknown)
     let host = hostedScope(scope)
-    if let history { try host.restore(history) } else { host.content.seal() }
+    if let history {
+      try host.restore(history, isRestored: isRestored)
+    } else {
+      host.content.seal()
+    }
     host.records.store = store
-    return host.state
+    return history == nil ? host.state : nil
   }
 
   /// Stops hosting a scope: all sessions that have fetched it are sent `error`. Submissions whose records are not

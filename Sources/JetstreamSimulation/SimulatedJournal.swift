@@ -110,10 +110,10 @@ final class SimulatedJournal {
     return keeper
   }
 
-  /// Takes the history with which the server has begun. A new journal writes it as its first snapshot.
-  func begin(with history: ScopeHistory, now: Duration) {
+  /// Takes the history with which the server has begun, if it is new, and writes it as the first snapshot.
+  func begin(with history: ScopeHistory?, now: Duration) {
     log.setTime(now)
-    if epoch == nil {
+    if let history {
       epoch = history.epoch
       log.begin(now: now) { ScopeLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
       log.settle()

@@ -144,12 +144,12 @@ final class SimulatedServer {
           guard let self else { return }
           engine.prepareHistory(of: scope, then: $0)
         }, history: { [unowned self] in engine.history(of: scope) })
-      let begun = try engine.host(scope, history: history) { [unowned self] in
+      let new = try engine.host(scope, history: history) { [unowned self] in
         let isOwn = !ownSets.isEmpty && $0.decision == nil
         journal.note(own: isOwn ? ownSets.removeFirst() : nil)
         keeper.keep($0)
       }
-      journal.begin(with: begun, now: events.now())
+      journal.begin(with: new, now: events.now())
       keeper.begin()
       self.keeper = keeper
     } catch {

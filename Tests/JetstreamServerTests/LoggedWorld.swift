@@ -32,7 +32,7 @@ final class LoggedWorld {
       serverRecords += 1
       do { _ = try serverLog.append(record) } catch { Issue.record("\(error)") }
     }
-    try await serverLog.snapshot(state)
+    try await serverLog.snapshot(#require(state))
     for number in 0..<clients {
       let log = try ClientLog(
         clientPath(number), configuration: LogConfiguration(history: .all))
