@@ -19,6 +19,7 @@ struct JetstreamTool {
 
     commands:
       serve --data DIRECTORY serves the scopes of any app
+      bench URL              loads a server and prints throughput and latencies
       log verify DIRECTORY   checks everything in a fragment log
       log tail DIRECTORY     prints its last records, and those that come
       log dump DIRECTORY     prints its records, or a snapshot
@@ -27,7 +28,7 @@ struct JetstreamTool {
       log show DIRECTORY     prints the scope as it was at any record
       log diff DIRECTORY     prints what is different between two records
 
-    jetstream serve --help and jetstream log --help say more.
+    jetstream serve --help, jetstream bench --help and jetstream log --help say more.
     """
 
   static func main() async {
@@ -39,6 +40,8 @@ struct JetstreamTool {
     case "serve":
       arguments.removeFirst()
       await exit(ServeCommand.run(arguments).rawValue)
+    case "bench": await exit(BenchCommand.run(Array(arguments.dropFirst())).rawValue)
+    case "bench-worker": await exit(BenchWorker.run(Array(arguments.dropFirst())))
     case "--help", "-h", "help":
       Console.line(usage)
     case nil:

@@ -1,0 +1,98 @@
+import Foundation
+import Jetstream
+import Synchronization
+
+/// A process that runs a share of the clients of a bench: the hidden command `jetstream bench-worker PLAN`.
+///
+/// It obeys the orders on its standard input, and ends with it. It reports on its standard output.
+enum BenchWorker {
+  /// Keeps lines of several threads apart.
+  private static let output = Mutex(())
+
+  static func run(_ arguments: [String]) async -> Int32 {
+    guard let text = arguments.first, let plan = BenchLines.value(BenchPlan.self, of: text) else {
+      Console.error("jetstream bench-worker: this is a part of jetstream bench.")
+      return BenchCommand.Status.usage.rawValue
+    }
+    // A terminal interrupts all processes; the parent decides what becomes of this one.
+    signal(SIGINT, SIG_IGN)
+    raiseDescriptorLimit()
+    let orders = orders()
+    let clients = BenchClients(plan)
+    let opening = Task {
+      let limit = Task {
+        try await Task.sleep(for: .seconds(plan.options.connectLimit))
+        await fail(clients.lateness)
+      }
+      do {
+        try await clients.open()
+      } catch {
+        fail(sentence(error))
+      }
+      limit.cancel()
+      send(.ready)
+    }
+    var load: Task<Void, Never>?
+    for await order in orders {
+      switch order {
+      case .begin(let start):
+        await opening.value
+        load = Task { await clients.load(from: start) { send($0) } }
+      case .drain(let accepted):
+        await load?.value
+        send(await clients.drain(accepted: accepted))
+        await clients.close()
+        return BenchCommand.Status.success.rawValue
+      case .stop:
+        load?.cancel()
+        send(await clients.stop())
+        await clients.close()
+        return BenchCommand.Status.success.rawValue
+      }
+    }
+    // The parent has gone.
+    return BenchCommand.Status.failed.rawValue
+  }
+
+  private static func sentence(_ error: any Error) -> String {
+    switch error {
+    case ChangeSetError.abandoned(let reason): reason
+    default: "\(error)"
+    }
+  }
+
+  private static func send(_ line: BenchLine) {
+    let data = BenchLines.data(line)
+    output.withLock { _ in try? FileHandle.standardOutput.write(contentsOf: data) }
+  }
+
+  private static func fail(_ sentence: String) -> Never {
+    send(.failed(sentence))
+    exit(BenchCommand.Status.failed.rawValue)
+  }
+
+  /// Returns the orders of the parent.
+  private static func orders() -> AsyncStream<BenchOrder> {
+    let (orders, continuation) = AsyncStream.makeStream(of: BenchOrder.self)
+    Thread.detachNewThread {
+      while let line = readLine() {
+        if let order = BenchLines.value(BenchOrder.self, of: line) { continuation.yield(order) }
+      }
+      continuation.finish()
+    }
+    return orders
+  }
+
+  /// Lets the process have as many sockets as the system permits.
+  private static func raiseDescriptorLimit() {
+    var limit = rlimit()
+    #if canImport(Darwin) || canImport(Musl)
+    let descriptors = RLIMIT_NOFILE
+    #else
+    let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+    #endif
+    guard getrlimit(descriptors, &limit) == 0 else { return }
+    limit.rlim_cur = limit.rlim_max
+    _ = setrlimit(descriptors, &limit)
+  }
+}
