@@ -140,6 +140,10 @@ extension ServerEngine {
     if ping.index > 0 { _ = session.channel.receive(index: ping.index) }
     session.channel.acknowledge(upTo: ping.ack)
     session.saw(ping)
+    // A ping may come before messages that were lost and that the client has made before it knew what it acknowledges.
+    if !ping.resendMissing, ping.sent ?? 0 <= session.channel.highestReceived {
+      session.subscriptions.acknowledge(upTo: ping.ack)
+    }
     for seen in ping.seen {
       session.subscriptions[seen.scopeIndex]?.acknowledge(
         sequence: seen.sequence, proves: !ping.resendMissing)

@@ -118,7 +118,6 @@ final class ServerSession {
 
   /// Notes that the client has seen the messages up to `index`.
   private func acknowledged(_ index: Int) {
-    subscriptions.acknowledge(upTo: index)
     for subscription in subscriptions.all { subscription.acknowledge(upTo: index) }
   }
 

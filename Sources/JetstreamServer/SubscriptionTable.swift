@@ -63,7 +63,7 @@ struct SubscriptionTable {
   /// Returns true if the client may not know yet that a scope was taken from it.
   func wasTakenAway(_ index: Int) -> Bool { takenAway[index] != nil }
 
-  /// Notes that the client has seen the messages up to an index.
+  /// Notes that the client has seen the messages up to an index, and has made what it sends from now on after that.
   mutating func acknowledge(upTo message: Int) {
     if takenAway.isEmpty { return }
     takenAway = takenAway.filter { $0.value > message }

@@ -14,6 +14,8 @@ private final class OpeningWorld {
   /// The schemas with which scopes are to be opened.
   private(set) var schemas: [String: JSONValue?] = [:]
   private(set) var now: Duration = .zero
+  /// The highest index of a message that was sent.
+  private(set) var lastIndex = 0
   private var tokens = 0
 
   init(limit: Int = 2, idle: Duration = .seconds(60)) {
@@ -30,6 +32,7 @@ private final class OpeningWorld {
       switch action {
       case .send(let ids, let frame):
         for case .success(let message) in MessageFrame(frame).messages.successes {
+          lastIndex = max(lastIndex, message.index)
           for id in ids { sent[id, default: []].append(message) }
         }
       case .close(let id, _, let reason): closed[id] = reason
@@ -125,6 +128,7 @@ private final class OpeningWorld {
         case .denied(let error): error.type ?? error.message
         case .moved: "moved"
         }
+      case .scopeSyncReply: "answered"
       case .scopeLeave(let leave): "left: \(leave.error?.type ?? "")"
       default: nil
       }
@@ -263,6 +267,37 @@ struct OpenScopesTests {
     #expect(world.takeSteps() == ["open A"])
     _ = world.open("A")
     #expect(world.take(1) == ["granted"])
+  }
+
+  @Test(
+    "Change sets that were under way when a scope was closed are dropped, and later ones rejected")
+  func underWay() {
+    world.connect(1)
+    world.fetch("A", on: 1)
+    _ = world.open("A")
+    world.engine.closeScope("A")
+    world.close("A")
+    _ = world.take(1)
+    func submit(_ index: Int) -> [String] {
+      world.receive(
+        #"{"type":"ScopeSync","index":\#(index),"scopeIndex":0,"atomic":false,"fragments":[]}"#,
+        on: 1)
+      return world.take(1)
+    }
+    func acknowledge(sent: Int?, resend: Bool = false) {
+      let sent = sent.map { #""sent":\#($0),"# } ?? ""
+      world.receive(
+        #"{"type":"Ping","index":0,"ack":\#(world.lastIndex),\#(sent)"resendMissing":\#(resend)}"#,
+        on: 1)
+    }
+    #expect(submit(2).isEmpty)
+    // The client knows by now, and change sets that it has made before were lost.
+    acknowledge(sent: 4)
+    #expect(submit(3).isEmpty)
+    acknowledge(sent: nil, resend: true)
+    #expect(submit(4).isEmpty)
+    acknowledge(sent: 4)
+    #expect(submit(5) == ["answered"])
   }
 
   @Test(
