@@ -6,9 +6,9 @@ import Jetstream
 ///
 /// - Closed: it is not in the table. The first fetch has it opened.
 /// - Queued: as many scopes are open as may be. It is opened once one that is idle was closed for it.
-/// - Opening: the owner asks the app for the scope and reads its history. All who fetch it meanwhile wait for the same
-///   opening. A fetch that has waited for too long is refused; once nobody waits any more, the owner is told to give up,
-///   and whoever comes before it has done so gets another opening.
+/// - Opening: the owner asks the app for the scope and reads its history. All fetches that come meanwhile wait for the same
+///   opening. One that has waited for too long is refused; once none waits any more, the owner is told to give up, and a
+///   fetch that comes before it has done so gets another opening.
 /// - Open: fetches are answered at once. It is idle while no session with a connection has it, and everything that it was
 ///   told is durable.
 /// - Closing: sessions no longer have it, and its log is written and closed. A fetch waits, and has it opened again.
@@ -148,12 +148,11 @@ package struct OpenScopes {
 
   /// Takes the end of an opening that has failed.
   ///
-  /// - Parameter wantsSchema: true if only the schema of a client was missing. Those who have brought theirs get another
-  ///   opening.
+  /// - Parameter wantsSchema: true if only the schema of a client was missing. Fetches with a schema get another opening.
   /// - Returns: the fetches that are refused now.
   mutating func failed(_ name: String, wantsSchema: Bool = false) -> [Waiter] {
     guard var entry = entries[name], case .opening(let isGivenUp) = entry.state else { return [] }
-    // Those who came after it was given up have nothing to do with its end.
+    // Fetches that came after it was given up have nothing to do with its end.
     let refused = entry.waiters.filter { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
     entry.waiters.removeAll { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
     if entry.waiters.isEmpty {

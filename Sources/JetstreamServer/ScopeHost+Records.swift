@@ -72,7 +72,7 @@ extension ScopeHost {
   }
 }
 
-/// What is restored of a history. A value that does not fit its property is an error: the scope would have the default
+/// Restoring from a history. A value that does not fit its property is an error: the scope would have the default
 /// instead, and the next snapshot, and the clients, would get that.
 extension HostedContent {
   /// Replaces everything by the state with which a history begins.

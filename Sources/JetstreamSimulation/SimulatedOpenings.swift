@@ -18,7 +18,7 @@ struct SimulatedOpenings {
   private enum State {
     case open
     case closing
-    /// Nobody has fetched the scope yet; the observer does so at a time.
+    /// No client has fetched the scope yet; the observer does so at a time.
     case closed(until: Duration)
     case opening(Outcome)
   }
@@ -76,7 +76,7 @@ struct SimulatedOpenings {
     return outcome
   }
 
-  /// Returns true, once, if the observer has to fetch the scope, since nobody else has for a while.
+  /// Returns true, once, if the observer has to fetch the scope, since no client has for a while.
   mutating func takeWish(now: Duration) -> Bool {
     guard case .closed(let time) = state, time <= now, !observerWaits else { return false }
     observerWaits = true

@@ -38,7 +38,7 @@ final class SimulatedServer {
     let isSafe: (SimulatedJournal.Content) -> Void
     /// Called when the scope was opened again: the observer has to fetch it.
     let opened: () -> Void
-    /// Called when the scope is closed and nobody has fetched it for a while: the observer has to.
+    /// Called when the scope was closed and no client has fetched it for a while: the observer has to.
     let awaited: () -> Void
   }
 

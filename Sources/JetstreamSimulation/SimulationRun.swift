@@ -164,7 +164,7 @@ final class SimulationRun {
     server.encodingTime = encodingTime
   }
 
-  /// Closes the server's scope. It is opened again when a client fetches it, or when nobody has for a while.
+  /// Closes the server's scope. It is opened again when a client fetches it, or when none has for a while.
   func closeScope() {
     guard versions.opensScope, server.isOpen else { return }
     server.closed(RawObserver.connection, now: now)
