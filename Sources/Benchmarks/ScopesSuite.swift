@@ -43,47 +43,42 @@ let scopesSuite = Suite(
 /// The directories of scopes, which are made once.
 enum ScopesFolder {
   static let count = 100_000
-  static let full = TemporaryFolder()
-  static let empty = TemporaryFolder()
-  /// True once ``full`` was filled.
-  nonisolated(unsafe) private static var isFilled = false
+  static let empty: Result<TemporaryFolder, any Error> = .success(TemporaryFolder())
+  /// Copies of a scope that a server has made, under other names.
+  static let full: Result<TemporaryFolder, any Error> = Result { try make() }
 
-  /// Fills the directory with copies of a scope that a server has made, under other names.
-  static func fill() throws {
-    if isFilled { return }
-    isFilled = true
-    let stage = ScopesStage(full)
-    let server = try RoleProcess(stage.arguments)
+  private static func make() throws -> TemporaryFolder {
+    let folder = TemporaryFolder()
+    let server = try RoleProcess(["--scopes", folder.path, "1"])
     let visit = try RoleProcess(["--visit", try server.line(), "1", "make"])
     _ = try visit.line()
     visit.end()
     server.finish()
-    let files = FileManager.default
-    let scopes = full.path + "/scopes/"
+    let scopes = folder.path + "/scopes/"
     for number in 2...count {
-      try files.copyItem(atPath: scopes + "s1", toPath: scopes + "s\(number)")
+      try FileManager.default.copyItem(atPath: scopes + "s1", toPath: scopes + "s\(number)")
     }
+    return folder
   }
 }
 
 /// A server of scopes on disk and its clients, each in a process of its own.
 struct ScopesStage {
-  private let folder: TemporaryFolder
+  private let folder: Result<TemporaryFolder, any Error>
   /// The number of scopes that may be open.
   private let open: Int
 
-  init(_ folder: TemporaryFolder, open: Int = 10_000) {
+  init(_ folder: Result<TemporaryFolder, any Error>, open: Int = 10_000) {
     (self.folder, self.open) = (folder, open)
   }
-
-  var arguments: [String] { ["--scopes", folder.path, "\(open)"] }
 
   /// Returns the milliseconds until a server listens.
   func measureStart() -> Double {
     attempt {
       let clock = ContinuousClock()
+      _ = try folder.get()
       let start = clock.now
-      let server = try RoleProcess(arguments)
+      let server = try startServer()
       defer { server.end() }
       _ = try server.line()
       return (clock.now - start) / .milliseconds(1)
@@ -93,7 +88,7 @@ struct ScopesStage {
   /// Returns the mebibytes of a server whose clients have opened scopes and left them.
   func memory(open count: Int) -> Double {
     attempt {
-      let server = try RoleProcess(arguments)
+      let server = try startServer()
       defer { server.end() }
       let port = try server.line()
       if count > 0 { _ = try visit(port, count, "open") }
@@ -107,7 +102,7 @@ struct ScopesStage {
   /// Returns a quantile of the milliseconds that a client waits for the state of a scope that is closed.
   func fetch(_ count: Int, quantile: Double) -> Double {
     attempt {
-      let server = try RoleProcess(arguments)
+      let server = try startServer()
       defer { server.end() }
       let line = try visit(server.line(), count, "time")
       let times = line.split(separator: " ").compactMap { Double($0) }.sorted()
@@ -119,7 +114,7 @@ struct ScopesStage {
   /// Returns the scopes a second that clients fetch and leave, of more than may be open.
   func churn(_ count: Int) -> Double {
     attempt {
-      let server = try RoleProcess(arguments)
+      let server = try startServer()
       defer { server.end() }
       let line = try visit(server.line(), count, "churn")
       guard let rate = Double(line) else { throw RoleProblem(text: line) }
@@ -130,6 +125,10 @@ struct ScopesStage {
       }
       return rate
     }
+  }
+
+  private func startServer() throws -> RoleProcess {
+    try RoleProcess(["--scopes", folder.get().path, "\(open)"])
   }
 
   private func visit(_ port: String, _ count: Int, _ task: String) throws -> String {
@@ -146,7 +145,6 @@ struct ScopesStage {
 
   private func attempt(_ body: () throws -> Double) -> Double {
     do {
-      if folder === ScopesFolder.full { try ScopesFolder.fill() }
       return try body()
     } catch {
       return Row.failed("\(error)")

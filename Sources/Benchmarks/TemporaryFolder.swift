@@ -1,7 +1,7 @@
 import Foundation
 
 /// A temporary folder that is removed when its owner releases it.
-final class TemporaryFolder {
+final class TemporaryFolder: Sendable {
   let path = FileManager.default.temporaryDirectory
     .appendingPathComponent("jetstream-benchmark-\(UUID().uuidString)").path
 

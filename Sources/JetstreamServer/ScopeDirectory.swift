@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import Synchronization
 
 /// A directory with the histories of scopes that a server opens when clients fetch them; see
 /// ``Server/openScopes(in:snapshotEvery:resolve:)``.
@@ -14,6 +15,8 @@ public final class ScopeDirectory: Sendable {
   let configuration: LogConfiguration
   /// Held locked, so that no other process uses the directory.
   private let lock: any LogFile
+  /// The schemas that were read, which many scopes have in common.
+  private let schemas = Mutex(SchemaCache())
   /// Reads and opens logs: a few at a time, so that many that are opened at once do not take a thread each.
   private let queue: OperationQueue
 
@@ -118,7 +121,7 @@ public final class ScopeDirectory: Sendable {
     let file = folder(of: place) + "/" + Self.schemaFile
     guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
     do {
-      return try ScopeSchema(JSONValue(parsing: Array(bytes)))
+      return try schemas.withLock { try $0.schema(bytes) }
     } catch {
       throw ScopeFileError(file: file, problem: "\(error)")
     }
@@ -133,6 +136,25 @@ public final class ScopeDirectory: Sendable {
     try await withCheckedThrowingContinuation { done in
       queue.addOperation { done.resume(with: Swift.Result { try body() }) }
     }
+  }
+}
+
+/// The schemas that were read last, by their texts: scopes of the same classes share them.
+private struct SchemaCache {
+  /// The largest number of bytes of all texts.
+  private static let largest = 4 << 20
+
+  private var schemas: [Data: ScopeSchema] = [:]
+  private var bytes = 0
+
+  /// Returns the schema of a text.
+  mutating func schema(_ text: Data) throws -> ScopeSchema {
+    if let known = schemas[text] { return known }
+    let schema = try ScopeSchema(JSONValue(parsing: Array(text)))
+    if bytes + text.count > Self.largest { (schemas, bytes) = ([:], 0) }
+    schemas[text] = schema
+    bytes += text.count
+    return schema
   }
 }
 
