@@ -49,6 +49,8 @@ enum ScopesFolder {
 
   private static func make() throws -> TemporaryFolder {
     let folder = TemporaryFolder()
+    // Static values are not released when the process ends.
+    atexit { try? ScopesFolder.full.get().remove() }
     let server = try RoleProcess(["--scopes", folder.path, "1"])
     let visit = try RoleProcess(["--visit", try server.line(), "1", "make"])
     _ = try visit.line()

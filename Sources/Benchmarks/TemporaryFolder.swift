@@ -13,5 +13,7 @@ final class TemporaryFolder: Sendable {
     }
   }
 
-  deinit { try? FileManager.default.removeItem(atPath: path) }
+  deinit { remove() }
+
+  func remove() { try? FileManager.default.removeItem(atPath: path) }
 }
