@@ -47,6 +47,8 @@ extension ScopeSchema {
       throw root.error("is \(root.json.text), which is none of the classes.")
     }
     self.init(Schema(root: rootClass, classes: Array(classes.values)))
+    // Written, it names the defaults that were left out, and must still be short enough to be read.
+    try SchemaNode(self.json, at: "schema with its defaults").checkSize()
   }
 
   // MARK: Classes

@@ -87,6 +87,25 @@ struct SchemaLimitTests: SchemaSuite {
         == "schema has 262145 bytes of text, and at most 262144 are read.")
   }
 
+  @Test("A schema that is too long to be read once its defaults are named is refused")
+  func defaults() throws {
+    func schema(_ nameBytes: Int) -> JSONValue {
+      let names = (0..<4_000).map { number in
+        let digits = "\(number)"
+        return String(repeating: "x", count: nameBytes - digits.utf8.count) + digits
+      }
+      return file([modelClass("A", names.map { property($0, "json") })])
+    }
+    let fits = try ScopeSchema(schema(20))
+    _ = try ScopeSchema(JSONValue(parsing: Array(fits.json.text.utf8)))
+    let (nearly, bytes) = (schema(35), schema(35).text.utf8.count)
+    #expect(bytes <= 256 << 10)
+    #expect(
+      problem(nearly)
+        == "schema with its defaults has \(bytes + 4_000 * 15) bytes of text, and at most 262144 are "
+        + "read.")
+  }
+
   @Test("Names have at most 256 bytes")
   func names() {
     // Two bytes each.
