@@ -97,17 +97,21 @@ final class ScopeOpener {
     _ content: any Hostable, _ name: String, _ unknown: UnknownContent,
     _ opened: ScopeDirectory.Opened, isRestored: Bool = false
   ) async throws -> any Hostable {
+    let isHosted: Bool
     do {
       if isStopped { throw CancellationError() }
-      _ = try await runner.host(
+      isHosted = try await runner.host(
         content, as: name, unknown: unknown, log: opened.log, history: opened.history,
         isRestored: isRestored, snapshotEvery: snapshotEvery)
-      return content
     } catch {
       runner.engine.remove(content, .notNow("The scope could not be opened", retryAfter: .zero))
       try? await opened.log.close()
       throw error
     }
+    // The app may have removed the scope, or stopped the server, while its first state was written. Its log is closed
+    // then: hosted once more, it would have none.
+    guard isHosted else { throw WireError.notNow("The scope was removed", retryAfter: .zero) }
+    return content
   }
 
   /// Returns the schema of the first client that has brought one.

@@ -151,6 +151,39 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  @Test("A scope that is removed while its first state is written is opened once more, with a log")
+  func removedWhileOpened() async throws {
+    let asked = Mutex(0)
+    let opened = Mutex(false)
+    var scope: Scope?
+    let resolve = { (request: ScopeOpening) -> ScopeSource in
+      asked.withLock { $0 += 1 }
+      let opening = Scope(name: request.name, root: Canvas())
+      scope = opening
+      return .models(opening)
+    }
+    let server = try makeServer(resolve: resolve)
+    server.onDiagnostic.listen { note in
+      if note.text().contains("was opened") { opened.withLock { $0 = true } }
+    }
+    let editing = Task {
+      let (client, copy) = try await fetch("A", from: server)
+      (copy.root as! Canvas).name = "kept"
+      try await client.sync(copy)
+      client.close()
+    }
+    while asked.withLock({ $0 }) < 2, !opened.withLock({ $0 }) {
+      // Does nothing before the scope is hosted.
+      if let scope { try await server.remove(scope) }
+      await Task.yield()
+    }
+    try await editing.value
+    await server.stop()
+    let next = try makeServer(resolve: resolve)
+    #expect(try await name(of: fetch("A", from: next).scope) == "kept")
+    await next.stop()
+  }
+
   private final class Dial: ModelObject {
     @Property(.minSyncInterval(.seconds(3_600))) var angle = 0
   }
