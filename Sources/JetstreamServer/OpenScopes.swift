@@ -87,9 +87,9 @@ package struct OpenScopes {
     }
   }
 
-  /// Returns true if a scope is open.
-  func isOpen(_ name: String) -> Bool {
-    if case .open? = entries[name]?.state { true } else { false }
+  /// Returns the scope of a name, if it is open.
+  func scope(named name: String) -> (any Hostable)? {
+    if case .open(let scope)? = entries[name]?.state { scope } else { nil }
   }
 
   /// Removes and returns what there is to do.

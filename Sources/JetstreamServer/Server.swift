@@ -145,7 +145,9 @@ public final class Server {
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {
     if case .here(let content)? = offers[scope.name], content === scope { offers[scope.name] = nil }
-    if runner.engine.isOpen(scope.name) { return await close(scope.name, telling: error) }
+    if let open = runner.engine.openScope(named: scope.name), open === scope {
+      return await close(scope.name, telling: error)
+    }
     try await runner.remove(scope, telling: error)
   }
 

@@ -73,8 +73,8 @@ extension ServerEngine {
   /// The scopes that are open.
   package var scopesOpenedOnDemand: [any Hostable] { openScopes.open.map(\.scope) }
 
-  /// Returns true if a scope is open that was opened on demand.
-  package func isOpen(_ name: String) -> Bool { openScopes.isOpen(name) }
+  /// Returns the scope of a name, if it is open and was opened on demand.
+  package func openScope(named name: String) -> (any Hostable)? { openScopes.scope(named: name) }
 
   /// Closes a scope that was opened on demand, although sessions may have it: they are sent `error`. Returns false if it is
   /// not open.

@@ -184,6 +184,24 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  @Test("A scope of the same name that is removed takes nothing from the one that is open")
+  func removedOther() async throws {
+    let server = try makeServer()
+    let (client, scope) = try await fetch("A", from: server)
+    try await server.remove(Scope(name: "A", root: Canvas()))
+    #expect(server.openScopeCount == 1)
+    // One that the app hosts takes precedence for those who come now.
+    let own = Scope(name: "A", root: Canvas(), ticker: .manual())
+    server.host(own)
+    let (other, copy) = try await fetch("A", from: server)
+    try await server.remove(own)
+    await #expect(throws: SyncError.self) { try await other.sync(copy) }
+    (scope.root as! Canvas).name = "kept"
+    try await client.sync(scope)
+    #expect(server.openScopeCount == 1)
+    await server.stop()
+  }
+
   private final class Dial: ModelObject {
     @Property(.minSyncInterval(.seconds(3_600))) var angle = 0
   }
