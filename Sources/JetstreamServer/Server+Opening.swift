@@ -22,7 +22,7 @@ extension Server {
   ///
   /// A fetch waits for at most ``Configuration/scopeOpeningTime``, and is then refused with a retry time, as it is if the
   /// history cannot be read: ``onDiagnostic`` tells why. When no fetch waits any more, the task in which the app is asked
-  /// is cancelled.
+  /// is cancelled. Until it has ended, it keeps its place among the scopes that may be open, and ``stop()`` waits for it.
   ///
   /// Scopes that the app hosts itself, and ``resolveScope``, take precedence. The scopes live on the server's actor, also
   /// with ``Configuration/scopeLoops``.
@@ -31,7 +31,8 @@ extension Server {
   ///   - directory: The directory, used by this server alone.
   ///   - snapshotEvery: The number of records after which a snapshot of a scope is written; 0 for never.
   ///   - resolve: Returns the content of the scope that a client has fetched. It is called on the server's actor. Clients
-  ///     are refused with a `WireError` that it throws; any other error is reported, and they ask again later.
+  ///     are refused with a `WireError` that it throws; any other error is reported, and they ask again later. It must not
+  ///     wait for ``stop()``, or for ``remove(_:telling:)-(String,_)`` of the same name: both wait for it.
   public func openScopes(
     in directory: ScopeDirectory, snapshotEvery: Int = 10_000,
     resolve: @escaping (ScopeOpening) async throws -> ScopeSource

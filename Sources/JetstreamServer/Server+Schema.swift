@@ -58,7 +58,7 @@ extension Server {
   }
 
   /// Stops hosting the scope that clients find under a name, in the manner of ``remove(_:telling:)-(Scope,_)``. Does
-  /// nothing if there is none.
+  /// nothing if there is none. A scope that is being opened is closed once it is open.
   ///
   /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
   public func remove(

@@ -314,9 +314,13 @@ public final class Server {
     offers.opener = opener
   }
 
-  /// Closes a scope that is open on demand, and returns when that is done.
+  /// Closes a scope that is open on demand, or is being opened, and returns when that is done.
   func close(_ name: String, telling error: WireError) async {
-    runner.engine.closeScope(name, telling: error)
+    if !runner.engine.closeScope(name, telling: error) {
+      // An opening that is under way may have asked the app already.
+      await offers.opener?.finish(name)
+      runner.engine.closeScope(name, telling: error)
+    }
     await offers.opener?.finish(name)
   }
 

@@ -184,6 +184,32 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  @Test("A scope that is removed by its name while it is opened is closed once it is open")
+  func removedByName() async throws {
+    let gate = AsyncStream.makeStream(of: Void.self)
+    let begun = Mutex(false)
+    let server = try makeServer { _ in
+      begun.withLock { $0 = true }
+      for await _ in gate.stream { break }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    let client = Client(transport: server.makeTransport())
+    try await client.connect()
+    let scope = Scope(name: "A", root: Canvas())
+    let fetching = Task { try await client.fetch(scope) }
+    while !begun.withLock({ $0 }) { await Task.yield() }
+    let removing = Task {
+      try await server.remove("A")
+      return server.openScopeCount
+    }
+    await Task.yield()
+    gate.continuation.yield()
+    #expect(try await removing.value == 0)
+    _ = await fetching.result
+    client.close()
+    await server.stop()
+  }
+
   @Test("A scope of the same name that is removed takes nothing from the one that is open")
   func removedOther() async throws {
     let server = try makeServer()
