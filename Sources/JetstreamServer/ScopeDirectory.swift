@@ -64,7 +64,7 @@ public final class ScopeDirectory: Sendable {
         return Stored(isNew: true, schema: schema)
       }
       let reader = try LogReader(folder(of: place))
-      return Stored(isNew: try reader.firstSequence() == nil, schema: schema)
+      return Stored(isNew: try reader.holdsNothing(), schema: schema)
     }
   }
 
@@ -121,7 +121,7 @@ public final class ScopeDirectory: Sendable {
     let file = folder(of: place) + "/" + Self.schemaFile
     guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
     do {
-      return try schemas.withLock { try $0.schema(bytes) }
+      return try schemas.withLock { try $0.schema(Array(bytes)) }
     } catch {
       throw ScopeFileError(file: file, problem: "\(error)")
     }
@@ -144,17 +144,29 @@ private struct SchemaCache {
   /// The largest number of bytes of all texts.
   private static let largest = 4 << 20
 
-  private var schemas: [Data: ScopeSchema] = [:]
+  private var schemas: [[UInt8]: ScopeSchema] = [:]
   private var bytes = 0
 
   /// Returns the schema of a text.
-  mutating func schema(_ text: Data) throws -> ScopeSchema {
+  mutating func schema(_ text: [UInt8]) throws -> ScopeSchema {
     if let known = schemas[text] { return known }
-    let schema = try ScopeSchema(JSONValue(parsing: Array(text)))
+    let schema = try ScopeSchema(JSONValue(parsing: text))
     if bytes + text.count > Self.largest { (schemas, bytes) = ([:], 0) }
     schemas[text] = schema
     bytes += text.count
     return schema
+  }
+}
+
+extension LogReader {
+  /// Returns true if the log has neither a state nor a record: an opening has ended before it wrote the first one.
+  fileprivate func holdsNothing() throws(LogError) -> Bool {
+    guard let first = try firstSequence() else { return true }
+    // A log whose first records were dropped has a state behind them.
+    guard first == 1 else { return false }
+    var cursor = try read(from: first)
+    if try cursor.next() != nil { return false }
+    return try snapshot(upTo: 0) == nil
   }
 }
 

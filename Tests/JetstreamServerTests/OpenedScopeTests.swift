@@ -151,6 +151,32 @@ struct OpenedScopeTests {
     await next.stop()
   }
 
+  @Test("A scope whose server stops before the first state is written is new the next time")
+  func stoppedWhileNew() async throws {
+    var server: Server?
+    var stopping: Task<Void, Never>?
+    var new: [Bool] = []
+    let resolve = { (request: ScopeOpening) -> ScopeSource in
+      new.append(request.isNew)
+      if stopping == nil { stopping = Task { await server?.stop() } }
+      return .schema(ScopeSchema(of: Canvas.self))
+    }
+    server = try makeServer(resolve: resolve)
+    let client = Client(transport: server!.makeTransport())
+    try await client.connect()
+    let fetching = Task { try await client.fetch(Scope(name: "A", root: Canvas())) }
+    while stopping == nil { await Task.yield() }
+    await stopping?.value
+    client.close()
+    _ = await fetching.result
+    for _ in 0..<2 {
+      let next = try makeServer(resolve: resolve)
+      _ = try await fetch("A", from: next)
+      await next.stop()
+    }
+    #expect(new == [true, true, false])
+  }
+
   @Test("A scope that is removed while its first state is written is opened once more, with a log")
   func removedWhileOpened() async throws {
     let asked = Mutex(0)
