@@ -14,6 +14,9 @@ struct ScopeAudience {
   /// The number of subscriptions of version 1, whether or not they listen.
   var valueSessions = 0
 
+  /// The number of sessions of version 1 whose fetches are not answered yet; see ``OpenFetches``.
+  var openFetches = 0
+
   /// The change sets that became durable in this turn, which the listeners of version 2 are told at its end; nil if there
   /// are none.
   private(set) var news: StreamRun?
@@ -29,10 +32,13 @@ struct ScopeAudience {
     listeners[subscription.session.number] === subscription
   }
 
-  /// True if some subscription is of a session that has a connection, or of version 1: that protocol has no message that
-  /// tells a client to fetch a scope again.
+  /// True if some subscription is of a session that has a connection, or of version 1, or if one of version 1 will begin:
+  /// that protocol has no message that tells a client to fetch a scope again.
   var isPresent: Bool {
-    subscriptions.values.contains { $0.session.version == 1 || $0.session.link.connection != nil }
+    openFetches > 0
+      || subscriptions.values.contains {
+        $0.session.version == 1 || $0.session.link.connection != nil
+      }
   }
 
   mutating func add(_ subscription: Subscription) {

@@ -302,6 +302,7 @@ package final class ServerEngine {
   func end(_ session: ServerSession, code: Int, reason: String) {
     sessions[session.info.token] = nil
     for subscription in session.subscriptions.inOrder { session.leave(subscription) }
+    session.subscriptions.closeAllFetches()
     if let id = session.link.end() {
       connections[id] = nil
       perform(.close(connection: id, code: code, reason: reason))

@@ -88,13 +88,20 @@ struct SubscriptionTable {
       openFetches[place].indices.append(fetch)
     } else {
       openFetches.append(OpenFetches(host: host, indices: [fetch]))
+      host.audience.openFetches += 1
     }
   }
 
   /// Removes and returns the fetches of a scope that are not answered yet.
   mutating func closeFetches(of host: ScopeHost) -> [Int] {
     guard let place = openFetches.firstIndex(where: { $0.host === host }) else { return [] }
+    host.audience.openFetches -= 1
     return openFetches.remove(at: place).indices
+  }
+
+  /// Drops all fetches that are not answered yet, for a session that ends.
+  mutating func closeAllFetches() {
+    for fetches in openFetches { _ = closeFetches(of: fetches.host) }
   }
 
   /// Returns the subscriptions in order, with each call beginning with a different one.

@@ -18,8 +18,9 @@ private final class OpeningWorld {
   private(set) var lastIndex = 0
   private var tokens = 0
 
-  init(limit: Int = 2, idle: Duration = .seconds(60)) {
+  init(limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10) {
     var configuration = ServerEngine.Configuration()
+    configuration.stateBytes = stateBytes
     configuration.openScopes = .init(count: limit, idleTime: idle, openingTime: .seconds(30))
     var hooks = ServerEngine.Hooks(
       fetch: { _, _, _ in .failure(.notThere("no scope is hosted")) },
@@ -70,20 +71,22 @@ private final class OpeningWorld {
 
   func disconnect(_ id: Int) { engine.closed(id, now: now) }
 
-  func receive(_ text: String, on id: Int) {
+  func receive(_ text: String, on id: Int, endsFrame: Bool = true) {
     let frame = Array(text.utf8)
     let read = MessageFrame(frame)
-    engine.received(
-      [.frame(.init(messages: read.messages, isArray: text.hasPrefix("[")))], on: id, now: now)
+    let part = ServerEngine.Frame(
+      messages: read.messages, isArray: text.hasPrefix("["), endsFrame: endsFrame)
+    engine.received([.frame(part)], on: id, now: now)
     check()
   }
 
-  func send(_ message: Message, on id: Int) {
+  func send(_ message: Message, on id: Int, endsFrame: Bool = true) {
     numbers[id, default: 0] += 1
     var message = message
     message.index = numbers[id]!
     receive(
-      String(decoding: Message.encodeFrame([message], asArray: false), as: UTF8.self), on: id)
+      String(decoding: Message.encodeFrame([message], asArray: false), as: UTF8.self), on: id,
+      endsFrame: endsFrame)
   }
 
   func fetch(_ name: String, on id: Int, schema: JSONValue? = nil) {
@@ -93,9 +96,15 @@ private final class OpeningWorld {
   }
 
   /// Ends an opening with a new scope of the server, hosted already.
-  func open(_ name: String) -> Scope {
+  ///
+  /// - Parameter isStored: true to host it with a log that never says that something is durable.
+  func open(_ name: String, isStored: Bool = false) -> Scope {
     let scope = Scope(name: name, root: Canvas(), ticker: .manual())
-    engine.host(scope)
+    if isStored {
+      #expect(throws: Never.self) { try engine.host(scope, history: nil) { _ in } }
+    } else {
+      engine.host(scope)
+    }
     engine.opened(name, .success(scope), now: now)
     check()
     return scope
@@ -420,5 +429,39 @@ struct OpenScopesTests {
     world.connect(1)
     world.fetch("A", on: 1, schema: ["root": "Canvas"])
     #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
+  }
+
+  @Test(
+    "A scope stays open for a fetch of version 1 in a frame of which only a part has come",
+    arguments: [true, false])
+  func partOfFrame(ends: Bool) {
+    let world = OpeningWorld(stateBytes: 1)
+    world.connect(1)
+    for name in ["A", "B"] {
+      world.fetch(name, on: 1)
+      let canvas = world.open(name).root as! Canvas
+      canvas.shapes.append(contentsOf: (0..<10).map { _ in Shape() })
+    }
+    world.send(.scopeLeave(ScopeLeave(scopeIndex: 0)), on: 1)
+    world.pass(.seconds(1))
+    _ = world.takeSteps()
+    world.connect(2, version: 1)
+    world.send(.scopeFetch(ScopeFetch(name: "A")), on: 2, endsFrame: false)
+    world.pass(.milliseconds(200))
+    world.connect(3)
+    world.fetch("C", on: 3)
+    #expect(world.take(3) == ["not-now"] && world.takeSteps().isEmpty)
+    guard ends else {
+      // The session ends without the rest of the frame, and the scope is idle.
+      world.disconnect(2)
+      world.pass(.seconds(5))
+      world.pass(.seconds(600))
+      #expect(world.engine.sessionCount == 0)
+      world.pass(.seconds(60))
+      #expect(world.takeSteps().contains("close A"))
+      return
+    }
+    world.fetch("B", on: 2)
+    #expect(world.take(2) == ["granted", "granted"])
   }
 }
