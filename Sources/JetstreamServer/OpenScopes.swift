@@ -31,22 +31,6 @@ package struct OpenScopes {
     }
   }
 
-  /// A fetch that is answered once its scope is open.
-  struct Waiter {
-    let session: ServerSession
-    let fetch: ScopeFetch
-    let deadline: Duration
-  }
-
-  /// The answers to a fetch.
-  enum Answer {
-    case open(any Hostable)
-    /// It is answered later.
-    case waits
-    /// As many scopes are open as may be, and all of them are in use.
-    case full
-  }
-
   private enum State {
     case queued
     case opening(isGivenUp: Bool)
@@ -57,6 +41,8 @@ package struct OpenScopes {
   private struct Entry {
     var state: State
     var waiters: [Waiter] = []
+    /// The first schema that a fetch has brought since the scope was last open; nil if none has.
+    var schema: JSONValue?
     /// The time of the last fetch.
     var usedAt: Duration
     /// The time since which the scope is idle; nil while it is not open or in use.
@@ -108,22 +94,28 @@ package struct OpenScopes {
     isInUse: (any Hostable) -> Bool
   ) -> Answer {
     let name = fetch.name
-    let waiter = Waiter(session: session, fetch: fetch, deadline: now + limits.openingTime)
-    guard var entry = entries[name] else { return admit(waiter, now: now, isInUse: isInUse) }
-    entry.usedAt = now
-    entry.idleSince = nil
-    defer { entries[name] = entry }
-    if case .open(let scope) = entry.state { return .open(scope) }
-    entry.waiters.append(waiter)
+    guard let state = entries[name]?.state else {
+      return admit(fetch, by: session, now: now, isInUse: isInUse)
+    }
+    entries[name]?.usedAt = now
+    entries[name]?.idleSince = nil
+    if case .open(let scope) = state { return .open(scope) }
+    let waiter = waiter(fetch, by: session, now: now)
+    // In place: a copy of those who wait already would cost each fetch as much as there are.
+    entries[name]?.waiters.append(waiter)
+    if let schema = fetch.schema, entries[name]?.schema == nil { entries[name]?.schema = schema }
     return .waits
   }
 
   /// Takes the first fetch of a scope that is closed.
   private mutating func admit(
-    _ waiter: Waiter, now: Duration, isInUse: (any Hostable) -> Bool
+    _ fetch: ScopeFetch, by session: ServerSession, now: Duration,
+    isInUse: (any Hostable) -> Bool
   ) -> Answer {
-    let name = waiter.fetch.name
-    var entry = Entry(state: .queued, waiters: [waiter], usedAt: now)
+    let name = fetch.name
+    let waiter = waiter(fetch, by: session, now: now)
+    var entry = Entry(
+      state: .queued, waiters: [waiter], schema: fetch.schema, usedAt: now)
     if count < limits.count {
       begin(&entry, name)
     } else {
@@ -134,6 +126,10 @@ package struct OpenScopes {
     return .waits
   }
 
+  private func waiter(_ fetch: ScopeFetch, by session: ServerSession, now: Duration) -> Waiter {
+    Waiter(fetch, by: session, until: now + limits.openingTime)
+  }
+
   /// Takes the scope that was opened.
   ///
   /// - Returns: the fetches that are answered now.
@@ -141,7 +137,7 @@ package struct OpenScopes {
     guard var entry = entries[name], case .opening = entry.state else { return [] }
     entry.state = .open(scope)
     let waiters = entry.waiters
-    entry.waiters = []
+    (entry.waiters, entry.schema) = ([], nil)
     entries[name] = entry
     return waiters
   }
@@ -153,8 +149,8 @@ package struct OpenScopes {
   mutating func failed(_ name: String, wantsSchema: Bool = false) -> [Waiter] {
     guard var entry = entries[name], case .opening(let isGivenUp) = entry.state else { return [] }
     // Fetches that came after it was given up have nothing to do with its end.
-    let refused = entry.waiters.filter { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
-    entry.waiters.removeAll { !isGivenUp && (!wantsSchema || $0.fetch.schema == nil) }
+    let refused = entry.waiters.filter { !isGivenUp && !(wantsSchema && $0.bringsSchema) }
+    entry.waiters.removeAll { !isGivenUp && !(wantsSchema && $0.bringsSchema) }
     if entry.waiters.isEmpty {
       entries[name] = nil
       openNext()
@@ -239,8 +235,7 @@ package struct OpenScopes {
 
   private mutating func begin(_ entry: inout Entry, _ name: String) {
     entry.state = .opening(isGivenUp: false)
-    let schema = entry.waiters.lazy.compactMap(\.fetch.schema).first
-    steps.append(.open(name: name, schema: schema))
+    steps.append(.open(name: name, schema: entry.schema))
   }
 
   private mutating func close(_ name: String, _ scope: any Hostable) {

@@ -24,6 +24,11 @@ extension ServerEngine {
     guard table.openings < configuration.keptLimit.messages else {
       return refuse(fetch, of: session, .tooManyScopes)
     }
+    do throws(WireError) {
+      _ = try ScopePlace(fetch.name)
+    } catch {
+      return refuse(fetch, of: session, error)
+    }
     if let schema = fetch.schema {
       do {
         _ = try ScopeSchema(schema)

@@ -431,6 +431,14 @@ struct OpenScopesTests {
     #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
   }
 
+  @Test("A name that no scope can have is refused without an opening", arguments: [0, 513])
+  func badName(bytes: Int) {
+    world.connect(1)
+    world.fetch(String(repeating: "x", count: bytes), on: 1)
+    #expect(world.take(1) == ["not-there"] && world.takeSteps().isEmpty)
+    #expect(world.engine.openScopeCount == 0)
+  }
+
   @Test(
     "A scope stays open for a fetch of version 1 in a frame of which only a part has come",
     arguments: [true, false])
