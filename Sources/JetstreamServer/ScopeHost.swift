@@ -119,6 +119,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     content.end()
     audience.removeAll()
     states = ScopeStates()
+    // They know subscriptions, which know the host.
+    records.forgetWaiting()
   }
 
   /// Returns a model that has left the shared tree and is in no other scope now. A local property of the server may

@@ -431,6 +431,25 @@ struct OpenScopesTests {
     #expect(world.take(1) == ["rejected"] && world.takeSteps().isEmpty)
   }
 
+  @Test("A scope that is closed while something waits for its log is released")
+  func released() {
+    weak var closed: Scope?
+    world.connect(1)
+    world.fetch("A", on: 1)
+    do {
+      let scope = world.open("A", isStored: true)
+      closed = scope
+      (scope.root as! Canvas).name = "not durable"
+      scope.sealChanges()
+    }
+    // Its answer waits for the record of the change.
+    world.fetch("A", on: 1)
+    #expect(world.take(1) == ["granted"] && closed != nil)
+    #expect(world.engine.closeScope("A"))
+    world.close("A")
+    #expect(world.take(1) == ["not-now", "left: not-now"] && closed == nil)
+  }
+
   @Test("A name that no scope can have is refused without an opening", arguments: [0, 513])
   func badName(bytes: Int) {
     world.connect(1)
