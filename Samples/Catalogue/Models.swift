@@ -78,7 +78,7 @@ final class Topic: ModelObject {
   @Property var subTopicIds: [Int] = []
 }
 
-/// What one process says it has done. Nobody else writes to it, so whatever is missing from it in the
+/// What one process says it has done. No other process writes to it, so whatever is missing from it in the
 /// end was lost on the way.
 final class Journal: ModelObject {
   @Property var author = ""
