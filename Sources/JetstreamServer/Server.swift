@@ -140,7 +140,8 @@ public final class Server {
   /// - Parameters:
   ///   - scope: the scope to remove.
   ///   - error: the error for the clients. Its `WireError.denial` decides whether they ask again later or stop.
-  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same.
+  /// - Throws: `LogError` if the log could not be written; the scope is no longer hosted all the same. For a scope that was
+  ///   opened on demand, ``onDiagnostic`` reports it instead.
   public func remove(
     _ scope: Scope, telling error: WireError = .gone("The scope is not served any more")
   ) async throws {

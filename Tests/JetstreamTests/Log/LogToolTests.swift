@@ -213,7 +213,7 @@ struct LogToolTests {
     for (arguments, problem) in [
       (["log"], "needs verify, tail, dump, blame, show or diff"),
       (["log", "verify"], "needs the directory"),
-      (["log", "look", "x"], "there is no \"look\""), (["serve"], "there is no command \"serve\""),
+      (["log", "look", "x"], "there is no \"look\""), (["look"], "there is no command \"look\""),
       (["log", "tail", "-n", "x", "y"], "-n needs a number"), ([], "usage: jetstream"),
       (["log", "dump", "--json", "x"], "dump has no option --json"),
       (["log", "dump", "--from", "5", "--to", "2", "x"], "--from 5 is behind --to 2"),
