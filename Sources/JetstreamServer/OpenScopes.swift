@@ -53,9 +53,10 @@ package struct OpenScopes {
   private var entries: [String: Entry] = [:]
   /// The names of the queued scopes, the oldest first.
   private var queue: [String] = []
-  /// The scopes that were idle when it was last looked for such, the one last that was not used for the longest time.
+  /// The idle scopes that the last search has found, and that were not closed since; the last of them was used the longest
+  /// time ago.
   private var candidates: [String] = []
-  /// The time until which no scope becomes a candidate, since there was none.
+  /// The time until which idle scopes are not searched for again.
   private var isFullUntil: Duration = .zero
   /// The number of scopes that are closing.
   private var closing = 0

@@ -284,7 +284,10 @@ final class SimulationRun {
     for intent in set.intents {
       // Changes that the server's app makes to a model right before it removes the model are in no change set.
       // Clients see them if one of them brings the model back.
-      for element in intent.removed {
+      let held = intent.values.keys.compactMap {
+        observer.stream.models[intent.uuid]?.properties[$0]?.text
+      }
+      for element in intent.removed + held where observer.stream.models[element] != nil {
         intents.forget(observer.stream.reachable(from: element, kinds(of:)))
       }
       intents.accept(
