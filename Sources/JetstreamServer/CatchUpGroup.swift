@@ -35,8 +35,10 @@ struct CatchUpGroup {
   }
 
   private let room: StreamAmount
-  /// The sequence of the receiver's own last change set in front of the group.
-  private let own: Int
+  /// Returns the sequence of the receiver's own last change set in front of the group. Mostly it is of no interest, and
+  /// looking for it takes time.
+  private let findOwn: () -> Int
+  private lazy var own = findOwn()
   private let schema: (SyncFragment) -> ClassSchema?
   private var entries: [Entry] = []
   private var values: [PropertyKey: Value] = [:]
@@ -45,10 +47,13 @@ struct CatchUpGroup {
 
   /// - Parameters:
   ///   - room: the most that may be left of the change sets. The first always fits.
-  ///   - own: the sequence of the receiver's own last change set in front of the group.
+  ///   - own: returns the sequence of the receiver's own last change set in front of the group.
   ///   - schema: returns the class of the model that a fragment is of; nil if it is not known.
-  init(room: StreamAmount, own: Int, schema: @escaping (SyncFragment) -> ClassSchema?) {
-    (self.room, self.own, self.schema) = (room, own, schema)
+  init(
+    room: StreamAmount, own: @escaping () -> Int,
+    schema: @escaping (SyncFragment) -> ClassSchema?
+  ) {
+    (self.room, findOwn, self.schema) = (room, own, schema)
   }
 
   /// The number of change sets.
@@ -67,7 +72,8 @@ struct CatchUpGroup {
   ///
   /// - Returns: false, having done nothing, if the group would become too large.
   mutating func append(_ item: StreamItem) -> Bool {
-    let isBlind = item.origin.seen.map { $0 < own } ?? false
+    var isBlind = false
+    if let seen = item.origin.seen { isBlind = seen < own }
     let written = plainValues(of: item, isBlind: isBlind)
     let replaced = written.compactMap { name, value in
       values[name].flatMap { $0.isBehindFirst || !($0.isBlind || isBlind) ? (name, $0) : nil }

@@ -18,7 +18,7 @@ extension ServerEngine {
     /// The amount that a session of version 2 is sent of the stream of each scope before the client acknowledges it. One
     /// change set always fits, and all scopes together have half of ``keptLimit``. Further change sets wait in the stream,
     /// at no cost for the session. Clients acknowledge after 256 change sets or 1 MiB; the window must not be smaller.
-    package var window = ScopeStream.Limit(sets: 4096, bytes: 4 << 20)
+    package var window = ScopeStream.Limit(sets: 10_000, bytes: 4 << 20)
     /// The messages and bytes that may wait for a client of version 1 without a connection. Nothing waits for clients
     /// of version 2: they are sent the change sets of the scope's stream when they come back.
     package var absentLimit = ReliableChannel.Limit(messages: 256, bytes: 256 << 10)

@@ -51,7 +51,7 @@ extension ServerSession {
       sets: window.sets - subscription.waiting.sets,
       bytes: window.bytes - subscription.waiting.bytes)
     // Of a client that does not number its change sets, it is not known which are its own.
-    let own = client.map { host.stream.lastSequence(by: $0, upTo: told) } ?? told
+    let own = { client.map { host.stream.lastSequence(by: $0, upTo: told) } ?? told }
     var group = CatchUpGroup(room: room, own: own) { host.content.schema(of: $0) }
     for item in items {
       guard item.sequence <= last, client == nil || item.author?.client != client else { break }

@@ -14,7 +14,7 @@ struct CatchUpGroupTests {
   private func group(
     sets: Int = 100, bytes: Int = 1 << 20, own: Int = 0
   ) -> CatchUpGroup {
-    CatchUpGroup(room: StreamAmount(sets: sets, bytes: bytes), own: own) { fragment in
+    CatchUpGroup(room: StreamAmount(sets: sets, bytes: bytes), own: { own }) { fragment in
       Self.classes.first { $0.wireName == fragment.className }?.data
     }
   }
