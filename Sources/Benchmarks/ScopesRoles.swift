@@ -49,7 +49,7 @@ private actor Shelf {
 
   func run(_ folder: String, _ open: Int) async throws {
     var configuration = Server.Configuration()
-    configuration.openScopes = open
+    configuration.maximumOpenScopes = open
     configuration.idleScopeTime = .seconds(3_600)
     let server = Server(configuration: configuration)
     self.server = server

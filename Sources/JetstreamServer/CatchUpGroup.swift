@@ -95,7 +95,7 @@ struct CatchUpGroup {
       values[name] = value
     }
     for fragment in item.fragments where fragment.kind == .add {
-      // What was done to a model before it came back stays.
+      // Values that a model had before it came back stay.
       for member in fragment.properties.members {
         values[PropertyKey(uuid: fragment.uuid, name: member.key)] = nil
       }

@@ -27,7 +27,7 @@ extension Server {
     /// The largest number of scopes that are open at a time of those that are opened on demand. When more are fetched,
     /// idle ones are closed for them; if there are none, the fetches are refused, and their clients ask again. An open
     /// scope takes two file descriptors.
-    public var openScopes = 1_000
+    public var maximumOpenScopes = 1_000
     /// The time after which a scope that was opened on demand is closed if no session that has a connection has it.
     public var idleScopeTime: Duration = .seconds(60)
     /// The time for which a fetch waits for a scope to be opened, before the client is told to ask again later.
@@ -53,7 +53,7 @@ extension Server {
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients
       result.openScopes = .init(
-        count: openScopes, idleTime: idleScopeTime, openingTime: scopeOpeningTime)
+        count: maximumOpenScopes, idleTime: idleScopeTime, openingTime: scopeOpeningTime)
       return result
     }
 

@@ -17,7 +17,7 @@ extension Server {
   ///
   /// The app is asked once for each opening, however many clients wait for it; so it is not the place to decide which
   /// client may have the scope. An idle scope, which no client with a connection has, is written, closed and released
-  /// after ``Configuration/idleScopeTime``, or earlier when more than ``Configuration/openScopes`` are fetched. Clients
+  /// after ``Configuration/idleScopeTime``, or earlier when more than ``Configuration/maximumOpenScopes`` are fetched. Clients
   /// notice nothing of that: those that come back to a scope that was closed fetch it again by themselves.
   ///
   /// A fetch waits for at most ``Configuration/scopeOpeningTime``, and is then refused with a retry time, as it is if the

@@ -16,7 +16,7 @@ enum BenchWorker {
     }
     // A terminal interrupts all processes; the parent decides what becomes of this one.
     signal(SIGINT, SIG_IGN)
-    raiseDescriptorLimit()
+    _ = OpenFiles.raiseLimit()
     let orders = orders()
     let clients = BenchClients(plan)
     let opening = Task {
@@ -81,18 +81,5 @@ enum BenchWorker {
       continuation.finish()
     }
     return orders
-  }
-
-  /// Lets the process have as many sockets as the system permits.
-  private static func raiseDescriptorLimit() {
-    var limit = rlimit()
-    #if canImport(Darwin) || canImport(Musl)
-    let descriptors = RLIMIT_NOFILE
-    #else
-    let descriptors = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-    #endif
-    guard getrlimit(descriptors, &limit) == 0 else { return }
-    limit.rlim_cur = limit.rlim_max
-    _ = setrlimit(descriptors, &limit)
   }
 }

@@ -42,7 +42,7 @@ enum ServeCommand {
     let directory = try openDirectory(options)
     var configuration = Server.Configuration()
     // A half of the descriptors is left for connections.
-    configuration.openScopes = options.open ?? max(16, files / 4)
+    configuration.maximumOpenScopes = options.open ?? max(16, files / 4)
     configuration.idleScopeTime = options.idleTime
     configuration.allowedOrigins = options.origins
     configuration.allowedHosts = options.hosts

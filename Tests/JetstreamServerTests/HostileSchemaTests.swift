@@ -239,7 +239,7 @@ struct HostileSchemaTests: SchemaSuite {
       let json = mutated(seeds.randomElement(using: &generator)!)
       guard let schema = try? ScopeSchema(json) else { continue }
       count += 1
-      // What is read is written as something that is read as the same.
+      // A schema that was read is the same after it was written and read again.
       #expect(try ScopeSchema(schema.json).json.text == schema.json.text, "\(json.text)")
     }
     #expect(count > 0 && count < 300, "Seed \(seed) reads \(count) of 300.")

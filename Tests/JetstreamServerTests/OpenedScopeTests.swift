@@ -17,7 +17,7 @@ struct OpenedScopeTests {
     resolve: ((ScopeOpening) async throws -> ScopeSource)? = nil
   ) throws -> Server {
     var configuration = Server.Configuration()
-    configuration.openScopes = open
+    configuration.maximumOpenScopes = open
     configuration.idleScopeTime = idle
     configuration.scopeOpeningTime = opening
     let server = Server(configuration: configuration)

@@ -128,7 +128,7 @@ struct SchemaLimitTests: SchemaSuite {
     let rule: JSONValue = ["name": "p", "type": "json", "merge": .string(long)]
     #expect(
       problem(file([modelClass("A", [rule])])) == "classes[0].properties[0].merge \(tooLong)")
-    // What an error quotes of the schema is short.
+    // An error quotes short pieces of the schema only.
     #expect(
       problem(["version": .string(String(repeating: "1", count: 1_000))])?.utf8.count ?? .max < 150)
   }
