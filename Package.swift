@@ -84,8 +84,9 @@ let package = Package(
     .testTarget(
       name: "JetstreamServerTests",
       dependencies: [
-        "Jetstream", "JetstreamServer", "JetstreamTool", "JetstreamWebSocket", "LogWriter",
-        "Pacing",
+        "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamTool",
+        "JetstreamWebSocket",
+        "LogWriter", "Pacing",
       ],
       swiftSettings: settings),
     .target(

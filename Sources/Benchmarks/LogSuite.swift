@@ -183,7 +183,7 @@ private final class MillionSets {
     let state = scope.fullState().map { fragment in
       var payload: [UInt8] = []
       fragment.write(to: &payload)
-      return (kind: LogKind.fragment, payload: payload)
+      return RecordContent(.fragment, payload)
     }
     let uuids = shapes.map(\.uuid)
     for (name, history) in [("all", LogHistory.all), ("compact", .nothing)] {

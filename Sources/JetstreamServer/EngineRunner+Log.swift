@@ -1,75 +1,139 @@
 import Foundation
 import Jetstream
 
-/// Hosting scopes with a history on disk.
-extension EngineRunner {
-  /// Hosts content with its history in a log, which is read before this returns.
-  ///
-  /// - Returns: false if the content was removed in the meantime.
-  func host(
-    _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
-    snapshotEvery: Int
-  ) async throws -> Bool {
-    try await host(
-      content, as: name, unknown: unknown, log: log, history: ScopeLog(log.records).history(),
-      snapshotEvery: snapshotEvery)
-  }
+/// A history whose lease was taken, and that was read.
+struct LeasedHistory: Sendable {
+  let lease: any ScopeLease
+  /// The content; nil if it is new.
+  let history: ScopeHistory?
+  /// The sequence number of the last record.
+  let last: Int
+}
 
-  /// Hosts content whose history was read from a log.
+/// A keeper of a server's records.
+typealias ScopeRecordKeeper = RecordKeeper<ScopeRecord, StorageError>
+
+/// Hosting scopes with a stored history.
+extension EngineRunner {
+  /// Hosts content with its history, until ``closeHistory(of:tryingAgain:)``.
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
-  /// - Returns: false if the content was removed in the meantime.
+  /// - Returns: false if the content was removed in the meantime; the lease is released then.
   func host(
-    _ content: any Hostable, as name: String, unknown: UnknownContent, log: FragmentLog,
-    history: ScopeHistory?, isRestored: Bool = false, snapshotEvery: Int
+    _ content: any Hostable, as name: String, unknown: UnknownContent, _ leased: LeasedHistory,
+    isRestored: Bool = false, snapshotEvery: Int
   ) async throws -> Bool {
-    log.claim(.server)
-    let log = ScopeLog(log.records)
-    let keeper = keeper(of: content, as: name, in: log, snapshotEvery: snapshotEvery)
+    let lease = leased.lease
+    let keeper = keeper(of: content, as: name, leased, snapshotEvery: snapshotEvery)
     let new = try engine.host(
-      content, unknown: unknown, history: history, isRestored: isRestored
+      content, unknown: unknown, history: leased.history, isRestored: isRestored
     ) { keeper.keep($0) }
-    if let new { try await log.snapshot(new) }
+    if let new { try await lease.writeSnapshot(at: leased.last) { new.content } }
     guard engine.keepsHistory(of: content) else {
-      try await log.records.close()
+      try await lease.release()
       return false
     }
-    logs[ObjectIdentifier(content)] = (log, keeper)
+    histories[ObjectIdentifier(content)] = (lease, keeper)
     keeper.begin()
     return true
   }
 
-  /// Stops hosting content: its clients are sent `error`, and its log is written and closed.
+  /// Stops hosting content: its clients are sent `error`, and its history is written and released.
   func remove(_ content: any Hostable, telling error: WireError) async throws {
     engine.remove(content, error)
-    try await closeLog(of: ObjectIdentifier(content))
+    do throws(StorageError) {
+      try await closeHistory(of: ObjectIdentifier(content))
+    } catch {
+      throw error.cause
+    }
   }
 
-  /// Writes and closes the log of content that the engine no longer hosts.
-  func closeLog(of content: ObjectIdentifier) async throws {
-    guard let (log, keeper) = logs.removeValue(forKey: content) else { return }
-    let unwritten = Result { try keeper.finish() }
-    try await log.records.close()
-    try unwritten.get()
+  /// Writes and releases the history of content that the engine no longer hosts.
+  ///
+  /// - Parameter isPatient: called after a failure; returns true to try once more.
+  func closeHistory(
+    of content: ObjectIdentifier,
+    tryingAgain isPatient: (StorageError) async -> Bool = { _ in false }
+  ) async throws(StorageError) {
+    guard let (lease, keeper) = histories.removeValue(forKey: content) else { return }
+    while true {
+      do throws(StorageError) {
+        return try await close(lease, keeper)
+      } catch {
+        guard await isPatient(error) else { throw error }
+      }
+    }
+  }
+
+  private func close(
+    _ lease: any ScopeLease, _ keeper: ScopeRecordKeeper
+  ) async throws(StorageError) {
+    let outcome = await withCheckedContinuation { done in
+      keeper.finish { done.resume(returning: $0) }
+    }
+    // Where nothing can be appended any more, that was reported, and there is nothing to wait for.
+    if case .failure(let error) = outcome, error.remedy != .none { throw error }
+    try await lease.release()
   }
 
   private func keeper(
-    of content: any Hostable, as name: String, in log: ScopeLog, snapshotEvery: Int
-  ) -> RecordKeeper<ScopeRecord> {
-    RecordKeeper(
-      ticker: ticker, completions: ActorCompletions(on: actor),
-      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
-      owner: .init(
-        append: { record throws(LogError) in try log.append(record, date: Date()) },
-        stored: { [weak self] in self?.engine.stored($0, of: content) },
-        prepareSnapshot: { [weak self] in self?.engine.prepareHistory(of: content, then: $0) },
-        snapshot: { [weak self] in
-          guard let history = self?.engine.history(of: content) else { return nil }
-          let last = log.records.lastSequence
-          return RecordSnapshot { log.snapshot(history, at: last, then: $0) }
-        },
-        note: { [weak self] text in
-          self?.owner.report(Diagnostic(.error, .storage, scope: name, text))
-        }))
+    of content: any Hostable, as name: String, _ leased: LeasedHistory, snapshotEvery: Int
+  ) -> ScopeRecordKeeper {
+    let lease = leased.lease
+    var owner = ScopeRecordKeeper.Owner(
+      encode: { $0.content(date: Date()) }, mustOutliveProcess: \.mustOutliveProcess,
+      append: {
+        lease.append(
+          $0.records, after: $0.expected, outlivesProcess: $0.outlivesProcess, then: $1)
+      },
+      stored: { [weak self] in self?.engine.stored($0, of: content) },
+      snapshot: { [weak self] in
+        guard let history = self?.engine.history(of: content) else { return nil }
+        return RecordSnapshot {
+          lease.writeSnapshot(at: $0, state: { history.content }, then: $1)
+        }
+      },
+      note: { [weak self] text in
+        self?.owner.report(Diagnostic(.error, .storage, scope: name, text))
+      })
+    owner.prepareSnapshot = { [weak self] in self?.engine.prepareHistory(of: content, then: $0) }
+    owner.ended = { [weak self] _ in self?.lost(content, named: name) }
+    return ScopeRecordKeeper(
+      ticker: ticker, completions: ActorCompletions(on: actor), after: leased.last,
+      tail: leased.history?.records.count ?? 0, snapshotEvery: snapshotEvery, owner: owner)
+  }
+
+  /// Stops hosting content whose history this server may not write any more. Its clients come back: to the server that
+  /// writes it now, or to this one once it has the lease again.
+  private func lost(_ content: any Hostable, named name: String) {
+    let error = WireError.notNow("The scope is not served here any more", retryAfter: .seconds(1))
+    if engine.openScope(named: name) === content {
+      engine.closeScope(name, telling: error)
+    } else {
+      histories[ObjectIdentifier(content)] = nil
+      owner.lost(name)
+      engine.remove(content, error)
+    }
+  }
+}
+
+extension ScopeLease {
+  /// Writes a snapshot, and returns when it counts.
+  package func writeSnapshot(
+    at sequence: Int, state: @escaping @Sendable () -> [RecordContent]
+  ) async throws(StorageError) {
+    try await withCheckedContinuation { done in
+      writeSnapshot(at: sequence, state: state) { done.resume(returning: $0) }
+    }.get()
+  }
+}
+
+extension LogLease {
+  /// Reads the history at once, and notes that the log is a server's.
+  func leasedHistory() throws(LogError) -> LeasedHistory {
+    let stored = try readNow()
+    let history = try ScopeHistory(stored)
+    log.claim(.server)
+    return LeasedHistory(lease: self, history: history, last: stored.last)
   }
 }

@@ -16,14 +16,16 @@ final class EngineRunner {
     var join: (ServerEngine.Join) -> Void = { _ in }
     /// Opens or closes a scope.
     var scope: (ServerEngine.ScopeStep) -> Void = { _ in }
+    /// Takes note that the app's scope of a name is not served any more, since its history cannot be written.
+    var lost: (String) -> Void = { _ in }
   }
 
   private(set) var engine: ServerEngine!
   let actor: WeakActor
   let ticker: Ticker
   let owner: Owner
-  /// The logs of hosted scopes, each with the keeper that hands it records.
-  var logs: [ObjectIdentifier: (log: ScopeLog, keeper: RecordKeeper<ScopeRecord>)] = [:]
+  /// The histories of hosted scopes, each with the keeper that hands it records.
+  var histories: [ObjectIdentifier: (lease: any ScopeLease, keeper: ScopeRecordKeeper)] = [:]
   private let limits: WebSocketLimits
   private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.

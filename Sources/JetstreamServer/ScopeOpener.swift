@@ -4,7 +4,7 @@ import Jetstream
 /// Opens and closes the scopes that clients fetch: asks the app for them, has their histories read away from the server's
 /// actor, and hosts them.
 final class ScopeOpener {
-  private let directory: ScopeDirectory
+  private let storage: any ScopeStorage
   private let snapshotEvery: Int
   private let resolve: (ScopeOpening) async throws -> ScopeSource
   private let runner: EngineRunner
@@ -15,11 +15,11 @@ final class ScopeOpener {
   private lazy var home = HomeReference(self, on: runner.actor)
 
   init(
-    _ directory: ScopeDirectory, snapshotEvery: Int, runner: EngineRunner,
+    _ storage: any ScopeStorage, snapshotEvery: Int, runner: EngineRunner,
     report: @escaping (Diagnostic) -> Void,
     resolve: @escaping (ScopeOpening) async throws -> ScopeSource
   ) {
-    (self.directory, self.snapshotEvery) = (directory, snapshotEvery)
+    (self.storage, self.snapshotEvery) = (storage, snapshotEvery)
     (self.runner, self.report, self.resolve) = (runner, report, resolve)
   }
 
@@ -41,13 +41,13 @@ final class ScopeOpener {
   /// Returns once the opening or closing of a scope that is under way has ended.
   func finish(_ name: String) async { await tasks[name]?.value }
 
-  /// Gives up all openings, and closes the logs of scopes that the engine no longer hosts. Returns when all are closed.
+  /// Gives up all openings, and closes the histories of scopes that the engine no longer hosts. Returns when all are closed.
   func stop(closing open: [any Hostable]) async {
     isStopped = true
     let (under, keys) = (Array(tasks.values), open.map(ObjectIdentifier.init))
     for task in under { task.cancel() }
     for task in under { await task.value }
-    for key in keys { await closeLog(of: key, named: nil) }
+    for key in keys { await closeHistory(of: key, named: nil) }
   }
 
   // MARK: Opening
@@ -59,6 +59,8 @@ final class ScopeOpener {
       report(Diagnostic(.info, .scope, scope: name, "was opened"))
     } catch let error as WireError {
       outcome = .failure(error)
+    } catch StorageError.leased {
+      outcome = .failure(.notNow("The scope is served elsewhere", retryAfter: .seconds(1)))
     } catch is CancellationError {
       outcome = .failure(.notNow("Opening the scope was given up", retryAfter: .seconds(1)))
     } catch {
@@ -70,45 +72,72 @@ final class ScopeOpener {
   }
 
   private func host(_ name: String, bringing schema: JSONValue?) async throws -> any Hostable {
-    let place = try ScopePlace(name)
-    let stored = try await directory.stored(place)
+    let stored = try await storage.find(name)
     let source = try await resolve(ScopeOpening(name: name, isNew: stored.isNew))
     try Task.checkCancellation()
     switch source {
     case .models(let scope, let unknown):
       precondition(
         scope.name == name, "The scope for \(name) must have that name, not \(scope.name).")
-      return try await host(scope, name, unknown, directory.open(place))
-    case .schema(let schema): return try await host(name, at: place, schema)
-    case .schemaOfClient:
-      return try await host(name, at: place, clientSchema(schema, place, stored))
+      return try await host(scope, name, unknown)
+    case .schema(let schema): return try await host(name, schema)
+    case .schemaOfClient: return try await host(name, clientSchema(schema, name, stored))
+    }
+  }
+
+  private func host(
+    _ scope: Scope, _ name: String, _ unknown: UnknownContent
+  ) async throws -> any Hostable {
+    let lease = try await storage.lease(name)
+    return try await releasing(lease) {
+      let stored = try await lease.read()
+      let history = try await StorageQueue.run { try ScopeHistory(stored) }
+      let leased = LeasedHistory(lease: lease, history: history, last: stored.last)
+      return try await host(scope, name, unknown, leased)
     }
   }
 
   /// Hosts rows, which are made away from the server's actor: that takes time in proportion to the scope.
-  private func host(
-    _ name: String, at place: ScopePlace, _ schema: ScopeSchema
+  private func host(_ name: String, _ schema: ScopeSchema) async throws -> any Hostable {
+    let lease = try await storage.lease(name)
+    return try await releasing(lease) {
+      let stored = try await lease.read()
+      let (history, content) = try await StorageQueue.run {
+        let history = try ScopeHistory(stored)
+        return (history, try RowsContent(name: name, schema, from: history))
+      }
+      let leased = LeasedHistory(lease: lease, history: history, last: stored.last)
+      return try await host(content, name, .reject, leased, isRestored: true)
+    }
+  }
+
+  /// Runs `body`, and releases a lease if it fails.
+  private func releasing(
+    _ lease: any ScopeLease, _ body: () async throws -> any Hostable
   ) async throws -> any Hostable {
-    let (opened, content) = try await directory.open(place, name, as: schema)
-    return try await host(content, name, .reject, opened, isRestored: true)
+    do {
+      return try await body()
+    } catch {
+      try? await lease.release()
+      throw error
+    }
   }
 
   private func host(
-    _ content: any Hostable, _ name: String, _ unknown: UnknownContent,
-    _ opened: ScopeDirectory.Opened, isRestored: Bool = false
+    _ content: any Hostable, _ name: String, _ unknown: UnknownContent, _ leased: LeasedHistory,
+    isRestored: Bool = false
   ) async throws -> any Hostable {
     let isHosted: Bool
     do {
       if isStopped { throw CancellationError() }
       isHosted = try await runner.host(
-        content, as: name, unknown: unknown, log: opened.log, history: opened.history,
-        isRestored: isRestored, snapshotEvery: snapshotEvery)
+        content, as: name, unknown: unknown, leased, isRestored: isRestored,
+        snapshotEvery: snapshotEvery)
     } catch {
       runner.engine.remove(content, .notNow("The scope could not be opened", retryAfter: .zero))
-      try? await opened.log.close()
       throw error
     }
-    // The app may have removed the scope, or stopped the server, while its first state was written. Its log is closed
+    // The app may have removed the scope, or stopped the server, while its first state was written. Its history is closed
     // then: hosted once more, it would have none.
     guard isHosted else { throw WireError.notNow("The scope was removed", retryAfter: .zero) }
     return content
@@ -116,27 +145,35 @@ final class ScopeOpener {
 
   /// Returns the schema of the first client that has brought one.
   private func clientSchema(
-    _ brought: JSONValue?, _ place: ScopePlace, _ stored: ScopeDirectory.Stored
+    _ brought: JSONValue?, _ name: String, _ stored: StoredScope
   ) async throws -> ScopeSchema {
     if let schema = stored.schema { return schema }
     guard let brought else { throw WireError.schemaWanted }
     let schema = try ScopeSchema(brought)
-    try await directory.keep(schema, of: place)
+    try await storage.keep(schema, of: name)
     return schema
   }
 
   // MARK: Closing
 
   private func close(_ name: String, _ content: ObjectIdentifier) async {
-    await closeLog(of: content, named: name)
+    await closeHistory(of: content, named: name)
     report(Diagnostic(.info, .scope, scope: name, "was closed"))
     tasks[name] = nil
     runner.closed(name)
   }
 
-  private func closeLog(of content: ObjectIdentifier, named name: String?) async {
+  /// Writes and releases a history. While that fails it tries again every second, until the server stops; clients that
+  /// fetch the scope wait, and are refused in time.
+  private func closeHistory(of content: ObjectIdentifier, named name: String?) async {
     do {
-      try await runner.closeLog(of: content)
+      try await runner.closeHistory(of: content) { error in
+        if isStopped { return false }
+        report(
+          Diagnostic(.error, .storage, scope: name, "cannot be closed: \(error); trying again"))
+        try? await Task.sleep(for: .seconds(1))
+        return !isStopped
+      }
     } catch {
       report(Diagnostic(.error, .storage, scope: name, "could not be closed: \(error)"))
     }

@@ -42,7 +42,8 @@ extension Server {
       !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")
     let isHosted = try await runner.host(
-      content, as: name, unknown: unknown, log: log, snapshotEvery: snapshotEvery)
+      content, as: name, unknown: unknown, LogLease(log).leasedHistory(),
+      snapshotEvery: snapshotEvery)
     // The scope may have been removed in the meantime.
     if isHosted { set(.here(content), as: name) }
   }

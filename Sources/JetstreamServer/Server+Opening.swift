@@ -37,9 +37,17 @@ extension Server {
     in directory: ScopeDirectory, snapshotEvery: Int = 10_000,
     resolve: @escaping (ScopeOpening) async throws -> ScopeSource
   ) {
+    openScopes(kept: directory, snapshotEvery: snapshotEvery, resolve: resolve)
+  }
+
+  /// Opens scopes when clients fetch them, each with its history in a storage.
+  package func openScopes(
+    kept storage: any ScopeStorage, snapshotEvery: Int = 10_000,
+    resolve: @escaping (ScopeOpening) async throws -> ScopeSource
+  ) {
     use(
       ScopeOpener(
-        directory, snapshotEvery: snapshotEvery, runner: runner,
+        storage, snapshotEvery: snapshotEvery, runner: runner,
         report: { [weak self] in self?.onDiagnostic.fire($0) }, resolve: resolve))
   }
 

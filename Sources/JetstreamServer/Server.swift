@@ -95,7 +95,8 @@ public final class Server {
       owner: .init(
         report: { [weak self] in self?.onDiagnostic.fire($0) },
         join: { [weak self] in self?.join($0) },
-        scope: { [weak self] in self?.offers.opener?.perform($0) }))
+        scope: { [weak self] in self?.offers.opener?.perform($0) },
+        lost: { [weak self] in self?.set(nil, as: $0) }))
     let home = home
     shards.prepare(
       configuration, report: { Self.pass($0, to: home) },

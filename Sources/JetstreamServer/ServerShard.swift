@@ -54,7 +54,7 @@ actor ServerShard {
       sessionEnded: { sessionEnded($0.token) })
     runner = EngineRunner(
       configuration, channel: .init(number: channel, of: channels), on: self, hooks: hooks,
-      owner: .init(report: report))
+      owner: .init(report: report, lost: { [offers] in offers.scopes[$0] = nil }))
   }
 
   /// Runs from now on, until ``stop()``.
@@ -73,7 +73,8 @@ actor ServerShard {
   ) async throws {
     let content = RowsContent(name: name, schema)
     let isHosted = try await runner?.host(
-      content, as: name, unknown: .reject, log: log, snapshotEvery: snapshotEvery)
+      content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
+      snapshotEvery: snapshotEvery)
     if isHosted == true { offers.scopes[name] = content }
   }
 

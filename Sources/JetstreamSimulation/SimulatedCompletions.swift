@@ -5,13 +5,13 @@ import Synchronization
 final class SimulatedCompletions: LogCompletions {
   /// The outcomes that were not delivered yet, each with the number of its work.
   private final class Mailbox: Sendable {
-    private let outcomes = Mutex<[(Int, Outcome)]>([])
+    private let outcomes = Mutex<[(Int, any Sendable)]>([])
 
-    func put(_ number: Int, _ outcome: Outcome) {
+    func put(_ number: Int, _ outcome: any Sendable) {
       outcomes.withLock { $0.append((number, outcome)) }
     }
 
-    func take() -> [(Int, Outcome)] {
+    func take() -> [(Int, any Sendable)] {
       outcomes.withLock { outcomes in
         defer { outcomes = [] }
         return outcomes
@@ -20,15 +20,16 @@ final class SimulatedCompletions: LogCompletions {
   }
 
   private let mailbox = Mailbox()
-  private var waiting: [Int: (Outcome) -> Void] = [:]
+  private var waiting: [Int: (any Sendable) -> Void] = [:]
   private var last = 0
 
-  func start(
-    _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void
+  func start<Success: Sendable, Failure>(
+    _ work: (@escaping @Sendable (Result<Success, Failure>) -> Void) -> Void,
+    then: @escaping (Result<Success, Failure>) -> Void
   ) {
     last += 1
     let number = last
-    waiting[number] = then
+    waiting[number] = { if let outcome = $0 as? Result<Success, Failure> { then(outcome) } }
     work { [mailbox] in mailbox.put(number, $0) }
   }
 

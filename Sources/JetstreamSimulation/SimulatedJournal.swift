@@ -2,9 +2,10 @@ import Foundation
 import Jetstream
 import JetstreamServer
 
-/// The disk of a server that promises to be durable: a real log, and a reference for what it has to contain.
+/// The history of a server that promises to be durable: a real log or a shared storage, and a reference for what it has to
+/// contain.
 ///
-/// A record is appended to the log, becomes durable after a while, and is reported to the server then, which
+/// A record is appended, becomes durable after a while, and is reported to the server then, which
 /// may not tell clients of it before. A crash takes records that were not durable. Those that were, but were
 /// not reported, count after the crash as well, because the next process reads them.
 final class SimulatedJournal {
@@ -33,10 +34,10 @@ final class SimulatedJournal {
     }
   }
 
-  private let log: SimulatedLog
+  private let store: any SimulatedStore
   /// The number of records after which the keeper takes a snapshot.
   private let snapshotEvery: Int
-  private var keeper: RecordKeeper<ScopeRecord>?
+  private var keeper: RecordKeeper<ScopeRecord, StorageError>?
   private var completions = SimulatedCompletions()
   /// For each record to be written, the server's own change set that it is about; nil for those of clients.
   private var owns: [SubmittedSet?] = []
@@ -48,14 +49,18 @@ final class SimulatedJournal {
   /// The number of the last record at the server's start, and of the last one that was reported as durable.
   private var old = 0
   private var reported = 0
-  /// Copies of the disk, from times when all its records were reported; the first is from the server's start.
-  private var copies: [(count: Int, files: [String: [UInt8]])] = []
+  /// Copies of what is stored, from times when all its records were reported; the first is from the server's start.
+  private var copies: [(count: Int, content: SimulatedCopy)] = []
   /// The epoch of the journal; nil before a server has begun with it.
   private(set) var epoch: String?
 
-  init(random: SimulationRandom, delay: ClosedRange<Int>, forgets: Bool) {
+  init(random: SimulationRandom, delay: ClosedRange<Int>, isShared: Bool, forgets: Bool) {
     var random = random
-    log = SimulatedLog(random: SimulationRandom(seed: random.next()), delay: delay)
+    let own = SimulationRandom(seed: random.next())
+    store =
+      isShared
+      ? SimulatedSharedStore(random: own, delay: delay)
+      : SimulatedServerLog(random: own, delay: delay)
     snapshotEvery = random.chance(0.05) ? 1 : random.number(in: 4...60)
     self.random = random
     self.forgets = forgets
@@ -63,63 +68,75 @@ final class SimulatedJournal {
 
   /// Returns the history that a starting server begins with; nil if there is none.
   func history() -> ScopeHistory? {
-    do throws(LogError) {
-      let history = try ScopeLog(log.records).history()
-      if let history { try check(history) }
+    do {
+      let stored = try store.read()
+      let history = try ScopeHistory(stored)
+      if let history { check(history, behind: stored.snapshot) }
       return history
     } catch {
-      log.note("The server's log cannot be read after a crash: \(error)")
+      store.note("The server's history cannot be read after a crash: \(error)")
       return nil
     }
   }
 
-  private func check(_ history: ScopeHistory) throws(LogError) {
-    let snapshot = try LogReader(log.records.directory).snapshot()
+  private func check(_ history: ScopeHistory, behind snapshot: LogSnapshot?) {
     let written = entries.dropFirst(snapshot?.sequence ?? 0).compactMap(\.record)
     if history.records.map(\.json.text) != written.map(\.json.text) {
-      log.note("The server's log does not hold what was written to it")
+      store.note("The server's history does not hold what was written to it")
     }
   }
 
   /// Makes the keeper of a server process that begins with ``history()``.
   func begin(
-    ticker: Ticker, isSafe: @escaping (Content) -> Void, stored: @escaping (Int) -> Void,
-    prepare: @escaping (@escaping () -> Void) -> Void, history: @escaping () -> ScopeHistory?
-  ) -> RecordKeeper<ScopeRecord> {
+    _ history: ScopeHistory?, ticker: Ticker, isSafe: @escaping (Content) -> Void,
+    stored: @escaping (Int) -> Void, prepare: @escaping (@escaping () -> Void) -> Void,
+    current: @escaping () -> ScopeHistory?
+  ) -> RecordKeeper<ScopeRecord, StorageError> {
     completions = SimulatedCompletions()
     owns = []
     self.isSafe = isSafe
-    let keeper = RecordKeeper<ScopeRecord>(
-      ticker: ticker, completions: completions, tail: log.records.opening.tailCount,
-      snapshotEvery: snapshotEvery,
-      owner: .init(
-        append: { [unowned self] record throws(LogError) in write(record) },
-        stored: { [unowned self] count in
-          tell(upTo: old + count)
-          stored(count)
-        },
-        prepareSnapshot: prepare,
-        snapshot: { [log] in
-          guard let history = history() else { return nil }
-          let last = log.records.lastSequence
-          return RecordSnapshot { [log] in
-            ScopeLog(log.records).snapshot(history, at: last, then: $0)
-          }
-        }, note: { _ in }))
+    var owner = RecordKeeper<ScopeRecord, StorageError>.Owner(
+      encode: { [unowned self] in
+        entries.append(.record($0, own: owns.removeFirst()))
+        return $0.content()
+      }, mustOutliveProcess: \.mustOutliveProcess,
+      append: { [store] batch, done in
+        let last = batch.expected + batch.records.count
+        store.append(last, outlivesProcess: batch.outlivesProcess) {
+          $0.append(
+            batch.records, after: batch.expected, outlivesProcess: batch.outlivesProcess, then: done
+          )
+        }
+      },
+      stored: { [unowned self] count in
+        tell(upTo: old + count)
+        stored(count)
+      },
+      snapshot: { [store] in
+        guard let history = current() else { return nil }
+        return RecordSnapshot { [store] in
+          store.lease.writeSnapshot(at: $0, state: { history.content }, then: $1)
+        }
+      }, note: { _ in })
+    owner.prepareSnapshot = prepare
+    owner.ended = { [store] in store.note("The server cannot write its history any more: \($0)") }
+    let keeper = RecordKeeper(
+      ticker: ticker, completions: completions, after: store.last,
+      tail: history?.records.count ?? 0, snapshotEvery: snapshotEvery, owner: owner)
     self.keeper = keeper
     return keeper
   }
 
   /// Takes the history with which the server has begun, if it is new, and writes it as the first snapshot.
   func begin(with history: ScopeHistory?, now: Duration) {
-    log.setTime(now)
+    store.setTime(now)
     if let history {
       epoch = history.epoch
-      log.begin(now: now) { ScopeLog($0).snapshot(history, at: $0.lastSequence) { _ in } }
-      log.settle()
+      store.lease.writeSnapshot(at: store.last, state: { history.content }) { _ in }
+      store.settle()
     }
     (old, reported) = (entries.count, entries.count)
-    copies.append((entries.count, log.files))
+    copies.append((entries.count, store.copy))
   }
 
   /// Notes the server's own change set that the next record is about; nil if it is about none.
@@ -127,7 +144,7 @@ final class SimulatedJournal {
 
   /// Lets the disk work until `now`, and delivers the outcomes to the server.
   func settle(now: Duration) {
-    _ = log.durable(now: now)
+    store.work(until: now)
     completions.deliver()
   }
 
@@ -137,26 +154,7 @@ final class SimulatedJournal {
       reported += 1
       isSafe(entries[reported - 1].content)
     }
-    if reported == entries.count, random.chance(0.2) { copies.append((reported, log.files)) }
-  }
-
-  private func write(_ record: ScopeRecord) -> LogReceipt {
-    append(
-      .record(record, own: owns.removeFirst()), outlivesProcess: record.decision == nil
-    ) { records throws(LogError) in try ScopeLog(records).append(record) }
-  }
-
-  @discardableResult
-  private func append(
-    _ entry: Entry, outlivesProcess: Bool,
-    _ append: (RecordLog) throws(LogError) -> LogReceipt
-  ) -> LogReceipt {
-    entries.append(entry)
-    let receipt = log.append(outlivesProcess: outlivesProcess, append)
-    if receipt.sequence != entries.count {
-      log.note("The server's record \(entries.count) has got the number \(receipt.sequence)")
-    }
-    return receipt
+    if reported == entries.count, random.chance(0.2) { copies.append((reported, store.copy)) }
   }
 
   /// The maker of each change set, as recorded, by the set's sequence.
@@ -169,26 +167,29 @@ final class SimulatedJournal {
   }
 
   /// The time at which the disk does its next piece of work; nil if it is idle.
-  var deadline: Duration? { log.deadline }
+  var deadline: Duration? { store.deadline }
 
   /// True while the disk has work, or a record has not been reported as durable. After a failure the
   /// disk is idle for a second, and then the keeper tries again.
-  var isBusy: Bool { log.deadline != nil || reported < entries.count }
+  var isBusy: Bool { store.deadline != nil || reported < entries.count }
 
-  func fail(_ pick: Int) { log.fail(pick) }
+  func fail(_ pick: Int) { store.fail(pick) }
 
-  func takeProblems() -> [String] { log.takeProblems() }
+  func takeProblems() -> [String] { store.takeProblems() }
 
-  /// Puts an old copy in the place of the log, and begins a new epoch. Returns the decisions that are lost.
+  /// Puts an old copy in the place of what is stored, and begins a new epoch. Returns the decisions that are lost.
   func lose(_ pick: Int, epoch: String, now: Duration) -> [ScopeRecord.Decision] {
     let copy = copies[pick % copies.count]
-    log.restore(copy.files)
+    store.restore(copy.content)
     let lost = entries[copy.count..<reported].compactMap(\.content.decision)
     truncate(to: copy.count)
-    append(.epoch, outlivesProcess: false) { records throws(LogError) in
-      try ScopeLog(records).appendEpoch(epoch)
+    entries.append(.epoch)
+    store.append(entries.count, outlivesProcess: false) { [expected = entries.count - 1] in
+      $0.append(
+        [ScopeHistory.beginning(of: epoch)], after: expected, outlivesProcess: false, then: { _ in }
+      )
     }
-    log.settle()
+    store.settle()
     self.epoch = epoch
     return lost
   }
@@ -199,13 +200,17 @@ final class SimulatedJournal {
     keeper = nil
     if forgets {
       let start = copies.last { $0.count == old }!
-      log.restore(start.files)
+      store.restore(start.content)
       truncate(to: old)
       return []
     }
-    _ = log.crash(now: now)
-    let untold = entries[reported..<max(reported, log.records.lastSequence)].map(\.content)
-    truncate(to: log.records.lastSequence)
+    store.crash(now: now)
+    let last = store.last
+    if last < reported {
+      store.note("\(reported) records were safe, but \(last) are there after a crash")
+    }
+    let untold = entries[reported..<max(reported, last)].map(\.content)
+    truncate(to: last)
     return untold
   }
 

@@ -5,8 +5,7 @@ import Jetstream
 final class SimulatedOutbox {
   /// One record of the log.
   private struct Entry {
-    let kind: LogKind
-    let payload: [UInt8]
+    let content: RecordContent
     /// The payload, parsed once for all comparisons.
     let json: PlainJSON
     /// The content, as far as the checks need it; nil for records that they do not use.
@@ -24,7 +23,7 @@ final class SimulatedOutbox {
   private let log: SimulatedLog
   /// The number of records after which the keeper takes a snapshot.
   private let snapshotEvery: Int
-  private var keeper: RecordKeeper<ReplicaRecord>?
+  private var keeper: RecordKeeper<ReplicaRecord, LogError>?
   private var completions = SimulatedCompletions()
   /// The records that were written, each at the index of its number less one.
   private var entries: [Entry] = []
@@ -56,8 +55,8 @@ final class SimulatedOutbox {
 
   private func check(_ history: ReplicaHistory) throws(LogError) {
     let snapshot = try LogReader(log.records.directory).snapshot()
-    let written = entries.dropFirst(snapshot?.sequence ?? 0).map { ($0.kind, $0.payload) }
-    if !history.records.map(\.line).elementsEqual(written, by: ==) {
+    let written = entries.dropFirst(snapshot?.sequence ?? 0).map(\.content)
+    if !history.records.map(\.content).elementsEqual(written) {
       log.note("A client's log does not hold what was written to it")
     }
   }
@@ -65,22 +64,26 @@ final class SimulatedOutbox {
   /// Makes the keeper of a client process that begins with ``history()``.
   func begin(
     ticker: Ticker, replica: @escaping () -> Replica?
-  ) -> RecordKeeper<ReplicaRecord> {
+  ) -> RecordKeeper<ReplicaRecord, LogError> {
     completions = SimulatedCompletions()
-    let keeper = RecordKeeper<ReplicaRecord>(
-      ticker: ticker, completions: completions, tail: log.records.opening.tailCount,
-      snapshotEvery: snapshotEvery,
+    let keeper = RecordKeeper<ReplicaRecord, LogError>(
+      ticker: ticker, completions: completions, after: log.records.lastSequence,
+      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
       owner: .init(
-        append: { [unowned self] record throws(LogError) in write(record) },
+        encode: { [unowned self] in note($0) }, mustOutliveProcess: { _ in true },
+        append: { [log] batch, done in
+          log.append(batch.expected + batch.records.count, outlivesProcess: true) { records in
+            ClientLog(records).append(batch.records, after: batch.expected, then: done)
+          }
+        },
         stored: { [unowned self] count in
           reported = old + count
           replica()?.stored(count)
         },
         snapshot: { [log] in
           guard let history = replica()?.history else { return nil }
-          let last = log.records.lastSequence
           return RecordSnapshot(carried: history.pending.count) { [log] in
-            ClientLog(log.records).snapshot(history, at: last, then: $0)
+            ClientLog(log.records).snapshot(history, at: $0, then: $1)
           }
         }, note: { _ in }))
     self.keeper = keeper
@@ -97,8 +100,9 @@ final class SimulatedOutbox {
   /// Sets the time at which records are written from now on.
   func setTime(_ now: Duration) { log.setTime(now) }
 
-  private func write(_ record: ReplicaRecord) -> LogReceipt {
-    let line = record.line
+  /// Takes note of a record that is about to be appended, and returns its content.
+  private func note(_ record: ReplicaRecord) -> RecordContent {
+    let content = record.content
     if case .named(_, let root) = record, ownRoot == nil { ownRoot = root.uuidString.lowercased() }
     let about: About? =
       switch record {
@@ -109,16 +113,8 @@ final class SimulatedOutbox {
       default: nil
       }
     entries.append(
-      Entry(
-        kind: line.kind, payload: line.payload, json: PlainJSON(line.payload) ?? .null,
-        about: about))
-    let receipt = log.append(outlivesProcess: true) { records throws(LogError) in
-      try ClientLog(records).append(record)
-    }
-    if receipt.sequence != entries.count {
-      log.note("A client's record \(entries.count) has got the number \(receipt.sequence)")
-    }
-    return receipt
+      Entry(content: content, json: PlainJSON(content.payload) ?? .null, about: about))
+    return content
   }
 
   /// The time at which the disk does its next piece of work; nil if it is idle.
@@ -186,8 +182,8 @@ final class SimulatedOutbox {
   var lines: [(kind: LogKind, json: PlainJSON)] {
     entries.flatMap { entry in
       // The remote change sets of one frame have one record.
-      let parts = entry.kind.rawValue == "confirmed" ? entry.json["sets"]?.elements : nil
-      return (parts ?? [entry.json]).map { (entry.kind, $0) }
+      let parts = entry.content.kind.rawValue == "confirmed" ? entry.json["sets"]?.elements : nil
+      return (parts ?? [entry.json]).map { (entry.content.kind, $0) }
     }
   }
 

@@ -19,7 +19,7 @@ final class SimulatedServer {
   private var ownSets: [SubmittedSet] = []
   private let opening = Opening()
   private var openings: SimulatedOpenings
-  private var keeper: RecordKeeper<ScopeRecord>?
+  private var keeper: RecordKeeper<ScopeRecord, StorageError>?
   /// Returns the time that it takes to encode a part of a state.
   var encodingTime: () -> Duration = { .zero }
   /// The parts of states that are being encoded.
@@ -138,12 +138,12 @@ final class SimulatedServer {
     do {
       let history = journal.history()
       let keeper = journal.begin(
-        ticker: ticker, isSafe: events.isSafe,
+        history, ticker: ticker, isSafe: events.isSafe,
         stored: { [unowned self] in engine.stored($0, of: scope) },
         prepare: { [weak self] in
           guard let self else { return }
           engine.prepareHistory(of: scope, then: $0)
-        }, history: { [unowned self] in engine.history(of: scope) })
+        }, current: { [unowned self] in engine.history(of: scope) })
       let new = try engine.host(scope, history: history) { [unowned self] in
         let isOwn = !ownSets.isEmpty && $0.decision == nil
         journal.note(own: isOwn ? ownSets.removeFirst() : nil)
@@ -171,7 +171,7 @@ final class SimulatedServer {
     case .giveUp: openings.giveUp(now: events.now())
     case .close:
       openings.beginClosing()
-      try? keeper?.finish()
+      keeper?.finish { _ in }
     }
   }
 

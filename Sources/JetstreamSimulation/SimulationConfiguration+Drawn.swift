@@ -37,6 +37,7 @@ extension SimulationConfiguration {
     }
     configuration.lateOpenings = random.pick(from: [0, 0.3, 0.8])!
     configuration.spread = 0.3
+    configuration.sharing = 0.3
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     return configuration

@@ -165,6 +165,9 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of the server's starts after which it takes up to three seconds until clients can
   /// fetch the scope. Not used with old browser clients, which do not ask again.
   public var lateOpenings = 0.0
+  /// The share of runs in which the server keeps its history in a storage that servers share, in place of a log on its
+  /// disk. Requests and answers can be lost, and those of a server that has crashed may arrive later.
+  public var sharing = 0.0
   /// The share of runs in which the server has the scope in another channel of its sessions, as one
   /// that spreads its scopes over several threads. Not used with peers of version 1, which know no
   /// channels.
@@ -217,6 +220,7 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.faults.disk = 0.01
     configuration.lateOpenings = 0.3
     configuration.spread = 0.3
+    configuration.sharing = 0.3
     configuration.opening = 0.4
     configuration.closings = 0.01
     configuration.discarding = 0.3

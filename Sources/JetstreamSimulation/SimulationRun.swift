@@ -71,10 +71,12 @@ final class SimulationRun {
     self.sabotage = sabotage
     self.isTracing = isTracing
     network = SimulatedNetwork(seed: seed, delay: configuration.delay)
+    var sharing = SimulationRandom(seed: seed, branch: 23)
     journal =
       configuration.promises.contains(.serverIsDurable)
       ? SimulatedJournal(
         random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay,
+        isShared: sharing.chance(configuration.sharing),
         forgets: sabotage.losesSafeRecords) : nil
     intents = IntentReference(configuration.promises)
     observer = RawObserver(kinds: { [unowned self] in kinds(of: $0) }) { [unowned self] in

@@ -74,7 +74,7 @@ extension FuzzTarget {
     let log = try! RecordLog(directory)
     for count in batches {
       let records = (0..<count).map { number in
-        (kind: LogKind.set, payload: Array(#"{"n":\#(number)}"#.utf8))
+        RecordContent(.set, Array(#"{"n":\#(number)}"#.utf8))
       }
       try! log.append(records).wait()
     }

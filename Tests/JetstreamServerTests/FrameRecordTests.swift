@@ -55,7 +55,7 @@ struct FrameRecordTests {
     let all = ReplicaRecord.together([confirmed(1), confirmed(2, ["name": "b"]), confirmed(3)])
     #expect(log.records == [all, confirmed(4, ["name": "c"])])
     for record in log.records {
-      let (kind, payload) = record.line
+      let (kind, payload) = (record.content.kind, record.content.payload)
       #expect(try ReplicaRecord(kind, json: JSONValue(parsing: payload)) == record)
     }
   }
@@ -79,7 +79,7 @@ struct FrameRecordTests {
 
   @Test("A record of several is refused if it is not an array of change sets")
   func invalid() {
-    let kind = confirmed(1).line.kind
+    let kind = confirmed(1).content.kind
     for sets: JSONValue in [7, [7], [["fragments": 7]]] {
       #expect(throws: FragmentError.self) {
         try ReplicaRecord(kind, json: ["sets": sets])

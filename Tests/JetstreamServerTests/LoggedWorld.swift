@@ -8,7 +8,7 @@ import Testing
 final class LoggedWorld {
   let world: InMemoryWorld
   let directory: TemporaryDirectory
-  private let serverLog: ScopeLog
+  private let serverLog: ServerLog
   private var serverRecords = 0
   private var clientLogs: [ClientLog] = []
   private var replicas: [Replica] = []
@@ -21,7 +21,7 @@ final class LoggedWorld {
   init(seed: UInt64, clients: Int, authors: [String] = []) async throws {
     world = InMemoryWorld(seed: seed)
     directory = try TemporaryDirectory()
-    serverLog = try ScopeLog(directory.path + "/server")
+    serverLog = try ServerLog(directory.path + "/server")
     for number in 0..<6 {
       let shape = Shape()
       shape.label = "at first \(number)"

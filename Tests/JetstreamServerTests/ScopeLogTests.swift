@@ -27,7 +27,7 @@ struct ScopeLogTests {
 
   @Test("What is appended behind a snapshot is read again, and so is the snapshot")
   func roundTrip() async throws {
-    let log = try ScopeLog(path)
+    let log = try ServerLog(path)
     #expect(try log.history() == nil)
     var expected = history()
     try await log.snapshot(expected)
@@ -68,7 +68,7 @@ struct ScopeLogTests {
     #expect(sets.map(\.undo) == [expected.records[0].undo, []])
     #expect(sets.map(\.purpose) == [.edit, expected.records[2].purpose])
     try await log.records.close()
-    let again = try ScopeLog(path)
+    let again = try ServerLog(path)
     #expect(try again.history() == expected)
     try await again.records.close()
   }
@@ -80,14 +80,14 @@ struct ScopeLogTests {
     #expect(
       throws: LogError.unreadable(sequence: 1, problem: "there is no state that it departs from")
     ) {
-      try ScopeLog(records).history()
+      try ServerLog(records).history()
     }
     try await records.close()
   }
 
   @Test("A backup that is put in place is another history, in snapshots too")
   func newEpoch() async throws {
-    let log = try ScopeLog(path)
+    let log = try ServerLog(path)
     try await log.snapshot(history())
     try await FragmentLog(log.records).beginEpoch()
     let again = try #require(try log.history())
@@ -100,7 +100,7 @@ struct ScopeLogTests {
 
   @Test("A history whose end is missing is hosted by those who accept that, and by nobody else")
   func missingEnd() async throws {
-    let log = try ScopeLog(path)
+    let log = try ServerLog(path)
     try await log.snapshot(history())
     for sequence in 8...10 {
       try await log.append(ScopeRecord(sequence: sequence, fragments: history().state)).durable()
@@ -111,22 +111,22 @@ struct ScopeLogTests {
     let bytes = try Data(contentsOf: file)
     let end = try #require(bytes.dropLast().lastIndex(of: UInt8(ascii: "\n"))) + 1
     try bytes.prefix(end).write(to: file)
-    let error = #expect(throws: LogError.self) { try ScopeLog(path) }
+    let error = #expect(throws: LogError.self) { try ServerLog(path) }
     #expect(
       "\(error as Any)".contains("3 records were known to be durable, but only 2 are there"))
-    let again = try ScopeLog(path, configuration: LogConfiguration(acceptsLoss: true))
+    let again = try ServerLog(path, configuration: LogConfiguration(acceptsLoss: true))
     #expect(again.records.opening.losses.map(\.sequence) == [3])
     try await FragmentLog(again.records).beginEpoch()
     let left = try #require(try again.history())
     #expect(left.records.map(\.sequence) == [8, 9] && left.epoch != "first")
     try await again.records.close()
     // It is whole again.
-    try await ScopeLog(path).records.close()
+    try await ServerLog(path).records.close()
   }
 
   @Test("A record that is not what it should be is named")
   func badRecord() async throws {
-    let log = try ScopeLog(path)
+    let log = try ServerLog(path)
     try await log.snapshot(history())
     try await log.records.append(.set, Array(#"{"sequence":-1,"fragments":[]}"#.utf8)).durable()
     #expect(

@@ -111,11 +111,11 @@ extension FragmentLog {
     try await records.snapshot(at: lastSequence, standingFor: [.set]) { Self.records(of: state) }
   }
 
-  private static func records(of state: [SyncFragment]) -> [(kind: LogKind, payload: [UInt8])] {
+  private static func records(of state: [SyncFragment]) -> [RecordContent] {
     state.map { fragment in
       var payload: [UInt8] = []
       fragment.write(to: &payload)
-      return (.fragment, payload)
+      return RecordContent(.fragment, payload)
     }
   }
 }

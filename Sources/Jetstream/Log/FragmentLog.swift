@@ -121,7 +121,7 @@ public final class FragmentLog: Sendable {
     let payloads = sets.map { set in
       var payload: [UInt8] = []
       set.write(to: &payload)
-      return (kind: LogKind.set, payload: payload)
+      return RecordContent(.set, payload)
     }
     return try recent.withLock { recent throws(LogError) in
       if let last = sets.last, let sequence = recent.sequence(of: last.id) {

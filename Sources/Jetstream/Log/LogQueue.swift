@@ -7,14 +7,14 @@ package protocol LogQueue: Sendable {
 }
 
 /// A serial dispatch queue.
-struct DispatchLogQueue: LogQueue {
+package struct DispatchLogQueue: LogQueue {
   private let queue: DispatchQueue
 
-  init(_ label: String) { queue = DispatchQueue(label: label, qos: .userInitiated) }
+  package init(_ label: String) { queue = DispatchQueue(label: label, qos: .userInitiated) }
 
-  func run(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+  package func run(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
-  func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
+  package func run(after delay: Duration, _ work: @escaping @Sendable () -> Void) {
     let (seconds, attoseconds) = delay.components
     let nanoseconds = Double(seconds) * 1e9 + Double(attoseconds) / 1e9
     queue.asyncAfter(deadline: .now() + .nanoseconds(Int(nanoseconds)), execute: work)

@@ -32,6 +32,12 @@ package struct LogReceipt: Sendable {
     try box.take().get()
   }
 
+  /// Like ``whenDurable(_:)``, with the sequence number of the last record that is durable by then.
+  package func whenDurableUpTo(_ body: @escaping @Sendable (Result<Int, LogError>) -> Void) {
+    let log = log
+    log.whenDurable(sequence) { body($0.map { log.durableSequence }) }
+  }
+
   /// Calls `body` when the record is durable or an attempt to write it has failed. If it is already
   /// durable, `body` runs before this returns; otherwise on a queue of the log, which it must not
   /// block.

@@ -54,7 +54,7 @@ package struct LogRecord: Sendable, Hashable {
   /// One JSON value in UTF-8, without line breaks.
   package let payload: [UInt8]
 
-  init(sequence: Int, kind: LogKind, payload: [UInt8]) {
+  package init(sequence: Int, kind: LogKind, payload: [UInt8]) {
     self.sequence = sequence
     self.kind = kind
     self.payload = payload
@@ -72,4 +72,9 @@ package struct LogSnapshot: Sendable, Hashable {
   /// Earlier records that the state does not include, such as those of unknown kinds: unchanged and
   /// in order.
   package let kept: [LogRecord]
+
+  /// Makes the content of a snapshot.
+  package init(sequence: Int, state: [LogRecord], kept: [LogRecord]) {
+    (self.sequence, self.state, self.kept) = (sequence, state, kept)
+  }
 }

@@ -1,67 +1,95 @@
-/// Appends records to a log in order, reports how many are durable, and has snapshots written. When
-/// the disk fails, nothing is lost: the keeper tries again every second.
+/// Appends records to a history in order, reports how many are durable, and has snapshots written. While appending
+/// fails, nothing is lost: the keeper tries again every second.
 ///
-/// Records that become durable together are reported together.
+/// The keeper is a state machine in the isolation domain in which the records are made. It receives records, turns of a
+/// ticker and results of the history, and calls its owner to append and to copy the state.
 ///
-/// The keeper is a state machine in the isolation domain in which the records are made. It receives
-/// records, turns of a ticker and results of the log, and calls its owner to append and to copy the
-/// state.
+/// Records are handed over in batches. A record that must outlive the process is handed over during the step that makes
+/// it, with those before it; all others at the end of the turn. The keeper does not wait for one batch before the next. It
+/// holds each batch until it is durable, since the answer of the history may be lost: then the same batches are
+/// appended again, after the same sequence numbers, and the history recognizes those that it has.
 ///
-/// A record is appended at once, during the step that makes it, so that a process that is killed
-/// right after the step has it in its log. A snapshot is never taken during a step: the state is
-/// copied in a separate turn, once the owner has prepared for it, and only if the owner confirms
-/// that it is the result of exactly the records appended so far.
-package final class RecordKeeper<Record> {
+/// A snapshot is never taken during a step: the state is copied in a separate turn, once the owner has prepared for it,
+/// and only if the owner confirms that it is the result of exactly the records made so far.
+package final class RecordKeeper<Record, Failure: AppendFailure> {
+  package typealias Outcome = Result<Void, Failure>
+
+  /// Records that are appended together, or not at all.
+  package struct Batch {
+    package let records: [RecordContent]
+    /// The sequence number of the record before them.
+    package let expected: Int
+    /// True if the records must outlive the process from when the call returns that appends them.
+    package let outlivesProcess: Bool
+
+    var last: Int { expected + records.count }
+  }
+
   /// The functions that the owner of the keeper provides.
   package struct Owner {
-    /// Appends one record.
-    package var append: (Record) throws(LogError) -> LogReceipt
+    /// Encodes one record.
+    package var encode: (Record) -> RecordContent
+    /// Returns true if a record must outlive the process from when it was given to the keeper.
+    package var mustOutliveProcess: (Record) -> Bool
+    /// Appends a batch, and calls its last argument once the batch is durable, with the sequence number of the last
+    /// durable record, or when that has failed.
+    package var append: (Batch, @escaping @Sendable (Result<Int, Failure>) -> Void) -> Void
     /// Called with the number of records, counted from the keeper's beginning, that are durable.
     package var stored: (Int) -> Void
-    /// Calls its argument once the state can be copied without a long break: at once, or in another
-    /// turn.
-    package var prepareSnapshot: (@escaping () -> Void) -> Void
-    /// Copies the state that the appended records produce; nil while the state contains anything
-    /// else.
-    package var snapshot: () -> RecordSnapshot?
+    /// Calls its argument once the state can be copied without a long break: at once, or in another turn.
+    package var prepareSnapshot: (@escaping () -> Void) -> Void = { $0() }
+    /// Copies the state that the records produce; nil while the state contains anything else.
+    package var snapshot: () -> RecordSnapshot<Failure>?
     /// Reports a problem, in words.
     package var note: (String) -> Void
-    /// Called with the error after a failure, while records are not durable; the keeper tries
-    /// again.
-    package var stalled: (LogError) -> Void
+    /// Called with the error after each failure, while records are not durable.
+    package var stalled: (Failure) -> Void = { _ in }
+    /// Called, once, when nothing can be appended any more, with the error. Records that are not durable are not kept.
+    package var ended: (Failure) -> Void = { _ in }
 
     package init(
-      append: @escaping (Record) throws(LogError) -> LogReceipt, stored: @escaping (Int) -> Void,
-      prepareSnapshot: @escaping (@escaping () -> Void) -> Void = { $0() },
-      snapshot: @escaping () -> RecordSnapshot?, note: @escaping (String) -> Void,
-      stalled: @escaping (LogError) -> Void = { _ in }
+      encode: @escaping (Record) -> RecordContent,
+      mustOutliveProcess: @escaping (Record) -> Bool,
+      append: @escaping (Batch, @escaping @Sendable (Result<Int, Failure>) -> Void) -> Void,
+      stored: @escaping (Int) -> Void,
+      snapshot: @escaping () -> RecordSnapshot<Failure>?, note: @escaping (String) -> Void
     ) {
-      self.prepareSnapshot = prepareSnapshot
-      self.append = append
-      self.stored = stored
-      self.snapshot = snapshot
-      self.note = note
-      self.stalled = stalled
+      (self.encode, self.mustOutliveProcess) = (encode, mustOutliveProcess)
+      (self.append, self.stored) = (append, stored)
+      (self.snapshot, self.note) = (snapshot, note)
     }
+  }
+
+  /// The phases of a keeper. It goes back from `failed` to `appending`, and nowhere else.
+  private enum Phase {
+    /// The history does not have the state yet that precedes the records.
+    case waiting
+    case appending
+    /// An append has failed, and the next attempt is due within a second. If the records have to be repeated first, no
+    /// later batches are handed over until then.
+    case failed(isBlocked: Bool)
+    /// Nothing can be appended any more.
+    case ended(Failure)
   }
 
   private let owner: Owner
   private let completions: any LogCompletions
   private let ticker: Ticker
   private let snapshotEvery: Int
-  /// The records that have not been appended yet.
-  private var waiting: [Record] = []
-  /// The receipts of the appended records that were not reported as durable.
-  private var receipts: [LogReceipt] = []
-  /// The number of records that were reported as durable.
-  private var reported = 0
-  /// True while the keeper is to be told of the first of ``receipts``.
-  private var isFollowing = false
-  private var hasBegun = false
-  /// True while the log refuses records, until the next attempt.
-  private var isBlocked = false
-  /// True after a failure, until the next attempt.
-  private var isFollowingAgain = false
+  /// The sequence number of the last record that was there at the beginning.
+  private let start: Int
+  private var phase = Phase.waiting
+  /// The records that were not handed over.
+  private var waiting: [RecordContent] = []
+  /// The batches that were handed over and are not durable, in order.
+  private var batches: [Batch] = []
+  /// The sequence number of the last durable record.
+  private var durable: Int
+  /// The number of the attempt. A failure of an earlier one does not matter: its batches were appended again.
+  private var attempt = 0
+  private var isTurnDue = false
+  /// Called once all records are durable, or with the next failure.
+  private var finished: ((Outcome) -> Void)?
 
   /// The number of records since the last snapshot was begun.
   private var sinceSnapshot: Int
@@ -72,130 +100,183 @@ package final class RecordKeeper<Record> {
   private var isWritingSnapshot = false
 
   /// - Parameters:
-  ///   - completions: Delivers the results of the log.
-  ///   - tail: The number of records in the log after its snapshot.
+  ///   - completions: Delivers the results of the history.
+  ///   - sequence: The sequence number of the last record of the history.
+  ///   - tail: The number of records in the history after its snapshot.
   ///   - snapshotEvery: The number of records after which a snapshot is written; 0 for never.
   package init(
-    ticker: Ticker, completions: any LogCompletions, tail: Int, snapshotEvery: Int, owner: Owner
+    ticker: Ticker, completions: any LogCompletions, after sequence: Int, tail: Int,
+    snapshotEvery: Int, owner: Owner
   ) {
-    self.ticker = ticker
-    self.completions = completions
-    self.snapshotEvery = snapshotEvery
-    self.owner = owner
-    sinceSnapshot = tail
-    dueAt = snapshotEvery
+    (self.ticker, self.completions) = (ticker, completions)
+    (self.snapshotEvery, self.owner) = (snapshotEvery, owner)
+    (start, durable) = (sequence, sequence)
+    (sinceSnapshot, dueAt) = (tail, snapshotEvery)
   }
 
-  /// Starts appending, beginning with the records given so far. Call it once the log has the state
-  /// that precedes them.
+  /// The sequence number of the last record that was handed over.
+  private var last: Int { batches.last?.last ?? durable }
+
+  /// Starts appending, beginning with the records given so far. Call it once the history has the state that precedes
+  /// them.
   package func begin() {
-    hasBegun = true
-    pump()
+    guard case .waiting = phase else { return }
+    phase = .appending
+    handOver(outlivingProcess: true)
+    requestSnapshot()
   }
 
-  /// Appends a record, or queues it while the log cannot take it.
+  /// Takes a record, which is appended at once or at the end of the turn, or when the history can take it.
   package func keep(_ record: Record) {
-    guard hasBegun, !isBlocked, waiting.isEmpty else {
-      waiting.append(record)
-      return pump()
-    }
-    do throws(LogError) {
-      try append(record)
-      requestSnapshot()
-    } catch {
-      waiting.append(record)
-      block(error)
-    }
-  }
-
-  /// Appends the queued records, for an owner that ends. There is no further attempt if this
-  /// throws.
-  package func finish() throws(LogError) {
-    while let record = waiting.first {
-      try append(record)
-      waiting.removeFirst()
-    }
-  }
-
-  private func append(_ record: Record) throws(LogError) {
-    let receipt = try owner.append(record)
-    receipts.append(receipt)
+    if case .ended = phase { return }
+    waiting.append(owner.encode(record))
     sinceSnapshot += 1
-    follow()
-  }
-
-  private func pump() {
-    guard hasBegun, !isBlocked else { return }
-    while let record = waiting.first {
-      do throws(LogError) {
-        try append(record)
-        waiting.removeFirst()
-      } catch {
-        return block(error)
-      }
+    if owner.mustOutliveProcess(record) {
+      handOver(outlivingProcess: true)
+    } else {
+      handOverLater()
     }
     requestSnapshot()
   }
 
-  /// Appends nothing until the next attempt.
-  private func block(_ problem: LogError) {
-    isBlocked = true
-    retry(problem) {
-      $0.isBlocked = false
-      $0.pump()
+  /// Hands over the records that wait, at once if appending has failed before, and calls `done` when all records are
+  /// durable, or with the next failure.
+  package func finish(_ done: @escaping (Outcome) -> Void) {
+    switch phase {
+    case .ended(let error): return done(.failure(error))
+    case .waiting:
+      finished = done
+      begin()
+    case .appending:
+      finished = done
+      handOver(outlivingProcess: false)
+    case .failed:
+      finished = done
+      tryAgain()
+    }
+    reportFinish()
+  }
+
+  private func reportFinish() {
+    guard waiting.isEmpty, batches.isEmpty, let done = finished else { return }
+    finished = nil
+    done(.success(()))
+  }
+
+  // MARK: Appending
+
+  /// The approximate size at which a batch ends.
+  private static var batchBytes: Int { 1 << 20 }
+
+  private func handOverLater() {
+    guard !isTurnDue else { return }
+    isTurnDue = true
+    ticker.perform { [weak self] in
+      self?.isTurnDue = false
+      self?.handOver(outlivingProcess: false)
     }
   }
 
-  // MARK: Receipts
-
-  private func follow() {
-    guard !isFollowing, let first = receipts.first else { return }
-    isFollowing = true
-    completions.start(first.whenDurable) { [weak self] in self?.finished($0) }
-  }
-
-  /// Reports a success, or tries again after a failure. Appending goes on meanwhile: a record that
-  /// is written but not durable still survives the end of the process.
-  private func finished(_ outcome: Result<Void, LogError>) {
-    isFollowing = false
-    switch outcome {
-    case .success:
-      // Records become durable in order, many with one sync.
-      let durable = receipts.first?.log.durableSequence ?? 0
-      let count = receipts.firstIndex { $0.sequence > durable } ?? receipts.count
-      receipts.removeFirst(count)
-      reported += count
-      owner.stored(reported)
-      follow()
-    case .failure(let error):
-      if isFollowingAgain { return }
-      isFollowingAgain = true
-      retry(error) {
-        $0.isFollowingAgain = false
-        $0.follow()
+  private func handOver(outlivingProcess: Bool) {
+    switch phase {
+    case .appending, .failed(isBlocked: false): break
+    case .waiting, .failed(isBlocked: true), .ended: return
+    }
+    var rest = waiting[...]
+    waiting = []
+    while !rest.isEmpty {
+      var size = 0
+      let part = rest.prefix { record in
+        defer { size += record.payload.count }
+        return size < Self.batchBytes
       }
+      rest = rest[part.endIndex...]
+      let batch = Batch(
+        records: Array(part), expected: last, outlivesProcess: outlivingProcess)
+      batches.append(batch)
+      append(batch)
     }
   }
 
-  private func retry(_ problem: LogError, _ action: @escaping (RecordKeeper) -> Void) {
-    owner.stalled(problem)
-    owner.note("its history cannot be kept: \(problem); trying again")
-    ticker.perform(after: .seconds(1)) { [weak self] in
-      if let self { action(self) }
+  private func append(_ batch: Batch) {
+    let attempt = attempt
+    completions.start({ owner.append(batch, $0) }) { [weak self] outcome in
+      self?.appended(outcome, inAttempt: attempt)
     }
   }
 
-  // MARK: Snapshots
+  private func appended(_ outcome: Result<Int, Failure>, inAttempt attempt: Int) {
+    if case .ended = phase { return }
+    switch outcome {
+    case .success(let sequence):
+      // Of the batches that one sync has made durable, the first reports all.
+      guard sequence > durable else { return }
+      durable = sequence
+      batches.removeFirst(batches.firstIndex { $0.last > durable } ?? batches.count)
+      owner.stored(durable - start)
+      reportFinish()
+    case .failure(let error):
+      if case .none = error.remedy { return end(error) }
+      if attempt == self.attempt { failed(error) }
+    }
+  }
 
+  /// Stops what cannot go on until the next attempt, which is asked for unless it was already.
+  private func failed(_ error: Failure) {
+    let isBlocked = if case .appendAgain = error.remedy { true } else { false }
+    if case .failed(let wasBlocked) = phase {
+      phase = .failed(isBlocked: isBlocked || wasBlocked)
+      return
+    }
+    phase = .failed(isBlocked: isBlocked)
+    owner.stalled(error)
+    owner.note("its history cannot be kept: \(error); trying again")
+    ticker.perform(after: .seconds(1)) { [weak self] in self?.tryAgain() }
+    let done = finished
+    finished = nil
+    done?(.failure(error))
+  }
+
+  /// Appends all batches that are not durable again, as they were, and what has waited behind them.
+  private func tryAgain() {
+    guard case .failed = phase else { return }
+    phase = .appending
+    attempt += 1
+    for batch in batches { append(batch) }
+    handOver(outlivingProcess: true)
+    requestSnapshot()
+  }
+
+  /// Gives up what is not durable.
+  private func end(_ error: Failure) {
+    phase = .ended(error)
+    (waiting, batches) = ([], [])
+    owner.stalled(error)
+    owner.note("its history cannot be kept any more: \(error)")
+    let done = finished
+    finished = nil
+    done?(.failure(error))
+    owner.ended(error)
+  }
+}
+
+/// Snapshots.
+extension RecordKeeper {
   private var isSnapshotDue: Bool {
-    snapshotEvery > 0 && sinceSnapshot >= dueAt && !isWritingSnapshot && waiting.isEmpty
+    guard case .appending = phase else { return false }
+    return snapshotEvery > 0 && sinceSnapshot >= dueAt && !isWritingSnapshot
   }
 
   private func requestSnapshot() {
     guard isSnapshotDue, !isSnapshotRequested else { return }
     isSnapshotRequested = true
     ticker.perform { [weak self] in
-      self?.owner.prepareSnapshot { self?.takeSnapshot() }
+      guard let self else { return }
+      if isSnapshotDue {
+        owner.prepareSnapshot { [weak self] in self?.takeSnapshot() }
+      } else {
+        isSnapshotRequested = false
+      }
     }
   }
 
@@ -203,38 +284,41 @@ package final class RecordKeeper<Record> {
     isSnapshotRequested = false
     guard isSnapshotDue else { return }
     // Copying the state may make records, since collected changes become a change set first.
-    guard let snapshot = owner.snapshot(), waiting.isEmpty else {
-      // Finding out that the state cannot be copied may cost as much as copying it: wait before
-      // trying again.
+    let copied = owner.snapshot()
+    handOver(outlivingProcess: false)
+    guard let snapshot = copied, waiting.isEmpty else {
+      // Finding out that the state cannot be copied may cost as much as copying it: wait before trying again.
       dueAt = sinceSnapshot + max(1, snapshotEvery / 16)
       return
     }
     sinceSnapshot = 0
-    // With many records to carry along, snapshots are less frequent, so that their cost stays
-    // proportional to the number of records.
+    // With many records to carry along, snapshots are less frequent, so that their cost stays proportional to the
+    // number of records.
     dueAt = max(snapshotEvery, snapshot.carried)
     isWritingSnapshot = true
-    completions.start(snapshot.write) { [weak self] in self?.wrote($0) }
+    let last = last
+    completions.start({ snapshot.write(last, $0) }) { [weak self] in self?.wrote($0) }
   }
 
-  private func wrote(_ outcome: Result<Void, LogError>) {
+  private func wrote(_ outcome: Outcome) {
     isWritingSnapshot = false
+    if case .ended = phase { return }
     if case .failure(let error) = outcome { owner.note("no snapshot of its history: \(error)") }
     requestSnapshot()
   }
 }
 
-/// A copy of the state that the records of a log produce.
-package struct RecordSnapshot {
-  /// The number of records that the snapshot carries along unchanged, such as those of pending
-  /// change sets.
+/// A copy of the state that the records of a history produce.
+package struct RecordSnapshot<Failure: Error> {
+  /// The number of records that the snapshot carries along unchanged, such as those of pending change sets.
   package var carried = 0
-  /// Writes the snapshot, and calls its argument with the outcome on a queue of the log.
-  package var write: (@escaping @Sendable (Result<Void, LogError>) -> Void) -> Void
+  /// Writes the snapshot, which stands for all records up to a sequence number, and calls its last argument with the
+  /// outcome.
+  package var write: (Int, @escaping @Sendable (Result<Void, Failure>) -> Void) -> Void
 
   package init(
     carried: Int = 0,
-    write: @escaping (@escaping @Sendable (Result<Void, LogError>) -> Void) -> Void
+    write: @escaping (Int, @escaping @Sendable (Result<Void, Failure>) -> Void) -> Void
   ) {
     self.carried = carried
     self.write = write

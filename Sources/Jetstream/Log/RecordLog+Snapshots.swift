@@ -16,15 +16,16 @@ extension RecordLog {
   /// then, and if anything fails, the log is as it was.
   ///
   /// - Parameters:
-  ///   - sequence: the last record that the state contains; it must have been appended, and there must be
-  ///     no snapshot of later ones.
+  ///   - sequence: the last record that the state contains. There must be no snapshot of later ones.
   ///   - kinds: the kinds of records that the state stands for. Those of other kinds are kept, in the
   ///     snapshot itself; see ``LogSnapshot/kept``.
   ///   - history: the records that are kept unless the configuration says otherwise.
   ///   - state: makes the state, on a queue of the log.
+  /// - Throws: ``LogError/notKept(sequence:kept:)`` if the record `sequence` has not been appended; any error of the
+  ///   disk.
   package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
-    state: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])]
+    state: @escaping @Sendable () -> [RecordContent]
   ) async throws(LogError) {
     try await withCheckedContinuation { continuation in
       snapshot(at: sequence, standingFor: kinds, keeping: history, state: state) {
@@ -36,11 +37,13 @@ extension RecordLog {
   /// Like the asynchronous method, without waiting: `done` is called on a queue of the log.
   package func snapshot(
     at sequence: Int, standingFor kinds: Set<LogKind>, keeping history: LogHistory = .all,
-    state makeState: @escaping @Sendable () -> [(kind: LogKind, payload: [UInt8])],
+    state makeState: @escaping @Sendable () -> [RecordContent],
     then done: @escaping @Sendable (Result<Void, LogError>) -> Void
   ) {
-    precondition(
-      sequence <= lastSequence, "A snapshot stands for records that have not been appended.")
+    let last = lastSequence
+    guard sequence <= last else {
+      return done(.failure(.notKept(sequence: sequence, kept: last > 0 ? 1...last : nil)))
+    }
     // The records that the snapshot includes must be durable before it, and must end a segment.
     whenDurable(sequence, needsSync: true, andRoll: true) { result in
       if case .failure = result { return done(result) }
@@ -78,7 +81,7 @@ extension RecordLog {
   // MARK: On the queue of snapshots
 
   private func writeSnapshot(
-    _ sequence: Int, _ kinds: Set<LogKind>, _ state: [(kind: LogKind, payload: [UInt8])]
+    _ sequence: Int, _ kinds: Set<LogKind>, _ state: [RecordContent]
   ) throws(LogError) {
     try checkPlace()
     let kept = try recordsToKeep(upTo: sequence, except: kinds)

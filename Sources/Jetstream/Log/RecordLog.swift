@@ -177,41 +177,55 @@ package final class RecordLog: Sendable {
   ///   not append it again.
   @discardableResult
   package func append(_ kind: LogKind, _ payload: [UInt8]) throws(LogError) -> LogReceipt {
-    try append([(kind, payload)])
+    try append([RecordContent(kind, payload)])
   }
 
   /// Appends several records as one batch: after a crash, the log has all of them or none. Returns
   /// the receipt of the last one. Traps if the batch is empty.
   @discardableResult
-  package func append(_ records: [(kind: LogKind, payload: [UInt8])]) throws(LogError) -> LogReceipt
-  {
+  package func append(_ records: [RecordContent]) throws(LogError) -> LogReceipt {
+    guard let receipt = try append(records, after: nil) else {
+      preconditionFailure("A batch was refused although it may be appended anywhere.")
+    }
+    return receipt
+  }
+
+  /// Appends several records as one batch. Appends nothing, and returns nil, if the last record has
+  /// another sequence number than `expected`; nil for any.
+  func append(
+    _ records: [RecordContent], after expected: Int?
+  ) throws(LogError) -> LogReceipt? {
     precondition(!records.isEmpty, "A batch of records is empty.")
     var size = 0
-    for (_, payload) in records {
+    for record in records {
       precondition(
-        !payload.isEmpty && !LogLine.hasControlCharacters(payload),
+        !record.payload.isEmpty && !LogLine.hasControlCharacters(record.payload),
         "The payload of a record has to be JSON without control characters.")
-      guard payload.count <= LogLine.maxPayload else { throw .tooLong(bytes: payload.count) }
-      size += payload.count
+      guard record.payload.count <= LogLine.maxPayload else {
+        throw .tooLong(bytes: record.payload.count)
+      }
+      size += record.payload.count
     }
-    let (sequence, isFirst) = try state.withLock { state throws(LogError) in
+    let appended: (sequence: Int, isFirst: Bool)? = try state.withLock { state throws(LogError) in
       guard state.phase == .open else { throw .closed }
+      if let expected, expected != state.next - 1 { return nil }
       let waiting = state.pending.count + state.unwrittenBytes
       guard waiting == 0 || waiting + size <= configuration.backlogBytes else {
         throw .backlog(bytes: waiting)
       }
       let start = state.pending.count
-      for (place, (kind, payload)) in records.enumerated() {
+      for (place, record) in records.enumerated() {
         LogLine.append(
-          sequence: state.next, kind: kind, rest: records.count - 1 - place, synced: state.synced,
-          payload: payload, to: &state.pending)
+          sequence: state.next, kind: record.kind, rest: records.count - 1 - place,
+          synced: state.synced, payload: record.payload, to: &state.pending)
         state.next += 1
       }
       state.appendedBytes += state.pending.count - start
       return (state.next - 1, schedule(&state))
     }
-    if isFirst { queue.run { self.commit() } }
-    return LogReceipt(log: self, sequence: sequence)
+    guard let appended else { return nil }
+    if appended.isFirst { queue.run { self.commit() } }
+    return LogReceipt(log: self, sequence: appended.sequence)
   }
 
   /// Notes that a commit is due. Returns true if the caller must put it into the queue.

@@ -84,26 +84,26 @@ extension Client {
 
   private func keeper(
     of kept: Kept, named name: String, in log: ClientLog, snapshotEvery: Int
-  ) -> RecordKeeper<ReplicaRecord> {
-    RecordKeeper(
-      ticker: ticker, completions: ActorCompletions(on: actor),
-      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery,
-      owner: .init(
-        append: { record throws(LogError) in try log.append(record) },
-        stored: { kept.replica?.stored($0) },
-        snapshot: {
-          guard let history = kept.replica?.history else { return nil }
-          let last = log.records.lastSequence
-          return RecordSnapshot(carried: history.pending.count) {
-            log.snapshot(history, at: last, then: $0)
-          }
-        },
-        note: { [weak self] text in
-          self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
-        },
-        stalled: { [weak self] in
-          kept.replica?.journal.problem = "\($0)"
-          self?.engine.reportStates()
-        }))
+  ) -> RecordKeeper<ReplicaRecord, LogError> {
+    var owner = RecordKeeper<ReplicaRecord, LogError>.Owner(
+      encode: \.content, mustOutliveProcess: { _ in true },
+      append: { log.append($0.records, after: $0.expected, then: $1) },
+      stored: { kept.replica?.stored($0) },
+      snapshot: {
+        guard let history = kept.replica?.history else { return nil }
+        return RecordSnapshot(carried: history.pending.count) {
+          log.snapshot(history, at: $0, then: $1)
+        }
+      },
+      note: { [weak self] text in
+        self?.onDiagnostic.fire(Diagnostic(.error, .storage, scope: name, text))
+      })
+    owner.stalled = { [weak self] in
+      kept.replica?.journal.problem = "\($0)"
+      self?.engine.reportStates()
+    }
+    return RecordKeeper(
+      ticker: ticker, completions: ActorCompletions(on: actor), after: log.records.lastSequence,
+      tail: log.records.opening.tailCount, snapshotEvery: snapshotEvery, owner: owner)
   }
 }

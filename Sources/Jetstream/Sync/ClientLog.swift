@@ -26,13 +26,22 @@ package struct ClientLog: Sendable {
   /// Uses a log that is already open.
   package init(_ records: RecordLog) { self.records = records }
 
-  /// Encodes and writes a record; it is synced to stable storage elsewhere. The record outlives the process at once,
-  /// within the limits of ``RecordLog/writeNow()``.
-  package func append(_ record: ReplicaRecord) throws(LogError) -> LogReceipt {
-    let (kind, payload) = record.line
-    let receipt = try records.append(kind, payload)
-    records.writeNow()
-    return receipt
+  /// Appends records behind those up to a sequence number, and calls `done` on a queue of the log once they are durable,
+  /// with the sequence number of the last durable record, or an attempt to write them has failed. They outlive the process at once, within the limits of ``RecordLog/writeNow()``.
+  package func append(
+    _ records: [RecordContent], after expected: Int,
+    then done: @escaping @Sendable (Result<Int, LogError>) -> Void
+  ) {
+    do throws(LogError) {
+      switch try self.records.append(records, after: expected, outlivingProcess: true) {
+      case .appended(let receipt), .repeated(let receipt): receipt.whenDurableUpTo(done)
+      case .conflict(let last):
+        preconditionFailure(
+          "Record \(expected + 1) of a client's log is appended to \(last): a log has one use.")
+      }
+    } catch {
+      done(.failure(error))
+    }
   }
 
   /// Writes a snapshot that replaces the records up to `sequence`, and removes what need not be kept.
@@ -53,12 +62,12 @@ package struct ClientLog: Sendable {
       then: done)
   }
 
-  private static func state(of history: ReplicaHistory) -> [(kind: LogKind, payload: [UInt8])] {
-    var result: [(kind: LogKind, payload: [UInt8])] = []
+  private static func state(of history: ReplicaHistory) -> [RecordContent] {
+    var result: [RecordContent] = []
     for fragment in history.base?.fragments ?? [] {
       var payload: [UInt8] = []
       fragment.write(to: &payload)
-      result.append((.fragment, payload))
+      result.append(RecordContent(.fragment, payload))
     }
     var place: JSONObject = [
       "client": .string(history.client.wireText), "root": .string(history.root.wireText),
@@ -69,15 +78,18 @@ package struct ClientLog: Sendable {
       place["authors"] = .array(history.authors.map(Self.author).sorted { $0.text < $1.text })
     }
     let kind = history.pending.isEmpty ? LogKind.place : .placeAmongPending
-    result.append((kind, Array(JSONValue.object(place).text.utf8)))
+    result.append(RecordContent(kind, Array(JSONValue.object(place).text.utf8)))
     for fragment in history.departed {
       var payload: [UInt8] = []
       fragment.write(to: &payload)
-      result.append((departed, payload))
+      result.append(RecordContent(departed, payload))
     }
-    for entry in history.pending { result.append((pending, Array(entry.json.text.utf8))) }
-    for item in history.conflicts { result.append((conflict, Array(item.json.text.utf8))) }
-    for entry in history.writes { result.append((write, Array(entry.json.text.utf8))) }
+    func append(_ kind: LogKind, _ json: JSONValue) {
+      result.append(RecordContent(kind, Array(json.text.utf8)))
+    }
+    for entry in history.pending { append(pending, entry.json) }
+    for item in history.conflicts { append(conflict, item.json) }
+    for entry in history.writes { append(write, entry.json) }
     return result
   }
 

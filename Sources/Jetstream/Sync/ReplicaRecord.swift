@@ -94,30 +94,30 @@ extension ReplicaRecord {
     static let all: Set<LogKind> = [.set, .replica, confirmed, decided, base, discarded]
   }
 
-  /// The record as a line of a log.
-  package var line: (kind: LogKind, payload: [UInt8]) {
+  /// The record as a log keeps it.
+  package var content: RecordContent {
     switch self {
     case .named(let client, let root):
       let json: JSONValue = [
         "client": .string(client.wireText), "root": .string(root.wireText),
       ]
-      return (LogKind.replica, Array(json.text.utf8))
+      return RecordContent(LogKind.replica, Array(json.text.utf8))
     case .made(let number, let set):
       guard case .object(var object) = set.json else {
         preconditionFailure("A change set is a JSON object.")
       }
       object["number"] = .integer(Int64(number))
-      return (.set, Array(JSONValue.object(object).text.utf8))
+      return RecordContent(.set, Array(JSONValue.object(object).text.utf8))
     case .confirmed(let fragments, let sequence, let origin):
       let json = Self.json(fragments, sequence, origin)
-      return (Kind.confirmed, Array(json.text.utf8))
+      return RecordContent(Kind.confirmed, Array(json.text.utf8))
     case .together(let records):
       let sets: [JSONValue] = records.compactMap {
         guard case .confirmed(let fragments, let sequence, let origin) = $0 else { return nil }
         return Self.json(fragments, sequence, origin)
       }
       let json: JSONValue = ["sets": .array(sets)]
-      return (Kind.confirmed, Array(json.text.utf8))
+      return RecordContent(Kind.confirmed, Array(json.text.utf8))
     case .decided(let decided):
       let decision = ScopeStanding.Decision(
         number: decided.number, fragmentReplies: decided.replies, sequence: decided.sequence)
@@ -127,19 +127,19 @@ extension ReplicaRecord {
       if let effective = decided.effective {
         object["effective"] = .array(effective.map(\.json))
       }
-      return (Kind.decided, Array(JSONValue.object(object).text.utf8))
+      return RecordContent(Kind.decided, Array(JSONValue.object(object).text.utf8))
     case .base(let base):
       var object: JSONObject = ["root": .string(base.root.wireText)]
       if let position = base.position { object["position"] = .object(position.json) }
       object["fragments"] = .array(base.fragments.map(\.json))
-      return (Kind.base, Array(JSONValue.object(object).text.utf8))
+      return RecordContent(Kind.base, Array(JSONValue.object(object).text.utf8))
     case .discarded(let names):
       let json: JSONValue = ["conflicts": .array(names.map(\.json))]
-      return (Kind.discarded, Array(json.text.utf8))
+      return RecordContent(Kind.discarded, Array(json.text.utf8))
     }
   }
 
-  /// Reads a record as ``line`` writes it; nil if the kind is not a replica record's.
+  /// Reads a record as ``content`` writes it; nil if the kind is not a replica record's.
   ///
   /// - Throws: ``FragmentError`` naming the first field that is missing or wrong.
   package init?(_ kind: LogKind, json: JSONValue) throws(FragmentError) {

@@ -100,7 +100,8 @@ private struct Run {
 
   private mutating func append(_ count: Int) throws {
     let numbers = Array(nextNumber..<(nextNumber + count))
-    try log?.log.append(numbers.map { (.note, payload($0, length: 20 + $0 * 37 % 400)) })
+    try log?.log.append(
+      numbers.map { RecordContent(.note, payload($0, length: 20 + $0 * 37 % 400)) })
     nextNumber += count
     appended += numbers
     ends.insert(appended.count)
@@ -114,7 +115,8 @@ private struct Run {
     totals.snapshots += 1
     log.log.snapshot(
       at: log.log.lastSequence, standingFor: [.note],
-      state: { state.map { (.state, payload($0, length: 20 + $0 * 37 % 400)) } }, then: { _ in })
+      state: { state.map { RecordContent(.state, payload($0, length: 20 + $0 * 37 % 400)) } },
+      then: { _ in })
   }
 
   private mutating func injectFault() {

@@ -249,7 +249,7 @@ struct LogFaultTests {
       disk.inject([.rename(EIO)])
       let box = ResultBox()
       log.log.snapshot(
-        at: 3, standingFor: [.note], state: { (1...3).map { (.state, payload($0)) } },
+        at: 3, standingFor: [.note], state: { (1...3).map { RecordContent(.state, payload($0)) } },
         then: { box.put($0) })
       log.queue.drain()
       // The next segment gets its name, and the log does not learn that it has.

@@ -68,7 +68,7 @@ struct SimulatedLog {
     let last = sequence ?? log.lastSequence
     log.snapshot(
       at: last, standingFor: [.note],
-      state: { (0..<last).map { (.state, payload($0 + 1)) } }, then: { box.put($0) })
+      state: { (0..<last).map { RecordContent(.state, payload($0 + 1)) } }, then: { box.put($0) })
     drain()
     try box.result?.get()
   }

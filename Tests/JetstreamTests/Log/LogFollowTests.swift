@@ -9,7 +9,7 @@ struct LogFollowTests {
   func own() async throws {
     let directory = try TemporaryDirectory()
     let log = try RecordLog(directory.path, configuration: .init(segmentBytes: 2000))
-    try await log.append((1...30).map { (.note, payload($0)) }).durable()
+    try await log.append((1...30).map { RecordContent(.note, payload($0)) }).durable()
     let following = Task {
       var seen: [LogRecord] = []
       for try await record in log.follow(from: 11) {

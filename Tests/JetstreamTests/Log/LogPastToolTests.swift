@@ -40,7 +40,9 @@ struct LogPastToolTests {
       ["name": "Plan\n\"A\"", "selected": .null, "shapes": [], "my key": ["b": 1, "a": 2]])
     var line: [UInt8] = []
     state.write(to: &line)
-    try await log.records.snapshot(at: 0, standingFor: [.set]) { [line] in [(.fragment, line)] }
+    try await log.records.snapshot(at: 0, standingFor: [.set]) { [line] in
+      [RecordContent(.fragment, line)]
+    }
     let sets = [
       [
         add(first, "Shape", ["x": 0.5, "parts": []]),
@@ -164,7 +166,9 @@ struct LogPastToolTests {
     }
     var state: [UInt8] = []
     change(root, "Canvas", ["name": "Later"]).write(to: &state)
-    try await log.records.snapshot(at: 5, standingFor: [.set]) { [state] in [(.fragment, state)] }
+    try await log.records.snapshot(at: 5, standingFor: [.set]) { [state] in
+      [RecordContent(.fragment, state)]
+    }
     try log.append(ChangeSet(fragments: [change(root, "Canvas", ["name": "Last"])], undo: []))
     try await log.records.compact(keeping: .nothing)
     try await log.close()

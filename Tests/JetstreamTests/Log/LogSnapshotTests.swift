@@ -104,7 +104,8 @@ struct LogSnapshotTests {
     // Whoever stands for them later ends that.
     let box = ResultBox()
     log.log.snapshot(
-      at: 40, standingFor: [.note, .other], state: { [(.state, payload(1))] }, then: { box.put($0) }
+      at: 40, standingFor: [.note, .other], state: { [RecordContent(.state, payload(1))] },
+      then: { box.put($0) }
     )
     log.drain()
     try #require(box.result).get()

@@ -16,7 +16,7 @@ struct LogToolTests {
     for number in 1...30 {
       if number == 21 {
         try await log.records.snapshot(at: 20, standingFor: [.set]) {
-          [(.fragment, Array(#"{"a":1}"#.utf8))]
+          [RecordContent(.fragment, Array(#"{"a":1}"#.utf8))]
         }
       }
       let fragment = SyncFragment(
@@ -181,7 +181,9 @@ struct LogToolTests {
   func firstSnapshot() async throws {
     let directory = try TemporaryDirectory()
     let log = try RecordLog(directory.path)
-    try await log.snapshot(at: 0, standingFor: [.set]) { [(.fragment, Array("{}".utf8))] }
+    try await log.snapshot(at: 0, standingFor: [.set]) {
+      [RecordContent(.fragment, Array("{}".utf8))]
+    }
     for number in 1...5 { try log.append(.note, payload(number)) }
     try await log.close()
     #expect(try run("log", "verify", directory.path).status == 0)

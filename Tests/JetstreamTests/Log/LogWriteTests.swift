@@ -167,7 +167,7 @@ struct LogWriteTests {
         append()
         queue.step()
         guard round.isMultiple(of: 4), !isGone.withLock({ $0 }) else { continue }
-        let state = (1...log.lastSequence).map { (kind: LogKind.state, payload: payload($0)) }
+        let state = (1...log.lastSequence).map { RecordContent(.state, payload($0)) }
         log.snapshot(
           at: log.lastSequence, standingFor: [.note], state: { state }, then: { _ in })
         queue.step()

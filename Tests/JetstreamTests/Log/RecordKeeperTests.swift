@@ -1,26 +1,34 @@
 import Foundation
 import JetstreamSimulation
+import Synchronization
 import Testing
 
 @testable import Jetstream
 
 /// Completions that come when a test says so.
 private final class HeldCompletions: LogCompletions {
-  private var boxes: [(ResultBox, (Outcome) -> Void)] = []
+  private var boxes: [(isReady: () -> Bool, deliver: () -> Void)] = []
 
-  func start(
-    _ work: (@escaping @Sendable (Outcome) -> Void) -> Void, then: @escaping (Outcome) -> Void
+  func start<Success: Sendable, Failure>(
+    _ work: (@escaping @Sendable (Result<Success, Failure>) -> Void) -> Void,
+    then: @escaping (Result<Success, Failure>) -> Void
   ) {
-    let box = ResultBox()
+    let box = HeldResult<Success, Failure>()
     work { box.put($0) }
-    boxes.append((box, then))
+    boxes.append(({ box.result != nil }, { if let result = box.result { then(result) } }))
   }
 
   func deliver() {
-    let ready = boxes.filter { $0.0.result != nil }
-    boxes.removeAll { $0.0.result != nil }
-    for (box, then) in ready { then(box.result!) }
+    let ready = boxes.filter { $0.isReady() }
+    boxes.removeAll { $0.isReady() }
+    for box in ready { box.deliver() }
   }
+}
+
+private final class HeldResult<Success: Sendable, Failure: Error>: Sendable {
+  private let stored = Mutex<Result<Success, Failure>?>(nil)
+  var result: Result<Success, Failure>? { stored.withLock { $0 } }
+  func put(_ result: Result<Success, Failure>) { stored.withLock { $0 = result } }
 }
 
 /// A keeper of numbers on a simulated disk.
@@ -28,7 +36,7 @@ private final class KeptNumbers {
   let disk = SimulatedDisk()
   let log: SimulatedLog
   let ticker = Ticker.manual()
-  var keeper: RecordKeeper<Int>!
+  var keeper: RecordKeeper<Int, LogError>!
   var stored = 0
   /// The numbers of records that were reported.
   var reports: [Int] = []
@@ -37,15 +45,36 @@ private final class KeptNumbers {
   var snapshots: [Int] = []
   var isInStep = false
   var carried = 0
+  /// True if each record is handed over at once.
+  var outlives = true
+  /// The error with which the log refuses everything; nil if it does not.
+  var refusal: LogError?
+  /// The number of records in each batch that was handed over.
+  var batches: [Int] = []
   private let completions = HeldCompletions()
   private var last = 0
 
   init(snapshotEvery: Int) throws {
     log = try SimulatedLog(disk)
     keeper = RecordKeeper(
-      ticker: ticker, completions: completions, tail: 0, snapshotEvery: snapshotEvery,
+      ticker: ticker, completions: completions, after: 0, tail: 0, snapshotEvery: snapshotEvery,
       owner: .init(
-        append: { [log] number throws(LogError) in try log.log.append(.note, payload(number)) },
+        encode: { RecordContent(.note, payload($0)) },
+        mustOutliveProcess: { [unowned self] _ in outlives },
+        append: { [log, unowned self] batch, done in
+          batches.append(batch.records.count)
+          if let refusal { return done(.failure(refusal)) }
+          do throws(LogError) {
+            let outcome = try log.log.append(
+              batch.records, after: batch.expected, outlivingProcess: batch.outlivesProcess)
+            switch outcome {
+            case .appended(let receipt), .repeated(let receipt): receipt.whenDurableUpTo(done)
+            case .conflict: done(.failure(.closed))
+            }
+          } catch {
+            done(.failure(error))
+          }
+        },
         stored: { [unowned self] in
           stored = max(stored, $0)
           reports.append($0)
@@ -55,7 +84,7 @@ private final class KeptNumbers {
           let count = last
           snapshots.append(count)
           return RecordSnapshot(carried: carried) { [log] in
-            log.log.snapshot(at: count, standingFor: [.note], state: { [] }, then: $0)
+            log.log.snapshot(at: $0, standingFor: [.note], state: { [] }, then: $1)
           }
         }, note: { [unowned self] in notes.append($0) }))
     keeper.begin()
@@ -154,4 +183,79 @@ struct RecordKeeperTests {
     kept.settle()
     #expect(kept.stored == 5 && kept.notes.count == 1)
   }
+
+  @Test(
+    "Records of one turn are one batch, and one that must outlive the process is handed over at once"
+  )
+  func batches() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.outlives = false
+    kept.keep(3)
+    #expect(kept.batches.isEmpty)
+    kept.ticker.tick()
+    #expect(kept.batches == [3])
+    kept.keep(2)
+    kept.outlives = true
+    kept.keep(1)
+    #expect(kept.batches == [3, 3])
+    kept.ticker.tick()
+    kept.settle()
+    #expect(kept.stored == 6 && kept.batches == [3, 3])
+  }
+
+  @Test("While records have to be repeated first, later ones wait, and nothing is appended twice")
+  func refusal() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.refusal = .backlog(bytes: 1)
+    kept.keep(1)
+    kept.settle()
+    kept.keep(4)
+    #expect(kept.batches == [1] && kept.notes.count == 1)
+    kept.refusal = nil
+    kept.ticker.advance(by: .seconds(1))
+    kept.settle()
+    #expect(kept.batches == [1, 1, 4] && kept.stored == 5 && kept.notes.count == 1)
+    #expect(try numbers(LogReader(kept.disk).all()) == [1, 2, 3, 4, 5])
+  }
+
+  @Test(
+    "Where nothing can be appended any more, that is said once, and what is left is not waited for")
+  func end() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.keep(2)
+    kept.settle()
+    kept.refusal = .inUse(path: "elsewhere")
+    kept.keep(1)
+    kept.settle()
+    kept.keep(1)
+    kept.ticker.advance(by: .seconds(5))
+    kept.settle()
+    #expect(kept.stored == 2 && kept.notes.count == 1 && kept.batches == [1, 1, 1])
+    var outcome: Result<Void, LogError>?
+    kept.keeper.finish { outcome = $0 }
+    #expect(outcome.map(failure(of:)) == .inUse(path: "elsewhere"))
+  }
+
+  @Test("Finishing waits until all is durable, says if that fails, and can be tried again at once")
+  func finish() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.outlives = false
+    kept.disk.inject([.sync(EIO)])
+    kept.keep(3)
+    var outcomes: [Result<Void, LogError>] = []
+    kept.keeper.finish { outcomes.append($0) }
+    #expect(kept.batches == [3] && outcomes.isEmpty)
+    kept.settle()
+    #expect(outcomes.count == 1 && kept.stored == 0)
+    kept.keeper.finish { outcomes.append($0) }
+    kept.settle()
+    #expect(
+      outcomes.count == 2 && outcomes.last.map(failure(of:)) == .some(nil) && kept.stored == 3)
+    kept.keeper.finish { outcomes.append($0) }
+    #expect(outcomes.count == 3)
+  }
+}
+
+private func failure(of result: Result<Void, LogError>) -> LogError? {
+  if case .failure(let error) = result { error } else { nil }
 }

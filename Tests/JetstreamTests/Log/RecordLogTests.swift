@@ -72,7 +72,7 @@ struct RecordLogTests {
     let disk = SimulatedDisk()
     let log = try SimulatedLog(disk)
     try log.log.append(.note, payload(1))
-    let receipt = try log.log.append((2...5).map { (.note, payload($0)) })
+    let receipt = try log.log.append((2...5).map { RecordContent(.note, payload($0)) })
     #expect(receipt.sequence == 5 && !receipt.isDurable)
     log.drain()
     #expect(receipt.isDurable)

@@ -1,91 +1,67 @@
 import Foundation
 import Jetstream
 
-/// The part of a `FragmentLog` that a server keeps of a hosted scope: everything that was accepted, and what was decided
-/// of the clients' change sets. A server that is killed goes on from there.
+/// The records of a server's history: everything that was accepted, and what was decided of the clients' change sets.
 ///
 /// Accepted changes are records of change sets, so that a `LogReader` and the `jetstream` command read them like those
 /// of an app.
-package struct ScopeLog: Sendable {
+extension LogKind {
   /// The decision on a change set of which nothing was accepted.
-  private static let decision = LogKind("decision")
+  fileprivate static let decision = LogKind("decision")
   /// The beginning of a new epoch.
-  private static let epoch = LogKind("epoch")
+  fileprivate static let epoch = LogKind("epoch")
   /// In a snapshot: the epoch and the sequence of its state.
-  private static let history = LogKind("history")
+  fileprivate static let history = LogKind("history")
   /// In a snapshot: the decisions on the change sets of one client.
-  private static let client = LogKind("client")
+  fileprivate static let client = LogKind("client")
+}
 
-  /// The kinds of record that a snapshot replaces.
-  private static let kinds: Set<LogKind> = [.set, decision, epoch]
-
-  /// The records; each change set is one.
-  package let records: RecordLog
-
-  /// Makes a log of records that are open already.
-  package init(_ records: RecordLog) { self.records = records }
-
-  /// Appends a record, which is encoded before the call returns. A change of the server's own app is also handed to the
-  /// operating system before that; a client's submission is written later, on the log's queue.
+extension ScopeRecord {
+  /// The record as it is stored.
   ///
-  /// - Throws: `LogError.backlog`, `LogError.tooLong` or `LogError.closed`; then nothing was appended. Errors of the
-  ///   disk are reported by the receipt.
-  package func append(
-    _ record: ScopeRecord, date: Date? = nil
-  ) throws(LogError) -> LogReceipt {
-    // Clients see a submission only once it is durable, but the server's app shows its own changes at once.
-    defer { if record.decision == nil { records.writeNow() } }
-    var record = record
+  /// - Parameter date: the date of a change set that has none.
+  package func content(date: Date? = nil) -> RecordContent {
+    var record = self
     if record.sequence != nil {
       record.id = record.id ?? UUID()
       record.origin.date = record.origin.date ?? date
     }
     var payload: [UInt8] = []
     payload.append(written: { output in output.object { record.write(to: &$0) } })
-    return try records.append(record.sequence == nil ? Self.decision : .set, payload)
+    return RecordContent(record.sequence == nil ? .decision : .set, payload)
   }
 
-  /// Writes a snapshot, and removes the records that the configuration does not ask to keep.
-  ///
-  /// - Parameter sequence: the number of the last record that the history contains; nil for the last of all.
-  package func snapshot(
-    _ history: ScopeHistory, at sequence: Int? = nil
-  ) async throws(LogError) {
-    try await records.snapshot(
-      at: sequence ?? records.lastSequence, standingFor: Self.kinds,
-      state: { Self.state(of: history) })
+  /// True if the record must outlive the process from when it was made. Clients see a submission only once it is durable,
+  /// but the server's app shows its own changes at once.
+  package var mustOutliveProcess: Bool { decision == nil }
+}
+
+extension ScopeHistory {
+  /// The kinds of record that a snapshot replaces.
+  static let kinds: Set<LogKind> = [.set, .decision, .epoch]
+
+  /// Returns a record with which a new epoch begins.
+  package static func beginning(of epoch: String) -> RecordContent {
+    RecordContent(.epoch, Array(epoch.utf8))
   }
 
-  /// Writes a snapshot without waiting; `done` is called on a queue of the log.
-  package func snapshot(
-    _ history: ScopeHistory, at sequence: Int,
-    then done: @escaping @Sendable (Result<Void, LogError>) -> Void
-  ) {
-    records.snapshot(
-      at: sequence, standingFor: Self.kinds, state: { Self.state(of: history) }, then: done)
-  }
-
-  /// Appends the name of the epoch that begins here.
-  package func appendEpoch(_ name: String) throws(LogError) -> LogReceipt {
-    try records.append(Self.epoch, Array(name.utf8))
-  }
-
-  private static func state(of history: ScopeHistory) -> [(kind: LogKind, payload: [UInt8])] {
-    var result: [(kind: LogKind, payload: [UInt8])] = []
-    for part in history.parts {
+  /// The state, and what is known of the clients, as a snapshot stores it.
+  package var content: [RecordContent] {
+    var result: [RecordContent] = []
+    for part in parts {
       for fragment in part {
         var payload: [UInt8] = []
         fragment.write(to: &payload)
-        result.append((.fragment, payload))
+        result.append(RecordContent(.fragment, payload))
       }
     }
     var place: JSONObject = [
-      "epoch": .string(history.epoch), "sequence": .integer(Int64(history.sequence)),
-      "forgotten": .integer(Int64(history.forgottenUpTo)),
+      "epoch": .string(epoch), "sequence": .integer(Int64(sequence)),
+      "forgotten": .integer(Int64(forgottenUpTo)),
     ]
-    place["written"] = history.written.map { .array($0.sorted().map { .string($0) }) }
-    result.append((Self.history, Array(JSONValue.object(place).text.utf8)))
-    for (uuid, client) in history.clients {
+    place["written"] = written.map { .array($0.sorted().map { .string($0) }) }
+    result.append(RecordContent(.history, Array(JSONValue.object(place).text.utf8)))
+    for (uuid, client) in clients {
       let json: JSONValue = [
         "client": .string(uuid.uuidString.lowercased()),
         "seen": .integer(Int64(client.seenAt)),
@@ -94,45 +70,37 @@ package struct ScopeLog: Sendable {
         "checksums": .object(
           JSONObject(client.checksums.map { ("\($0.key)", .integer(Int64($0.value))) })),
       ]
-      result.append((Self.client, Array(json.text.utf8)))
+      result.append(RecordContent(.client, Array(json.text.utf8)))
     }
     return result
   }
 
-  /// Reads the whole history: the newest snapshot and the records after it. Returns nil if the log is new.
+  /// Reads a history as it is stored; nil if there is none.
   ///
-  /// - Throws: `LogError.damaged`, `LogError.file`, or `LogError.unreadable` with the number of the record whose
-  ///   content is not valid.
-  package func history() throws(LogError) -> ScopeHistory? {
-    let reader = LogReader(records.directory)
-    guard let snapshot = try reader.snapshot() else {
-      if records.lastSequence == 0 { return nil }
+  /// - Throws: `LogError.unreadable` with the number of the record whose content is not valid.
+  package init?(_ stored: StoredHistory) throws(LogError) {
+    guard let snapshot = stored.snapshot else {
+      if stored.records.isEmpty { return nil }
       throw .unreadable(sequence: 1, problem: "there is no state that it departs from")
     }
-    var history = ScopeHistory(epoch: "", state: [])
-    for record in snapshot.state { try Self.read(record, into: &history) }
-    guard !history.epoch.isEmpty else {
+    self.init(epoch: "", state: [])
+    for record in snapshot.state { try read(record) }
+    guard !epoch.isEmpty else {
       throw .unreadable(sequence: snapshot.sequence, problem: "the snapshot is not one of a server")
     }
-    var cursor = try reader.read(from: snapshot.sequence + 1)
-    while let record = try cursor.next() {
-      if record.kind == Self.epoch {
-        history.epoch = String(decoding: record.payload, as: UTF8.self)
-      }
-      guard record.kind == .set || record.kind == Self.decision else { continue }
-      history.records.append(
+    for record in stored.records {
+      if record.kind == .epoch { epoch = String(decoding: record.payload, as: UTF8.self) }
+      guard record.kind == .set || record.kind == .decision else { continue }
+      records.append(
         try Self.json(record) { json throws(FragmentError) in try ScopeRecord(json: json) })
     }
-    return history
   }
 
-  private static func read(
-    _ record: LogRecord, into history: inout ScopeHistory
-  ) throws(LogError) {
+  private mutating func read(_ record: LogRecord) throws(LogError) {
     switch record.kind {
-    case .fragment: history.parts[0].append(try SyncFragment(record))
-    case Self.history:
-      (history.epoch, history.sequence, history.forgottenUpTo, history.written) = try json(record) {
+    case .fragment: parts[0].append(try SyncFragment(record))
+    case .history:
+      (epoch, sequence, forgottenUpTo, written) = try Self.json(record) {
         json throws(FragmentError) in
         guard case .object(let object) = json else { throw .notAnObject }
         guard case .string(let epoch)? = object["epoch"] else { throw .missing(field: "epoch") }
@@ -142,14 +110,14 @@ package struct ScopeLog: Sendable {
         // Servers that wrote older logs never dropped clients.
         let forgotten =
           if case .integer(let number)? = object["forgotten"] { Int(number) } else { 0 }
-        return (epoch, Int(sequence), forgotten, try written(object["written"]))
+        return (epoch, Int(sequence), forgotten, try Self.written(object["written"]))
       }
-    case Self.client:
-      let place = history.sequence
-      let (uuid, client) = try json(record) { json throws(FragmentError) in
-        try read(json, at: place)
+    case .client:
+      let place = sequence
+      let (uuid, client) = try Self.json(record) { json throws(FragmentError) in
+        try Self.client(json, at: place)
       }
-      history.clients[uuid] = client
+      clients[uuid] = client
     default: break
     }
   }
@@ -173,7 +141,7 @@ package struct ScopeLog: Sendable {
   /// Reads the decisions on the change sets of one client.
   ///
   /// - Parameter sequence: the sequence of the snapshot.
-  private static func read(
+  private static func client(
     _ json: JSONValue, at sequence: Int
   ) throws(FragmentError) -> (UUID, ScopeHistory.Client) {
     guard case .object(let object) = json else { throw .notAnObject }
@@ -226,6 +194,6 @@ extension FragmentLog {
   ///
   /// - Throws: `LogError` if it cannot be written.
   public func beginEpoch() async throws(LogError) {
-    try await ScopeLog(records).appendEpoch(UUID().wireText).durable()
+    try await records.append([ScopeHistory.beginning(of: UUID().wireText)]).durable()
   }
 }

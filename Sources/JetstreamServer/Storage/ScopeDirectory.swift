@@ -17,8 +17,6 @@ public final class ScopeDirectory: Sendable {
   private let lock: any LogFile
   /// The schemas that were read, which many scopes have in common.
   private let schemas = Mutex(SchemaCache())
-  /// Reads and opens logs: a few at a time, so that many that are opened at once do not take a thread each.
-  private let queue: OperationQueue
 
   /// Opens a directory, and creates it and those above it if they do not exist.
   ///
@@ -31,8 +29,6 @@ public final class ScopeDirectory: Sendable {
   ) throws(LogError) {
     self.path = path
     self.configuration = configuration
-    queue = OperationQueue()
-    queue.maxConcurrentOperationCount = 4
     do {
       let directory = try POSIXLogDirectory(path)
       guard let lock = try directory.lock("lock") else { throw LogError.inUse(path: path) }
@@ -48,61 +44,38 @@ public final class ScopeDirectory: Sendable {
 
   deinit { lock.close() }
 
-  /// The findings in the folder of a scope before it is opened.
-  struct Stored: Sendable {
-    /// True if there is no history.
-    let isNew: Bool
-    /// The schema that a client has brought; nil if none has.
-    let schema: ScopeSchema?
+  /// The file with the schema that a client has brought.
+  private static let schemaFile = "schema.json"
+
+  private func schema(of place: ScopePlace) throws -> ScopeSchema? {
+    let file = folder(of: place) + "/" + Self.schemaFile
+    guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
+    do {
+      return try schemas.withLock { try $0.schema(Array(bytes)) }
+    } catch {
+      throw StorageError.unreadable(place: file, problem: "\(error)")
+    }
   }
 
-  /// Reads the folder of a scope, without opening the log.
-  func stored(_ place: ScopePlace) async throws -> Stored {
-    try await run { [self] in
+  private func folder(of place: ScopePlace) -> String { path + "/scopes/" + place.path }
+}
+
+/// Each scope has a `FragmentLog`, whose lock is the lease, and the schema that a client has brought, in a file beside it.
+extension ScopeDirectory: ScopeStorage {
+  package func find(_ name: String) async throws(StorageError) -> StoredScope {
+    let place = try place(of: name)
+    return try await run { [self] in
       let schema = try schema(of: place)
       guard FileManager.default.fileExists(atPath: folder(of: place)) else {
-        return Stored(isNew: true, schema: schema)
+        return StoredScope(isNew: true, schema: schema)
       }
       let reader = try LogReader(folder(of: place))
-      return Stored(isNew: try reader.holdsNothing(), schema: schema)
+      return StoredScope(isNew: try reader.holdsNothing(), schema: schema)
     }
   }
 
-  /// The log of a scope, and what was read from it.
-  struct Opened: Sendable {
-    let log: FragmentLog
-    let history: ScopeHistory?
-  }
-
-  /// Opens the log of a scope and reads its history.
-  func open(_ place: ScopePlace) async throws -> Opened {
-    try await run { [self] in try openLog(of: place) }
-  }
-
-  /// Opens the log of a scope, reads its history, and makes rows of a schema from it.
-  func open(
-    _ place: ScopePlace, _ name: String, as schema: ScopeSchema
-  ) async throws -> (opened: Opened, content: RowsContent) {
-    try await withCheckedThrowingContinuation { done in
-      queue.addOperation { [self] in
-        do {
-          let opened = try openLog(of: place)
-          let content = try RowsContent(name: name, schema, from: opened.history)
-          done.resume(returning: (opened, content))
-        } catch {
-          done.resume(throwing: error)
-        }
-      }
-    }
-  }
-
-  private func openLog(of place: ScopePlace) throws -> Opened {
-    let log = try FragmentLog(folder(of: place), configuration: configuration)
-    return Opened(log: log, history: try ScopeLog(log.records).history())
-  }
-
-  /// Keeps the schema of a scope for all later openings.
-  func keep(_ schema: ScopeSchema, of place: ScopePlace) async throws {
+  package func keep(_ schema: ScopeSchema, of name: String) async throws(StorageError) {
+    let place = try place(of: name)
     try await run { [self] in
       let directory = try POSIXLogDirectory(folder(of: place))
       let file = try directory.open(Self.schemaFile + ".tmp", for: .creating)
@@ -114,27 +87,65 @@ public final class ScopeDirectory: Sendable {
     }
   }
 
-  /// The file with the schema that a client has brought.
-  private static let schemaFile = "schema.json"
-
-  private func schema(of place: ScopePlace) throws -> ScopeSchema? {
-    let file = folder(of: place) + "/" + Self.schemaFile
-    guard let bytes = FileManager.default.contents(atPath: file) else { return nil }
-    do {
-      return try schemas.withLock { try $0.schema(Array(bytes)) }
+  package func lease(_ name: String) async throws(StorageError) -> any ScopeLease {
+    let place = try place(of: name)
+    do throws(StorageError) {
+      return try await run { [self] in
+        LogLease(try FragmentLog(folder(of: place), configuration: configuration))
+      }
     } catch {
-      throw ScopeFileError(file: file, problem: "\(error)")
+      if case .log(.inUse) = error { throw .leased(name) }
+      throw error
     }
   }
 
-  private func folder(of place: ScopePlace) -> String { path + "/scopes/" + place.path }
+  package func follow(_ name: String, after sequence: Int) -> StoredRecords {
+    StoredRecords { [self] in
+      var records: LogRecords.Iterator?
+      return { () async throws(StorageError) in
+        while records == nil {
+          if Task.isCancelled { return nil }
+          records = try self.records(of: name, after: sequence)
+          if records == nil { try? await Task.sleep(for: .milliseconds(50)) }
+        }
+        do throws(LogError) { return try await records?.next() } catch { throw StorageError(error) }
+      }
+    }
+  }
 
-  /// Runs `body` on the queue.
-  private func run<Result: Sendable>(
-    _ body: @escaping @Sendable () throws -> Result
-  ) async throws -> Result {
-    try await withCheckedThrowingContinuation { done in
-      queue.addOperation { done.resume(with: Swift.Result { try body() }) }
+  /// Returns the records of a scope; nil if it has no history yet.
+  private func records(
+    of name: String, after sequence: Int
+  ) throws(StorageError) -> LogRecords.Iterator? {
+    let folder = folder(of: try place(of: name))
+    guard FileManager.default.fileExists(atPath: folder) else { return nil }
+    do throws(LogError) {
+      return try LogReader(folder).follow(from: sequence + 1).makeAsyncIterator()
+    } catch {
+      throw StorageError(error)
+    }
+  }
+
+  private func place(of name: String) throws(StorageError) -> ScopePlace {
+    do { return try ScopePlace(name) } catch {
+      throw .unreadable(place: "'\(name)'", problem: error.message)
+    }
+  }
+
+  /// Runs `body` where files are read.
+  private func run<Value: Sendable>(
+    _ body: @escaping @Sendable () throws -> Value
+  ) async throws(StorageError) -> Value {
+    do {
+      return try await StorageQueue.run { try body() }
+    } catch let error as StorageError {
+      throw error
+    } catch let error as LogError {
+      throw StorageError(error)
+    } catch let error as LogFileError {
+      throw .log(.file(error))
+    } catch {
+      throw .unreadable(place: path, problem: "\(error)")
     }
   }
 }
@@ -168,12 +179,4 @@ extension LogReader {
     if try cursor.next() != nil { return false }
     return try snapshot(upTo: 0) == nil
   }
-}
-
-/// A file of a ``ScopeDirectory`` that cannot be read.
-struct ScopeFileError: Error, CustomStringConvertible {
-  let file: String
-  let problem: String
-
-  var description: String { "\(file): \(problem)" }
 }
