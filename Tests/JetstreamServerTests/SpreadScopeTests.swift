@@ -165,21 +165,27 @@ struct SpreadScopeTests {
     var configuration = Server.Configuration()
     configuration.sessionExpiry = .milliseconds(1)
     var server: Server? = Server(configuration: configuration)
+    server?.onSessionEnd.listenOnce { _ in server = nil }
+    let transport = server!.makeTransport()
+    // A tick may end the first sessions while the others are being opened. Those find no server, which is all right: one
+    // session was there to end.
     var connections: [any TransportConnection] = []
-    for _ in 0..<3 { connections.append(try await open(server!)) }
-    try await awaitCall { done in
-      server?.onSessionEnd.listenOnce { _ in
-        server = nil
-        done(())
-      }
+    for _ in 0..<3 {
+      guard let connection = try? await open(transport) else { break }
+      connections.append(connection)
     }
-    #expect(server == nil)
+    try await wait { server == nil }
+    #expect(!connections.isEmpty)
     withExtendedLifetime(connections) {}
   }
 
   /// Connects and creates a session of version 2.
   private func open(_ server: Server) async throws -> any TransportConnection {
-    let connection = try await server.makeTransport().open(headers: [])
+    try await open(server.makeTransport())
+  }
+
+  private func open(_ transport: some Transport) async throws -> any TransportConnection {
+    let connection = try await transport.open(headers: [])
     let create = #"{"type":"SessionCreate","index":0,"version":"0.2.0","protocol":2,"params":{}}"#
     try connection.send(Array(create.utf8))
     _ = try await connection.receive()
