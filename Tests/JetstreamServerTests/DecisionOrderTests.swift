@@ -79,6 +79,44 @@ struct DecisionOrderTests {
     #expect(server.rejections == ["Canvas: No"])
   }
 
+  @Test("A held reply behind its change set does not have later change sets applied twice")
+  func lateReply() throws {
+    server.joinAtPosition(first)
+    server.canvas.name = "mine"
+    server.scope.flush()
+    let index = try #require(server.takeSyncs().last).index
+    server.scope.pauseIncoming()
+    let root = server.scope.root!.uuid
+    var own = ScopeSync(
+      index: 0, scopeIndex: 0,
+      fragments: [
+        SyncFragment(.change, uuid: root, className: "Canvas", properties: ["name": "mine"])
+      ])
+    (own.sequence, own.number) = (2, 1)
+    var other = ScopeSync(
+      index: 0, scopeIndex: 0,
+      fragments: [
+        SyncFragment(
+          .change, uuid: root, className: "Canvas", properties: [:],
+          operations: ["likes": [.add(3)]])
+      ])
+    other.sequence = 3
+    // One connection has lost the reply and brought the stream behind it; the next one brings all of it.
+    server.receive(.scopeSync(own), .scopeSync(other))
+    var reply = ScopeSyncReply(replyTo: index, fragmentReplies: [FragmentReply()])
+    (reply.index, reply.sequence) = (3, 2)
+    server.receive(.scopeSyncReply(reply), .scopeSync(own), .scopeSync(other))
+    server.scope.resumeIncoming()
+    #expect(server.canvas.likes == 3, "the addition counts once")
+    #expect(server.canvas.name == "mine" && server.engine.pendingCount == 0)
+    #expect(server.rejections.isEmpty)
+    server.advance(by: .seconds(11))
+    let seen = server.takeSent().compactMap { message -> Int? in
+      if case .ping(let ping) = message { ping.seen.last?.sequence } else { nil }
+    }
+    #expect(seen.last == 3)
+  }
+
   @Test(
     "What the server says to be missing is asked for once the app no longer pauses incoming changes"
   )

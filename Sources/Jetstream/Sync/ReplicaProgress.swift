@@ -37,9 +37,15 @@ struct ReplicaProgress {
     basis.epoch.isEmpty || basis.epoch == position?.epoch ? basis.sequence : nil
   }
 
-  /// Advances to the sequence of a change set that is about to be applied, if it is reported.
+  /// Advances to the sequence of a change set that is about to be applied, if it is reported and not reached yet.
+  ///
+  /// Never goes back. A reply can be handled after the change set that it decides, and after later ones. While messages
+  /// are held, the decision is known as soon as the reply arrives; so if an earlier connection has brought the change set
+  /// from the stream, that is concluded first, and the reply changes nothing any more. If it took the sequence back, the
+  /// later change sets, which the next connection has brought once more, would be applied twice.
   mutating func advance(to sequence: Int?) {
-    if let sequence { position?.sequence = sequence }
+    guard let sequence, let position else { return }
+    self.position?.sequence = max(position.sequence, sequence)
   }
 
   /// Notes the server's sequence when it granted a request that was made at `since`. If a state follows, changes that it
