@@ -85,8 +85,7 @@ let package = Package(
       name: "JetstreamServerTests",
       dependencies: [
         "Jetstream", "JetstreamServer", "JetstreamSimulation", "JetstreamTool",
-        "JetstreamWebSocket",
-        "LogWriter", "Pacing",
+        "JetstreamWebSocket", "LogWriter", "Pacing",
       ],
       swiftSettings: settings),
     .target(
