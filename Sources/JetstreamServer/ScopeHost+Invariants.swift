@@ -7,7 +7,7 @@ extension ScopeHost {
   /// is kept for sessions, and in the rows of content that is not made of model classes.
   func checkInvariants() -> [String] {
     var problems = tombstones.checkInvariants(at: sequence) + content.checkInvariants()
-    problems += records.checkInvariants() + audience.checkInvariants()
+    problems += records.checkInvariants() + audience.checkInvariants() + stream.checkInvariants()
     let places = stream.all.map(\.sequence)
     if let last = places.last, places != Array(last + 1 - places.count...last) || last != sequence {
       problems.append("the stream has \(places), and the last sequence is \(sequence)")

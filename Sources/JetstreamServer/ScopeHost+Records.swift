@@ -47,6 +47,7 @@ extension ScopeHost {
           fragments: record.fragments, whole: nil, newcomers: [],
           replies: record.decision?.fragmentReplies ?? []))
     }
+    measureState()
     forget(upTo: sequence)
     tombstones.forgetRevived()
   }

@@ -83,7 +83,7 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
 
   init(
     number: Int = 0, content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
-    streamLimit: ScopeStream.Limit
+    streamLimit: ScopeStream.Extent
   ) {
     audience = ScopeAudience(scopeIndex: number)
     self.content = content
@@ -112,6 +112,9 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     for fragment in item.fragments { states.note(fragment.uuid) }
     noteWritten(item.fragments)
   }
+
+  /// Measures the full state if that is due, and keeps as much of the stream as it is worth.
+  func measureState() { stream.measureState(of: content) }
 
   func wasRejected(_ uuid: UUID) -> Bool { tombstones.rejected[uuid] != nil }
 

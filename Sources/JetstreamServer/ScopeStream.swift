@@ -36,15 +36,33 @@ final class StreamItem: Sendable {
   }
 }
 
-/// The most recent change sets of a scope, for clients that come back. A client that has missed more gets the full
-/// state.
+/// The most recent change sets of a scope, for clients that come back and for sessions that are behind. A client that has
+/// missed more gets the full state.
+///
+/// A scope keeps change sets of a few times its full state's size: with more, a client that has missed them all is better
+/// off with the state. See ``Extent``.
 package struct ScopeStream {
-  /// The amount that is kept: at least this much, at most about twice as much.
+  /// An amount of change sets.
   package struct Limit {
-    /// The number of change sets; fewer are kept if they have more ``bytes``.
+    /// The number of change sets.
     package var sets: Int
-    /// The approximate size of the change sets on the wire. The last change set is kept whatever its size.
+    /// The approximate size of the change sets on the wire.
     package var bytes: Int
+  }
+
+  /// The amount that is kept: at least this much, at most about twice as much.
+  package struct Extent {
+    /// The number of change sets; fewer are kept if they have more bytes.
+    package var sets: Int
+    /// The approximate size of the change sets on the wire, for a scope with a large full state, or one that is not
+    /// measured yet. The last change set is kept whatever its size.
+    package var bytes: Int
+    /// The same for a scope with a small full state, unless ``bytes`` is less. A client that was away for a moment goes
+    /// on from these: it compares nothing, and is told whose change sets have overwritten its own. They are not fewer
+    /// than what waits for a client of version 1, see ``ServerEngine/Configuration/absentLimit``.
+    package var leastBytes = 256 << 10
+    /// The number of full states that take as many bytes as is kept in between.
+    package var states = 2
   }
 
   private var items: [StreamItem] = []
@@ -54,9 +72,16 @@ package struct ScopeStream {
   private(set) var bytes = 0
   /// The approximate size in bytes of all items ever appended.
   private(set) var totalBytes = 0
-  let limit: Limit
+  let limit: Extent
+  private var state: StateSize
+  /// The approximate size of the change sets that are kept, at least.
+  private(set) var keptBytes: Int
 
-  init(limit: Limit) { self.limit = limit }
+  init(limit: Extent) {
+    self.limit = limit
+    state = StateSize(limit)
+    keptBytes = limit.bytes
+  }
 
   mutating func append(_ item: StreamItem) {
     let size = item.roughSize
@@ -64,13 +89,30 @@ package struct ScopeStream {
     bytes += size
     totalBytes += size
     ends.append(totalBytes)
+    trimIfDue()
+  }
+
+  /// Measures the full state if the stream has grown enough since the last time, and keeps change sets accordingly. Cost:
+  /// O(1), or once for so many bytes of the stream, that of reading a few hundred models.
+  mutating func measureState(of content: any HostedContent) {
+    guard state.isDue(at: totalBytes), state.measure(content, at: totalBytes) else { return }
+    let wanted = state.bytes.map { max(limit.leastBytes, limit.states * $0) }
+    keptBytes = min(limit.bytes, wanted ?? .max)
+    trimIfDue()
+  }
+
+  /// The approximate number of bytes of change sets that cost a client as much as the full state, which it compares with
+  /// its own; nil if the state is too large for it to matter, or not measured yet.
+  var bytesWorthState: Int? { state.bytes.map { $0 + $0 / 2 + limit.leastBytes / 4 } }
+
+  private mutating func trimIfDue() {
     // Half of the items are dropped at once, so that the cost of each append stays negligible.
-    if items.count > 2 * limit.sets || bytes > 2 * limit.bytes { trim() }
+    if items.count > 2 * limit.sets || bytes > 2 * keptBytes { trim() }
   }
 
   private mutating func trim() {
     var excess = 0
-    while excess < items.count - 1, items.count - excess > limit.sets || bytes > limit.bytes {
+    while excess < items.count - 1, items.count - excess > limit.sets || bytes > keptBytes {
       excess += 1
       bytes = totalBytes - ends[excess - 1]
     }
@@ -83,6 +125,12 @@ package struct ScopeStream {
   func totalBytes(upTo sequence: Int) -> Int {
     guard let first = items.first?.sequence, sequence >= first else { return totalBytes - bytes }
     return ends[min(sequence - first, ends.count - 1)]
+  }
+
+  /// Describes what must not be the case, a line for each.
+  func checkInvariants() -> [String] {
+    if items.count <= 1 || (items.count <= 2 * limit.sets && bytes <= 2 * keptBytes) { return [] }
+    return ["the stream has \(items.count) change sets of \(bytes) bytes, of \(keptBytes)"]
   }
 
   /// All items, in order.
@@ -111,7 +159,7 @@ package struct ScopeStream {
 
 extension StreamItem {
   /// The approximate size of the change set in bytes.
-  fileprivate var roughSize: Int {
+  var roughSize: Int {
     fragments.reduce(0) { $0 + $1.roughSize } + (whole ?? []).reduce(0) { $0 + $1.roughSize }
   }
 }

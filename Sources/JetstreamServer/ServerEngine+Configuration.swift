@@ -36,8 +36,9 @@ extension ServerEngine {
     package var maxScopesPerSession = 256
     /// The number of clients, at least, whose decisions each scope keeps; more if more have sessions.
     package var rememberedClients = 100_000
-    /// The amount of change sets that each scope keeps in its stream. A client that has missed more gets the full state.
-    package var streamLimit = ScopeStream.Limit(sets: 4096, bytes: 16 << 20)
+    /// The amount of change sets that each scope keeps in its stream, for clients that were away or are slow. One that has
+    /// missed more gets the full state, and so does one for which the full state is less.
+    package var streamLimit = ScopeStream.Extent(sets: 4096, bytes: 16 << 20)
     /// The highest protocol version that the server speaks.
     package var highestVersion = 2
     /// The bounds of the scopes that are opened when sessions fetch them.

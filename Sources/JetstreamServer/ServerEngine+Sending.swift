@@ -49,6 +49,7 @@ extension ServerEngine {
     let hosts = hostsWithNews
     hostsWithNews = []
     for host in hosts {
+      host.measureState()
       guard let run = host.audience.takeNews() else { continue }
       let end = StreamPlace(run.last, in: host.stream)
       var connections: [Int] = []

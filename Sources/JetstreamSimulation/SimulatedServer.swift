@@ -97,6 +97,8 @@ final class SimulatedServer {
     configuration.stateBytes = limits.stateBytes
     configuration.frameBytes = limits.frameBytes
     configuration.streamLimit.sets = limits.streamLength
+    configuration.streamLimit.leastBytes = limits.streamBytes
+    configuration.streamLimit.states = limits.streamStates
     configuration.rememberedClients = limits.rememberedClients
     configuration.pingInterval = .milliseconds(Simulation.Times.ping)
     configuration.readingTime = .milliseconds(Simulation.Times.reading)

@@ -40,6 +40,11 @@ extension SimulationConfiguration {
     configuration.sharing = 0.3
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
+    if random.chance(0.4) {
+      // From a full state for each client that has missed something, to the rare one.
+      configuration.limits.streamBytes = random.number(in: 1...4_000)
+      configuration.limits.streamStates = random.number(in: 0...3)
+    }
     return configuration
   }
 }

@@ -19,6 +19,12 @@ extension SimulationConfiguration {
     /// The number of its last change sets that the server can send to a client that was away, at
     /// least. A client that has missed more gets the full state.
     public var streamLength = 4_096
+    /// The approximate size of the last change sets that the server can send to a client that was
+    /// away, at least, in bytes; of a larger scope, see ``streamStates``. A client that has missed
+    /// more gets the full state.
+    public var streamBytes = 256 << 10
+    /// The number of full states of a larger scope that take as many bytes as those change sets.
+    public var streamStates = 2
     /// The number of clients without a session whose decisions the server remembers.
     public var rememberedClients = 100_000
     /// The number of its own change sets that a client remembers, to notice when others overwrite

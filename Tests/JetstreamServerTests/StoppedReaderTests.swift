@@ -32,6 +32,8 @@ struct StoppedReaderTests {
     }
     let engine = server.runner.engine!
     #expect(engine.sessionCount == 20)
+    // Two states of 1 MiB, at most twice.
+    #expect(try #require(engine.streamBytes(of: scope)) <= 4 << 20 + 4096)
     for session in engine.sessions.values {
       #expect(session.waiting.bytes + session.channel.keptBytes <= 5 << 20 + 4096)
       let connection = try #require(session.link.connection)

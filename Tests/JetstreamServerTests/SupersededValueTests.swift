@@ -22,6 +22,8 @@ struct SupersededValueTests {
     var configuration = ServerEngine.Configuration()
     configuration.window = .init(sets: sets, bytes: bytes)
     configuration.streamLimit.bytes = stream
+    // Small scopes keep as much as large ones.
+    configuration.streamLimit.leastBytes = stream
     let world = InMemoryWorld(configuration: configuration)
     world.canvas.shapes.append(Shape())
     return world

@@ -71,6 +71,7 @@ struct DrawnTests {
     #expect(Set(drawn.map(\.world.name)) == ["Workshop", "Garden"])
     let limits = drawn.map(\.configuration.limits)
     #expect(limits.contains { $0.sendWindow == 1 } && limits.contains { $0.streamLength <= 2 })
+    #expect(limits.contains { $0.streamBytes < 1_000 } && limits.contains { $0.streamStates == 3 })
     #expect(limits.contains { $0.ownWrites == 1 } && limits.contains { $0.ownWrites == 256 })
     #expect(drawn.contains { $0.configuration.diskDelay.upperBound >= 2_000 })
   }

@@ -1,0 +1,59 @@
+import Foundation
+import Jetstream
+
+/// The approximate size of a scope's full state, which is measured again and again while the scope's stream grows.
+///
+/// The models are read a few hundred at a time, in turns in which the scope was changed: no turn takes long, and a scope
+/// that does not change costs nothing. What changes meanwhile may be counted twice, or not at all. The next measurement
+/// begins when the stream has grown by twice the size, so that each byte of the stream costs the same, whatever the size
+/// of the scope. Until then the scope may grow to three times what was measured, or shrink.
+struct StateSize {
+  /// The size in bytes; nil if it was not measured yet, or is larger than any stream.
+  private(set) var bytes: Int?
+  /// The size from which on the scope is not read further.
+  private let most: Int
+  /// The number of bytes that are read in a turn.
+  private let partBytes: Int
+  /// The UUIDs of the models that are still to be read; empty between two measurements.
+  private var open: [UUID] = []
+  /// The size of the models that were read.
+  private var counted = 0
+  /// The size of all that was ever appended to the stream when the next turn is due.
+  private var dueAt: Int
+
+  init(_ limit: ScopeStream.Extent) {
+    (most, partBytes) = (limit.bytes, max(4, limit.leastBytes))
+    dueAt = partBytes / 4
+  }
+
+  /// Returns true if the stream has grown enough.
+  func isDue(at totalBytes: Int) -> Bool { totalBytes >= dueAt }
+
+  /// Reads some models, from the beginning if all were read.
+  ///
+  /// - Parameter totalBytes: the size of all that was ever appended to the stream.
+  /// - Returns: true if ``bytes`` is new.
+  mutating func measure(_ content: any HostedContent, at totalBytes: Int) -> Bool {
+    if open.isEmpty {
+      counted = 0
+      open = content.unknownModelUUIDs().sorted(by: <) + [content.root?.uuid].compactMap(\.self)
+    }
+    let end = counted + partBytes
+    while counted < end, let uuid = open.popLast() {
+      if let model = content.sharedModel(uuid) {
+        counted += content.fragment(of: model, .add).roughSize
+        content.forEachChild(of: model) { open.append($0) }
+      } else if let unknown = content.unknownModel(uuid) {
+        counted += unknown.roughSize
+      }
+    }
+    guard open.isEmpty || counted >= most else {
+      dueAt = totalBytes + partBytes / 4
+      return false
+    }
+    bytes = open.isEmpty ? counted : nil
+    open = []
+    dueAt = totalBytes + max(partBytes / 4, 2 * counted)
+    return true
+  }
+}
