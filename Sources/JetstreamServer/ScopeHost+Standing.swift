@@ -4,7 +4,8 @@ import Jetstream
 /// Fetches of a scope by clients that are new or come back.
 extension ScopeHost {
   /// Returns the standing that a client is sent first. `since` is the sequence after which it is sent the change sets;
-  /// nil if it gets the full state, or nothing at all.
+  /// nil if it gets nothing at all, or the full state, since the stream does not reach back that far or has more to take
+  /// in.
   func standing(of client: UUID?, _ fetch: ScopeFetch) -> (ScopeStanding, since: Int?) {
     var standing = ScopeStanding(position: ScopePosition(epoch: epoch, sequence: sequence))
     let since = fetch.since.flatMap { $0.epoch == epoch ? $0.sequence : nil }
@@ -22,7 +23,7 @@ extension ScopeHost {
       standing.resumes = true
       return (standing, nil)
     }
-    guard items != nil else { return (standing, nil) }
+    guard let items, !isStateLess(than: items, for: client) else { return (standing, nil) }
     standing.resumes = true
     return (standing, since)
   }

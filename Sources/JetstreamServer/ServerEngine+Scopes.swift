@@ -60,7 +60,8 @@ extension ServerEngine {
   }
 
   /// Continues to send what has waited for room in the session's channel: first the state, then the change sets of the
-  /// stream.
+  /// stream; or has the client fetch the scope again, if the stream does not reach back far enough, or the full state is
+  /// less by now.
   func catchUp(_ session: ServerSession, on subscription: Subscription) {
     let host = subscription.host
     // Change sets accepted from here on are offered behind this action.
@@ -71,7 +72,8 @@ extension ServerEngine {
       else { return }
       let (told, last) = (subscription.told, subscription.limit ?? sequence)
       let items = host.stream.items(after: told, upTo: max(told, last))
-      if let items {
+      let hasRoom = session.hasRoom(for: subscription, within: configuration.window)
+      if let items, !(hasRoom && subscription.isStateLess(than: items)) {
         session.catchUp(items, upTo: last, within: configuration.window, of: subscription)
       } else {
         lapse(subscription, of: session)
@@ -79,7 +81,8 @@ extension ServerEngine {
     }
   }
 
-  /// Has a client that is too far behind in a scope fetch it again; once it has a connection.
+  /// Has a client that is too far behind in a scope fetch it again, once it has a connection. The replies to its own change
+  /// sets go out now.
   private func lapse(_ subscription: Subscription, of session: ServerSession) {
     guard session.link.isOpen else { return }
     warn(

@@ -12,6 +12,8 @@ struct StreamCursor {
   private var omissions: [(upTo: Int, bytes: Int)] = []
   /// The sum of ``omissions``.
   private var omittedBytes = 0
+  /// The size in bytes of all change sets that were ever compared with the full state, or came before.
+  var comparedBytes = 0
 
   init(at sequence: Int, in stream: ScopeStream) {
     told = sequence
@@ -58,7 +60,7 @@ struct StreamCursor {
   mutating func rewind() {
     told = acknowledged.sequence
     waiting = StreamAmount()
-    (omissions, omittedBytes) = ([], 0)
+    (omissions, omittedBytes, comparedBytes) = ([], 0, 0)
   }
 
   private mutating func measure(_ stream: ScopeStream) {

@@ -13,8 +13,9 @@ import JetstreamWebSocket
 ///   ``later``. When the client acknowledges, or the text of a part was made, the engine sends the rest of
 ///   ``untoldState``, then the stream, and the subscription listens again. It sends the stream in groups, without the
 ///   values that later change sets of a group replace; see ``CatchUpGroup``.
-/// - Lapsed (``hasLapsed``): it was behind, and the stream no longer reaches back far enough. The client is told how far
-///   the stream has come, so that it fetches the scope again; until then it is sent the replies to its own change sets.
+/// - Lapsed (``hasLapsed``): it was behind, and the stream no longer reaches back far enough, or the full state is less than
+///   what it has missed. The client is told how far the stream has come, so that it fetches the scope again; until then it
+///   is sent the replies to its own change sets.
 /// - New: the state that it begins with is still being read. It is sent nothing.
 /// - Limited (``limit``): the client wants no change sets after its fetch, only the replies to its own. It may be
 ///   behind until it has been sent the earlier ones.
@@ -93,7 +94,7 @@ final class Subscription {
     }
   }
 
-  /// True if the client has to fetch the scope again, since the stream no longer has what it was not sent.
+  /// True if the client has to fetch the scope again, since it is not sent more of the stream.
   var hasLapsed: Bool { if case .lapsed = streamEnd { true } else { false } }
 
   /// True once a fetch was granted.
@@ -173,7 +174,17 @@ final class Subscription {
     updateListening()
   }
 
-  /// Gives up what the host's stream no longer has.
+  /// Returns true if the full state is less than the items that wait. Those of a client that wants only what it had missed
+  /// at its fetch were compared then; those of others again when as much again has come as the state is worth.
+  func isStateLess(than items: ArraySlice<StreamItem>) -> Bool {
+    guard limit == nil, session.link.isOpen, let worth = host.stream.bytesWorthState,
+      host.isMore(items, than: worth, behind: cursor.comparedBytes)
+    else { return false }
+    cursor.comparedBytes = host.stream.totalBytes
+    return host.isStateLess(than: items, for: client)
+  }
+
+  /// Gives up what the client was not sent of the host's stream.
   func lapse() { streamEnd = .lapsed(told) }
 
   /// Notes that everything that has waited was queued.
@@ -241,7 +252,7 @@ extension Subscription {
     case open
     /// The client wants nothing behind a sequence.
     case wanted(Int)
-    /// The stream no longer has what comes behind a sequence.
+    /// The client is not sent what comes behind a sequence, but the full state once it fetches the scope.
     case lapsed(Int)
   }
 
