@@ -148,10 +148,12 @@ extension RecordLog {
       files.snapshots.filter { $0 < base }.map(LogNames.snapshot)
       + segments.map { LogNames.segment($0.0) }
     if names.isEmpty { return }
+    try reading { () throws(LogFileError) in
+      // An earlier removal may not have been synced, nor the name of the snapshot that stays.
+      try again { () throws(LogFileError) in try directory.sync() }
+    }
     try noteOldestSnapshot(base)
     try reading { () throws(LogFileError) in
-      // An earlier removal may not have been synced.
-      try again { () throws(LogFileError) in try directory.sync() }
       for name in names {
         try directory.remove(name)
         try again { () throws(LogFileError) in try directory.sync() }

@@ -269,7 +269,10 @@ package final class RecordLog: Sendable {
   /// Ends writing, unless an earlier call of ``close()`` has done so. If one has failed, records may have been appended
   /// since: then closing begins anew.
   private func stop(then done: @escaping @Sendable (Result<Void, LogError>) -> Void) {
-    let isReady = state.withLock { $0.phase == .closing && $0.synced == $0.next - 1 }
+    // After a failure, the name of a segment may not be on stable storage, although all records are.
+    let isReady = state.withLock {
+      $0.phase == .closing && $0.synced == $0.next - 1 && $0.failure == nil
+    }
     if !isReady { return close(then: done) }
     // The last sync, and with it the last check, may have been long ago.
     do throws(LogError) {
