@@ -80,6 +80,13 @@ extension LogMark {
     "\(synced == 1 ? "1 record was" : "\(synced) records were") known to be durable"
   }
 
+  /// Returns true if the log was closed when record `last` was its last one and `oldestSnapshot` its
+  /// oldest snapshot. If the log has anything that the mark does not know, a process has written to
+  /// it that could not write the mark.
+  func wasClosed(behind last: Int, oldestSnapshot: Int?) -> Bool {
+    !isOpen && synced == last && snapshot == oldestSnapshot
+  }
+
   /// Returns the damage of a log that ends with record `last` although later ones were synced; nil
   /// if none is missing.
   ///

@@ -70,9 +70,10 @@ struct OpenedLog {
       report.tornBytes = end.tornBytes
       report.tailCount = end.last - (snapshot ?? 0)
       report.isEmpty = snapshot == nil && end.last == 0
-      // A log that was closed properly is on stable storage as a whole.
-      let start =
-        mark?.isOpen == false ? nil : try Self.offset(behind: end.synced, directory, header)
+      let isDurable =
+        report.losses.isEmpty && end.tornBytes == 0
+        && mark?.wasClosed(behind: end.last, oldestSnapshot: files.snapshots.first) == true
+      let start = isDurable ? nil : try Self.offset(behind: end.synced, directory, header)
       writer = try reading { () throws(LogFileError) in
         try Self.resume(directory, header, end, rewritingFrom: start, configuration)
       }
@@ -167,6 +168,19 @@ struct OpenedLog {
   /// The records of a killed process may be only in the system's cache. If a sync had failed, the
   /// system may even regard them as written. They are therefore written again, byte for byte, and
   /// synced.
+  ///
+  /// - Parameter start: The offset from which the records are written again; nil if the log is as it
+  ///   was closed. Then nothing needs a sync:
+  ///   - The records were synced before the mark said that the log is closed. The mark itself is not
+  ///     synced, so after a power failure it may be that of an earlier closing; but then all that is
+  ///     found was read from stable storage, and after the end of a process the mark is the last one.
+  ///   - The name of the last segment was synced when the segment was begun: a log is not closed
+  ///     while that, or anything else, has failed.
+  ///   - The name of the oldest snapshot was synced before the mark named it. That of a later one
+  ///     may not have been, if making the snapshot has failed. A power failure then brings back the
+  ///     log without it, but with the records before it, which are not removed before such a sync.
+  ///   - A removal that was not synced brings back the oldest file, which leaves no gap.
+  ///   - A temporary file that comes back is removed by the next opening.
   private static func resume(
     _ directory: any LogDirectory, _ header: SegmentHeader, _ end: End,
     rewritingFrom start: Int?, _ configuration: LogConfiguration
@@ -187,8 +201,10 @@ struct OpenedLog {
       _ = try file.read(at: start, end.offset - start, appendingTo: &lines)
       try file.writeAll(lines, at: start)
     }
-    try file.syncFully()
-    try again { () throws(LogFileError) in try directory.sync() }
+    if start != nil {
+      try file.syncFully()
+      try again { () throws(LogFileError) in try directory.sync() }
+    }
     return LogWriter(
       directory, file, header, bytes: end.offset, last: end.last,
       segmentBytes: configuration.segmentBytes)

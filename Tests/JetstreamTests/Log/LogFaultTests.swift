@@ -193,7 +193,7 @@ struct LogFaultTests {
     let disk = SimulatedDisk()
     let log = try SimulatedLog(disk)
     try log.write(1...3)
-    try log.close()
+    disk.kill()
     for fault in [SimulatedDisk.Fault.open(EACCES), .sync(EIO), .syncDirectory(EIO)] {
       disk.inject([fault])
       #expect(throws: LogError.self) { try SimulatedLog(disk) }

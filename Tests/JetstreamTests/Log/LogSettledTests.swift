@@ -6,6 +6,72 @@ import Testing
 
 @Suite("Opening a log that was closed")
 struct LogSettledTests {
+  private let syncs: [SimulatedDisk.Fault] = [.sync(EIO), .syncDirectory(EIO)]
+
+  /// Returns true if the next opening syncs the file, or the directory, that the fault is for.
+  private func opens(_ disk: SimulatedDisk, without fault: SimulatedDisk.Fault) throws -> Bool {
+    disk.inject([fault])
+    defer {
+      disk.clearFaults()
+      disk.kill()
+    }
+    let before = disk.files
+    let log = try? SimulatedLog(disk)
+    // The opening of a killed process would not be that of a closed log.
+    if let log { try log.close() }
+    disk.kill()
+    if disk.files != before { disk.files = before }
+    return log != nil
+  }
+
+  @Test("It takes no sync, and the log is as durable as before")
+  func closed() throws {
+    for seed in 1...20 as ClosedRange<UInt64> {
+      let disk = SimulatedDisk(seed: seed)
+      let first = try SimulatedLog(disk, .init(history: .nothing))
+      try first.write(1...4)
+      if seed.isMultiple(of: 2) { try first.snapshot() }
+      try first.close()
+      disk.inject(syncs)
+      let log = try SimulatedLog(disk)
+      #expect(disk.hasFaults)
+      disk.clearFaults()
+      try log.write(5...6)
+      disk.crash()
+      let again = try SimulatedLog(disk)
+      #expect(again.log.lastSequence == 6, "seed \(seed)")
+      #expect(try LogReader(disk).verify().isWhole, "seed \(seed)")
+    }
+  }
+
+  @Test("After a process was killed it takes a sync of the file and one of the directory")
+  func killed() throws {
+    for fault in syncs {
+      let disk = SimulatedDisk()
+      let log = try SimulatedLog(disk)
+      try log.write(1...3)
+      disk.kill()
+      #expect(try !opens(disk, without: fault), "\(fault)")
+    }
+  }
+
+  @Test("A log with records that its mark does not know was not closed as it is")
+  func outdatedMark() throws {
+    let disk = SimulatedDisk()
+    let log = try SimulatedLog(disk)
+    try log.write(1...3)
+    try log.close()
+    #expect(try opens(disk, without: .sync(EIO)))
+    let mark = disk.files[LogNames.lock]
+    let again = try SimulatedLog(disk)
+    try again.write(4...4)
+    try again.close()
+    disk.files[LogNames.lock] = mark
+    for fault in syncs { #expect(try !opens(disk, without: fault), "\(fault)") }
+    disk.files[LogNames.lock] = nil
+    for fault in syncs { #expect(try !opens(disk, without: fault), "\(fault)") }
+  }
+
   @Test("A log is not closed before the name of its last segment is durable")
   func unsyncedName() throws {
     for seed in 1...20 as ClosedRange<UInt64> {
