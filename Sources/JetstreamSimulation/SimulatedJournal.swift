@@ -171,7 +171,7 @@ final class SimulatedJournal {
 
   /// True while the disk has work, or a record has not been reported as durable. After a failure the
   /// disk is idle for a second, and then the keeper tries again.
-  var isBusy: Bool { store.deadline != nil || reported < entries.count }
+  var isBusy: Bool { store.isBusy || reported < entries.count }
 
   func fail(_ pick: Int) { store.fail(pick) }
 

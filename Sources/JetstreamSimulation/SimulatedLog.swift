@@ -80,6 +80,9 @@ final class SimulatedLog {
     [queue.deadline, snapshots.deadline].lazy.compactMap { $0 }.min()
   }
 
+  /// True while the disk has work. That the log will come to rest is none.
+  var isBusy: Bool { queue.isBusy || snapshots.isBusy }
+
   /// Makes the next operation of some kind fail.
   func fail(_ pick: Int) {
     let faults: [[SimulatedDisk.Fault]] = [

@@ -122,7 +122,7 @@ final class SimulatedOutbox {
 
   /// True while the disk has work, or a record has not been reported as durable. After a failure the
   /// disk is idle for a second, and then the keeper tries again.
-  var isBusy: Bool { log.deadline != nil || reported < entries.count }
+  var isBusy: Bool { log.isBusy || reported < entries.count }
 
   func fail(_ pick: Int) { log.fail(pick) }
 

@@ -20,6 +20,8 @@ protocol SimulatedStore: AnyObject {
   func settle()
   /// The time at which the next piece of work is done; nil if there is none.
   var deadline: Duration? { get }
+  /// True while there is work that was asked for.
+  var isBusy: Bool { get }
   /// Makes the next operation of some kind fail.
   func fail(_ pick: Int)
   /// Ends the process while work may be under way, and takes the lease for the next one.
@@ -59,6 +61,7 @@ final class SimulatedServerLog: SimulatedStore {
   func work(until now: Duration) { _ = log.durable(now: now) }
   func settle() { log.settle() }
   var deadline: Duration? { log.deadline }
+  var isBusy: Bool { log.isBusy }
   func fail(_ pick: Int) { log.fail(pick) }
   func crash(now: Duration) { _ = log.crash(now: now) }
   var copy: SimulatedCopy { .files(log.files) }
@@ -122,6 +125,7 @@ final class SimulatedSharedStore: SimulatedStore {
   func settle() { while queue.step() {} }
 
   var deadline: Duration? { queue.deadline }
+  var isBusy: Bool { queue.isBusy }
 
   func fail(_ pick: Int) {
     let kinds = MemoryStorage.Fault.allCases
