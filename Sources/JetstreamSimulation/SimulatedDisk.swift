@@ -54,6 +54,7 @@ package final class SimulatedDisk: LogDirectory {
     var isAway = false
     /// Raised when the process or the machine ends: files that were opened before are dead.
     var epoch = 0
+    var openCount = 0
     var syncCount = 0
     var writeCount = 0
   }
@@ -78,6 +79,9 @@ package final class SimulatedDisk: LogDirectory {
     get { state.withLock { $0.isAway } }
     set { state.withLock { $0.isAway = newValue } }
   }
+
+  /// The number of files that the living process has open, without the one of the lock.
+  package var openCount: Int { state.withLock { $0.openCount } }
 
   package var syncCount: Int { state.withLock { $0.syncCount } }
 
@@ -111,6 +115,7 @@ package final class SimulatedDisk: LogDirectory {
   package func kill() {
     state.withLock { state in
       state.epoch += 1
+      state.openCount = 0
       state.locked = []
       state.faults = []
       state.isFull = false
@@ -137,12 +142,13 @@ package final class SimulatedDisk: LogDirectory {
     try state.withLock { state throws(LogFileError) in
       try state.find(file, .open)
       if access != .reading { try state.fail(file, .open) }
-      if let inode = state.names[file] {
-        if access == .creating { state.inodes[inode]?.bytes = [] }
-        return SimulatedFile(self, file, inode, state.epoch)
+      guard state.names[file] != nil || access == .creating else {
+        throw LogFileError(.open, file, code: ENOENT)
       }
-      guard access == .creating else { throw LogFileError(.open, file, code: ENOENT) }
-      return SimulatedFile(self, file, state.make(file), state.epoch)
+      let inode = state.names[file] ?? state.make(file)
+      if access == .creating { state.inodes[inode]?.bytes = [] }
+      state.openCount += 1
+      return SimulatedFile(self, file, inode, state.epoch)
     }
   }
 
@@ -186,9 +192,9 @@ package final class SimulatedDisk: LogDirectory {
     }
   }
 
-  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
+  package func isInPlace(_ file: LogFileIdentity?, _ name: String) throws(LogFileError) -> Bool {
     state.withLock { state in
-      !state.isAway && (file as? SimulatedFile).map { state.names[name] == $0.inode } ?? false
+      !state.isAway && file != nil && state.names[name].map(LogFileIdentity.init(inode:)) == file
     }
   }
 
@@ -196,8 +202,8 @@ package final class SimulatedDisk: LogDirectory {
     _ file: SimulatedFile, _ body: (inout State, inout Inode) throws(LogFileError) -> Result
   ) throws(LogFileError) -> Result {
     try state.withLock { state throws(LogFileError) in
-      guard file.epoch == state.epoch, var inode = state.inodes[file.inode] else {
-        // The process that opened the file has ended; its operations do nothing.
+      guard file.isOpen, file.epoch == state.epoch, var inode = state.inodes[file.inode] else {
+        // The file was closed, or the process that opened it has ended; its operations do nothing.
         throw LogFileError(.write, file.name, code: EBADF)
       }
       defer { state.inodes[file.inode] = inode }
@@ -205,9 +211,11 @@ package final class SimulatedDisk: LogDirectory {
     }
   }
 
-  func unlock(_ file: SimulatedFile) {
+  /// Notes that a file was closed.
+  func close(_ file: SimulatedFile) {
     state.withLock { state in
-      if file.epoch == state.epoch { state.locked.remove(file.name) }
+      guard file.epoch == state.epoch else { return }
+      if file.holdsLock { state.locked.remove(file.name) } else { state.openCount -= 1 }
     }
   }
 }

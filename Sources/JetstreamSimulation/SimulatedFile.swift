@@ -8,7 +8,8 @@ final class SimulatedFile: LogFile {
   let name: String
   let inode: Int
   let epoch: Int
-  private let holdsLock: Mutex<Bool>
+  let holdsLock: Bool
+  private let open = Atomic(true)
 
   init(
     _ disk: SimulatedDisk, _ name: String, _ inode: Int, _ epoch: Int, holdsLock: Bool = false
@@ -17,10 +18,14 @@ final class SimulatedFile: LogFile {
     self.name = name
     self.inode = inode
     self.epoch = epoch
-    self.holdsLock = Mutex(holdsLock)
+    self.holdsLock = holdsLock
   }
 
   deinit { close() }
+
+  var isOpen: Bool { open.load(ordering: .relaxed) }
+
+  func identity() throws(LogFileError) -> LogFileIdentity? { LogFileIdentity(inode: inode) }
 
   func size() throws(LogFileError) -> Int {
     try disk.with(self) { _, inode throws(LogFileError) in inode.bytes.count }
@@ -99,10 +104,10 @@ final class SimulatedFile: LogFile {
   }
 
   func close() {
-    let held = holdsLock.withLock { held in
-      defer { held = false }
-      return held
-    }
-    if held { disk.unlock(self) }
+    if open.exchange(false, ordering: .relaxed) { disk.close(self) }
   }
+}
+
+extension LogFileIdentity {
+  init(inode: Int) { self.init(device: 0, number: UInt64(inode)) }
 }

@@ -87,7 +87,7 @@ final class SimulatedLog {
   func fail(_ pick: Int) {
     let faults: [[SimulatedDisk.Fault]] = [
       [.write(EIO)], [.sync(EIO)], [.shortWrite(pick), .write(ENOSPC)], [.shortWrite(pick)],
-      [.sync(EINTR)], [.rename(EIO)], [.syncDirectory(EIO)],
+      [.sync(EINTR)], [.rename(EIO)], [.syncDirectory(EIO)], [.open(EMFILE)],
     ]
     isFailing = true
     disk.inject(faults[pick % faults.count])

@@ -7,8 +7,9 @@ public enum LogDurability: Sendable, Hashable {
   /// Each append is written within moments, which survives a killed process, and synced together
   /// with all others after this interval at the latest, which survives a power failure.
   case interval(Duration)
-  /// Each append is written within moments. It is synced when the system decides, or by
-  /// ``FragmentLog/sync()``. An append counts as durable once it is written.
+  /// Each append is written within moments. It is synced when the system decides, by
+  /// ``FragmentLog/sync()``, or when nothing was appended for a second or two. An append counts as
+  /// durable once it is written.
   case none
 }
 

@@ -37,18 +37,36 @@ package protocol LogDirectory: Sendable {
   /// the file is closed or the process ends.
   func lock(_ file: String) throws(LogFileError) -> (any LogFile)?
 
-  /// Returns true while `name` leads to `file`, which was opened in this directory; false after the
-  /// file or the directory was renamed, removed or replaced, so that the next process would not
-  /// find what is written to the file.
+  /// Returns true while `name` leads to the file with this identity, which was opened in this
+  /// directory; false after the file or the directory was renamed, removed or replaced, so that the
+  /// next process would not find what is written to the file.
   ///
-  /// A log calls this after each sync, before it reports records as durable. The default
-  /// implementation returns true, which is correct for storage that no other program can change.
-  func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool
+  /// A log calls this after each sync, before it reports records as durable, and before it opens a
+  /// file again that it has closed. The default implementation returns true, which is correct for
+  /// storage that no other program can change.
+  func isInPlace(_ file: LogFileIdentity?, _ name: String) throws(LogFileError) -> Bool
 }
 
 extension LogDirectory {
   /// Returns true: no other program changes the storage.
-  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool { true }
+  package func isInPlace(
+    _ file: LogFileIdentity?, _ name: String
+  ) throws(LogFileError) -> Bool { true }
+}
+
+/// The identity of a file, which it keeps when it is renamed. Once the file is closed and removed,
+/// another one may get the same identity.
+package struct LogFileIdentity: Sendable, Hashable {
+  /// The number of the device.
+  let device: UInt64
+  /// The number of the file on the device.
+  let number: UInt64
+
+  /// Makes an identity.
+  package init(device: UInt64, number: UInt64) {
+    self.device = device
+    self.number = number
+  }
 }
 
 /// The purpose for which a file is opened.
@@ -63,6 +81,10 @@ package enum LogFileAccess: Sendable, Hashable {
 
 /// An open file of a ``LogDirectory``. Buffers that are passed in are valid during the call only.
 package protocol LogFile: AnyObject, Sendable {
+  /// Returns the identity of the file. The default implementation returns nil, which is correct for
+  /// storage that no other program can change.
+  func identity() throws(LogFileError) -> LogFileIdentity?
+
   /// Returns the size in bytes.
   func size() throws(LogFileError) -> Int
 
@@ -112,6 +134,9 @@ public struct LogFileError: Error, Sendable, Hashable {
 }
 
 extension LogFile {
+  /// Returns nil: no other program changes the storage.
+  package func identity() throws(LogFileError) -> LogFileIdentity? { nil }
+
   /// Writes all of `bytes`, with as many calls as it takes.
   func writeAll(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(LogFileError) {
     var done = 0

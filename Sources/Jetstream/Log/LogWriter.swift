@@ -9,12 +9,16 @@ import Foundation
 /// to the old one. After a failure the writer `isUncertain`: the next write puts all unsynced lines
 /// into a segment of their own. In each state the segment may be found to be missing, `isAway`:
 /// nothing is written until it is back in place.
+///
+/// In the normal state, and while everything is on stable storage, the segment can be put to rest:
+/// its file is closed. The next line to be written opens it again. If the file is not the one that
+/// was closed, it counts as missing.
 struct LogWriter {
   private let directory: any LogDirectory
   private let segmentBytes: Int
   /// The header of the current segment.
   private(set) var header: SegmentHeader
-  private var file: any LogFile
+  private var file: SegmentFile
   /// A new segment that may have replaced the current one: renaming it to the same name has failed,
   /// with an unknown outcome.
   private var successor: (any LogFile)?
@@ -47,7 +51,7 @@ struct LogWriter {
     last: Int, segmentBytes: Int
   ) {
     self.directory = directory
-    self.file = file
+    self.file = .open(file)
     self.header = header
     self.segmentBytes = segmentBytes
     syncedBytes = bytes
@@ -58,9 +62,10 @@ struct LogWriter {
 
   /// Makes the first segment of a new log.
   init(new log: UUID, _ directory: any LogDirectory, segmentBytes: Int) throws(LogFileError) {
-    let header = SegmentHeader(log: log, first: 1, after: nil)
-    let (file, size) = try Self.makeSegment(header, [], in: directory)
-    self.init(directory, file, header, bytes: size, last: 0, segmentBytes: segmentBytes)
+    let segment = try NewSegment(SegmentHeader(log: log, first: 1, after: nil), in: directory)
+    let file = try NewSegment.open(segment.giveName(in: directory), in: directory)
+    self.init(
+      directory, file, segment.header, bytes: segment.size, last: 0, segmentBytes: segmentBytes)
   }
 
   /// True while all lines that the writer has taken over are on stable storage.
@@ -98,10 +103,11 @@ struct LogWriter {
   var isFull: Bool { isRolling || syncedBytes + writtenBytes >= segmentBytes }
 
   /// Writes the lines that have not been written. A part that an earlier, failed call has written
-  /// is overwritten with the same bytes.
+  /// is overwritten with the same bytes. Writes nothing if the segment was at rest and is missing;
+  /// it `isAway` then.
   mutating func write() throws(LogFileError) {
     if isUncertain { return try writeAgain() }
-    guard writtenBytes < unsynced.count else { return }
+    guard writtenBytes < unsynced.count, let file = try openFile() else { return }
     try write(to: file, at: syncedBytes, from: writtenBytes)
     writtenBytes = unsynced.count
     written = last
@@ -131,6 +137,9 @@ struct LogWriter {
 
     /// Syncs the file. Blocks for as long as the disk takes.
     func perform() throws(LogFileError) { try file.syncFully() }
+
+    /// Returns true if the file is in place, where the next process will look for it.
+    func isInPlace() throws(LogFileError) -> Bool { try directory.isInPlace(file.identity(), name) }
   }
 
   /// A position behind a record, as the number of bytes of lines taken over until then.
@@ -142,15 +151,13 @@ struct LogWriter {
   /// Returns the sync after which all written lines, or those up to `mark`, are on stable storage;
   /// nil if they already are, or after a failure, when all must be written again first.
   func beginSync(upTo mark: Mark? = nil) -> Sync? {
-    if isUncertain || writtenBytes == 0 { return nil }
+    guard !isUncertain, writtenBytes > 0, let file = file.opened else { return nil }
     var (bytes, last) = (writtenBytes, written)
     if let mark, mark.last < written {
       (bytes, last) = (mark.bytes - (takenBytes - unsynced.count), mark.last)
     }
     guard bytes > 0 else { return nil }
-    return Sync(
-      directory: directory, name: LogNames.segment(header.first), file: file, bytes: bytes,
-      last: last)
+    return Sync(directory: directory, name: name, file: file, bytes: bytes, last: last)
   }
 
   mutating func endSync(_ sync: Sync) {
@@ -172,25 +179,50 @@ struct LogWriter {
 
   /// Checks that the segment is in place, where the next process will look for it.
   mutating func checkPlace() throws(LogFileError) -> Bool {
-    let name = LogNames.segment(header.first)
     // Stays true if the check throws.
     isAway = true
-    if let successor, try directory.isInPlace(successor, name) { file = successor }
-    isAway = try !directory.isInPlace(file, name)
+    if let successor, try directory.isInPlace(successor.identity(), name) {
+      file = .open(successor)
+    }
+    isAway = try !directory.isInPlace(file.identity(), name)
     return !isAway
   }
 
   /// Notes that the segment was not in place after a sync.
   mutating func leave() { isAway = true }
 
-  // MARK: Segments
+  /// The name of the segment.
+  private var name: String { LogNames.segment(header.first) }
 
-  /// A new segment, prepared to follow the current one.
-  struct Segment {
-    fileprivate let header: SegmentHeader
-    fileprivate let file: any LogFile
-    fileprivate let size: Int
+  // MARK: Rest
+
+  /// True while the segment is at rest.
+  var isAtRest: Bool { file.opened == nil }
+
+  /// Puts the segment to rest: closes its file, and gives the memory for lines back. Does nothing
+  /// unless everything is on stable storage: a system may report that it could not store bytes only
+  /// to descriptors that were open then, so a sync through a later one might succeed all the same.
+  mutating func rest() {
+    guard isSynced, canWrite, !isRolling, let opened = file.opened,
+      let fingerprint = try? SegmentFingerprint(opened, upTo: syncedBytes)
+    else { return }
+    file = .atRest(fingerprint)
+    opened.close()
+    unsynced = []
   }
+
+  /// Returns the file, which is opened if it is at rest; nil if it is missing.
+  private mutating func openFile() throws(LogFileError) -> (any LogFile)? {
+    guard case .atRest(let fingerprint) = file else { return file.opened }
+    guard let opened = try fingerprint.reopen(name, in: directory) else {
+      isAway = true
+      return nil
+    }
+    file = .open(opened)
+    return opened
+  }
+
+  // MARK: Segments
 
   /// Returns the header of the segment that follows the synced lines; nil if the current segment
   /// has none of them yet.
@@ -204,26 +236,19 @@ struct LogWriter {
     return SegmentHeader(log: header.log, first: synced + 1, after: after)
   }
 
-  /// Makes a segment without lines, still under a temporary name. Blocks for as long as the disk
-  /// takes.
-  static func prepare(
-    _ header: SegmentHeader, in directory: any LogDirectory
-  ) throws(LogFileError) -> Segment {
-    let (file, size) = try make(header, [], in: directory)
-    return Segment(header: header, file: file, size: size)
-  }
-
   /// Switches to a prepared segment. If writing to it fails, the current segment continues; if
   /// renaming it fails, the writer is uncertain. The unsynced lines are written to the new segment
   /// before it gets its name, so that a process killed at any moment leaves them in one of the two.
   ///
-  /// - Returns: The old segment and its valid length. The bytes behind it are ignored once the new
-  ///   name is on stable storage.
-  mutating func follow(with next: Segment) throws(LogFileError) -> (file: any LogFile, end: Int) {
+  /// - Returns: The old segment, or nil if it was at rest, and its valid length. The bytes behind it
+  ///   are ignored once the new name is on stable storage.
+  mutating func follow(
+    with next: NewSegment
+  ) throws(LogFileError) -> (file: (any LogFile)?, end: Int) {
     try write(to: next.file, at: next.size)
     let name: String
     do throws(LogFileError) {
-      name = try Self.giveName(next.header, in: directory)
+      name = try next.giveName(in: directory)
     } catch {
       isUncertain = true
       throw error
@@ -231,13 +256,13 @@ struct LogWriter {
     defer {
       header = next.header
       // Opened again under its final name, which errors then mention.
-      file = (try? directory.open(name, for: .writing)) ?? next.file
+      file = .open((try? directory.open(name, for: .writing)) ?? next.file)
       syncedBytes = next.size
       writtenBytes = unsynced.count
       written = last
       isRolling = false
     }
-    return (file, syncedBytes)
+    return (file.opened, syncedBytes)
   }
 
   /// Writes all unsynced lines to a segment of their own, whose header gives the valid length of
@@ -245,7 +270,7 @@ struct LogWriter {
   private mutating func writeAgain() throws(LogFileError) {
     let isEmpty = synced < header.first
     let after = SegmentHeader.Predecessor(first: header.first, bytes: syncedBytes)
-    let (old, end) = (file, syncedBytes)
+    let (old, end) = (file.opened, syncedBytes)
     try use(
       SegmentHeader(log: header.log, first: synced + 1, after: isEmpty ? header.after : after),
       unsynced)
@@ -255,62 +280,21 @@ struct LogWriter {
     synced = last
     written = last
     // Only saves space: these bytes are ignored anyway.
-    if !isEmpty { try? old.truncate(to: end) }
+    if !isEmpty { try? old?.truncate(to: end) }
   }
 
   private mutating func use(_ header: SegmentHeader, _ lines: [UInt8]) throws(LogFileError) {
-    let (file, size) = try Self.make(header, lines, in: directory)
+    let segment = try NewSegment(header, lines, in: directory)
     // A current segment without durable records is replaced by one of the same name. If the
     // renaming fails with an unknown outcome, `checkPlace()` finds out which of the two files has
     // the name.
     let isReplaced = header.first == self.header.first
-    if isReplaced { successor = file }
-    let name = try Self.giveName(header, in: directory)
-    if isReplaced { (self.file, successor) = (file, nil) }
-    self.file = try Self.open(name, in: directory)
+    if isReplaced { successor = segment.file }
+    let name = try segment.giveName(in: directory)
+    if isReplaced { (file, successor) = (.open(segment.file), nil) }
+    file = .open(try NewSegment.open(name, in: directory))
     self.header = header
-    syncedBytes = size
+    syncedBytes = segment.size
     isRolling = false
   }
-
-  /// Makes a segment and waits until it is on stable storage, complete and under its name.
-  private static func makeSegment(
-    _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
-  ) throws(LogFileError) -> (any LogFile, size: Int) {
-    let size = try make(header, lines, in: directory).size
-    return (try open(giveName(header, in: directory), in: directory), size)
-  }
-
-  /// Syncs the directory, then opens a segment under its final name, which appears in errors.
-  private static func open(
-    _ name: String, in directory: any LogDirectory
-  ) throws(LogFileError) -> any LogFile {
-    try again { () throws(LogFileError) in try directory.sync() }
-    return try directory.open(name, for: .writing)
-  }
-
-  private static func make(
-    _ header: SegmentHeader, _ lines: [UInt8], in directory: any LogDirectory
-  ) throws(LogFileError) -> (any LogFile, size: Int) {
-    let bytes = header.line + lines
-    let file = try directory.open(LogNames.newSegment, for: .creating)
-    try file.writeAll(bytes, at: 0)
-    try file.syncFully()
-    return (file, bytes.count)
-  }
-
-  private static func giveName(
-    _ header: SegmentHeader, in directory: any LogDirectory
-  ) throws(LogFileError) -> String {
-    let name = LogNames.segment(header.first)
-    try again { () throws(LogFileError) in
-      try directory.rename(LogNames.newSegment, to: name)
-    }
-    return name
-  }
-}
-
-extension LogWriter.Sync {
-  /// Returns true if the synced file is in place, where the next process will look for it.
-  func isInPlace() throws(LogFileError) -> Bool { try directory.isInPlace(file, name) }
 }

@@ -85,6 +85,8 @@ struct OpenedLog {
       }
     }
     if !report.losses.isEmpty { try forgetLosses() }
+    // Many logs are only read after this.
+    writer.rest()
     isOpen = true
   }
 

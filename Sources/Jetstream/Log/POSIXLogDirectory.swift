@@ -98,7 +98,7 @@ package struct POSIXLogDirectory: LogDirectory {
   /// ``held`` refuses it.
   package func lock(_ file: String) throws(LogFileError) -> (any LogFile)? {
     let opened = try openFile(file, O_RDWR | O_CREAT)
-    guard let identity = opened.identity else { throw LogFileError(.lock, file, code: errno) }
+    let identity = try opened.status(for: .lock).identity
     guard Self.held.withLock({ $0.insert(identity).inserted }) else {
       return nil
     }
@@ -113,19 +113,18 @@ package struct POSIXLogDirectory: LogDirectory {
     return opened
   }
 
-  /// Compares the open file with the one at the path.
-  package func isInPlace(_ file: any LogFile, _ name: String) throws(LogFileError) -> Bool {
-    guard let file = file as? POSIXLogFile else { return true }
-    return try again { () throws(LogFileError) in
+  /// Compares the identity with that of the file at the path.
+  package func isInPlace(_ file: LogFileIdentity?, _ name: String) throws(LogFileError) -> Bool {
+    try again { () throws(LogFileError) in
       var status = stat()
-      if stat("\(path)/\(name)", &status) == 0 { return file.identity == .init(status) }
+      if stat("\(path)/\(name)", &status) == 0 { return file == status.identity }
       if [ENOENT, ENOTDIR, ELOOP].contains(errno) { return false }
       throw LogFileError(.sync, "\(path)/\(name)", code: errno)
     }
   }
 
   /// The files that this process has locked.
-  fileprivate static let held = Mutex<Set<POSIXLogFile.Identity>>([])
+  fileprivate static let held = Mutex<Set<LogFileIdentity>>([])
 
   private func openFile(_ file: String, _ flags: Int32) throws(LogFileError) -> POSIXLogFile {
     let descriptor = try again { () throws(LogFileError) in
@@ -154,21 +153,11 @@ package struct POSIXLogDirectory: LogDirectory {
 
 /// A file with its descriptor.
 private final class POSIXLogFile: LogFile {
-  struct Identity: Hashable {
-    let device: UInt64
-    let number: UInt64
-
-    init(_ status: stat) {
-      device = UInt64(truncatingIfNeeded: status.st_dev)
-      number = UInt64(status.st_ino)
-    }
-  }
-
   private let name: String
   /// The descriptor; -1 once the file is closed.
   private let open: Atomic<Int32>
   /// The identity under which this file is locked; nil if it is not.
-  let heldLock = Mutex<Identity?>(nil)
+  let heldLock = Mutex<LogFileIdentity?>(nil)
 
   init(_ name: String, _ descriptor: Int32) {
     self.name = name
@@ -179,16 +168,14 @@ private final class POSIXLogFile: LogFile {
 
   var descriptor: Int32 { open.load(ordering: .relaxed) }
 
-  var identity: Identity? {
-    var status = stat()
-    guard fstat(descriptor, &status) == 0 else { return nil }
-    return Identity(status)
-  }
+  func identity() throws(LogFileError) -> LogFileIdentity? { try status(for: .read).identity }
 
-  func size() throws(LogFileError) -> Int {
+  func size() throws(LogFileError) -> Int { Int(try status(for: .read).st_size) }
+
+  func status(for operation: LogFileError.Operation) throws(LogFileError) -> stat {
     var status = stat()
-    guard fstat(descriptor, &status) == 0 else { throw LogFileError(.read, name, code: errno) }
-    return Int(status.st_size)
+    guard fstat(descriptor, &status) == 0 else { throw LogFileError(operation, name, code: errno) }
+    return status
   }
 
   func read(
@@ -241,6 +228,12 @@ private final class POSIXLogFile: LogFile {
     _ = Glibc.close(descriptor)
     #endif
     if let identity { POSIXLogDirectory.held.withLock { _ = $0.remove(identity) } }
+  }
+}
+
+extension stat {
+  fileprivate var identity: LogFileIdentity {
+    LogFileIdentity(device: UInt64(truncatingIfNeeded: st_dev), number: UInt64(st_ino))
   }
 }
 

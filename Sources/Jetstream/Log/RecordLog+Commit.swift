@@ -61,7 +61,7 @@ extension RecordLog {
         noteWaiting(writer)
         return Attempt(
           failure: failure, written: writer.written, synced: writer.synced,
-          isSynced: writer.isSynced)
+          isSynced: writer.isSynced, isAtRest: writer.isAtRest)
       })
   }
 
@@ -78,12 +78,14 @@ extension RecordLog {
   }
 
   private func write() throws(LogError) {
-    try reading { () throws(LogFileError) in
+    let isAway = try reading { () throws(LogFileError) in
       try writer.withLock { writer throws(LogFileError) in
         take(into: &writer)
         try writer.write()
+        return writer.isAway
       }
     }
+    if isAway { throw .moved(path: directory.name) }
   }
 
   private func sync(upTo mark: LogWriter.Mark? = nil) throws(LogError) {
@@ -125,10 +127,10 @@ extension RecordLog {
     try sync(upTo: mark)
     try checkPlace()
     guard let header = writer.withLock({ $0.beginRoll() }) else { return }
-    let old: any LogFile
+    let old: (any LogFile)?
     let end: Int
     do throws(LogFileError) {
-      let next = try LogWriter.prepare(header, in: directory)
+      let next = try NewSegment(header, in: directory)
       (old, end) = try writer.withLock { writer throws(LogFileError) in
         try writer.follow(with: next)
       }
@@ -145,7 +147,7 @@ extension RecordLog {
     }
     // Lines written behind the end meanwhile are in the next segment as well. Truncating only saves
     // space.
-    if let size = try? old.size(), size > end { try? old.truncate(to: end) }
+    if let old, let size = try? old.size(), size > end { try? old.truncate(to: end) }
   }
 
   /// The outcome of an attempt.
@@ -154,6 +156,7 @@ extension RecordLog {
     let written: Int
     let synced: Int
     let isSynced: Bool
+    let isAtRest: Bool
   }
 
   private func settle(_ attempt: Attempt) {
@@ -200,6 +203,7 @@ extension RecordLog {
       }
     }
     if news { wakeFollowers() }
+    if attempt.failure == nil, !attempt.isAtRest { planRest(isSynced: attempt.isSynced) }
   }
 
   private func intervalEnded() {

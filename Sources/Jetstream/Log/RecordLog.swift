@@ -52,6 +52,9 @@ package final class RecordLog: Sendable {
     /// True while a commit waits in the queue.
     var isScheduled = false
     var isTimerSet = false
+    /// The number of appended bytes when the log last looked for new ones, and looks again soon; nil
+    /// while it does not. See ``planRest(isSynced:)``.
+    var bytesBeforeRest: Int?
     /// True if the next commit must sync.
     var wantsSync = false
     /// The total number of bytes of all appended lines.
@@ -293,6 +296,7 @@ package final class RecordLog: Sendable {
   private func end(then done: @Sendable (Result<Void, LogError>) -> Void) {
     state.withLock { $0.phase = .closed }
     let last = lastSequence
+    writer.withLock { $0.rest() }
     changeMark { $0 = LogMark(isOpen: false, durable: last, snapshot: $0.snapshot) }
     lockFile.close()
     wakeFollowers()

@@ -18,6 +18,7 @@ struct LogCrashTests {
         totals.torn += run.totals.torn
         totals.faults += run.totals.faults
         totals.snapshots += run.totals.snapshots
+        totals.rests += run.totals.rests
       } catch {
         Issue.record("Seed \(seed): \(error)")
         if let path = ProcessInfo.processInfo.environment["JETSTREAM_LOG_DUMP"] {
@@ -29,6 +30,7 @@ struct LogCrashTests {
     }
     print("\(totals)")
     #expect(totals.crashes > 0 && totals.torn > 0 && totals.faults > 0 && totals.snapshots > 0)
+    #expect(totals.rests > 0)
   }
 }
 
@@ -37,6 +39,8 @@ private struct Totals {
   var torn = 0
   var faults = 0
   var snapshots = 0
+  /// Times at which a log that had been written was at rest.
+  var rests = 0
 }
 
 /// One disk and the logs that live on it one after the other.
@@ -81,7 +85,10 @@ private struct Run {
     case ..<70: log.queue.drain()
     case ..<74: log.snapshots.step()
     case ..<78: log.log.whenSynced { _ in }
-    case ..<81: log.queue.passTime()
+    case ..<81:
+      let wasOpen = disk.openCount > 0
+      log.queue.passTime()
+      if wasOpen, disk.openCount == 0 { totals.rests += 1 }
     case ..<86: snapshot(log)
     case ..<88: log.log.compact(keeping: .last(10)) { _ in }
     case ..<93: injectFault()

@@ -17,6 +17,11 @@ final class ManualLogQueue: LogQueue {
 
   var isEmpty: Bool { work.withLock { $0.isEmpty } }
 
+  /// The number of pieces that wait until time passes.
+  var waitingCount: Int { later.withLock { $0.count } }
+
+  var isWaiting: Bool { waitingCount > 0 }
+
   /// Does one piece. False if there is none.
   @discardableResult
   func step() -> Bool {

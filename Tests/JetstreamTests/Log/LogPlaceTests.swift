@@ -35,10 +35,15 @@ struct LogPlaceTests {
 
   @Test(
     "What is appended after it is not durable, and the error names the path",
-    arguments: Change.allCases)
-  func moved(_ change: Change) async throws {
-    let log = try RecordLog(path)
+    arguments: Change.allCases, [false, true])
+  func moved(_ change: Change, isAtRest: Bool) async throws {
+    var log = try RecordLog(path)
     for number in 1...5 { try await log.append(.note, payload(number)).durable() }
+    if isAtRest {
+      // A log that has just been opened holds no descriptor of its segment.
+      try await log.close()
+      log = try RecordLog(path)
+    }
     try make(change)
     for number in 6...20 {
       let receipt = try log.append(.note, payload(number))
