@@ -3,7 +3,7 @@ import Foundation
 let scopesSuite = Suite(
   name: "scopes", summary: "a server of 100,000 scopes on disk, which are opened on demand"
 ) {
-  let counts = (few: 100, many: 1_000, most: 9_500)
+  let counts = (few: 100, many: 1_000, most: 10_000)
   return [
     Row(
       name: "start of a server, beside 100,000 scopes", unit: "ms", peerName: "beside none",

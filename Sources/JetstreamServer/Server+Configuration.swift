@@ -26,7 +26,7 @@ extension Server {
     public var scopeLoops = 0
     /// The largest number of scopes that are open at a time of those that are opened on demand. When more are fetched,
     /// idle ones are closed for them; if there are none, the fetches are refused, and their clients ask again. An open
-    /// scope takes two file descriptors.
+    /// scope takes one file descriptor, and a second one while it is written.
     public var maximumOpenScopes = 1_000
     /// The time after which a scope that was opened on demand is closed if no session that has a connection has it.
     public var idleScopeTime: Duration = .seconds(60)

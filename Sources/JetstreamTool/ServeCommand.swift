@@ -41,8 +41,9 @@ enum ServeCommand {
     let schema = try options.schema.map(readSchema)
     let directory = try openDirectory(options)
     var configuration = Server.Configuration()
-    // A half of the descriptors is left for connections.
-    configuration.maximumOpenScopes = options.open ?? max(16, files / 4)
+    // An open scope takes one descriptor, and a second one while it is written. If all are written at once, a third is
+    // left for connections.
+    configuration.maximumOpenScopes = options.open ?? max(16, files / 3)
     configuration.idleScopeTime = options.idleTime
     configuration.allowedOrigins = options.origins
     configuration.allowedHosts = options.hosts
