@@ -80,7 +80,7 @@ final class SimulatedLog {
     [queue.deadline, snapshots.deadline].lazy.compactMap { $0 }.min()
   }
 
-  /// True while the disk has work. That the log will come to rest is none.
+  /// True while the disk has work other than to put the log to rest.
   var isBusy: Bool { queue.isBusy || snapshots.isBusy }
 
   /// Makes the next operation of some kind fail.
