@@ -46,7 +46,7 @@ final class ChatServer {
     log.record(accountScope) { Terminal.say("note: accounts: \($0)") }
     try await host(Scope(name: "lobby", root: lobby))
     lobby.people = []
-    server.authorize = { [unowned self] in authorize($0) }
+    server.authenticate = { [unowned self] in try authenticate($0) }
     server.resolveScope = { [unowned self] session, name, _ in resolve(name, for: session) }
     server.onSessionEnd.listen(self) { me, session in
       me.sessions[session.token] = nil
@@ -66,17 +66,17 @@ final class ChatServer {
   // MARK: Users
 
   /// Lets a user in. The first one who comes with a name has it, and shows the same key from then on.
-  private func authorize(_ session: SessionInfo) -> Server.Authorization {
+  private func authenticate(_ session: SessionInfo) throws -> Principal {
     guard case .object(let params) = session.params, case .string(let name)? = params["name"],
       case .string(let key)? = params["key"], isName(name)
-    else { return .denied(.rejected("A name has up to 20 small letters, digits and hyphens")) }
+    else { throw WireError.rejected("A name has up to 20 small letters, digits and hyphens") }
     guard accounts.keys[name, default: key] == key else {
-      return .denied(.notYou("The name \(name) belongs to another user"))
+      throw WireError.notYou("The name \(name) belongs to another user")
     }
     accounts.keys[name] = key
     sessions[session.token] = name
     showPeople()
-    return .accepted(author: name)
+    return Principal(name)
   }
 
   private func showPeople() {
@@ -90,7 +90,7 @@ final class ChatServer {
 
   /// Returns the scope with a name; one that is not hosted yet is opened, and the client asks again.
   private func resolve(_ name: String, for session: SessionInfo) -> Result<Scope, WireError> {
-    if name.hasPrefix("user/"), name != "user/\(session.author ?? "")" {
+    if name.hasPrefix("user/"), name != "user/\(session.principal?.id ?? "")" {
       return .failure(.notYou("This belongs to another user"))
     }
     if let scope = hosted[name] { return .success(scope) }

@@ -26,6 +26,8 @@ final class EngineRunner {
   let owner: Owner
   /// The histories of hosted scopes, each with the keeper that hands it records.
   var histories: [ObjectIdentifier: (lease: any ScopeLease, keeper: ScopeRecordKeeper)] = [:]
+  /// The tasks in which the app is asked about the clients of connections.
+  var authentications: [Int: Task<Void, Never>] = [:]
   private let limits: WebSocketLimits
   private var connections: [Int: any ServerConnection] = [:]
   /// True from ``begin()`` until ``stop()``.
@@ -48,7 +50,10 @@ final class EngineRunner {
     engine = ServerEngine(configuration: settings, hooks: hooks) { [unowned self] in perform($0) }
   }
 
-  deinit { for connection in connections.values { connection.abort() } }
+  deinit {
+    for task in authentications.values { task.cancel() }
+    for connection in connections.values { connection.abort() }
+  }
 
   /// Advances the engine once a second from now on.
   func begin() {
@@ -61,6 +66,8 @@ final class EngineRunner {
     isRunning = false
     engine.stop()
     connections = [:]
+    for task in authentications.values { task.cancel() }
+    authentications = [:]
   }
 
   private func tickSoon() {
@@ -109,6 +116,11 @@ final class EngineRunner {
     return true
   }
 
+  /// Takes the app's answer about the client of a connection.
+  func authenticated(_ id: Int, _ answer: Result<Principal?, WireError>) {
+    engine.authenticated(id, answer, now: ticker.now)
+  }
+
   /// Takes note that a session has joined the engine of another channel.
   func joined(_ join: ServerEngine.Join) { engine.joined(join, now: ticker.now) }
 
@@ -128,6 +140,7 @@ final class EngineRunner {
 
   func closed(_ id: Int) {
     connections[id] = nil
+    authentications.removeValue(forKey: id)?.cancel()
     engine.closed(id, now: ticker.now)
   }
 
@@ -140,6 +153,7 @@ final class EngineRunner {
     switch action {
     case .send(let ids, let frame): send(ServerText(frame), on: ids)
     case .close(let id, let code, let reason):
+      authentications.removeValue(forKey: id)?.cancel()
       connections.removeValue(forKey: id)?.beginClose(code: code, reason: reason)
     case .admit(let id): connections[id]?.setLimits(limits)
     case .probe(let id): connections[id]?.probe()

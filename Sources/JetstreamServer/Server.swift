@@ -24,25 +24,26 @@ public final class Server {
   /// Fires when a session has ended: its client stayed away too long, or the server stopped.
   public let onSessionEnd = Signal<SessionInfo>()
 
-  /// The answer to a client that asks for a session.
-  public enum Authorization: Sendable, Hashable {
-    /// The client gets a session. Its change sets are broadcast and logged with `author` as their author; an author of
-    /// more than 1 KiB in UTF-8 is left out.
-    case accepted(author: String? = nil)
-    /// The client gets no session and is sent the error; see `WireError.denial`.
-    case denied(WireError)
-  }
-
-  /// Returns whether a client gets a session, and the author of its change sets. Unless this is set, all clients are
-  /// accepted without an author. Called on the server's actor.
+  /// Returns the principal for which a client asks for a session; nil for a guest. Unless this is set, all clients are
+  /// guests. Called on the server's actor, for each session that a client creates.
   ///
   /// ```swift
-  /// server.authorize = { session in
-  ///   guard let user = users[session.params] else { return .denied(.notYou("The token is not known")) }
-  ///   return .accepted(author: user.name)
+  /// server.authenticate = { session in
+  ///   guard let token = session.request?.headers["Authorization"],
+  ///     let account = try await accounts.find(token)
+  ///   else { throw WireError.notYou("The token is not known") }
+  ///   return Principal(account.id, name: account.name, expiry: account.tokenExpiry)
   /// }
   /// ```
-  public var authorize: (SessionInfo) -> Authorization = { _ in .accepted() }
+  ///
+  /// A client is refused with a `WireError` that this throws; see `WireError.denial`. Any other error is reported, and the
+  /// client asks again after a while. If there is no answer within ``Configuration/handshakeTimeout``, or the client has
+  /// gone, the task in which this is called is cancelled.
+  ///
+  /// A client that resumes a session shows its token, which is as good as the credentials until the session ends: when these
+  /// expire, with ``revoke(_:telling:)`` and ``end(_:telling:)``, or ``Configuration/sessionExpiry`` after the client was
+  /// heard of last.
+  public var authenticate: ((SessionInfo) async throws -> Principal?)?
 
   /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
   /// on the server's actor. Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
@@ -58,7 +59,7 @@ public final class Server {
   private var lastConnection = 0
   private var lastShard = 0
   private var use = Use.none
-  private lazy var home = HomeReference(self, on: actor)
+  lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards)
 
   /// The times of a server.
@@ -81,7 +82,9 @@ public final class Server {
     shards = ServerShards(count: configuration.scopeLoops, of: isolation)
     var hooks = ServerEngine.Hooks(
       channel: { [weak self] in self?.channel(of: $0) },
-      authorize: { [weak self] in self?.authorize($0) ?? .denied(.rejected("The server is gone")) },
+      authenticate: { [weak self] in
+        self?.beginAuthentication(of: $0, on: $1) ?? .denied(.rejected("The server is gone"))
+      },
       fetch: { [weak self] in self?.choose($0, $1, $2) ?? .failure(.rejected("The server is gone"))
       },
       report: { [weak self] in self?.onDiagnostic.fire($0) },
@@ -223,7 +226,7 @@ public final class Server {
   /// let client = Client(transport: server.makeTransport())
   /// ```
   ///
-  /// The transport does not retain the server. ``authorize`` is called for its sessions as for all others.
+  /// The transport does not retain the server. ``authenticate`` is called for its sessions as for all others.
   public func makeTransport() -> some Transport {
     open()
     return InProcessTransport(pipe: pipe)
@@ -240,7 +243,7 @@ public final class Server {
   /// ```
   ///
   /// A connection is closed with 1008 if `Origin` or `Host` of its request are not permitted by the configuration, and
-  /// with 1001 once the server was stopped. ``authorize`` is called for its sessions as for all others.
+  /// with 1001 once the server was stopped. ``authenticate`` is called for its sessions as for all others.
   ///
   /// - Parameters:
   ///   - webSocket: the connection. The server keeps it until it is closed.

@@ -69,7 +69,8 @@ extension ServerEngine {
   package struct Hooks {
     /// Returns the channel of the engine that serves the scope of a name; nil if it is this one.
     package var channel: (_ name: String) -> Int?
-    package var authorize: (SessionInfo) -> Server.Authorization
+    /// Finds out who asks for a session on a connection.
+    package var authenticate: (SessionInfo, _ connection: Int) -> Authentication
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
     /// Returns true if the scope of a name is opened when it is fetched. `fetch` is not called for it then.
     package var opens: (_ name: String) -> Bool = { _ in false }
@@ -86,7 +87,9 @@ extension ServerEngine {
 
     package init(
       channel: @escaping (_ name: String) -> Int? = { _ in nil },
-      authorize: @escaping (SessionInfo) -> Server.Authorization = { _ in .accepted() },
+      authenticate: @escaping (SessionInfo, _ connection: Int) -> Authentication = { _, _ in
+        .accepted()
+      },
       fetch: @escaping (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>,
       report: @escaping (Diagnostic) -> Void = { _ in },
       makeToken: @escaping () -> String,
@@ -96,7 +99,7 @@ extension ServerEngine {
       sessionEnded: @escaping (SessionInfo) -> Void = { _ in }
     ) {
       self.channel = channel
-      self.authorize = authorize
+      self.authenticate = authenticate
       self.fetch = fetch
       self.report = report
       self.makeToken = makeToken

@@ -27,6 +27,8 @@ package final class ServerEngine {
   enum Connection {
     /// No message was received yet.
     case fresh(params: [String: String], request: HTTPRequest?, deadline: Duration)
+    /// The client has asked for a session, and the app is asked about it.
+    case authenticating(Applicant)
     case session(ServerSession)
   }
 
@@ -196,6 +198,8 @@ package final class ServerEngine {
     case .session(let session):
       session.acknowledgement.note(bytes: frame.size)
       receive(session, frame.messages, endsFrame: frame.endsFrame)
+    // A client that waits for its session has nothing to send: no version of the protocol has.
+    case .authenticating: refuse(id, .unrecognizedHandshake)
     case nil: break
     }
   }
@@ -204,8 +208,13 @@ package final class ServerEngine {
   package func advance(to now: Duration) {
     self.now = now
     for (id, connection) in connections {
-      if case .fresh(_, _, let deadline) = connection, deadline <= now {
+      switch connection {
+      case .fresh(_, _, let deadline) where deadline <= now:
         refuse(id, .sessionEstablishTimedOut)
+      case .authenticating(let applicant) where applicant.deadline <= now:
+        warn("could not find out in time who has connected", on: id)
+        refuse(id, .notNow("The server is too slow", retryAfter: .seconds(1)))
+      case .fresh, .authenticating, .session: break
       }
     }
     for session in Array(sessions.values) {
@@ -213,6 +222,8 @@ package final class ServerEngine {
         end(session, code: 4097, reason: "")
         continue
       }
+      endIfExpired(session)
+      if session.link.hasEnded { continue }
       if let pingAt = session.link.pingAt, pingAt <= now {
         let checks = checks(for: session)
         session.checked.formUnion(checks.map(\.scopeIndex))
@@ -267,25 +278,11 @@ package final class ServerEngine {
       token: hooks.makeToken(), connectionParams: params, params: request.params,
       version: request.version, client: request.client, request: httpRequest)
     info.number = nextSession
-    let answer =
-      sessions.count < configuration.maxSessions
-      ? hooks.authorize(info) : .denied(.tooManySessions)
-    switch answer {
-    case .accepted(let author): info.author = author
-    case .denied(let denial):
-      let reply = Message.sessionCreateReply(SessionCreateReply(error: denial))
-      perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
-      return refuse(id, denial)
-    }
     nextSession += 1
     let version = min(max(request.protocol ?? 1, 1), configuration.highestVersion)
-    let session = begin(info, version: version, on: id)
-    perform(.admit(connection: id))
-    schedulePing(session)
-    post(
-      session,
-      .sessionCreateReply(
-        SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
+    authenticate(
+      Applicant(info: info, version: version, deadline: now + configuration.handshakeTimeout),
+      on: id)
   }
 
   /// Begins a session on an open connection.
@@ -314,6 +311,10 @@ package final class ServerEngine {
   func endWithWarning(_ session: ServerSession, _ reason: String) {
     warn(of: session, "\(reason); the session ends")
     end(session, code: 4097, reason: reason)
+  }
+
+  private func warn(_ text: String, on id: Int) {
+    hooks.report(Diagnostic(.warning, .session, connection: id, text))
   }
 
   func warn(of session: ServerSession, _ text: String) {

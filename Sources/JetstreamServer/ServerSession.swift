@@ -20,8 +20,9 @@ public struct SessionInfo: Sendable, Hashable {
   /// The HTTP request that opened the connection on which the client created the session, with its headers and remote
   /// address; nil for a connection that is not an HTTP upgrade.
   public var request: HTTPRequest? = nil
-  /// The author of the client's change sets, which ``Server/authorize`` has returned.
-  public internal(set) var author: String? = nil
+  /// The principal for which the session acts, which ``Server/authenticate`` has returned; nil for a guest, and before it
+  /// has returned.
+  public internal(set) var principal: Principal? = nil
   /// The number by which diagnostics name the session, in all its channels; 0 before it is created.
   var number = 0
 }
@@ -55,6 +56,8 @@ final class ServerSession {
   /// The highest index sent when the client asked to resend, until it has resent its own messages.
   private var resumedAt: Int?
   var expiresAt: Duration
+  /// The time at which the credentials of the session's principal expire; nil if they do not.
+  var credentialsExpireAt: Duration?
 
   init(
     info: SessionInfo, version: Int, limit: ReliableChannel.Limit, connection: Int,
@@ -314,8 +317,8 @@ final class ServerSession {
     }
     if version > 1 { result.origin = sync.origin }
     // The client's own claims about its author and identity are not believed.
-    result.origin.author = info.author.flatMap {
-      $0.utf8.count <= ChangeOrigin.longestAuthor ? $0 : nil
+    result.origin.author = info.principal.flatMap {
+      $0.name.utf8.count <= ChangeOrigin.longestAuthor ? $0.name : nil
     }
     result.origin.client = subscription.numbering?.publicName
     return result

@@ -138,7 +138,7 @@ struct BenchToolTests {
     let other = try await bench(url)
     #expect(other.status == 1 && other.lines.isEmpty)
     #expect(other.errors.hasPrefix("jetstream bench: The server's reply cannot be used: "))
-    refusing.authorize = { _ in .denied(.notYou("not today")) }
+    refusing.authenticate = { _ in throw WireError.notYou("not today") }
     let unknown = try await bench(url)
     #expect(unknown.status == 1)
     #expect(unknown.errors == "jetstream bench: The server denied the session: not today\n")

@@ -58,11 +58,13 @@ final class InMemoryWorld {
   private var nextLink = 1
   var log: [String] = []
   /// Believes what clients say who they are.
-  var authorize: (SessionInfo) -> Server.Authorization = { session in
+  var authenticate: (SessionInfo) -> ServerEngine.Authentication = { session in
     guard case .object(let params) = session.params, case .string(let name)? = params["author"]
     else { return .accepted() }
-    return .accepted(author: name)
+    return .accepted(Principal(name))
   }
+  /// The date that the server knows; nil for a server without a calendar.
+  var date: Date?
   var moreScopes: [String: Scope] = [:]
   /// Served in place of ``scope``, for models of other classes.
   var replaced: Scope?
@@ -88,7 +90,7 @@ final class InMemoryWorld {
     scope = Scope(name: "Canvas", root: canvas, ticker: serverTicker)
     var tokens = 0
     let hooks = ServerEngine.Hooks(
-      authorize: { [unowned self] in authorize($0) },
+      authenticate: { [unowned self] session, _ in authenticate(session) },
       fetch: { [unowned self] session, name, params in
         fetches.append((session, name, params))
         if let replaced, name == replaced.name { return .success(replaced) }
@@ -101,7 +103,8 @@ final class InMemoryWorld {
         tokens += 1
         return "token\(tokens)"
       },
-      random: { 0.5 }, sessionEnded: { [unowned self] in endedSessions.append($0) })
+      random: { 0.5 }, date: { [unowned self] in date },
+      sessionEnded: { [unowned self] in endedSessions.append($0) })
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }

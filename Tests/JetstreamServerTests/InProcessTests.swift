@@ -13,9 +13,9 @@ struct InProcessTests {
     let scope = Scope(name: "Canvas", root: canvas)
     server.host(scope)
     var seen: [SessionInfo] = []
-    server.authorize = {
+    server.authenticate = {
       seen.append($0)
-      return .accepted()
+      return nil
     }
     let clients = (0..<2).map { _ in Client(transport: server.makeTransport()) }
     let scopes = (0..<2).map { _ in Scope(name: "Canvas", root: Canvas()) }
@@ -85,9 +85,10 @@ struct CredentialTests {
     let client = Client(
       transport: server.makeTransport(),
       backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
-    server.authorize = { session in
-      session.request?.headers["Authorization"] == "good" && session.params == ["room": 1]
-        ? .accepted() : .denied(.notYou("the token has expired"))
+    server.authenticate = { session in
+      guard session.request?.headers["Authorization"] == "good", session.params == ["room": 1]
+      else { throw WireError.notYou("the token has expired") }
+      return nil
     }
     let (reasons, continuation) = AsyncStream.makeStream(of: Credentials.Reason.self)
     let left = Remaining(answers)
@@ -141,7 +142,7 @@ struct CredentialTests {
   @Test("A scope that is refused for them is asked for once more, in a session with others")
   func refusedScope() async throws {
     let (client, reasons) = client(answers: ["old", "good", "old"])
-    server.authorize = { _ in .accepted() }
+    server.authenticate = nil
     let scope = scope
     server.resolveScope = { session, _, _ in
       session.request?.headers["Authorization"] == "good"

@@ -198,7 +198,10 @@ struct InitialContentTests {
     }
     server.server.host(server.scope)
     let port = try await server.server.listen()
-    server.server.authorize = { $0.params == ["key": 1] ? .accepted() : .denied(.notYou("no key")) }
+    server.server.authenticate = {
+      if $0.params != ["key": 1] { throw WireError.notYou("no key") }
+      return nil
+    }
     let canvas = Canvas()
     let (client, scope) = try Client.open(
       "Canvas", canvas, at: "ws://127.0.0.1:\(port)", log: directory.path + "/a",

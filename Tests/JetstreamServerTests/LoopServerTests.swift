@@ -22,13 +22,15 @@ private actor Room {
     } else {
       server.host(scope)
     }
-    server.authorize = { [unowned self] _ in
-      assumeIsolated { $0.loops.append(EventLoop.current) }
-      return .accepted()
+    server.authenticate = { [unowned self] _ in
+      await noteLoop()
+      return nil
     }
     self.server = server
     return try await server.listen()
   }
+
+  private func noteLoop() { loops.append(EventLoop.current) }
 
   var isOnLoop: Bool { !loops.isEmpty && loops.allSatisfy { $0 === loop } }
 

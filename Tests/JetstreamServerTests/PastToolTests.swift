@@ -22,10 +22,10 @@ struct PastToolTests {
     canvas.name = "at first"
     let hosted = Scope(name: "Canvas", root: canvas)
     let server = Server()
-    server.authorize = { session in
+    server.authenticate = { session in
       guard case .object(let params) = session.params, case .string(let name)? = params["user"]
-      else { return .denied(.notYou("no user")) }
-      return .accepted(author: name)
+      else { throw WireError.notYou("no user") }
+      return Principal("id of \(name)", name: name)
     }
     let serverLog = try FragmentLog(serverPath)
     try await server.host(hosted, log: serverLog)

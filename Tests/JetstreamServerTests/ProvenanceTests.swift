@@ -145,10 +145,10 @@ struct LoggedProvenanceTests {
     let path = directory.path + "/server"
     let hosted = Scope(name: "Canvas", root: Canvas())
     let server = Server()
-    server.authorize = { session in
+    server.authenticate = { session in
       guard case .object(let params) = session.params, case .string(let name)? = params["user"]
-      else { return .denied(.notYou("no user")) }
-      return .accepted(author: name)
+      else { throw WireError.notYou("no user") }
+      return Principal("id of \(name)", name: name)
     }
     let log = try FragmentLog(path)
     try await server.host(hosted, log: log)
@@ -189,7 +189,7 @@ struct LoggedProvenanceTests {
     canvas.name = "at first"
     let server = Server()
     server.host(hosted)
-    server.authorize = { $0.params == ["user": "Grace"] ? .accepted(author: "Grace") : .accepted() }
+    server.authenticate = { $0.params == ["user": "Grace"] ? Principal("Grace") : nil }
     let log = try FragmentLog(path, configuration: LogConfiguration(history: .all))
     let (mine, theirs) = (
       Scope(name: "Canvas", root: Canvas()), Scope(name: "Canvas", root: Canvas())

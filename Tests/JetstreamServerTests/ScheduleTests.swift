@@ -143,10 +143,10 @@ struct ScheduleTests {
       link.serverClose = (4096, busy.json.text)
       world.exchange()
     } else {
-      world.authorize = { _ in .denied(busy) }
+      world.authenticate = { _ in .denied(busy) }
       client.join()
       world.exchange()
-      world.authorize = { _ in .accepted() }
+      world.authenticate = { _ in .accepted() }
     }
     let attempts = client.tokens.count
     #expect(client.engine.status == .waiting)

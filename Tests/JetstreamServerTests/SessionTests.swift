@@ -11,7 +11,7 @@ struct SessionTests {
   func authorization() {
     let world = InMemoryWorld()
     var seen: [SessionInfo] = []
-    world.authorize = { session in
+    world.authenticate = { session in
       seen.append(session)
       return session.params == ["key": "right"]
         ? .accepted() : .denied(.rejected("The key is wrong"))

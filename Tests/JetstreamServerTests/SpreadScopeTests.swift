@@ -148,9 +148,9 @@ struct SpreadScopeTests {
   func sameInfo() async throws {
     let server = makeServer()
     var open: Set<SessionInfo> = []
-    server.authorize = {
+    server.authenticate = {
       open.insert($0)
-      return .accepted()
+      return nil
     }
     server.onSessionEnd.listen { open.remove($0) }
     let connection = try await self.open(server)

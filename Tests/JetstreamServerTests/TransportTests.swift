@@ -155,9 +155,9 @@ struct TransportTests {
     let server = Server()
     server.host(Scope(name: "Canvas", root: Canvas()))
     var seen: [SessionInfo] = []
-    server.authorize = { session in
+    server.authenticate = { session in
       seen.append(session)
-      return .accepted()
+      return nil
     }
     let port = try await server.listen(host: "::")
     let client = Client(

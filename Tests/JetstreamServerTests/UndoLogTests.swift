@@ -245,10 +245,10 @@ struct UndoClientLogTests {
     let path = directory.path + "/server"
     func host() async throws -> (Server, Scope, FragmentLog) {
       let (server, scope) = (Server(), Scope(name: "Canvas", root: Canvas()))
-      server.authorize = { session in
+      server.authenticate = { session in
         guard case .object(let params) = session.params, case .string(let name)? = params["user"]
-        else { return .accepted() }
-        return .accepted(author: name)
+        else { return nil }
+        return Principal(name)
       }
       let log = try FragmentLog(path)
       try await server.host(scope, log: log)

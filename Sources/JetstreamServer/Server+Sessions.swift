@@ -1,0 +1,61 @@
+import Foundation
+import Jetstream
+
+/// The sessions of a server, and their principals.
+extension Server {
+  /// The sessions, with or without a connection, in the order in which they began.
+  public var sessions: [SessionInfo] { runner.engine.sessionInfos }
+
+  /// Ends a session at once, whatever its client is doing. The client is sent `error`, whose `WireError.denial` decides what
+  /// it does: with `WireError.notYou(_:)` it asks its app for other credentials, with `WireError.notNow(_:retryAfter:)` it
+  /// comes back later, and with any other error it stops syncing. What is pending then is only kept by scopes that have
+  /// a log.
+  ///
+  /// Does nothing if the session has ended.
+  public func end(
+    _ session: SessionInfo, telling error: WireError = .rejected("The server has ended the session")
+  ) {
+    runner.engine.endSession(session.token, telling: error)
+  }
+
+  /// Ends all sessions of a principal at once, in the manner of ``end(_:telling:)``: after the app has blocked a user, or
+  /// has taken credentials back. ``authenticate`` decides whether the principal gets another session; answers about it that
+  /// are under way are taken for a refusal.
+  ///
+  /// - Parameters:
+  ///   - principal: the ``Principal/id``.
+  ///   - error: the error for the clients.
+  /// - Returns: the number of sessions that were ended.
+  @discardableResult
+  public func revoke(
+    _ principal: String, telling error: WireError = .notYou("The credentials were revoked")
+  ) -> Int {
+    runner.engine.revoke(principal, telling: error)
+  }
+
+  /// Asks the app for the principal of a session, if it wants to be asked.
+  func beginAuthentication(
+    of session: SessionInfo, on connection: Int
+  ) -> ServerEngine.Authentication {
+    guard authenticate != nil else { return .accepted() }
+    runner.authentications[connection] = home.task { await $0.ask(session, on: connection) }
+    return .pending
+  }
+
+  private func ask(_ session: SessionInfo, on connection: Int) async {
+    let answer: Result<Principal?, WireError>
+    do {
+      answer = .success(try await authenticate?(session))
+    } catch let error as WireError {
+      answer = .failure(error)
+    } catch {
+      onDiagnostic.fire(
+        Diagnostic(
+          .error, .session, connection: connection, "could not be authenticated: \(error)"))
+      answer = .failure(.notNow("The server cannot tell who you are", retryAfter: .seconds(1)))
+    }
+    // A connection that has ended no longer has a task here, and another one never gets its number.
+    guard runner.authentications.removeValue(forKey: connection) != nil else { return }
+    runner.authenticated(connection, answer)
+  }
+}

@@ -1,0 +1,134 @@
+import Foundation
+import Jetstream
+
+/// The beginning of sessions, and their end by the app.
+///
+/// A connection asks for a session with its first message. The app is asked who that is, which may take a while: until
+/// the answer comes, the connection is `authenticating`, and its client sends nothing. It gets a session, or is refused:
+/// by the app, since the answer takes too long, or since the principal was revoked meanwhile, of which the app's answer
+/// may not know yet.
+extension ServerEngine {
+  /// The answer to a client that asks for a session.
+  package enum Authentication: Sendable {
+    /// The client gets a session, for a principal or for nil.
+    case accepted(Principal? = nil)
+    /// The client gets no session, and is sent the error.
+    case denied(WireError)
+    /// The answer comes with ``ServerEngine/authenticated(_:_:now:)``.
+    case pending
+  }
+
+  /// A client that waits for a session.
+  struct Applicant {
+    var info: SessionInfo
+    /// The version of the protocol that the session will speak.
+    let version: Int
+    /// The time at which the client is refused.
+    let deadline: Duration
+    /// The ids of the principals that were revoked since the app was asked.
+    var revoked: Set<String> = []
+  }
+
+  /// Asks the app about a client that has asked for a session on a connection.
+  func authenticate(_ applicant: Applicant, on id: Int) {
+    guard sessions.count < configuration.maxSessions else { return deny(id, .tooManySessions) }
+    // The app may answer at once.
+    connections[id] = .authenticating(applicant)
+    switch hooks.authenticate(applicant.info, id) {
+    case .accepted(let principal): admit(id, as: principal)
+    case .denied(let error): deny(id, error)
+    case .pending: break
+    }
+  }
+
+  /// Takes the app's answer about a client. Does nothing if its connection has ended.
+  package func authenticated(
+    _ id: Int, _ answer: Result<Principal?, WireError>, now: Duration
+  ) {
+    self.now = now
+    isHandling = true
+    switch answer {
+    case .success(let principal): admit(id, as: principal)
+    case .failure(let error): if case .authenticating? = connections[id] { deny(id, error) }
+    }
+    isHandling = false
+    flush()
+  }
+
+  private func admit(_ id: Int, as principal: Principal?) {
+    guard case .authenticating(let applicant)? = connections[id] else { return }
+    guard sessions.count < configuration.maxSessions else { return deny(id, .tooManySessions) }
+    if let principal, applicant.revoked.contains(principal.id) {
+      return deny(id, .notYou("The credentials were revoked"))
+    }
+    let remaining = principal?.expiry.flatMap { expiry in
+      hooks.date().map { Duration.seconds(expiry.timeIntervalSince($0)) }
+    }
+    if let remaining, remaining <= .zero { return deny(id, .credentialsExpired) }
+    var info = applicant.info
+    info.principal = principal
+    let session = begin(info, version: applicant.version, on: id)
+    session.credentialsExpireAt = remaining.map { now + $0 }
+    if let principal { note(session, "begins, of \(principal.id)") }
+    perform(.admit(connection: id))
+    schedulePing(session)
+    let version = applicant.version
+    post(
+      session,
+      .sessionCreateReply(
+        SessionCreateReply(sessionToken: info.token, protocol: version > 1 ? version : nil)))
+  }
+
+  /// Sends a client that it gets no session.
+  private func deny(_ id: Int, _ error: WireError) {
+    let reply = Message.sessionCreateReply(SessionCreateReply(error: error))
+    perform(.send(connections: [id], Message.encodeFrame([reply], asArray: true)))
+    refuse(id, error)
+  }
+
+  private func note(_ session: ServerSession, _ text: String) {
+    hooks.report(Diagnostic(.info, .session, session: session.number, text))
+  }
+
+  // MARK: The end
+
+  /// The sessions, in the order in which they began.
+  package var sessionInfos: [SessionInfo] {
+    sessions.values.sorted { $0.number < $1.number }.map(\.info)
+  }
+
+  /// Ends a session at once: its client is sent `error`. Returns false if there is none with that token.
+  @discardableResult
+  package func endSession(_ token: String, telling error: WireError) -> Bool {
+    guard let session = sessions[token] else { return false }
+    // What was decided of the client's change sets in this turn reaches it first.
+    if !isHandling { flush() }
+    guard sessions[token] === session else { return true }
+    note(session, "is ended by the server: \(error)")
+    end(session, code: 4096, reason: CloseReason.text(error))
+    if !isHandling { flush() }
+    return true
+  }
+
+  /// Ends all sessions of a principal at once, and refuses one that the app is being asked about. Returns the number of
+  /// sessions that were ended.
+  package func revoke(_ principal: String, telling error: WireError) -> Int {
+    for (id, connection) in connections {
+      guard case .authenticating(var applicant) = connection else { continue }
+      applicant.revoked.insert(principal)
+      connections[id] = .authenticating(applicant)
+    }
+    let tokens = sessionInfos.filter { $0.principal?.id == principal }.map(\.token)
+    return tokens.count { endSession($0, telling: error) }
+  }
+
+  /// Ends a session whose credentials have expired: the client is asked for new ones.
+  func endIfExpired(_ session: ServerSession) {
+    guard let time = session.credentialsExpireAt, time <= now else { return }
+    endSession(session.info.token, telling: .credentialsExpired)
+  }
+}
+
+extension WireError {
+  static let credentialsExpired = notYou("The credentials have expired")
+}

@@ -1,0 +1,160 @@
+import Foundation
+import Jetstream
+import Testing
+
+@testable import JetstreamServer
+
+@Suite("Authentication of sessions")
+struct AuthenticationTests {
+  private let world = InMemoryWorld()
+  /// The connections about whose clients the app is being asked.
+  private final class Asked {
+    var connections: [Int] = []
+  }
+  private let asked = Asked()
+
+  init() {
+    world.authenticate = { [asked] session in
+      asked.connections.append(session.number)
+      return .pending
+    }
+  }
+
+  /// A client that has asked for a session.
+  private func applicant() -> RawPeer {
+    let peer = RawPeer(world)
+    peer.send(#"{"type":"SessionCreate","index":0,"version":"1.0.0","protocol":2,"params":{}}"#)
+    return peer
+  }
+
+  private func answer(_ peer: RawPeer, _ answer: Result<Principal?, WireError>) {
+    world.server.authenticated(peer.link.id, answer, now: world.now)
+    peer.take()
+  }
+
+  private func refusal(of peer: RawPeer) -> WireError? {
+    for case .sessionCreateReply(let reply) in peer.messages { return reply.error }
+    return nil
+  }
+
+  @Test(
+    "A client waits for the app's answer, and its change sets have the principal's name as their author"
+  )
+  func accepted() throws {
+    let peer = applicant()
+    #expect(peer.messages.isEmpty && world.server.sessionCount == 0)
+    answer(peer, .success(Principal("u-1", name: "Grace", claims: ["role": "editor"])))
+    #expect(peer.token != nil && world.server.sessionCount == 1)
+    let session = try #require(world.server.sessionInfos.first)
+    #expect(session.principal?.id == "u-1" && session.principal?.claims == ["role": "editor"])
+    var author: String?
+    world.scope.onRemoteChanges.listen { author = $0.author }
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    peer.submit([
+      SyncFragment(.change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "a"])
+    ])
+    #expect(world.canvas.name == "a" && author == "Grace")
+    #expect(world.log.contains { $0.contains("u-1") }, "\(world.log)")
+  }
+
+  @Test("A client that is denied is told the reason, and its connection is closed")
+  func denied() {
+    let peer = applicant()
+    answer(peer, .failure(.notYou("The token is not known")))
+    #expect(refusal(of: peer) == .notYou("The token is not known"))
+    #expect(peer.close?.code == 4096 && world.server.sessionCount == 0)
+  }
+
+  @Test("An answer that comes when the client has gone, or a second one, changes nothing")
+  func gone() {
+    let peer = applicant()
+    world.cut(peer.link)
+    answer(peer, .success(nil))
+    answer(peer, .failure(.notYou("no")))
+    #expect(world.server.sessionCount == 0 && world.server.connectionCount == 0)
+    let other = applicant()
+    answer(other, .success(nil))
+    answer(other, .success(Principal("u-2")))
+    answer(other, .failure(.notYou("no")))
+    #expect(world.server.sessionInfos.map(\.principal) == [nil] && other.close == nil)
+  }
+
+  @Test(
+    "A client whose app takes too long is told to come back, and one that talks meanwhile is refused"
+  )
+  func impatience() {
+    let slow = applicant()
+    let talking = applicant()
+    talking.send(#"{"type":"Ping","index":0,"ack":0}"#)
+    #expect(talking.close?.code == 4096)
+    world.advance(by: .seconds(9.5))
+    slow.take()
+    #expect(slow.close == nil)
+    world.advance(by: .seconds(1))
+    slow.take()
+    #expect(slow.close?.code == 4096 && slow.close?.reason.contains("not-now") == true)
+    answer(slow, .success(nil))
+    #expect(world.server.sessionCount == 0)
+  }
+
+  @Test(
+    "Revoking a principal ends its sessions, and refuses the ones about which the app is being asked"
+  )
+  func revocation() {
+    let (one, two, other, late, lateOther) = (
+      applicant(), applicant(), applicant(), applicant(), applicant()
+    )
+    answer(one, .success(Principal("u-1")))
+    answer(two, .success(Principal("u-1")))
+    answer(other, .success(Principal("u-2")))
+    #expect(world.server.revoke("u-1", telling: .rejected("You are blocked")) == 2)
+    for peer in [one, two] {
+      peer.take()
+      #expect(peer.close?.code == 4096 && peer.close?.reason.contains("You are blocked") == true)
+    }
+    // What the app answers it may have found out before.
+    answer(late, .success(Principal("u-1")))
+    answer(lateOther, .success(Principal("u-3")))
+    other.take()
+    #expect(refusal(of: late)?.denial == .notYou && other.close == nil && lateOther.close == nil)
+    #expect(world.server.sessionInfos.compactMap(\.principal?.id) == ["u-2", "u-3"])
+    #expect(world.endedSessions.count == 2)
+    #expect(world.server.revoke("u-1", telling: .rejected("again")) == 0)
+  }
+
+  @Test("A session ends when its credentials expire, with or without a connection, and no earlier")
+  func expiry() {
+    let date = Date(timeIntervalSince1970: 1_000_000)
+    world.date = date
+    let (one, two, late) = (applicant(), applicant(), applicant())
+    for peer in [one, two] {
+      answer(peer, .success(Principal("u-1", expiry: date.addingTimeInterval(60))))
+    }
+    answer(late, .success(Principal("u-1", expiry: date)))
+    #expect(refusal(of: late)?.denial == .notYou)
+    two.send(two.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    world.cut(two.link)
+    world.advance(by: .seconds(59))
+    #expect(world.server.sessionCount == 2)
+    world.advance(by: .seconds(2))
+    one.take()
+    #expect(world.server.sessionCount == 0 && one.close?.code == 4096)
+    #expect(one.close?.reason.contains("not-you") == true)
+  }
+
+  @Test("A session can be ended while a change set of its own is being applied")
+  func endedInside() {
+    let peer = applicant()
+    answer(peer, .success(Principal("u-1")))
+    peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas"))))
+    var ended = 0
+    world.canvas.observeChangeImmediately(asked, \.name) { [world] _, _, _ in
+      ended += world.server.revoke("u-1", telling: .notYou("over"))
+    }
+    peer.submit([
+      SyncFragment(.change, uuid: world.canvas.uuid, className: "Canvas", properties: ["name": "a"])
+    ])
+    #expect(ended == 1 && peer.close?.code == 4096 && world.server.sessionCount == 0)
+    #expect(world.canvas.name == "a" && world.server.checkInvariants() == [])
+  }
+}

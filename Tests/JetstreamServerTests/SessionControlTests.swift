@@ -1,0 +1,161 @@
+import Foundation
+import Jetstream
+import JetstreamServer
+import Pacing
+import Synchronization
+import Testing
+
+/// Servers whose app finds out who its clients are, and puts some of them out.
+@Suite("Principals and their sessions", .live, .timeLimit(.minutes(3)))
+@MainActor
+struct SessionControlTests {
+  private let server: Server
+  private let scope: Scope
+  /// Resumed by the test that lets the app answer.
+  @MainActor
+  private final class Gate {
+    var waiting: [CheckedContinuation<Void, Never>] = []
+    var wasCancelled = 0
+
+    func pass() async {
+      await withTaskCancellationHandler {
+        await withCheckedContinuation { waiting.append($0) }
+      } onCancel: {
+        Task { @MainActor in self.wasCancelled += 1 }
+      }
+    }
+
+    func open() {
+      for waiter in waiting { waiter.resume() }
+      waiting = []
+    }
+  }
+  private let gate = Gate()
+
+  init() {
+    (server, scope) = (Server(), Scope(name: "Canvas", root: Canvas()))
+    server.host(scope)
+  }
+
+  private func client(_ tokens: [String]) -> (client: Client, scope: Scope, canvas: Canvas) {
+    let client = Client(
+      transport: server.makeTransport(),
+      backoff: Backoff(first: .milliseconds(1), limit: .milliseconds(2)))
+    let left = Mutex(tokens)
+    client.credentials = { _ in
+      let token = left.withLock { $0.count > 1 ? $0.removeFirst() : $0[0] }
+      return Credentials(params: ["token": .string(token)])
+    }
+    let canvas = Canvas()
+    return (client, Scope(name: "Canvas", root: canvas), canvas)
+  }
+
+  private nonisolated static func principal(of session: SessionInfo) throws -> Principal {
+    guard case .object(let params) = session.params, case .string(let token)? = params["token"],
+      token != "old"
+    else { throw WireError.notYou("The token is not known") }
+    return Principal(token, name: "The user \(token)")
+  }
+
+  @Test(
+    "An asynchronous answer decides about a session, and its task is cancelled when the client goes"
+  )
+  func waiting() async throws {
+    server.authenticate = { [gate] session in
+      await gate.pass()
+      return try Self.principal(of: session)
+    }
+    let (client, scope, _) = client(["a"])
+    let connected = Task { try await client.connect() }
+    try await wait { gate.waiting.count == 1 }
+    #expect(server.sessions.isEmpty)
+    gate.open()
+    try await connected.value
+    try await client.fetch(scope)
+    #expect(server.sessions.map(\.principal?.id) == ["a"])
+    let (impatient, _, _) = self.client(["b"])
+    let task = Task { try await impatient.connect() }
+    try await wait { gate.waiting.count == 1 }
+    impatient.close()
+    try await wait { gate.wasCancelled == 1 }
+    gate.open()
+    _ = try? await task.value
+    #expect(server.sessions.map(\.principal?.id) == ["a"])
+    // A server that stops waits for no app.
+    let (last, _, _) = self.client(["c"])
+    let lost = Task { try await last.connect() }
+    try await wait { gate.waiting.count == 1 }
+    await server.stop()
+    try await wait { gate.wasCancelled == 2 }
+    gate.open()
+    last.close()
+    _ = try? await lost.value
+  }
+
+  @Test(
+    "A client whose principal is revoked comes with other credentials, and each of its changes counts once"
+  )
+  func revoked() async throws {
+    server.authenticate = { try Self.principal(of: $0) }
+    let (client, scope, canvas) = client(["old", "a", "b", "c"])
+    try await client.connect()
+    try await client.fetch(scope)
+    for (round, id) in ["a", "b"].enumerated() {
+      canvas.likes += 1
+      scope.flush()
+      #expect(server.revoke(id) == 1)
+      canvas.likes += 1
+      scope.flush()
+      try await wait { client.syncState(of: scope)?.isSynced == true && server.sessions.count == 1 }
+      #expect((self.scope.root as? Canvas)?.likes == 2 * (round + 1))
+    }
+    #expect(server.sessions.map(\.principal?.name) == ["The user c"])
+    client.close()
+    await server.stop()
+  }
+
+  @Test("A client whose session the app ends with a refusal stays away, and others notice nothing")
+  func ended() async throws {
+    server.authenticate = { try Self.principal(of: $0) }
+    let (client, scope, canvas) = client(["a"])
+    let other = self.client(["b"])
+    for (client, scope) in [(client, scope), (other.client, other.scope)] {
+      try await client.connect()
+      try await client.fetch(scope)
+    }
+    var closed: [SyncError] = []
+    client.onSessionDenied.listen(client) { _, error in closed.append(error) }
+    let session = try #require(server.sessions.first { $0.principal?.id == "a" })
+    server.end(session, telling: .rejected("You are blocked"))
+    server.end(session)
+    canvas.likes += 1
+    scope.flush()
+    try await wait { !closed.isEmpty }
+    #expect(closed == [.sessionClosed(reason: "You are blocked")])
+    #expect(client.status == .offline && canvas.likes == 1)
+    other.canvas.likes += 10
+    try await other.client.sync(other.scope)
+    #expect((self.scope.root as? Canvas)?.likes == 10 && server.sessions.count == 1)
+    other.client.close()
+    await server.stop()
+  }
+
+  @Test("An error of the app is reported, and the client comes back")
+  func failure() async throws {
+    struct Broken: Error {}
+    var calls = 0
+    var reports: [String] = []
+    server.onDiagnostic.listen { reports.append("\($0)") }
+    server.authenticate = { session in
+      calls += 1
+      if calls == 1 { throw Broken() }
+      return try Self.principal(of: session)
+    }
+    let (client, scope, _) = client(["a"])
+    try await client.connect()
+    try await client.fetch(scope)
+    #expect(calls == 2 && reports.contains { $0.contains("Broken") })
+    client.close()
+    await server.stop()
+  }
+}
