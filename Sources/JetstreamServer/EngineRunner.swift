@@ -121,6 +121,16 @@ final class EngineRunner {
     engine.authenticated(id, answer, now: ticker.now)
   }
 
+  /// Takes the app's answer about the rights of a session in a scope.
+  func decided(_ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>) {
+    engine.decided(token, name, answer, now: ticker.now)
+  }
+
+  /// Takes the rights that a session has in a scope from now on.
+  func changeAccess(_ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>) {
+    engine.changeAccess(token, name, answer, now: ticker.now)
+  }
+
   /// Takes note that a session has joined the engine of another channel.
   func joined(_ join: ServerEngine.Join) { engine.joined(join, now: ticker.now) }
 

@@ -10,6 +10,7 @@ struct ScopeOffers {
   private var places: [String: Place] = [:]
   /// Opens scopes that clients fetch and that the app does not host; nil unless the app has set one.
   var opener: ScopeOpener?
+  private var lastShard = 0
 
   /// The place of the scope that the app hosts under a name.
   subscript(name: String) -> Place? {
@@ -19,4 +20,11 @@ struct ScopeOffers {
 
   /// Returns true if the scope of a name is opened when it is fetched.
   func opens(_ name: String) -> Bool { opener != nil && places[name] == nil }
+
+  /// Returns the shard for one more scope, in turn; nil if there are none.
+  mutating func nextShard(of shards: ServerShards) -> ServerShard? {
+    guard !shards.all.isEmpty else { return nil }
+    lastShard += 1
+    return shards.all[lastShard % shards.all.count]
+  }
 }

@@ -45,6 +45,24 @@ public final class Server {
   /// heard of last.
   public var authenticate: ((SessionInfo) async throws -> Principal?)?
 
+  /// Returns the rights of a session in the scope of a name. It throws the `WireError` with which the fetch is refused, or
+  /// another error, which is reported, and the client asks again. Unless this is set, all clients see and change all scopes.
+  /// Set it before the server is used. Called on the server's actor, when a session fetches a scope that it does not have,
+  /// and by ``updateAccess(of:)``.
+  ///
+  /// ```swift
+  /// server.access = { session, scope in
+  ///   switch try await members.role(of: session.principal?.id, in: scope) {
+  ///   case .writer: .readWrite
+  ///   case .reader: .readOnly
+  ///   case nil: throw WireError.notThere("There is no \(scope)")
+  ///   }
+  /// }
+  /// ```
+  ///
+  /// It is asked before the scope is looked for or opened. A fetch waits for at most ``Configuration/scopeOpeningTime``.
+  public var access: ((SessionInfo, String) async throws -> ScopeAccess)?
+
   /// Returns the scope for the name and the parameters of a fetch, or the error with which the fetch is denied. Called
   /// on the server's actor. Unless this is set, the scopes given to ``host(_:unknown:)`` are found by their names.
   public var resolveScope: ((SessionInfo, String, JSONValue) -> Result<Scope, WireError>)?
@@ -53,11 +71,10 @@ public final class Server {
   private let actor: WeakActor
   /// The sessions, and the scopes that live on the server's actor.
   private(set) var runner: EngineRunner!
-  private let shards: ServerShards
+  let shards: ServerShards
   private var offers = ScopeOffers()
   private var listener: WebSocketListener?
   private var lastConnection = 0
-  private var lastShard = 0
   private var use = Use.none
   lazy var home = HomeReference(self, on: actor)
   private lazy var pipe = ServerPipe(home, shards)
@@ -90,6 +107,10 @@ public final class Server {
       report: { [weak self] in self?.onDiagnostic.fire($0) },
       makeToken: Self.makeToken, random: { Double.random(in: 0..<1) }, date: { Date() },
       sessionEnded: { [weak self] in self?.ended($0) })
+    hooks.access = { [weak self] session, name in
+      self?.beginAccess(of: session, to: name)
+        ?? .decided(.failure(.rejected("The server is gone")))
+    }
     hooks.opens = { [weak self] name in
       self.map { $0.resolveScope == nil && $0.offers.opens(name) } ?? false
     }
@@ -163,11 +184,7 @@ public final class Server {
   func set(_ offer: ScopeOffers.Place?, as name: String) { offers[name] = offer }
 
   /// The shard for one more scope; nil if scopes are not spread.
-  func nextShard() -> ServerShard? {
-    guard !shards.all.isEmpty else { return nil }
-    lastShard += 1
-    return shards.all[lastShard % shards.all.count]
-  }
+  func nextShard() -> ServerShard? { offers.nextShard(of: shards) }
 
   /// The number of sessions, with or without a connection.
   public var sessionCount: Int { runner.engine.sessionCount }

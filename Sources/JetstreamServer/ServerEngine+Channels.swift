@@ -12,8 +12,11 @@ extension ServerEngine {
     package let info: SessionInfo
     /// The version of the protocol that the session speaks.
     let version: Int
-    /// The index of the fetch.
+    /// The index of the fetch, and the name of the scope.
     let fetch: Int
+    let name: String
+    /// The rights in the scope; nil if all sessions may do everything.
+    let access: Result<ScopeAccess, WireError>?
     /// True if it is the session's first one in that channel.
     let isFirst: Bool
   }
@@ -32,7 +35,9 @@ extension ServerEngine {
       .join(
         Join(
           channel: channel, connection: id, info: session.info, version: session.version,
-          fetch: fetch.index, isFirst: isFirst)))
+          fetch: fetch.index, name: fetch.name, access: session.subscriptions.access[fetch.name],
+          isFirst: isFirst)))
+    session.subscriptions.access.forget(fetch.name)
   }
 
   /// Has a client ask again once it has another connection.
@@ -62,8 +67,16 @@ extension ServerEngine {
   /// Takes a session that the engine of channel 0 has created, with its open connection.
   package func join(_ join: Join, now: Duration) {
     self.now = now
-    guard sessions[join.info.token] == nil else { return }
-    schedulePing(begin(join.info, version: join.version, on: join.connection))
+    let session: ServerSession
+    if let known = sessions[join.info.token] {
+      session = known
+    } else {
+      session = begin(join.info, version: join.version, on: join.connection)
+      schedulePing(session)
+    }
+    guard let access = join.access else { return }
+    session.subscriptions.access.comesFromAnother = true
+    session.subscriptions.access[join.name] = access
   }
 
   /// Returns the other channels of the session that a connection has.

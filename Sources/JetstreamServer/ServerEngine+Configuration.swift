@@ -71,6 +71,8 @@ extension ServerEngine {
     package var channel: (_ name: String) -> Int?
     /// Finds out who asks for a session on a connection.
     package var authenticate: (SessionInfo, _ connection: Int) -> Authentication
+    /// Decides about the rights of a session in the scope of a name.
+    package var access: (SessionInfo, _ name: String) -> AccessAnswer = { _, _ in .unguarded }
     package var fetch: (SessionInfo, String, JSONValue) -> Result<any Hostable, WireError>
     /// Returns true if the scope of a name is opened when it is fetched. `fetch` is not called for it then.
     package var opens: (_ name: String) -> Bool = { _ in false }

@@ -118,9 +118,7 @@ extension ServerEngine {
     guard !session.link.hasEnded else { return }
     session.subscriptions.openings -= 1
     action(session)
-    // Otherwise done at the end of the frame with the fetch.
-    meetDemands(of: session)
-    if !session.link.hasEnded { answerOpenFetches(of: session) }
+    settle(session)
   }
 
   private func takeSteps(telling error: WireError? = nil) {

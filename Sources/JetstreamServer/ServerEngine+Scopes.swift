@@ -3,7 +3,8 @@ import Jetstream
 
 /// The scopes that sessions fetch and leave, and the state that they are sent.
 extension ServerEngine {
-  func handle(_ fetch: ScopeFetch, from session: ServerSession) {
+  /// Answers a fetch of a session that has rights in the scope, or has the scope opened.
+  func resolve(_ fetch: ScopeFetch, for session: ServerSession) {
     if let channel = hooks.channel(fetch.name) { return move(fetch, of: session, to: channel) }
     if hooks.opens(fetch.name) { return open(fetch, for: session) }
     switch hooks.fetch(session.info, fetch.name, fetch.params) {
@@ -13,11 +14,15 @@ extension ServerEngine {
   }
 
   func refuse(_ fetch: ScopeFetch, of session: ServerSession, _ error: WireError) {
+    session.subscriptions.access.forget(fetch.name)
     post(session, .scopeFetchReply(ScopeFetchReply(replyTo: fetch.index, error: error)))
   }
 
   /// Answers a fetch of a scope that the session may have.
   func grant(_ scope: any Hostable, to session: ServerSession, _ fetch: ScopeFetch) {
+    if case .failure(let error)? = session.subscriptions.access[fetch.name] {
+      return refuse(fetch, of: session, error)
+    }
     let host = hostedScope(scope)
     guard
       session.subscriptions.contains(host)
@@ -29,6 +34,7 @@ extension ServerEngine {
     guard host.content.root != nil else {
       return refuse(fetch, of: session, .rejected("The scope has no root"))
     }
+    session.subscriptions.access.note(host, as: fetch.name)
     guard session.version > 1 else { return answerWhole(fetch, of: host, to: session) }
     let client = fetch.client ?? session.info.client
     // A scope that is fetched again keeps its number.

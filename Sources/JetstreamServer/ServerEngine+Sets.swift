@@ -64,6 +64,9 @@ extension ServerEngine {
     to subscription: Subscription
   ) -> ScopeHost.Result {
     let host = subscription.host
+    if session.subscriptions.access.isReadOnly(host) {
+      return ScopeHost.Result(replies: sync.fragments.map { _ in FragmentReply(error: .readOnly) })
+    }
     if let procedure = sync.procedure, procedure != InitialContent.procedure || session.version == 1
     {
       let error = WireError.couldNotApplySync(reason: "there is no procedure \(procedure)")

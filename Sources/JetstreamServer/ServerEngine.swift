@@ -224,6 +224,7 @@ package final class ServerEngine {
       }
       endIfExpired(session)
       if session.link.hasEnded { continue }
+      refuseLateFetches(of: session)
       if let pingAt = session.link.pingAt, pingAt <= now {
         let checks = checks(for: session)
         session.checked.formUnion(checks.map(\.scopeIndex))

@@ -105,6 +105,17 @@ actor ServerShard {
   /// Ends a session that the server has ended.
   func end(_ token: String) { runner?.endSession(token) }
 
+  // MARK: Rights
+
+  /// The sessions and the names of their scopes in which the rights are known.
+  func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {
+    runner?.engine.knownAccess(of: principal) ?? []
+  }
+
+  func changeAccess(_ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>) {
+    runner?.changeAccess(token, name, answer)
+  }
+
   // MARK: The end
 
   /// Ends all sessions and closes all connections.

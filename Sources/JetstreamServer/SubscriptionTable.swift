@@ -11,6 +11,9 @@ struct SubscriptionTable {
   /// The number of fetches that wait for their scope to be opened; see ``OpenScopes``.
   var openings = 0
 
+  /// The session's rights in the scopes.
+  var access = SessionAccess()
+
   /// The scopes that were taken from the session, by their numbers, each with the index of the message that tells the client
   /// so. What the client has sent to them before it gets that message is dropped; it knows.
   private var takenAway: [Int: Int] = [:]
@@ -20,7 +23,8 @@ struct SubscriptionTable {
 
   /// True if the session has ever fetched a scope.
   var wereUsed: Bool {
-    nextIndex > 0 || openings > 0 || !openFetches.isEmpty || !otherChannels.isEmpty
+    nextIndex > 0 || openings > 0 || access.waitingCount > 0 || !openFetches.isEmpty
+      || !otherChannels.isEmpty
   }
 
   /// Notes that the session fetches a scope in another channel. Returns false if it has done so before.
@@ -30,7 +34,8 @@ struct SubscriptionTable {
 
   /// The number of scopes that the session has fetched, with those whose fetches are not answered yet.
   var count: Int {
-    subscriptions.count + openings + openFetches.count { self[$0.host] == nil }
+    subscriptions.count + openings + access.waitingCount
+      + openFetches.count { self[$0.host] == nil }
   }
 
   /// The subscriptions in any order.
@@ -52,6 +57,7 @@ struct SubscriptionTable {
 
   mutating func remove(_ subscription: Subscription) {
     subscriptions[subscription.index] = nil
+    access.forget(subscription.host)
     _ = closeFetches(of: subscription.host)
   }
 

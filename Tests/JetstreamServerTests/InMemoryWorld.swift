@@ -63,6 +63,7 @@ final class InMemoryWorld {
     else { return .accepted() }
     return .accepted(Principal(name))
   }
+  var access: (SessionInfo, String) -> ServerEngine.AccessAnswer = { _, _ in .unguarded }
   /// The date that the server knows; nil for a server without a calendar.
   var date: Date?
   var moreScopes: [String: Scope] = [:]
@@ -89,7 +90,7 @@ final class InMemoryWorld {
     generator = SeededGenerator(seed: seed)
     scope = Scope(name: "Canvas", root: canvas, ticker: serverTicker)
     var tokens = 0
-    let hooks = ServerEngine.Hooks(
+    var hooks = ServerEngine.Hooks(
       authenticate: { [unowned self] session, _ in authenticate(session) },
       fetch: { [unowned self] session, name, params in
         fetches.append((session, name, params))
@@ -105,6 +106,7 @@ final class InMemoryWorld {
       },
       random: { 0.5 }, date: { [unowned self] in date },
       sessionEnded: { [unowned self] in endedSessions.append($0) })
+    hooks.access = { [unowned self] in access($0, $1) }
     server = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] in
       perform($0)
     }

@@ -18,7 +18,10 @@ private final class OpeningWorld {
   private(set) var lastIndex = 0
   private var tokens = 0
 
-  init(limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10) {
+  init(
+    limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10,
+    isGuarded: Bool = false
+  ) {
     var configuration = ServerEngine.Configuration()
     configuration.stateBytes = stateBytes
     configuration.openScopes = .init(count: limit, idleTime: idle, openingTime: .seconds(30))
@@ -29,6 +32,7 @@ private final class OpeningWorld {
         return "token\(tokens)"
       }, random: { 0.5 })
     hooks.opens = { _ in true }
+    if isGuarded { hooks.access = { _, _ in .decided(.success(.readWrite)) } }
     engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
       switch action {
       case .send(let ids, let frame):
@@ -157,6 +161,23 @@ extension Result where Success == [Result<Message, MessageError>] {
 
 @Suite("Scopes that are opened when they are fetched")
 struct OpenScopesTests {
+  @Test("Rights that are taken while a scope is being opened are not given once it is open")
+  func takenRights() {
+    let world = OpeningWorld(isGuarded: true)
+    for id in 1...2 {
+      world.connect(id)
+      world.fetch("A", on: id)
+    }
+    #expect(world.takeSteps() == ["open A"])
+    world.engine.changeAccess("token1", "A", .failure(.rejected("no")), now: world.now)
+    _ = world.open("A")
+    #expect(world.take(1) == ["rejected"])
+    #expect(world.take(2) == ["granted"])
+    // It is asked about again with the next fetch.
+    world.fetch("A", on: 1)
+    #expect(world.take(1) == ["granted"])
+  }
+
   private let world = OpeningWorld()
 
   @Test("All who fetch a scope meanwhile wait for the same opening", arguments: [1, 2])

@@ -158,4 +158,68 @@ struct SessionControlTests {
     client.close()
     await server.stop()
   }
+
+  @Test(
+    "Rights decide before a scope is opened, and hold in every channel, until they change",
+    arguments: [0, 2])
+  func access(scopeLoops: Int) async throws {
+    let files = try TemporaryDirectory()
+    var configuration = Server.Configuration()
+    configuration.scopeLoops = scopeLoops
+    let server = Server(configuration: configuration)
+    let roles = Mutex(["a": ScopeAccess.readWrite, "b": .readOnly])
+    var opened: [String] = []
+    server.authenticate = { try Self.principal(of: $0) }
+    server.access = { session, scope in
+      await Task.yield()
+      guard let id = session.principal?.id, let access = roles.withLock({ $0[id] }) else {
+        throw WireError.notThere("There is no \(scope)")
+      }
+      return access
+    }
+    if scopeLoops > 0 {
+      server.host("Canvas", schema: ScopeSchema(of: Canvas.self))
+    } else {
+      server.openScopes(in: try ScopeDirectory(files.path)) { request in
+        opened.append(request.name)
+        return .schema(ScopeSchema(of: Canvas.self))
+      }
+    }
+    func join(_ token: String) async throws -> (client: Client, scope: Scope, canvas: Canvas) {
+      let client = Client(transport: server.makeTransport())
+      let canvas = Canvas()
+      let scope = Scope(name: "Canvas", root: canvas)
+      try await client.connect(params: ["token": .string(token)])
+      try await client.fetch(scope)
+      return (client, scope, canvas)
+    }
+    await #expect(throws: SyncError.self) { _ = try await join("c").client }
+    #expect(opened.isEmpty)
+    let (writer, reader) = (try await join("a"), try await join("b"))
+    writer.canvas.name = "from a"
+    try await writer.client.sync(writer.scope)
+    try await reader.client.sync(reader.scope)
+    #expect(reader.canvas.name == "from a")
+    var rejections: [String] = []
+    reader.scope.conflicts.onAdd.listen { rejections.append("\($0)") }
+    reader.canvas.name = "from b"
+    try await reader.client.sync(reader.scope)
+    #expect(reader.canvas.name == "from a" && rejections.count == 1, "\(rejections)")
+    // The roles are swapped, and the writer is put out.
+    roles.withLock { $0 = ["b": .readWrite] }
+    await server.updateAccess()
+    reader.canvas.name = "b may now"
+    try await reader.client.sync(reader.scope)
+    #expect(reader.canvas.name == "b may now")
+    writer.canvas.name = "too late"
+    await #expect(throws: SyncError.self) { try await writer.client.sync(writer.scope) }
+    try await reader.client.sync(reader.scope)
+    #expect(reader.canvas.name == "b may now")
+    // It may return.
+    roles.withLock { $0["a"] = .readWrite }
+    let again = try await join("a")
+    #expect(again.canvas.name == "b may now")
+    for client in [writer.client, reader.client, again.client] { client.close() }
+    await server.stop()
+  }
 }

@@ -1,0 +1,122 @@
+import Jetstream
+
+/// The rights of a session in a scope; see ``Server/access``.
+public enum ScopeAccess: Sendable, Hashable {
+  /// The client sees the scope and changes it.
+  case readWrite
+  /// The client sees the scope. Whatever it changes is rejected.
+  case readOnly
+}
+
+/// The rights of one session, by the names under which it has fetched scopes.
+///
+/// A scope whose rights are not known is being asked about (`waiting`), or it is not: the next fetch asks. Known rights are
+/// kept for as long as the session has the scope, or is getting it.
+struct SessionAccess {
+  /// The fetches of one scope that wait for the app's answer.
+  private struct Question {
+    var fetches: [ScopeFetch]
+    /// The time at which they are refused.
+    let deadline: Duration
+    /// True if the app has to be asked again, since rights have changed after it was asked.
+    var isOutdated = false
+  }
+
+  /// The largest number of fetches that wait, and of their bytes.
+  private static let most = (fetches: 64, bytes: 1 << 20)
+
+  /// The rights; an error if they were taken while the session was getting the scope.
+  private var known: [String: Result<ScopeAccess, WireError>] = [:]
+  /// The names under which scopes were fetched.
+  private var names: [ObjectIdentifier: String] = [:]
+  private var questions: [String: Question] = [:]
+  /// True if the rights come from the engine of channel 0, which has to be asked first.
+  var comesFromAnother = false
+
+  /// The rights in the scope of a name; nil if they are not known.
+  subscript(name: String) -> Result<ScopeAccess, WireError>? {
+    get { known[name] }
+    set { known[name] = newValue }
+  }
+
+  /// The names of the scopes in which the rights are known.
+  var knownNames: [String] { known.keys.sorted() }
+
+  /// The number of fetches that wait.
+  var waitingCount: Int { questions.values.reduce(0) { $0 + $1.fetches.count } }
+
+  /// The scope that was fetched under a name.
+  func scope(named name: String) -> ObjectIdentifier? { names.first { $0.value == name }?.key }
+
+  // MARK: Questions
+
+  /// Returns true if the app is being asked about a scope.
+  func isAsking(about name: String) -> Bool { questions[name] != nil }
+
+  /// Returns true if one more fetch can wait.
+  func hasRoom(for fetch: ScopeFetch) -> Bool {
+    let waiting = questions.values.lazy.flatMap(\.fetches)
+    return waiting.count < Self.most.fetches
+      && waiting.reduce(Self.size(of: fetch)) { $0 + Self.size(of: $1) } <= Self.most.bytes
+  }
+
+  private static func size(of fetch: ScopeFetch) -> Int {
+    Message.scopeFetch(fetch).roughSize + (fetch.schema?.roughSize ?? 0)
+  }
+
+  /// Leaves a fetch until the app has answered, or until a time.
+  mutating func wait(_ fetch: ScopeFetch, until deadline: Duration) {
+    questions[fetch.name, default: Question(fetches: [], deadline: deadline)].fetches.append(fetch)
+  }
+
+  /// Takes the app's answer about a scope.
+  ///
+  /// - Returns: the fetches that have waited for it; nil if the app has to be asked again.
+  mutating func answered(_ name: String) -> [ScopeFetch]? {
+    if questions[name]?.isOutdated == true {
+      questions[name]?.isOutdated = false
+      return nil
+    }
+    return questions.removeValue(forKey: name)?.fetches ?? []
+  }
+
+  /// Notes that the app may answer in another way by now.
+  mutating func outdateQuestions() {
+    for name in questions.keys { questions[name]?.isOutdated = true }
+  }
+
+  /// Removes and returns the fetches that have waited for too long.
+  mutating func takeLate(at now: Duration) -> [ScopeFetch] {
+    if questions.isEmpty { return [] }
+    let late = questions.filter { $0.value.deadline <= now }.sorted { $0.key < $1.key }
+    for (name, _) in late { questions[name] = nil }
+    return late.flatMap(\.value.fetches)
+  }
+
+  // MARK: Scopes
+
+  /// Notes that the session has fetched a scope under a name.
+  mutating func note(_ host: ScopeHost, as name: String) {
+    if !known.isEmpty { names[ObjectIdentifier(host)] = name }
+  }
+
+  /// Returns true if the session may only read a scope.
+  func isReadOnly(_ host: ScopeHost) -> Bool {
+    guard !names.isEmpty, let name = names[ObjectIdentifier(host)],
+      case .success(.readOnly)? = known[name]
+    else { return false }
+    return true
+  }
+
+  /// Forgets the rights in a scope that the session no longer has.
+  mutating func forget(_ host: ScopeHost) {
+    guard let name = names.removeValue(forKey: ObjectIdentifier(host)) else { return }
+    forget(name)
+  }
+
+  /// Forgets the rights in a scope that the session has not got, unless it has the scope already. Where another engine
+  /// decides, it has told them once.
+  mutating func forget(_ name: String) {
+    if !comesFromAnother, !names.values.contains(name) { known[name] = nil }
+  }
+}

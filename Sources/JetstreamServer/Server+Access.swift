@@ -1,0 +1,58 @@
+import Foundation
+import Jetstream
+
+/// The rights of clients in scopes.
+extension Server {
+  /// Asks the app anew for the rights of a principal's sessions in the scopes that they have, after they may have changed:
+  /// it was made a moderator, or was put out of a room. When this returns, the new rights are in force in both directions.
+  ///
+  /// ```swift
+  /// members.remove("u-4711", from: "room/1")
+  /// await server.updateAccess(of: "u-4711")
+  /// ```
+  ///
+  /// A scope for which ``access`` throws is taken from the session: the client is sent the error, and decides by its
+  /// `WireError.denial`. Clients of version 1, which know no such message, lose their session. Does nothing if ``access``
+  /// is not set.
+  ///
+  /// - Parameter principal: the ``Principal/id``; nil for all sessions.
+  public func updateAccess(of principal: String? = nil) async {
+    guard access != nil else { return }
+    runner.engine.outdateAccess(of: principal)
+    for (session, name) in runner.engine.knownAccess(of: principal) {
+      runner.changeAccess(session.token, name, await answer(session, name))
+    }
+    for shard in shards.all {
+      await shard.catchUp()
+      for (session, name) in await shard.knownAccess(of: principal) {
+        await shard.changeAccess(session.token, name, answer(session, name))
+      }
+    }
+  }
+
+  /// Asks the app for the rights of a session in a scope, if it wants to be asked.
+  func beginAccess(of session: SessionInfo, to name: String) -> ServerEngine.AccessAnswer {
+    guard access != nil else { return .unguarded }
+    _ = home.task { server in
+      let answer = await server.answer(session, name)
+      server.runner.decided(session.token, name, answer)
+    }
+    return .pending
+  }
+
+  /// Returns the app's answer.
+  private func answer(
+    _ session: SessionInfo, _ name: String
+  ) async -> Result<ScopeAccess, WireError> {
+    guard let access else { return .success(.readWrite) }
+    do {
+      return .success(try await access(session, name))
+    } catch let error as WireError {
+      return .failure(error)
+    } catch {
+      let text = "the rights of a session could not be found out: \(error)"
+      onDiagnostic.fire(Diagnostic(.error, .scope, session: session.number, scope: name, text))
+      return .failure(.notNow("The server cannot tell what you may do", retryAfter: .seconds(1)))
+    }
+  }
+}

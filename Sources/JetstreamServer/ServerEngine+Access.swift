@@ -1,0 +1,129 @@
+import Foundation
+import Jetstream
+
+/// The rights of sessions in scopes.
+///
+/// A fetch of a scope in which the session's rights are not known waits until the app has decided. The rights hold for as
+/// long as the session has the scope, also when it fetches it again, until the app says that they have changed. The engine
+/// of channel 0 asks; those of other channels are told with the session.
+extension ServerEngine {
+  /// The answer to the question for rights.
+  package enum AccessAnswer: Sendable {
+    /// All sessions may do everything.
+    case unguarded
+    case decided(Result<ScopeAccess, WireError>)
+    /// The answer comes with ``ServerEngine/decided(_:_:_:now:)``.
+    case pending
+  }
+
+  func handle(_ fetch: ScopeFetch, from session: ServerSession) {
+    let access = session.subscriptions.access
+    if let answer = access[fetch.name] { return take(answer, about: fetch, of: session) }
+    if access.comesFromAnother {
+      let text = "The scope has to be fetched in channel 0 first"
+      return refuse(fetch, of: session, .notNow(text, retryAfter: .zero))
+    }
+    if access.isAsking(about: fetch.name) { return wait(fetch, of: session) }
+    guard access.hasRoom(for: fetch) else { return refuse(fetch, of: session, .tooManyFetches) }
+    switch hooks.access(session.info, fetch.name) {
+    case .unguarded: resolve(fetch, for: session)
+    case .decided(let answer): take(answer, about: fetch, of: session)
+    case .pending: wait(fetch, of: session)
+    }
+  }
+
+  private func wait(_ fetch: ScopeFetch, of session: ServerSession) {
+    guard session.subscriptions.access.hasRoom(for: fetch) else {
+      return refuse(fetch, of: session, .tooManyFetches)
+    }
+    session.subscriptions.access.wait(fetch, until: now + configuration.openScopes.openingTime)
+  }
+
+  private func take(
+    _ answer: Result<ScopeAccess, WireError>, about fetch: ScopeFetch, of session: ServerSession
+  ) {
+    switch answer {
+    case .failure(let error): refuse(fetch, of: session, error)
+    case .success(let access):
+      session.subscriptions.access[fetch.name] = .success(access)
+      resolve(fetch, for: session)
+    }
+  }
+
+  /// Takes the app's answer about a session and a scope. Does nothing if nothing waits for it.
+  package func decided(
+    _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>, now: Duration
+  ) {
+    self.now = now
+    guard let session = sessions[token] else { return }
+    guard let fetches = session.subscriptions.access.answered(name) else {
+      if case .decided(let answer) = hooks.access(session.info, name) {
+        decided(token, name, answer, now: now)
+      }
+      return
+    }
+    isHandling = true
+    for fetch in fetches where !session.link.hasEnded { take(answer, about: fetch, of: session) }
+    settle(session)
+    isHandling = false
+    flush()
+  }
+
+  /// Does for a session what is otherwise done at the end of a frame with a fetch.
+  func settle(_ session: ServerSession) {
+    if !session.link.hasEnded { meetDemands(of: session) }
+    if !session.link.hasEnded { answerOpenFetches(of: session) }
+  }
+
+  /// Refuses the fetches of a session about which the app was asked too long ago.
+  func refuseLateFetches(of session: ServerSession) {
+    for fetch in session.subscriptions.access.takeLate(at: now) {
+      refuse(fetch, of: session, .notNow("The server is too slow", retryAfter: .seconds(5)))
+    }
+  }
+
+  // MARK: Changes
+
+  /// The sessions and the names of their scopes in which the rights are known, of one principal or of all.
+  package func knownAccess(of principal: String?) -> [(session: SessionInfo, name: String)] {
+    sessions(of: principal).flatMap { session in
+      session.subscriptions.access.knownNames.map { (session.info, $0) }
+    }
+  }
+
+  /// Notes that the app's answers to questions that were asked before are out of date.
+  package func outdateAccess(of principal: String?) {
+    for session in sessions(of: principal) { session.subscriptions.access.outdateQuestions() }
+  }
+
+  private func sessions(of principal: String?) -> [ServerSession] {
+    sessions.values.filter { principal == nil || $0.info.principal?.id == principal }
+      .sorted { $0.number < $1.number }
+  }
+
+  /// Takes the rights that a session has in a scope from now on. Without any, the scope is taken from it.
+  package func changeAccess(
+    _ token: String, _ name: String, _ answer: Result<ScopeAccess, WireError>, now: Duration
+  ) {
+    self.now = now
+    guard let session = sessions[token], session.subscriptions.access[name] != nil else { return }
+    // Also where the scope is still being opened: the session is refused then.
+    session.subscriptions.access[name] = answer
+    guard case .failure(let error) = answer,
+      let key = session.subscriptions.access.scope(named: name),
+      let host = hosts.values.first(where: { ObjectIdentifier($0) == key })
+    else { return }
+    // What was accepted of it in this turn is answered first.
+    if !isHandling { flush() }
+    leave(host, by: [session], error)
+    session.subscriptions.access[name] = nil
+    if !isHandling { flush() }
+  }
+}
+
+extension WireError {
+  static let readOnly = WireError(
+    message: "You may read this scope, but not change it", type: "read-only")
+  static let tooManyFetches = notNow(
+    "The session has fetched too many scopes at a time", retryAfter: .milliseconds(200))
+}
