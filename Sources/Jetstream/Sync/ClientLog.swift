@@ -27,7 +27,8 @@ package struct ClientLog: Sendable {
   package init(_ records: RecordLog) { self.records = records }
 
   /// Appends records behind those up to a sequence number, and calls `done` on a queue of the log once they are durable,
-  /// with the sequence number of the last durable record, or an attempt to write them has failed. They outlive the process at once, within the limits of ``RecordLog/writeNow()``.
+  /// with the sequence number of the last durable record, or an attempt to write them has failed. They outlive the
+  /// process at once, within the limits of ``RecordLog/writeNow()``.
   package func append(
     _ records: [RecordContent], after expected: Int,
     then done: @escaping @Sendable (Result<Int, LogError>) -> Void
@@ -35,6 +36,9 @@ package struct ClientLog: Sendable {
     do throws(LogError) {
       switch try self.records.append(records, after: expected, outlivingProcess: true) {
       case .appended(let receipt), .repeated(let receipt): receipt.whenDurableUpTo(done)
+      case .conflict(let last) where last < expected:
+        // The log has refused those before them. That is reported first, and then all are appended again.
+        done(.failure(.backlog(bytes: 0)))
       case .conflict(let last):
         preconditionFailure(
           "Record \(expected + 1) of a client's log is appended to \(last): a log has one use.")

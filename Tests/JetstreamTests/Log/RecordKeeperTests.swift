@@ -54,8 +54,9 @@ private final class KeptNumbers {
   private let completions = HeldCompletions()
   private var last = 0
 
-  init(snapshotEvery: Int) throws {
-    log = try SimulatedLog(disk)
+  init(snapshotEvery: Int, backlogBytes: Int = 1 << 20) throws {
+    log = try SimulatedLog(
+      disk, LogConfiguration(segmentBytes: 1 << 20, backlogBytes: backlogBytes))
     keeper = RecordKeeper(
       ticker: ticker, completions: completions, after: 0, tail: 0, snapshotEvery: snapshotEvery,
       owner: .init(
@@ -64,16 +65,7 @@ private final class KeptNumbers {
         append: { [log, unowned self] batch, done in
           batches.append(batch.records.count)
           if let refusal { return done(.failure(refusal)) }
-          do throws(LogError) {
-            let outcome = try log.log.append(
-              batch.records, after: batch.expected, outlivingProcess: batch.outlivesProcess)
-            switch outcome {
-            case .appended(let receipt), .repeated(let receipt): receipt.whenDurableUpTo(done)
-            case .conflict: done(.failure(.closed))
-            }
-          } catch {
-            done(.failure(error))
-          }
+          ClientLog(log.log).append(batch.records, after: batch.expected, then: done)
         },
         stored: { [unowned self] in
           stored = max(stored, $0)
@@ -216,6 +208,24 @@ struct RecordKeeperTests {
     kept.settle()
     #expect(kept.batches == [1, 1, 4] && kept.stored == 5 && kept.notes.count == 1)
     #expect(try numbers(LogReader(kept.disk).all()) == [1, 2, 3, 4, 5])
+  }
+
+  @Test("Records behind one for which a log has no room wait with it, and come in their order")
+  func backlog() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0, backlogBytes: 500)
+    kept.disk.isFull = true
+    kept.keep(20)
+    #expect(kept.log.log.lastSequence < 20)
+    kept.settle()
+    #expect(kept.stored == 0 && kept.notes.count == 1)
+    kept.disk.isFull = false
+    kept.keep(1)
+    for _ in 1...5 {
+      kept.ticker.advance(by: .seconds(1))
+      kept.settle()
+    }
+    #expect(kept.stored == 21)
+    #expect(try numbers(LogReader(kept.disk).all()) == Array(1...21))
   }
 
   @Test(
