@@ -208,7 +208,9 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
   private func appended(_ outcome: Result<Int, Failure>, inAttempt attempt: Int) {
     if case .ended = phase { return }
     switch outcome {
-    case .success(let sequence):
+    case .success(let end):
+      // What the history has behind the keeper's records does not count.
+      let sequence = min(end, last)
       // Of the batches that one sync has made durable, the first reports all.
       guard sequence > durable else { return }
       durable = sequence

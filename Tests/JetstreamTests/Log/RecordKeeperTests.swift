@@ -228,6 +228,15 @@ struct RecordKeeperTests {
     #expect(try numbers(LogReader(kept.disk).all()) == Array(1...21))
   }
 
+  @Test("Records that did not come from the keeper are not reported")
+  func foreign() throws {
+    let kept = try KeptNumbers(snapshotEvery: 0)
+    kept.keep(2)
+    try kept.log.log.append(.note, payload(100))
+    kept.settle()
+    #expect(kept.reports == [2])
+  }
+
   @Test(
     "Where nothing can be appended any more, that is said once, and what is left is not waited for")
   func end() throws {
