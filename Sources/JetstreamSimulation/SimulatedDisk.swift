@@ -57,6 +57,7 @@ package final class SimulatedDisk: LogDirectory {
     var openCount = 0
     var syncCount = 0
     var writeCount = 0
+    var readBytes = 0
   }
 
   // MARK: Control by tests
@@ -84,6 +85,9 @@ package final class SimulatedDisk: LogDirectory {
   package var openCount: Int { state.withLock { $0.openCount } }
 
   package var syncCount: Int { state.withLock { $0.syncCount } }
+
+  /// The number of bytes that were read from files.
+  package var readBytes: Int { state.withLock { $0.readBytes } }
 
   package var files: [String: [UInt8]] {
     get { state.withLock { state in state.names.compactMapValues { state.inodes[$0]?.bytes } } }

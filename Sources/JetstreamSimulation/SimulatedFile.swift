@@ -36,9 +36,10 @@ final class SimulatedFile: LogFile {
   ) throws(LogFileError) -> Int {
     // Sound: the closure is run before this call returns, by this thread, and does not keep the buffer.
     nonisolated(unsafe) let buffer = buffer
-    return try disk.with(self) { _, inode throws(LogFileError) in
+    return try disk.with(self) { state, inode throws(LogFileError) in
       guard offset < inode.bytes.count else { return 0 }
       let bytes = inode.bytes[offset..<min(offset + buffer.count, inode.bytes.count)]
+      state.readBytes += bytes.count
       buffer.copyBytes(from: bytes)
       return bytes.count
     }

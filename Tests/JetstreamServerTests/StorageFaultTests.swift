@@ -43,6 +43,9 @@ private final class FailingPlace {
     memory.inject([.halfSnapshot])
   }
 
+  /// The number of bytes that were read from a log.
+  var readBytes: Int { disk.readBytes }
+
   func stopFailing() {
     disk.clearFaults()
     memory.clearFaults()
@@ -112,6 +115,41 @@ struct StorageFaultTests {
     let next = try place.lease()
     #expect(try await numbers(next.read().records) == [1, 2, 3, 4, 5])
     try await next.release()
+  }
+
+  @Test("Many batches that are appended again to a log are compared while it is read a few times")
+  func manyRepetitions() async throws {
+    let place = FailingPlace(.log)
+    let lease = try place.lease()
+    let answers = AsyncStream<Bool>.makeStream()
+    func appendAll() async -> [Bool] {
+      place.queue.hold()
+      for number in 1...300 {
+        lease.append(batch(number...number), after: number - 1, outlivesProcess: false) {
+          answers.continuation.yield((try? $0.get()) != nil)
+        }
+      }
+      place.queue.letGo()
+      var good: [Bool] = []
+      for await isGood in answers.stream {
+        good.append(isGood)
+        if good.count == 300 { break }
+      }
+      return good
+    }
+    place.failAppend(losesAnswer: true)
+    #expect(await !appendAll().contains(true))
+    place.stopFailing()
+    let before = place.readBytes
+    #expect(await !appendAll().contains(false))
+    let read = place.readBytes - before
+    #expect(try await numbers(lease.read().records) == Array(1...300))
+    let size = place.readBytes - before - read
+    #expect(read < 20 * size, "\(read) bytes of a log of \(size)")
+    await #expect(throws: StorageError.conflict(expected: 0, last: 300)) {
+      try await lease.append(batch(7...7), after: 0)
+    }
+    try await lease.release()
   }
 
   @Test("Batches behind one that failed never overtake it", arguments: FailingPlace.Kind.allCases)

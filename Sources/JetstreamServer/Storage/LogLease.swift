@@ -4,9 +4,13 @@ import Jetstream
 /// another object of this one. It has no term.
 package struct LogLease: ScopeLease {
   let log: FragmentLog
+  private let repeated: RepeatedBatches
   private var records: RecordLog { log.records }
 
-  package init(_ log: FragmentLog) { self.log = log }
+  package init(_ log: FragmentLog) {
+    self.log = log
+    repeated = RepeatedBatches(log.records)
+  }
 
   package func read() async throws(StorageError) -> StoredHistory {
     try await StorageQueue.run { () throws(LogError) in try readNow() }
@@ -35,8 +39,10 @@ package struct LogLease: ScopeLease {
         receipt.whenDurableUpTo { done($0.mapError { StorageError($0) }) }
       case .repeated(let receipt):
         receipt.whenDurableUpTo { outcome in
-          records.readLater {
-            done(outcome.mapError { StorageError($0) }.flatMap { check(batch, expected, $0) })
+          do throws(LogError) {
+            repeated.check(batch, after: expected, durable: try outcome.get(), then: done)
+          } catch {
+            done(.failure(StorageError(error)))
           }
         }
       case .conflict(let last) where last < expected:
@@ -45,25 +51,6 @@ package struct LogLease: ScopeLease {
       }
     } catch {
       done(.failure(StorageError(error)))
-    }
-  }
-
-  /// Returns a success, with the last durable record, if the records behind one are a batch.
-  private func check(
-    _ batch: [RecordContent], _ expected: Int, _ durable: Int
-  ) -> Result<Int, StorageError> {
-    do throws(LogError) {
-      var cursor = records.read(from: expected + 1)
-      for content in batch {
-        guard let record = try cursor.next(), record.kind == content.kind,
-          record.payload == content.payload
-        else { return .failure(.conflict(expected: expected, last: records.lastSequence)) }
-      }
-      return .success(durable)
-    } catch {
-      // A snapshot stands for them, and only the holder of the lease writes one.
-      if case .notKept = error { return .success(durable) }
-      return .failure(StorageError(error))
     }
   }
 
