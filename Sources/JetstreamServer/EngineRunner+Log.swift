@@ -19,6 +19,7 @@ extension EngineRunner {
   ///
   /// - Parameter isRestored: true if the content has been restored from the history already.
   /// - Returns: false if the content was removed in the meantime; the lease is released then.
+  /// - Throws: `ScopeError` or `StorageError`. After the latter, the content is not hosted.
   func host(
     _ content: any Hostable, as name: String, unknown: UnknownContent, _ leased: LeasedHistory,
     isRestored: Bool = false, snapshotEvery: Int
@@ -28,7 +29,15 @@ extension EngineRunner {
     let new = try engine.host(
       content, unknown: unknown, history: leased.history, isRestored: isRestored
     ) { keeper.keep($0) }
-    if let new { try await lease.writeSnapshot(at: leased.last) { new.content } }
+    do throws(StorageError) {
+      if let new { try await lease.writeSnapshot(at: leased.last) { new.content } }
+    } catch {
+      // Without its first state a history cannot go on: the app hosts the scope once more.
+      if engine.keepsHistory(of: content) {
+        engine.remove(content, .notNow("The scope could not be hosted", retryAfter: .zero))
+      }
+      throw error
+    }
     guard engine.keepsHistory(of: content) else {
       try await lease.release()
       return false

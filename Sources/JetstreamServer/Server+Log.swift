@@ -41,10 +41,14 @@ extension Server {
     precondition(
       !runner.engine.keepsHistory(of: content),
       "Scope \(name) is hosted with a log already: a history has one log.")
-    let isHosted = try await runner.host(
-      content, as: name, unknown: unknown, LogLease(log).leasedHistory(),
-      snapshotEvery: snapshotEvery)
-    // The scope may have been removed in the meantime.
-    if isHosted { set(.here(content), as: name) }
+    do {
+      let isHosted = try await runner.host(
+        content, as: name, unknown: unknown, LogLease(log).leasedHistory(),
+        snapshotEvery: snapshotEvery)
+      // The scope may have been removed in the meantime.
+      if isHosted { set(.here(content), as: name) }
+    } catch let error as StorageError {
+      throw error.cause
+    }
   }
 }

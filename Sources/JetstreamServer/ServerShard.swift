@@ -72,10 +72,14 @@ actor ServerShard {
     _ name: String, _ schema: ScopeSchema, log: FragmentLog, snapshotEvery: Int
   ) async throws {
     let content = RowsContent(name: name, schema)
-    let isHosted = try await runner?.host(
-      content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
-      snapshotEvery: snapshotEvery)
-    if isHosted == true { offers.scopes[name] = content }
+    do {
+      let isHosted = try await runner?.host(
+        content, as: name, unknown: .reject, LogLease(log).leasedHistory(),
+        snapshotEvery: snapshotEvery)
+      if isHosted == true { offers.scopes[name] = content }
+    } catch let error as StorageError {
+      throw error.cause
+    }
   }
 
   func remove(_ name: String, telling error: WireError) async throws {

@@ -41,8 +41,14 @@ extension StorageError {
     }
   }
 
-  /// The error of the log, if it is one; else this error.
-  var cause: any Error { if case .log(let error) = self { error } else { self } }
+  /// The error as it is for an app that has brought the log, which knows only those of logs.
+  var cause: any Error {
+    switch self {
+    case .log(let error): error
+    case .leaseLost: LogError.closed
+    default: self
+    }
+  }
 }
 
 extension StorageError: CustomStringConvertible {
