@@ -113,12 +113,13 @@ extension EngineRunner {
   }
 
   /// Stops hosting content whose history this server may not write any more. Its clients come back: to the server that
-  /// writes it now, or to this one once it has the lease again.
+  /// writes it now, or to this one once it has the lease again. Does nothing for content that is being closed: another scope
+  /// may have its name by now.
   private func lost(_ content: any Hostable, named name: String) {
     let error = WireError.notNow("The scope is not served here any more", retryAfter: .seconds(1))
     if engine.openScope(named: name) === content {
       engine.closeScope(name, telling: error)
-    } else {
+    } else if engine.keepsHistory(of: content) {
       histories[ObjectIdentifier(content)] = nil
       owner.lost(name)
       engine.remove(content, error)

@@ -41,4 +41,30 @@ struct HostingFaultTests {
     await #expect(throws: LogError.closed) { try await server.host(scope, log: other) }
     await server.stop()
   }
+
+  @Test("The loss of a lease while a scope is closed takes away no other scope of its name")
+  func lossWhileClosing() async throws {
+    let storage = MemoryStorage()
+    let server = Server()
+    var opened: Scope?
+    server.openScopes(kept: storage) { request in
+      let scope = Scope(name: request.name, root: Canvas())
+      opened = scope
+      return .models(scope)
+    }
+    let (client, _) = try await fetch("A", from: server)
+    client.close()
+    let old = try #require(opened)
+    storage.expireLease(of: "A")
+    (old.root as? Canvas)?.likes += 1
+    old.flush()
+    let canvas = Canvas()
+    canvas.name = "the app's"
+    server.host(Scope(name: "A", root: canvas))
+    try await server.remove(old)
+    let (next, copy) = try await fetch("A", from: server)
+    #expect(copy.name == "the app's")
+    next.close()
+    await server.stop()
+  }
 }
