@@ -23,8 +23,11 @@ final class ScopeOpener {
     (self.runner, self.report, self.resolve) = (runner, report, resolve)
   }
 
-  /// Gives up all openings, for a server that is released.
-  func abandon() { for task in tasks.values { task.cancel() } }
+  /// Gives up all openings, and histories that cannot be closed, for a server that is released.
+  func abandon() {
+    isStopped = true
+    for task in tasks.values { task.cancel() }
+  }
 
   /// Does what the engine asks for, in a task of its own.
   func perform(_ step: ServerEngine.ScopeStep) {

@@ -67,4 +67,38 @@ struct HostingFaultTests {
     next.close()
     await server.stop()
   }
+
+  /// A scope that a server has opened.
+  private final class Opened {
+    weak var scope: Scope?
+    /// True once the server has reported that it cannot close the scope.
+    var isStuck = false
+  }
+
+  @Test("A server that is released gives up a scope that cannot be closed")
+  func release() async throws {
+    let files = try TemporaryDirectory()
+    let directory = try ScopeDirectory(files.path)
+    var configuration = Server.Configuration()
+    configuration.idleScopeTime = .zero
+    var server: Server? = Server(configuration: configuration)
+    let opened = Opened()
+    server?.openScopes(in: directory) { request in
+      let scope = Scope(name: request.name, root: Canvas())
+      opened.scope = scope
+      return .models(scope)
+    }
+    let token = server?.onDiagnostic.listen { note in
+      if note.text().contains("cannot be closed") { opened.isStuck = true }
+    }
+    let (client, _) = try await fetch("A", from: #require(server))
+    try FileManager.default.moveItem(
+      atPath: files.path + "/scopes", toPath: files.path + "/elsewhere")
+    client.close()
+    try await wait { opened.isStuck }
+    #expect(opened.scope != nil)
+    server = nil
+    try await wait { opened.scope == nil }
+    _ = token
+  }
 }
