@@ -100,10 +100,13 @@ final class Subscription {
   /// True once a fetch was granted.
   var hasBegun: Bool { listens || isBehind || limit != nil }
 
-  /// The sequence up to which the host need not remember anything for the session. A client that does not want change
-  /// sets, or does not acknowledge them, for longer than the stream reaches back gets the full state.
+  /// The sequence up to which the host need not remember anything for the session. A client gets the full state if it does
+  /// not want change sets, or does not acknowledge them, until the stream no longer reaches back to what it was sent. Until
+  /// then it goes on from there, so it may name all that it had when it last acknowledged.
   var seen: Int {
-    limit == nil && !isBehind ? proven : max(proven, host.stream.start ?? 0)
+    let start = host.stream.start ?? 0
+    let goesOn = limit == nil && (!isBehind || told >= start)
+    return goesOn ? proven : max(proven, start)
   }
 
   /// Notes that the client has seen the messages up to `index`.

@@ -212,6 +212,37 @@ struct LapseTests {
     #expect(test.states == 0 && test.syncs.count >= 14)
   }
 
+  @Test("One that is slow can name what was removed after the last that it has acknowledged")
+  func removed() throws {
+    let test = LapseTests(window: 8, sets: 6)
+    try test.namesRemoved()
+  }
+
+  private func namesRemoved() throws {
+    let shape = Shape()
+    world.canvas.shapes.append(shape)
+    join()
+    let (link, mine) = (try #require(reader.link), reader.canvas.shapes[0])
+    let host = try #require(world.server.hosts.values.first)
+    world.canvas.shapes.remove(shape)
+    world.scope.flush()
+    let removal = host.sequence
+    for number in 1...13 {
+      world.canvas.name = "\(number)"
+      world.scope.flush()
+    }
+    // The stream goes on from what the client was sent, but not from what it has acknowledged.
+    let subscription = try #require(host.audience.subscriptions.values.first)
+    let start = try #require(host.stream.start)
+    #expect(subscription.isBehind && removal <= start && start <= subscription.told)
+    world.server.advance(to: world.now + .seconds(1))
+    let handle = reader.scope.modify { reader.canvas.selected = mine }
+    reader.flush()
+    while !link.toServer.isEmpty { world.deliver(link, toServer: true) }
+    expectAgreement()
+    #expect(handle.state == .accepted && world.canvas.selected?.uuid == mine.uuid && states == 0)
+  }
+
   /// The outcome for a client whose change sets meet those of others that it has missed.
   private struct Outcome: Equatable {
     var conflicts: [String] = []
