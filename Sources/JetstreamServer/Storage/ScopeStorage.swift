@@ -47,7 +47,8 @@ package struct StoredScope: Sendable {
 /// From then on, the old one is stale: nothing that its holder asks for has an effect, whenever that arrives, and
 /// everything fails with ``StorageError/leaseLost``.
 package protocol ScopeLease: Sendable {
-  /// Reads the newest complete snapshot and the records behind it, including those that were appended and are not durable.
+  /// Reads the newest complete snapshot and the records behind it, also those that are not durable. The records of a batch
+  /// that is not answered yet may be missing.
   func read() async throws(StorageError) -> StoredHistory
 
   /// Appends a batch of records behind the one with the sequence number `expected`, which is 0 for the first.
