@@ -244,19 +244,25 @@ struct StorageFaultTests {
     place.loseLease()
     let lease = try place.lease()
     #expect(try await numbers(lease.read().records) == [1, 2])
-    // What was on its way arrives now, and more is asked for.
-    slow.letGo()
-    var arrivals = late.stream.makeAsyncIterator()
-    #expect(await arrivals.next() == false)
-    await #expect(throws: StorageError.self) { try await stale.append(batch(4...4), after: 2) }
-    // Of a log, the holder's process has ended: it asks for nothing more.
+    // The lease of a log lasts as long as its process, which asks for nothing once it has ended.
     if kind == .memory {
+      // What was on its way arrives now, and more is asked for.
+      slow.letGo()
+      var arrivals = late.stream.makeAsyncIterator()
+      #expect(await arrivals.next() == false)
+      await #expect(throws: StorageError.leaseLost) {
+        try await stale.append(batch(4...4), after: 2)
+      }
       await #expect(throws: StorageError.leaseLost) {
         try await stale.writeSnapshot(at: 2) { batch(100...100) }
       }
     }
     try await lease.append(batch(30...31), after: 2)
-    await #expect(throws: StorageError.self) { try await stale.append(batch(5...5), after: 4) }
+    if kind == .memory {
+      await #expect(throws: StorageError.leaseLost) {
+        try await stale.append(batch(5...5), after: 4)
+      }
+    }
     let stored = try await lease.read()
     #expect(stored.snapshot == nil && numbers(stored.records) == [1, 2, 30, 31])
     try await lease.release()

@@ -165,8 +165,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
 
   // MARK: Appending
 
-  /// The approximate size at which a batch ends.
-  private static var batchBytes: Int { 1 << 20 }
+  /// The approximate size at which a batch ends: less than what ``RecordLog/writeNow()`` writes at once.
+  private static var batchBytes: Int { 512 << 10 }
 
   private func handOverLater() {
     guard !isTurnDue else { return }

@@ -10,7 +10,7 @@ import Jetstream
 /// One server at a time writes the history of a scope: the one that has its ``ScopeLease``. What the lease promises is
 /// the contract of all storages; one suite of tests runs it against each of them.
 package protocol ScopeStorage: Sendable {
-  /// Looks for a scope, without taking its lease. Cost: independent of the size of the history.
+  /// Looks for a scope, without taking its lease. Cost: independent of the number of records.
   func find(_ name: String) async throws(StorageError) -> StoredScope
 
   /// Keeps the schema of a scope for all later openings. When it returns, the schema is durable.
