@@ -4,9 +4,10 @@
 /// The keeper is a state machine in the isolation domain in which the records are made. It receives records, turns of a
 /// ticker and results of the history, and calls its owner to append and to copy the state.
 ///
-/// Records are handed over in batches. A record that must outlive the process is handed over during the step that makes
-/// it, with those before it; all others at the end of the turn. The keeper does not wait for one batch before the next. It
-/// holds each batch until it is durable, since the answer of the history may be lost: then the same batches are
+/// Records are handed over in batches: a record that must outlive the process during the step that makes it, with those
+/// before it; all others at the end of the turn, or as soon as there are ``batchCount``. While nothing is under way the
+/// first one goes alone, so that the disk works while the rest of the turn is being judged. The keeper does not wait for
+/// one batch before the next. It holds each batch until it is durable, since the answer of the history may be lost: then the same batches are
 /// appended again, after the same sequence numbers, and the history recognizes those that it has.
 ///
 /// A snapshot is never taken during a step: the state is copied in a separate turn, once the owner has prepared for it,
@@ -133,6 +134,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     sinceSnapshot += 1
     if owner.mustOutliveProcess(record) {
       handOver(outlivingProcess: true)
+    } else if batches.isEmpty || waiting.count >= Self.batchCount {
+      handOver(outlivingProcess: false)
     } else {
       handOverLater()
     }
@@ -167,6 +170,8 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
 
   /// The approximate size at which a batch ends: less than what ``RecordLog/writeNow()`` writes at once.
   private static var batchBytes: Int { 512 << 10 }
+  /// The number of records that are handed over before the turn has ended.
+  static var batchCount: Int { 16 }
 
   private func handOverLater() {
     guard !isTurnDue else { return }

@@ -177,22 +177,29 @@ struct RecordKeeperTests {
   }
 
   @Test(
-    "Records of one turn are one batch, and one that must outlive the process is handed over at once"
+    "The first record of a turn starts the disk, and those behind it are one batch, or several of 16"
   )
   func batches() throws {
     let kept = try KeptNumbers(snapshotEvery: 0)
     kept.outlives = false
-    kept.keep(3)
-    #expect(kept.batches.isEmpty)
+    kept.keep(4)
+    #expect(kept.batches == [1])
     kept.ticker.tick()
-    #expect(kept.batches == [3])
+    #expect(kept.batches == [1, 3])
     kept.keep(2)
     kept.outlives = true
     kept.keep(1)
-    #expect(kept.batches == [3, 3])
+    #expect(kept.batches == [1, 3, 3])
+    kept.outlives = false
+    kept.keep(40)
+    kept.ticker.tick()
+    #expect(kept.batches == [1, 3, 3, 16, 16, 8])
+    kept.settle()
+    kept.keep(2)
     kept.ticker.tick()
     kept.settle()
-    #expect(kept.stored == 6 && kept.batches == [3, 3])
+    #expect(kept.stored == 49 && kept.batches.suffix(2) == [1, 1])
+    #expect(try numbers(LogReader(kept.disk).all()) == Array(1...49))
   }
 
   @Test("While records have to be repeated first, later ones wait, and nothing is appended twice")
@@ -263,7 +270,7 @@ struct RecordKeeperTests {
     kept.keep(3)
     var outcomes: [Result<Void, LogError>] = []
     kept.keeper.finish { outcomes.append($0) }
-    #expect(kept.batches == [3] && outcomes.isEmpty)
+    #expect(kept.batches == [1, 2] && outcomes.isEmpty)
     kept.settle()
     #expect(outcomes.count == 1 && kept.stored == 0)
     kept.keeper.finish { outcomes.append($0) }
