@@ -1,9 +1,9 @@
 import Foundation
+import Jetstream
 import Pacing
 import Synchronization
 import Testing
 
-@testable import Jetstream
 @testable import JetstreamServer
 
 /// A client that stops reading costs the server what its window allows, however much is changed meanwhile.
