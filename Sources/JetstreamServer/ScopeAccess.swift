@@ -10,9 +10,19 @@ public enum ScopeAccess: Sendable, Hashable {
 
 /// The rights of one session, by the names under which it has fetched scopes.
 ///
-/// A scope whose rights are not known is being asked about (`waiting`), or it is not: the next fetch asks. Known rights are
-/// kept for as long as the session has the scope, or is getting it.
+/// A scope whose rights are not known is being asked about, or it is not: the next fetch asks. Known rights are kept for as
+/// long as the session has the scope, or is getting it. Where rights are asked for, a session has none that are not known:
+/// a scope is not granted without them, and only read.
 struct SessionAccess {
+  /// The engine that asks the app for the rights.
+  enum Source {
+    /// None: all sessions may do everything.
+    case none
+    case here
+    /// The engine of channel 0, which has to be asked first.
+    case channelZero
+  }
+
   /// The fetches of one scope that wait for the app's answer.
   private struct Question {
     var fetches: [ScopeFetch]
@@ -30,13 +40,22 @@ struct SessionAccess {
   /// The names under which scopes were fetched.
   private var names: [ObjectIdentifier: String] = [:]
   private var questions: [String: Question] = [:]
-  /// True if the rights come from the engine of channel 0, which has to be asked first.
-  var comesFromAnother = false
+  var source = Source.none
 
   /// The rights in the scope of a name; nil if they are not known.
   subscript(name: String) -> Result<ScopeAccess, WireError>? {
     get { known[name] }
     set { known[name] = newValue }
+  }
+
+  /// Returns the error with which the scope of a name is not granted; nil if the session may have it.
+  func objection(to name: String) -> WireError? {
+    switch known[name] {
+    case .success: nil
+    case .failure(let error): error
+    // Another fetch of the scope was refused while it was being opened.
+    case nil: source == .none ? nil : .rightsUnknown
+    }
   }
 
   /// The names of the scopes in which the rights are known.
@@ -97,15 +116,16 @@ struct SessionAccess {
 
   /// Notes that the session has fetched a scope under a name.
   mutating func note(_ host: ScopeHost, as name: String) {
-    if !known.isEmpty { names[ObjectIdentifier(host)] = name }
+    if source != .none { names[ObjectIdentifier(host)] = name }
   }
 
   /// Returns true if the session may only read a scope.
   func isReadOnly(_ host: ScopeHost) -> Bool {
-    guard !names.isEmpty, let name = names[ObjectIdentifier(host)],
-      case .success(.readOnly)? = known[name]
-    else { return false }
-    return true
+    if source == .none { return false }
+    guard let name = names[ObjectIdentifier(host)], case .success(.readWrite)? = known[name] else {
+      return true
+    }
+    return false
   }
 
   /// Forgets the rights in a scope that the session no longer has.
@@ -117,6 +137,6 @@ struct SessionAccess {
   /// Forgets the rights in a scope that the session has not got, unless it has the scope already. Where another engine
   /// decides, it has told them once.
   mutating func forget(_ name: String) {
-    if !comesFromAnother, !names.values.contains(name) { known[name] = nil }
+    if source == .here, !names.values.contains(name) { known[name] = nil }
   }
 }

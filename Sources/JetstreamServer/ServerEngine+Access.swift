@@ -19,17 +19,14 @@ extension ServerEngine {
   func handle(_ fetch: ScopeFetch, from session: ServerSession) {
     let access = session.subscriptions.access
     if let answer = access[fetch.name] { return take(answer, about: fetch, of: session) }
-    if access.comesFromAnother {
-      let text = "The scope has to be fetched in channel 0 first"
-      return refuse(fetch, of: session, .notNow(text, retryAfter: .zero))
-    }
+    if access.source == .channelZero { return refuse(fetch, of: session, .rightsUnknown) }
     if access.isAsking(about: fetch.name) { return wait(fetch, of: session) }
     guard access.hasRoom(for: fetch) else { return refuse(fetch, of: session, .tooManyFetches) }
-    switch hooks.access(session.info, fetch.name) {
-    case .unguarded: resolve(fetch, for: session)
-    case .decided(let answer): take(answer, about: fetch, of: session)
-    case .pending: wait(fetch, of: session)
-    }
+    let answer = hooks.access(session.info, fetch.name)
+    if case .unguarded = answer { return resolve(fetch, for: session) }
+    session.subscriptions.access.source = .here
+    if case .decided(let answer) = answer { return take(answer, about: fetch, of: session) }
+    wait(fetch, of: session)
   }
 
   private func wait(_ fetch: ScopeFetch, of session: ServerSession) {
@@ -113,7 +110,7 @@ extension ServerEngine {
       let key = session.subscriptions.access.scope(named: name),
       let host = hosts.values.first(where: { ObjectIdentifier($0) == key })
     else { return }
-    // What was accepted of it in this turn is answered first.
+    // Its change sets that were accepted in this turn are answered first.
     if !isHandling { flush() }
     leave(host, by: [session], error)
     session.subscriptions.access[name] = nil
@@ -124,6 +121,8 @@ extension ServerEngine {
 extension WireError {
   static let readOnly = WireError(
     message: "You may read this scope, but not change it", type: "read-only")
+  static let rightsUnknown = notNow(
+    "The scope has to be fetched once more, in channel 0", retryAfter: .zero)
   static let tooManyFetches = notNow(
     "The session has fetched too many scopes at a time", retryAfter: .milliseconds(200))
 }

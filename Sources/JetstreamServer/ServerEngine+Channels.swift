@@ -75,7 +75,7 @@ extension ServerEngine {
       schedulePing(session)
     }
     guard let access = join.access else { return }
-    session.subscriptions.access.comesFromAnother = true
+    session.subscriptions.access.source = .channelZero
     session.subscriptions.access[join.name] = access
   }
 

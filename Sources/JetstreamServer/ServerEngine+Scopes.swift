@@ -20,7 +20,7 @@ extension ServerEngine {
 
   /// Answers a fetch of a scope that the session may have.
   func grant(_ scope: any Hostable, to session: ServerSession, _ fetch: ScopeFetch) {
-    if case .failure(let error)? = session.subscriptions.access[fetch.name] {
+    if let error = session.subscriptions.access.objection(to: fetch.name) {
       return refuse(fetch, of: session, error)
     }
     let host = hostedScope(scope)

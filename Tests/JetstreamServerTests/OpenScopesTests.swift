@@ -20,7 +20,7 @@ private final class OpeningWorld {
 
   init(
     limit: Int = 2, idle: Duration = .seconds(60), stateBytes: Int = 256 << 10,
-    isGuarded: Bool = false
+    access: ScopeAccess? = nil
   ) {
     var configuration = ServerEngine.Configuration()
     configuration.stateBytes = stateBytes
@@ -32,7 +32,7 @@ private final class OpeningWorld {
         return "token\(tokens)"
       }, random: { 0.5 })
     hooks.opens = { _ in true }
-    if isGuarded { hooks.access = { _, _ in .decided(.success(.readWrite)) } }
+    if let access { hooks.access = { _, _ in .decided(.success(access)) } }
     engine = ServerEngine(configuration: configuration, hooks: hooks) { [unowned self] action in
       switch action {
       case .send(let ids, let frame):
@@ -161,9 +161,34 @@ extension Result where Success == [Result<Message, MessageError>] {
 
 @Suite("Scopes that are opened when they are fetched")
 struct OpenScopesTests {
+  @Test("A fetch that is refused does not give another fetch of the scope more rights than it has")
+  func refusedBeside() {
+    let world = OpeningWorld(access: .readOnly)
+    world.connect(1)
+    world.fetch("A", on: 1)
+    world.fetch("A", on: 1, schema: "no schema")
+    let scope = world.open("A")
+    _ = world.take(1)
+    for round in 1...2 {
+      world.send(
+        .scopeSync(
+          ScopeSync(
+            scopeIndex: 0,
+            fragments: [
+              SyncFragment(
+                .change, uuid: scope.root!.uuid, className: "Canvas",
+                properties: ["name": .string("\(round)")])
+            ])), on: 1)
+      #expect((scope.root as? Canvas)?.name == nil)
+      // It may have had to ask once more.
+      world.fetch("A", on: 1)
+      #expect(world.take(1).last == "granted")
+    }
+  }
+
   @Test("Rights that are taken while a scope is being opened are not given once it is open")
   func takenRights() {
-    let world = OpeningWorld(isGuarded: true)
+    let world = OpeningWorld(access: .readWrite)
     for id in 1...2 {
       world.connect(id)
       world.fetch("A", on: id)
