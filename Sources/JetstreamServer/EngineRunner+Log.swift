@@ -80,7 +80,7 @@ extension EngineRunner {
     let outcome = await withCheckedContinuation { done in
       keeper.finish { done.resume(returning: $0) }
     }
-    // Where nothing can be appended any more, that was reported, and there is nothing to wait for.
+    // A lost lease was reported by the keeper, and nothing of it can be written any more.
     if case .failure(let error) = outcome, error.remedy != .none { throw error }
     try await lease.release()
   }

@@ -101,7 +101,7 @@ extension ServerEngine {
   @discardableResult
   package func endSession(_ token: String, telling error: WireError) -> Bool {
     guard let session = sessions[token] else { return false }
-    // What was decided of the client's change sets in this turn reaches it first.
+    // Replies of this turn reach the client first.
     if !isHandling { flush() }
     guard sessions[token] === session else { return true }
     note(session, "is ended by the server: \(error)")

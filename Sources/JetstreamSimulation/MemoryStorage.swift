@@ -93,7 +93,7 @@ package final class MemoryStorage: ScopeStorage {
       guard state.scopes[name]?.lease == nil else { throw .leased(name) }
       state.leases += 1
       state.scopes[name, default: Stored()].lease = state.leases
-      // What another server has left unfinished.
+      // Another server may have left it unfinished.
       state.scopes[name]?.draft = []
       return state.leases
     }

@@ -112,7 +112,7 @@ struct AuthenticationTests {
       peer.take()
       #expect(peer.close?.code == 4096 && peer.close?.reason.contains("You are blocked") == true)
     }
-    // What the app answers it may have found out before.
+    // The app may have found its answer before.
     answer(late, .success(Principal("u-1")))
     answer(lateOther, .success(Principal("u-3")))
     other.take()

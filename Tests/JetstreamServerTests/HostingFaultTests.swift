@@ -42,6 +42,38 @@ struct HostingFaultTests {
     await server.stop()
   }
 
+  @Test(
+    "A server whose log the app has closed stops hosting, and goes on where it was with the log opened again"
+  )
+  func closedLog() async throws {
+    let files = try TemporaryDirectory()
+    let server = Server()
+    let notes = Notes()
+    server.onDiagnostic.listen { notes.texts.append($0.text()) }
+    let log = try FragmentLog(files.path)
+    try await server.host(Scope(name: "A", root: Canvas()), log: log)
+    let (client, copy) = try await fetch("A", from: server)
+    let scope = try #require(copy.scope)
+    copy.likes += 1
+    try await client.sync(scope)
+    try await log.close()
+    copy.likes += 10
+    scope.flush()
+    try await wait { notes.texts.contains { $0.contains("cannot be kept any more") } }
+    #expect(client.syncState(of: scope)?.pendingCount == 1)
+    let canvas = Canvas()
+    try await server.host(Scope(name: "A", root: canvas), log: FragmentLog(files.path))
+    #expect(canvas.likes == 1)
+    try await wait { client.syncState(of: scope)?.isSynced == true }
+    #expect(canvas.likes == 11 && copy.likes == 11)
+    client.close()
+    await server.stop()
+  }
+
+  private final class Notes {
+    var texts: [String] = []
+  }
+
   @Test("The loss of a lease while a scope is closed takes away no other scope of its name")
   func lossWhileClosing() async throws {
     let storage = MemoryStorage()

@@ -358,7 +358,7 @@ struct LapseTests {
   func oldClient() throws {
     let test = LapseTests(version: 1)
     test.join()
-    // What it does not miss leaves only what a small scope keeps.
+    // Change sets that it does not miss leave only as much of the stream as a small scope keeps.
     test.addAndRemove(100)
     test.world.settle()
     #expect(try #require(test.world.server.streamBytes(of: test.world.scope)) < 600 * Self.kilobyte)

@@ -17,7 +17,7 @@ extension ClientLog {
   }
 }
 
-/// What a server keeps of a scope in a log.
+/// A server's history of a scope in a log.
 struct ServerLog {
   let records: RecordLog
 

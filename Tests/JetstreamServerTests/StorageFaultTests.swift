@@ -246,7 +246,7 @@ struct StorageFaultTests {
     #expect(try await numbers(lease.read().records) == [1, 2])
     // The lease of a log lasts as long as its process, which asks for nothing once it has ended.
     if kind == .memory {
-      // What was on its way arrives now, and more is asked for.
+      // The append that was on its way arrives now, and more is asked for.
       slow.letGo()
       var arrivals = late.stream.makeAsyncIterator()
       #expect(await arrivals.next() == false)

@@ -7,8 +7,8 @@
 /// Records are handed over in batches: a record that must outlive the process during the step that makes it, with those
 /// before it; all others at the end of the turn, or as soon as there are ``batchCount``. While nothing is under way the
 /// first one goes alone, so that the disk works while the rest of the turn is being judged. The keeper does not wait for
-/// one batch before the next. It holds each batch until it is durable, since the answer of the history may be lost: then the same batches are
-/// appended again, after the same sequence numbers, and the history recognizes those that it has.
+/// one batch before the next. It holds each batch until it is durable, since the answer of the history may be lost: then
+/// the same batches are appended again, after the same sequence numbers, and the history recognizes those that it has.
 ///
 /// A snapshot is never taken during a step: the state is copied in a separate turn, once the owner has prepared for it,
 /// and only if the owner confirms that it is the result of exactly the records made so far.
@@ -214,7 +214,7 @@ package final class RecordKeeper<Record, Failure: AppendFailure> {
     if case .ended = phase { return }
     switch outcome {
     case .success(let end):
-      // What the history has behind the keeper's records does not count.
+      // Records of others behind the keeper's own do not count.
       let sequence = min(end, last)
       // Of the batches that one sync has made durable, the first reports all.
       guard sequence > durable else { return }
