@@ -44,7 +44,7 @@ struct FragmentValidator {
 
   init(
     content: any HostedContent, memory: any Memory, unknown: UnknownContent = .reject,
-    takesOperations: Bool = true, fragments: [SyncFragment]
+    takesOperations: Bool = true, fragments: [SyncFragment], objections: [Int: WireError] = [:]
   ) {
     self.content = content
     self.memory = memory
@@ -56,6 +56,7 @@ struct FragmentValidator {
     checkModels()
     if unknown == .keep { findStandIns() }
     checkValues()
+    take(objections)
     checkReferencesToRejected()
     checkParents()
   }
@@ -130,6 +131,15 @@ struct FragmentValidator {
       } else {
         reject(at, Problem("ModelObject not found", missing: uuid))
       }
+    }
+  }
+
+  /// Rejects fragments for reasons that are not in their form.
+  private mutating func take(_ objections: [Int: WireError]) {
+    for (at, error) in objections where errors[at] == nil {
+      errors[at] = error
+      let fragment = fragments[at]
+      if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
     }
   }
 

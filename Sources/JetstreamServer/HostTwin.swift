@@ -15,7 +15,9 @@ final class HostTwin {
   /// Makes the twin of a host that was just made or restored.
   init(of host: ScopeHost, _ schema: Schema) {
     content = RowsContent(name: host.content.name, Document(schema: schema, root: UUID()))
-    self.host = ScopeHost(content: content, epoch: host.epoch, streamLimit: host.stream.limit)
+    let policy = ScopeHost.Policy(rules: host.policy.rules.map { RuleBook($0.rules) })
+    self.host = ScopeHost(
+      content: content, epoch: host.epoch, policy: policy, streamLimit: host.stream.limit)
     let state = host.content.sharedState()
     do {
       for (at, error) in try content.restore(state) {

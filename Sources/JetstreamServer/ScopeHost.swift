@@ -29,6 +29,8 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var author: StreamItem.Author?
     /// The author, date and message of the change set.
     var origin = ChangeOrigin()
+    /// The session, as the app sees it; nil in a scope without rules.
+    var info: SessionInfo?
 
     func mayHaveMissed(_ name: PropertyKey) -> Bool { missed.contains(name) }
   }
@@ -44,13 +46,22 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
     var effective: [SyncFragment]?
     /// The applied change set with its inverse; nil if neither a log nor a listener of the app wants it.
     var set: ChangeSet?
+    /// The reasons for which rules could not decide, for the operator.
+    var problems: [String] = []
+  }
+
+  /// The conditions under which clients may change the scope.
+  struct Policy {
+    /// The treatment of properties and classes that the scope does not know.
+    var unknown = UnknownContent.reject
+    /// The app's rules; nil for none.
+    var rules: RuleBook?
   }
 
   let content: any HostedContent
   /// Returns the date for the server's own change sets that have none.
   var date: () -> Date? = { nil }
-  /// The treatment of properties and classes that the scope does not know.
-  var unknown: UnknownContent
+  var policy: Policy
   private(set) var sequence = 0
   /// The identity of this history of the scope.
   private(set) var epoch: String
@@ -82,17 +93,20 @@ final class ScopeHost: ContentHost, FragmentValidator.Memory {
   var passage = Passage()
 
   init(
-    number: Int = 0, content: any HostedContent, epoch: String, unknown: UnknownContent = .reject,
+    number: Int = 0, content: any HostedContent, epoch: String, policy: Policy = Policy(),
     streamLimit: ScopeStream.Extent
   ) {
     audience = ScopeAudience(scopeIndex: number)
     self.content = content
     self.epoch = epoch
-    self.unknown = unknown
+    self.policy = policy
     stream = ScopeStream(limit: streamLimit)
     content.host = self
     content.begin()
   }
+
+  /// The treatment of properties and classes that the scope does not know.
+  var unknown: UnknownContent { policy.unknown }
 
   /// Gives the submission that is about to be applied its sequence, and clears the notes about the last one.
   func begin() {

@@ -43,6 +43,11 @@ extension Server {
     /// names are refused, because the owner of a web page could point a name at the user's machine (DNS rebinding).
     public var allowedHosts: Set<String> = []
 
+    /// Returns the rules for the changes of clients in the scope of a name; nil for none, which is the default: a client
+    /// that may write to a scope may then write everything that its classes can hold. Called once for each scope that
+    /// begins to be hosted, on the actor on which it lives.
+    public var rules: @Sendable (_ scope: String) -> ScopeRules? = { _ in nil }
+
     /// Makes a configuration with default values.
     public init() {}
 
@@ -52,6 +57,7 @@ extension Server {
       result.handshakeTimeout = handshakeTimeout
       result.keptLimit = .init(bytes: keptBytes)
       result.rememberedClients = rememberedClients
+      result.rules = rules
       result.openScopes = .init(
         count: maximumOpenScopes, idleTime: idleScopeTime, openingTime: scopeOpeningTime)
       return result

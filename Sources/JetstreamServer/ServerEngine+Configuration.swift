@@ -43,6 +43,8 @@ extension ServerEngine {
     package var highestVersion = 2
     /// The bounds of the scopes that are opened when sessions fetch them.
     package var openScopes = OpenScopes.Limits()
+    /// Returns the rules of the scope of a name; nil for none.
+    package var rules: @Sendable (_ scope: String) -> ScopeRules? = { _ in nil }
     /// The channel in which the engine tells and is told everything.
     package var channel = Channel()
 

@@ -8,7 +8,7 @@ extension ServerEngine {
   package func host(_ scope: any Hostable, unknown: UnknownContent = .reject) {
     let host = hostedScope(scope)
     host.isPinned = true
-    host.unknown = unknown
+    host.policy.unknown = unknown
   }
 
   /// Hosts a scope with a stored history: clients are told of a change only after its record was given to `store` and
@@ -81,9 +81,11 @@ extension ServerEngine {
   func hostedScope(_ scope: any Hostable) -> ScopeHost {
     if let host = hosts[ObjectIdentifier(scope)] { return host }
     defer { nextScope += 1 }
+    let content = scope.makeContent()
     let host = ScopeHost(
       number: nextScope * configuration.channel.count + configuration.channel.number,
-      content: scope.makeContent(), epoch: hooks.makeEpoch(),
+      content: content, epoch: hooks.makeEpoch(),
+      policy: ScopeHost.Policy(rules: configuration.rules(content.name).map(RuleBook.init)),
       streamLimit: configuration.streamLimit)
     hosts[ObjectIdentifier(scope)] = host
     host.date = hooks.date

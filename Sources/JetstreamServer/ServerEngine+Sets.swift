@@ -49,6 +49,12 @@ extension ServerEngine {
     host.clients.trim(to: configuration.rememberedClients) { [sessions] in
       Set(sessions.values.flatMap { $0.subscriptions.all.compactMap(\.client) })
     }
+    for problem in result.problems {
+      hooks.report(
+        Diagnostic(
+          .error, .scope, session: session.number, scope: host.content.name,
+          "a change set was rejected, because the scope's rules could not judge it: \(problem)"))
+    }
     if let item = result.item { broadcast(item, of: host, except: session) }
     reply(to: sync, of: session, on: subscription, result)
     if let item = result.item {

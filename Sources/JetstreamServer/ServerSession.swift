@@ -287,6 +287,7 @@ final class ServerSession {
       result.received = last?.sequence ?? subscription.proven
     }
     result.usesOperations = version > 1
+    if subscription.host.policy.rules != nil { result.info = info }
     if let client = subscription.client, let number = sync.number {
       result.author = StreamItem.Author(client: client, number: number)
     }

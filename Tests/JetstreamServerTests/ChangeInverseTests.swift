@@ -29,7 +29,7 @@ struct ChangeInverseTests {
     canvas.likes = 250
     canvas.named["x"] = shapes[1]
     host = ScopeHost(
-      content: scope.makeContent(), epoch: "e", unknown: .keep,
+      content: scope.makeContent(), epoch: "e", policy: .init(unknown: .keep),
       streamLimit: .init(sets: 100, bytes: 100_000))
     host.records.store = { _ in }
     scope.flush()

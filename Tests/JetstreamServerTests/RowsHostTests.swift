@@ -36,7 +36,7 @@ final class RareCrop: Crop {
 }
 
 /// Makes fragments of all kinds, most of them valid.
-private struct FragmentSource {
+struct FragmentSource {
   var generator: SeededGenerator
   let root: UUID
   let pool: [UUID]
@@ -170,7 +170,7 @@ private struct FragmentSource {
     let plot = Plot()
     let scope = Scope(name: "Plot", root: plot, ticker: .manual())
     let host = ScopeHost(
-      content: ModelContent(scope), epoch: "e", unknown: .keep,
+      content: ModelContent(scope), epoch: "e", policy: .init(unknown: .keep),
       streamLimit: .init(sets: 100, bytes: 100_000))
     let weed = UUID()
     var submitter = ScopeHost.Submitter(session: 1, proven: 0, rebases: true, missed: [])

@@ -61,3 +61,13 @@ extension JSONValue {
     }
   }
 }
+
+extension ObservableModel {
+  /// Returns the stored property that a key path of the class leads to. Traps for a computed one. Makes a model the first
+  /// time.
+  package static func property(at keyPath: PartialKeyPath<Self>) -> ModelSchema.Property {
+    let schema = ModelSchema.of(Self.self)
+    let index = schema.keyPaths.index(of: keyPath) ?? Self().index(of: keyPath)
+    return schema.properties[index]
+  }
+}

@@ -1,0 +1,98 @@
+import Foundation
+import Jetstream
+
+/// Judging submissions by the rules of the app, before anything is changed.
+extension ScopeHost {
+  /// The number of times that a change set is judged. Without the fragments that were rejected it makes other differences,
+  /// which are judged again: a model may be deleted now because the fragment that was to hold it is gone.
+  private static let mostRounds = 4
+
+  /// Checks and merges a submission, and rejects the fragments to which the app's rules object.
+  func judgedDraft(
+    of submitted: [SyncFragment], isAtomic: Bool, by submitter: Submitter
+  ) -> Draft {
+    guard let book = policy.rules else {
+      return draft(of: submitted, isAtomic: isAtomic, by: submitter)
+    }
+    guard let session = submitter.info else {
+      preconditionFailure("A submission in a scope with rules names its session.")
+    }
+    var proposed = ProposedChangeSet(submitted, isAtomic: isAtomic, of: session)
+    var problems = review(&proposed, book)
+    var objections = proposed.objections
+    func attempt() -> Draft {
+      var result = draft(
+        of: proposed.fragments, objections: objections, isAtomic: isAtomic, by: submitter)
+      result.problems = problems
+      if let first = proposed.cause {
+        for at in result.replies.indices where at != first && result.replies[at].error != nil {
+          result.replies[at].causedBy = result.replies[at].causedBy ?? first
+        }
+      }
+      return result
+    }
+    for _ in 0..<Self.mostRounds {
+      let draft = attempt()
+      if draft.isRejected || draft.effective.isEmpty { return draft }
+      let found = self.objections(to: draft, by: session, book)
+      problems += found.problem.map { [$0] } ?? []
+      if found.errors.isEmpty { return draft }
+      objections.merge(found.errors) { first, _ in first }
+    }
+    for at in submitted.indices where objections[at] == nil {
+      objections[at] = .rejected("Too much of the change set was rejected")
+    }
+    return attempt()
+  }
+
+  /// Lets the app look at the whole change set. Returns the reasons for which it could not, for the operator.
+  private func review(_ proposed: inout ProposedChangeSet, _ book: RuleBook) -> [String] {
+    for review in book.rules.reviews {
+      do {
+        try review(&proposed)
+      } catch let error as WireError {
+        proposed.reject(with: error)
+      } catch {
+        proposed.reject(with: .notJudged)
+        return ["a review has thrown \(error)"]
+      }
+    }
+    return []
+  }
+
+  /// Returns the errors of the fragments whose differences the rules deny, by their positions in the submission.
+  private func objections(
+    to draft: Draft, by session: SessionInfo, _ book: RuleBook
+  ) -> (errors: [Int: WireError], problem: String?) {
+    let scope = TentativeScope(of: draft.effective, in: content) { [self] in departed($0) }
+    var errors: [Int: WireError] = [:]
+    if !book.rules.allowsUnknownContent {
+      for index in scope.unknown {
+        errors[draft.positions[index]] = .notPermitted(to: "write what the scope does not know")
+      }
+    }
+    // The denied additions first: what refers to one is rejected as its consequence, and not for a reason of its own.
+    let differences = Differences(in: scope).all
+    var denied: Set<UUID> = []
+    func judge(_ difference: Difference) {
+      guard let error = book.objection(to: difference, by: session, in: scope) else { return }
+      if case .created = difference.kind, difference.model.addition != nil {
+        denied.insert(difference.model.uuid)
+      }
+      for index in difference.fragments {
+        let at = draft.positions[index]
+        errors[at] = errors[at] ?? error
+      }
+    }
+    for difference in differences where difference.isCreation { judge(difference) }
+    for difference in differences where !difference.isCreation {
+      if case .inserted(let child, _) = difference.kind, denied.contains(child.uuid) { continue }
+      judge(difference)
+    }
+    return (errors, scope.misreading)
+  }
+}
+
+extension Difference {
+  fileprivate var isCreation: Bool { if case .created = kind { true } else { false } }
+}

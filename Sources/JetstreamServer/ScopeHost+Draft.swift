@@ -1,0 +1,226 @@
+import Foundation
+import Jetstream
+
+/// Checking and merging of submissions, before anything is changed.
+extension ScopeHost {
+  /// A submission that was checked, and merged with what its session has not seen.
+  struct Draft {
+    let check: FragmentValidator
+    /// The replies to all fragments.
+    var replies: [FragmentReply]
+    /// The fragments that would be applied.
+    var effective: [SyncFragment] = []
+    /// Their positions in the submission.
+    var positions: [Int] = []
+    /// The positions of the accepted fragments, also of those of which lost moves leave nothing.
+    var accepted: [Int] = []
+    /// The current values of collections, and for a session without operations of all properties, that would be changed.
+    var before: [PropertyKey: JSONValue] = [:]
+    /// True for an atomic change set of which a part cannot be applied.
+    var isRejected = false
+    /// The reasons for which rules could not decide, for the operator.
+    var problems: [String] = []
+  }
+
+  /// Checks a submission and merges it.
+  ///
+  /// - Parameter objections: the errors of fragments that are rejected in any case.
+  func draft(
+    of fragments: [SyncFragment], objections: [Int: WireError] = [:], isAtomic: Bool,
+    by submitter: Submitter
+  ) -> Draft {
+    let check = FragmentValidator(
+      content: content, memory: self, unknown: unknown, takesOperations: submitter.usesOperations,
+      fragments: fragments, objections: objections)
+    var draft = Draft(check: check, replies: check.replies)
+    let errors = check.errors
+    if isAtomic, !errors.isEmpty {
+      draft.isRejected = true
+      return draft
+    }
+
+    // Whole collections are merged with the changes that the session has not seen; all other values are applied
+    // unchanged.
+    draft.effective.reserveCapacity(fragments.count)
+    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+      guard let entry = check.accepted[at] else { continue }
+      var applied = fragment
+      applied.properties = entry.properties
+      applied.bases = fragment.kind == .add ? [:] : fragment.bases
+      if submitter.usesOperations, fragment.kind == .add,
+        let model = content.sharedModel(fragment.uuid)
+      {
+        nameKnownEntries(in: &applied, entry.schema, known: fragment.bases)
+        applied = addedAgain(applied, model, known: fragment.bases)
+      } else if submitter.usesOperations, fragment.kind == .add,
+        let model = departed(fragment.uuid)
+      {
+        for (key, value) in entry.properties {
+          applied.properties[key] = putBack(value, key, of: model, known: fragment.bases)
+        }
+      } else if let model = content.sharedModel(fragment.uuid) {
+        for (key, value) in entry.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          guard let property = entry.schema?[wireName: key] else {
+            applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
+            continue
+          }
+          // Only collections have a history, and only sessions without operations are sent corrections.
+          if property.isCollection || !submitter.usesOperations {
+            draft.before[name] = draft.before[name] ?? model.currentJSON(of: property)
+          }
+          if property.isCollection {
+            applied.properties[key] = merged(
+              value, model.currentJSON(of: property), name, submitter)
+          } else if let base = fragment.bases[key] {
+            applied.properties[key] = property.merged(
+              value, onto: model.currentJSON(of: property), base: base)
+          }
+        }
+      } else if let kept = check.keptModel(fragment.uuid) {
+        for (key, value) in entry.properties {
+          let name = PropertyKey(uuid: fragment.uuid, name: key)
+          applied.properties[key] = unknownMerged(value, name, submitter, &draft.before)
+        }
+        if fragment.kind == .add {
+          applied.properties = JSONObject(
+            (Array(kept.properties) + Array(applied.properties)).map { ($0.key, $0.value) })
+        }
+      }
+      if fragment.kind == .add, let model = departed(fragment.uuid) {
+        nameEntries(of: model, in: &applied, known: submitter.usesOperations ? fragment.bases : [:])
+      }
+      draft.effective.append(applied)
+      draft.positions.append(at)
+    }
+    draft.accepted = draft.positions
+    if submitter.usesOperations {
+      let lost = lostMoves(draft.effective, rejected: errors.keys.map { fragments[$0] })
+      if isAtomic, !lost.isEmpty {
+        let error = error(of: lost, in: draft.effective)
+        draft.replies[draft.positions[error.at]].error = error.error
+        draft.isRejected = true
+        return draft
+      }
+      draft.positions = drop(lost, from: &draft.effective, draft.positions) {
+        draft.replies[$0].lost.append($1)
+      }
+    } else if isAtomic {
+      // The merge may leave out a model that the set adds.
+      let merged = FragmentValidator(
+        content: content, memory: self, unknown: unknown, takesOperations: true,
+        fragments: draft.effective)
+      if merged.isClean { return draft }
+      for (position, reply) in zip(draft.positions, merged.replies) {
+        draft.replies[position].error = reply.error
+        draft.replies[position].causedBy = reply.causedBy.map { draft.positions[$0] }
+      }
+      draft.isRejected = true
+    }
+    return draft
+  }
+
+  /// Returns the changes that result from an addition of a model that the scope has. If the client has put the model
+  /// back, these are the values that it has changed since it knew the model. Otherwise all values are set, and nothing
+  /// is removed from collections.
+  private func addedAgain(
+    _ fragment: SyncFragment, _ model: any HostedModel, known: JSONObject
+  ) -> SyncFragment {
+    var result = fragment
+    result.kind = .change
+    for (key, value) in fragment.properties {
+      guard let property = model.classSchema[wireName: key] else { continue }
+      if known[key] != nil {
+        let current = model.currentJSON(of: property)
+        let merged = putBack(value, key, of: model, known: known)
+        result.properties[key] = property.areSame(merged, current) ? nil : merged
+      } else if property.isCollection {
+        result.properties[key] = nil
+        result.operations[key] = FragmentValidator.uuids(in: value).map { .insert($0, .end) }
+      }
+    }
+    return result
+  }
+
+  /// Returns the merged value of a property of a model that a client has put back; `known` are the values that the
+  /// client started from.
+  private func putBack(
+    _ value: JSONValue, _ key: String, of model: any HostedModel, known: JSONObject
+  ) -> JSONValue {
+    guard let property = model.classSchema[wireName: key], let base = known[key] else {
+      return value
+    }
+    return property.putBack(value, onto: model.currentJSON(of: property), base: base)
+  }
+
+  /// Names the entries of dictionaries that a client has removed from a model before it has put it back: those that it
+  /// knew, and that its addition does not name.
+  private func nameKnownEntries(
+    in addition: inout SyncFragment, _ schema: ClassSchema?, known: JSONObject
+  ) {
+    for (key, _) in known where addition.properties[key] == nil {
+      if schema?[wireName: key]?.entryKey != nil { addition.properties[key] = .null }
+    }
+  }
+
+  /// Names all entries of the dictionaries of a model that comes back, also those that its addition leaves out: applying
+  /// an addition drops these.
+  ///
+  /// An entry that the client did not know stays. An addition that does not say what its client knew is that of a new
+  /// model, which has no other entries.
+  private func nameEntries(
+    of model: any HostedModel, in addition: inout SyncFragment, known: JSONObject
+  ) {
+    guard model.classSchema.hasDictionaries else { return }
+    for (key, value) in model.currentProperties() where addition.properties[key] == nil {
+      guard model.classSchema[wireName: key]?.entryKey != nil else { continue }
+      let isUnknown = !known.isEmpty && known[key] == nil
+      addition.properties[key] =
+        isUnknown ? value : putBack(.null, key, of: model, known: known)
+    }
+  }
+
+  /// Returns the error for an atomic change set with lost moves, which names the first of these, and the position of
+  /// its fragment.
+  private func error(
+    of lost: LostMoves, in effective: [SyncFragment]
+  ) -> (at: Int, error: WireError) {
+    for (at, fragment) in effective.enumerated() {
+      guard let (key, uuid) = lost.first(in: fragment) else { continue }
+      let error = WireError.rejected(
+        "ModelObject '\(uuid.wireText)' cannot be moved at '\(key)': it is elsewhere, or nothing "
+          + "would hold it (\(fragment.className) \(fragment.uuid.wireText))")
+      return (at, error)
+    }
+    preconditionFailure("A lost move is one of some fragment.")
+  }
+
+  /// Returns whether a value can be a collection of models: an array of UUIDs, each at most once.
+  static func isCollection(_ value: JSONValue) -> Bool {
+    guard case .array(let elements) = value else { return false }
+    let uuids = FragmentValidator.uuids(in: value)
+    return uuids.count == elements.count && Set(uuids).count == uuids.count
+  }
+
+  /// Returns the value to which an unknown property is set. If the current and the submitted value both look like
+  /// collections, they are merged.
+  private func unknownMerged(
+    _ value: JSONValue, _ name: PropertyKey, _ submitter: Submitter,
+    _ before: inout [PropertyKey: JSONValue]
+  ) -> JSONValue {
+    guard let current = content.unknownValue(name) else { return value }
+    before[name] = before[name] ?? current
+    guard Self.isCollection(current), Self.isCollection(value) else { return value }
+    return merged(value, current, name, submitter)
+  }
+
+  private func merged(
+    _ value: JSONValue, _ current: JSONValue, _ name: PropertyKey, _ submitter: Submitter
+  ) -> JSONValue {
+    guard let history = tombstones.elements[name] else { return value }
+    let uuids = history.merge(
+      current: FragmentValidator.uuids(in: current), submitted: FragmentValidator.uuids(in: value),
+      session: submitter.session, proven: submitter.proven, received: submitter.received)
+    return .array(uuids.map { .string($0.wireText) })
+  }
+}
