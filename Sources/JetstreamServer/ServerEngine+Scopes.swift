@@ -60,7 +60,17 @@ extension ServerEngine {
       }
       refuseOpenFetches(of: subscription, error)
       session.leave(subscription)
-      post(session, .scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error)))
+      let message = Message.scopeLeave(ScopeLeave(scopeIndex: subscription.index, error: error))
+      // A client that lost its connection is not to be sent the scope's state again.
+      session.channel.replaceKept(
+        where: {
+          if case .scopeState(let state) = $0 {
+            state.scopeIndex == subscription.index
+          } else {
+            false
+          }
+        }, with: message)
+      post(session, message)
       session.subscriptions.takeAway(subscription, toldWith: session.channel.highestSent)
     }
   }

@@ -4,8 +4,8 @@ import Jetstream
 /// The handling of change sets that clients submit.
 extension ServerEngine {
   func handle(_ sync: ScopeSync, from session: ServerSession) {
+    if session.subscriptions.drops(sync) { return }
     guard let subscription = session.subscriptions[sync.scopeIndex] else {
-      if session.subscriptions.wasTakenAway(sync.scopeIndex) { return }
       answer(sync, to: session, rejecting: .scopeIndexNotFound(sync.scopeIndex))
       return
     }

@@ -1,3 +1,5 @@
+import Jetstream
+
 /// The scopes that a session has fetched and not left, by the indices under which its messages name them.
 struct SubscriptionTable {
   private var subscriptions: [Int: Subscription] = [:]
@@ -14,9 +16,17 @@ struct SubscriptionTable {
   /// The session's rights in the scopes.
   var access = SessionAccess()
 
-  /// The scopes that were taken from the session, by their numbers, each with the index of the message that tells the client
-  /// so. What the client has sent to them before it gets that message is dropped; it knows.
-  private var takenAway: [Int: Int] = [:]
+  /// A scope that was taken from the session.
+  private struct TakenAway {
+    /// The index of the message that tells the client so.
+    let message: Int
+    /// The number of the first of the client's change sets that was dropped; nil if none was.
+    var firstDropped: Int?
+  }
+
+  /// The scopes that were taken from the session, by their numbers, until the client is known to know. What the client has sent
+  /// to them before is dropped; it sends that again if it gets the scope again.
+  private var takenAway: [Int: TakenAway] = [:]
 
   /// The other channels in which the session has fetched scopes.
   private(set) var otherChannels: Set<Int> = []
@@ -63,16 +73,32 @@ struct SubscriptionTable {
 
   /// Notes that a scope is taken from a session of version 2.
   mutating func takeAway(_ subscription: Subscription, toldWith message: Int) {
-    takenAway[subscription.index] = message
+    takenAway[subscription.index] = TakenAway(message: message)
   }
 
-  /// Returns true if the client may not know yet that a scope was taken from it.
-  func wasTakenAway(_ index: Int) -> Bool { takenAway[index] != nil }
+  /// Returns true if a change set is dropped, because the client may not have known that its scope was taken from it when it
+  /// sent it.
+  ///
+  /// The client may have got the scope again by then, for a fetch that it had sent before it knew, too. Then the change sets
+  /// behind a dropped one are dropped as well, until that one comes again: the client sends all of them in order.
+  mutating func drops(_ sync: ScopeSync) -> Bool {
+    if takenAway.isEmpty { return false }
+    guard var state = takenAway[sync.scopeIndex] else { return false }
+    defer { takenAway[sync.scopeIndex] = state }
+    if self[sync.scopeIndex] == nil {
+      state.firstDropped = state.firstDropped ?? sync.number
+      return true
+    }
+    guard let first = state.firstDropped, let number = sync.number else { return false }
+    if number > first { return true }
+    if number == first { state.firstDropped = nil }
+    return false
+  }
 
   /// Notes that the client has seen the messages up to an index, and has made what it sends from now on after that.
   mutating func acknowledge(upTo message: Int) {
     if takenAway.isEmpty { return }
-    takenAway = takenAway.filter { $0.value > message }
+    takenAway = takenAway.filter { $0.value.message > message }
   }
 
   /// Returns true if the session has fetched a scope, even if the fetch is not answered yet.

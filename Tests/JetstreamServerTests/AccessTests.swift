@@ -182,4 +182,58 @@ struct AccessTests {
     third.send(third.stamp(.scopeFetch(ScopeFetch(name: "Canvas", params: large))))
     #expect(replies(to: third).last?.error?.denial == .notNow && asked.names.count == 65)
   }
+
+  @Test(
+    "A change set behind one that was dropped is dropped, too, until that one comes again"
+  )
+  func dropped() {
+    let peer = peer()
+    let client = UUID()
+    func fetch() {
+      peer.send(peer.stamp(.scopeFetch(ScopeFetch(name: "Canvas", client: client))))
+      answer(peer, .success(.readWrite))
+    }
+    func submit(_ number: Int) -> [FragmentReply]? {
+      var sync = ScopeSync(
+        scopeIndex: peer.scopeIndex,
+        fragments: [
+          SyncFragment(
+            .change, uuid: world.canvas.uuid, className: "Canvas",
+            properties: ["name": .string("set \(number)")])
+        ])
+      sync.number = number
+      let message = peer.stamp(.scopeSync(sync))
+      peer.send(message)
+      return peer.replies(to: message.index)
+    }
+    fetch()
+    #expect(submit(1) == [FragmentReply()])
+    change(peer, .failure(.notNow("later", retryAfter: .zero)))
+    // Sent before the client knows: it has also asked for the scope once more, for another reason.
+    #expect(submit(2) == nil)
+    fetch()
+    #expect(submit(3) == nil && world.canvas.name == "set 1")
+    // Now it knows, and sends all that is undecided.
+    #expect(submit(2) == [FragmentReply()] && submit(3) == [FragmentReply()])
+    #expect(world.canvas.name == "set 3")
+    #expect(world.server.positions.map(\.sequence) == [3])
+  }
+
+  @Test("A client whose scope is taken away is not sent the state again that it has missed")
+  func missedState() {
+    let peer = peer()
+    fetch(by: peer)
+    answer(peer, .success(.readWrite))
+    func states(_ peer: RawPeer) -> Int {
+      peer.messages.count { if case .scopeState = $0 { true } else { false } }
+    }
+    #expect(states(peer) == 1)
+    world.cut(peer.link)
+    change(peer, .failure(.notNow("later", retryAfter: .zero)))
+    let again = RawPeer(world, params: ["sessiontoken": peer.token!])
+    again.send(#"{"type":"Ping","index":0,"ack":0,"resendMissing":true}"#)
+    #expect(states(again) == 0)
+    // No number is missing for it.
+    #expect(again.messages.map(\.index).filter { $0 > 0 } == [1, 2, 3])
+  }
 }

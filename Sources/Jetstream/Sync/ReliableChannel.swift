@@ -130,6 +130,20 @@ package struct ReliableChannel: Sendable {
     return true
   }
 
+  /// Puts another message in the place of each kept one for which `isWithdrawn` returns true: it has the same index, so that
+  /// the peer misses nothing, and is sent in its place if the peer has to be sent that again.
+  package mutating func replaceKept(
+    where isWithdrawn: (Message) -> Bool, with other: Message
+  ) {
+    for place in unacknowledged.indices where isWithdrawn(unacknowledged[place].message) {
+      var message = other
+      message.index = unacknowledged[place].message.index
+      let size = message.roughSize
+      keptBytes += size - unacknowledged[place].size
+      unacknowledged[place] = (message, size)
+    }
+  }
+
   // MARK: Incoming
 
   /// Decides what to do with an arriving message, and counts the message if it is to be processed.
