@@ -136,9 +136,9 @@ struct FragmentValidator {
 
   /// Rejects fragments for reasons that are not in their form.
   private mutating func take(_ objections: [Int: WireError]) {
-    for (at, error) in objections where errors[at] == nil {
+    for (at, fragment) in fragments.enumerated() where errors[at] == nil {
+      guard let error = objections[at] else { continue }
       errors[at] = error
-      let fragment = fragments[at]
       if fragment.kind == .add, refused[fragment.uuid] == nil { refused[fragment.uuid] = at }
     }
   }
@@ -267,7 +267,9 @@ struct FragmentValidator {
   /// Rejects the fragments that refer to a rejected addition, and in turn the fragments that refer to additions
   /// rejected that way.
   private mutating func checkReferencesToRejected() {
-    var open = additions.filter { errors[$0.value] != nil }.map(\.key)
+    // The first one comes last: what refers to several is rejected because of it.
+    var open = additions.filter { errors[$0.value] != nil }.sorted { $0.value > $1.value }
+      .map(\.key)
     guard !open.isEmpty else { return }
     var referrers: [UUID: [(at: Int, key: String)]] = [:]
     for at in fragments.indices where errors[at] == nil {
