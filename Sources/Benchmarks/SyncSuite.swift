@@ -2,7 +2,7 @@ import Jetstream
 
 let syncSuite = Suite(name: "sync", summary: "client, server and client: speed, bytes and memory") {
   pendingRows() + editRows() + wireRows() + loopbackRows() + resumeRows() + uploadRows()
-    + digestRows() + hostedRows() + crowdRows()
+    + digestRows() + hostedRows() + crowdRows() + ruleRows()
 }
 
 /// The cost of an append on the wire, for collections of several sizes. No pings are counted: no time passes.

@@ -87,5 +87,6 @@ extension SimulationWorld {
         return "waters all beds"
       },
     ],
-    problems: { $0.problems() }, clientModels: [GardenIdea.self])
+    problems: { $0.problems() }, clientModels: [GardenIdea.self]
+  ).with(SimulatedRules.garden)
 }

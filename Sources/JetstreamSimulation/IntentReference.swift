@@ -18,8 +18,11 @@ struct IntentReference {
   private var leftOut: [(holder: String, words: String)] = []
   private let countersAddUp: Bool
   private let collectionsKeepIntents: Bool
+  /// True if the server gives properties that clients have set the values of ``SimulatedRules``.
+  private let isGuarded: Bool
 
-  init(_ promises: SimulationConfiguration.Promises) {
+  init(_ promises: SimulationConfiguration.Promises, isGuarded: Bool = false) {
+    self.isGuarded = isGuarded
     countersAddUp = promises.contains(.countersAddUp)
     collectionsKeepIntents = promises.contains(.collectionsKeepIntents)
   }
@@ -54,6 +57,7 @@ struct IntentReference {
     name: (String) -> String, _ kinds: [String: PropertyKind]
   ) {
     let uuid = name(intent.uuid)
+    let sent = sent.reduce(into: [:]) { $0[$1.key] = revised($1.value, of: $1.key, by: set) }
     if !leftOut.isEmpty {
       // A holder that was gone and is put back before the next check does not have the elements that were left
       // out.
@@ -89,7 +93,8 @@ struct IntentReference {
       touched.insert(key)
       authors[key] = set
       if let known = intent.known[property] {
-        putBack(intent.values[property] ?? .null, known: known, key, kind, of: set, name: name)
+        let value = revised(intent.values[property] ?? .null, of: property, by: set)
+        putBack(value, known: known, key, kind, of: set, name: name)
         continue
       }
       switch kind {
@@ -137,6 +142,14 @@ struct IntentReference {
         values[key] = intent.isAddition && (value ?? .null) == .null ? nil : value
       }
     }
+  }
+
+  /// Returns the value that a server with rules makes of one that a client has set.
+  private func revised(_ value: PlainJSON, of property: String, by set: SubmittedSet) -> PlainJSON {
+    guard isGuarded, set.client != nil, property == SimulatedRules.revisedProperty,
+      let text = value.text
+    else { return value }
+    return .string(SimulatedRules.revised(text))
   }
 
   /// Applies the addition of a model that a client puts back, if the client knew the value `known` of a

@@ -251,6 +251,9 @@ final class SimulatedClient {
   /// The token of the session that its frames belong to; nil if it has none.
   var session: String? { engine.session.token }
 
+  /// Returns the index up to which the client has received the server's messages in a channel of its session.
+  func highestReceived(in channel: Int) -> Int { engine.highestReceived(in: channel) }
+
   /// True if it waits for nothing.
   var isAtRest: Bool { restlessness == nil }
 

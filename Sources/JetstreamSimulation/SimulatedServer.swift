@@ -13,7 +13,10 @@ final class SimulatedServer {
   private(set) var engine: ServerEngine!
   /// The engine that creates the sessions, if that is another one; then the scope is in channel 1.
   private var front: ServerEngine?
-  private var token: ObservationToken?
+  private var tokens: [ObservationToken] = []
+  private let rules: ScopeRules?
+  /// What clients have done although the rules deny it.
+  private(set) var violations: [String] = []
   private let journal: SimulatedJournal?
   private let events: Events
   private var ownSets: [SubmittedSet] = []
@@ -72,22 +75,23 @@ final class SimulatedServer {
   init(
     version: Int, isSpread: Bool, opensScope: Bool, openings: SimulationRandom, handshake: Int,
     limits: SimulationConfiguration.Limits, events: Events, journal: SimulatedJournal?,
+    rules: ScopeRules?, access: ((_ token: String) -> Result<ScopeAccess, WireError>)?,
     makeToken: @escaping () -> String,
     send: @escaping (Int, [UInt8]) -> Void, probe: @escaping (Int) -> Void,
     close: @escaping (Int, _ code: Int, _ reason: String) -> Void
   ) {
-    self.events = events
+    (self.events, self.rules) = (events, rules)
     self.openings = SimulatedOpenings(random: openings)
     app = events.app(ticker)
     scope = app.scope
     let (scope, now) = (scope, events.now)
     scope.flush()
-    token = scope.onChanges.listen { events.changed($0) }
     // The jitter must not depend on the order in which the engine goes through its sessions.
     var hooks = ServerEngine.Hooks(
       fetch: { [opening] _, name, _ in opening.fetch(scope, name, now: now()).map { $0 } },
       makeToken: makeToken, makeEpoch: makeToken, random: { 0.5 })
     hooks.opens = { _ in opensScope }
+    if let access { hooks.access = { session, _ in .decided(access(session.token)) } }
     var configuration = ServerEngine.Configuration()
     configuration.highestVersion = version
     configuration.acknowledgeAfter.messages = limits.acknowledgeAfter
@@ -104,6 +108,7 @@ final class SimulatedServer {
     configuration.readingTime = .milliseconds(Simulation.Times.reading)
     configuration.handshakeTimeout = .milliseconds(handshake)
     configuration.expiry = .milliseconds(Simulation.Times.expiry)
+    configuration.rules = { _ in rules }
     self.journal = journal
     let perform = { [unowned self] (action: ServerEngine.Action) in
       switch action {
@@ -125,6 +130,7 @@ final class SimulatedServer {
       hooks.sessionEnded = { [unowned self] in engine.endSession($0.token, now: now()) }
       front = ServerEngine(configuration: configuration, hooks: hooks, perform: perform)
       configuration.channel = ServerEngine.Channel(number: 1, of: 2)
+      hooks.access = { _, _ in .unguarded }
       hooks.channel = { _ in nil }
       hooks.sessionEnded = { [unowned self] in front?.endSession($0.token, now: now()) }
     }
@@ -135,6 +141,13 @@ final class SimulatedServer {
   /// Hosts the scope, with the history in the journal if there is one.
   private func host() {
     let scope = scope
+    tokens = [scope.onChanges.listen { [events] in events.changed($0) }]
+    if rules != nil {
+      tokens.append(
+        scope.onRemoteChanges.listen { [unowned self] in
+          violations += SimulatedRules.violations(in: $0)
+        })
+    }
     defer { engine.compareWithRows(scope) }
     guard let journal else { return engine.host(scope) }
     do {
@@ -157,6 +170,12 @@ final class SimulatedServer {
     } catch {
       preconditionFailure("The journal does not fit the scope: \(error)")
     }
+  }
+
+  /// Gives a session other rights in the scope.
+  func changeAccess(of token: String, to answer: Result<ScopeAccess, WireError>) {
+    front?.changeAccess(token, scope.name, answer, now: events.now())
+    engine.changeAccess(token, scope.name, answer, now: events.now())
   }
 
   // MARK: Opening and closing
@@ -210,7 +229,6 @@ final class SimulatedServer {
     app = events.app(ticker)
     scope = app.scope
     scope.flush()
-    token = scope.onChanges.listen { [events] in events.changed($0) }
     host()
   }
 

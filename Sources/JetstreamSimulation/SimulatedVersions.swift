@@ -10,6 +10,8 @@ struct SimulatedVersions {
   let areSpread: Bool
   /// True if the server opens the scope when it is fetched.
   let opensScope: Bool
+  /// True if the server asks its app for the rights of clients, and has rules if the world has some.
+  let areGuarded: Bool
 
   init(seed: UInt64, _ configuration: SimulationConfiguration) {
     var random = SimulationRandom(seed: seed, branch: 10)
@@ -24,6 +26,8 @@ struct SimulatedVersions {
     opensScope =
       areNew && !areSpread && configuration.promises.contains(.serverIsDurable)
       && random.chance(configuration.opening)
+    var guarding = SimulationRandom(seed: seed, branch: 24)
+    areGuarded = guarding.chance(configuration.guarding)
   }
 
   /// Returns the version that the sessions of a client speak.

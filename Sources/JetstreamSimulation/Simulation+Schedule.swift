@@ -56,6 +56,10 @@ extension Simulation {
     if happens(configuration.incomingPauses) {
       return .pauseIncoming(client: client, isPaused: seed.isMultiple(of: 2))
     }
+    if happens(configuration.revocations) {
+      let access = SimulatedAccess.allCases[Int(seed % UInt64(SimulatedAccess.allCases.count))]
+      return .access(client: client, access)
+    }
     if seed % 8 == 0 { return .flush(client: client) }
     return .pass(milliseconds: random.number(in: configuration.pause))
   }

@@ -38,6 +38,8 @@ extension SimulationConfiguration {
     configuration.lateOpenings = random.pick(from: [0, 0.3, 0.8])!
     configuration.spread = 0.3
     configuration.sharing = 0.3
+    configuration.guarding = 0.4
+    configuration.revocations = random.pick(from: [0, 0.01, 0.04])!
     configuration.opening = 0.4
     configuration.closings = random.pick(from: [0, 0.01, 0.05])!
     if random.chance(0.4) {

@@ -168,6 +168,12 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
   /// The share of runs in which the server keeps its history in a storage that servers share, in place of a log on its
   /// disk. Requests and answers can be lost, and those of a server that has crashed may arrive later.
   public var sharing = 0.0
+  /// The share of runs in which the server asks its app for the rights of clients, and has rules for what they may change, if
+  /// the world has some.
+  public var guarding = 0.0
+  /// The share of steps in which such a server gives a client other rights: to read and write, to read only, or none. All
+  /// clients have all rights again when everything comes to rest.
+  public var revocations = 0.0
   /// The share of runs in which the server has the scope in another channel of its sessions, as one
   /// that spreads its scopes over several threads. Not used with peers of version 1, which know no
   /// channels.
@@ -221,6 +227,8 @@ public struct SimulationConfiguration: Sendable, Hashable, Codable {
     configuration.lateOpenings = 0.3
     configuration.spread = 0.3
     configuration.sharing = 0.3
+    configuration.guarding = 0.4
+    configuration.revocations = 0.01
     configuration.opening = 0.4
     configuration.closings = 0.01
     configuration.discarding = 0.3

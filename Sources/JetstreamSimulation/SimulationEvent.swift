@@ -53,6 +53,8 @@ public enum SimulationEvent: Sendable, Hashable, Codable {
   case permission(client: Int, isGranted: Bool)
   /// The app of a client pauses or resumes incoming changes.
   case pauseIncoming(client: Int, isPaused: Bool)
+  /// The app of the server gives a client other rights in the scope.
+  case access(client: Int, SimulatedAccess)
 }
 
 /// The sync modes of the clients of a simulation.
@@ -79,7 +81,7 @@ extension SimulationEvent {
       .partition(let client, _), .lose(let client, _, _), .duplicate(let client, _, _),
       .reorder(let client, _, _), .crashClient(let client), .mode(let client, _),
       .sync(let client), .permission(let client, _), .conflict(let client, _),
-      .pauseIncoming(let client, _):
+      .pauseIncoming(let client, _), .access(let client, _):
       client
     case .failDisk(let client, _): client
     case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
@@ -122,6 +124,7 @@ extension SimulationEvent: CustomStringConvertible {
       "client \(client) may \(isGranted ? "" : "not ")use the network"
     case .pauseIncoming(let client, let isPaused):
       "client \(client) \(isPaused ? "pauses" : "resumes") what the server sends"
+    case .access(let client, let access): "the server gives client \(client) \(access.rawValue)"
     }
   }
 

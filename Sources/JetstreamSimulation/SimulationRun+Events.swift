@@ -34,7 +34,7 @@ extension SimulationRun {
     case .browserEdit(let number, let seed): editBrowser(number, seed)
     case .reload(let number): reloadBrowser(number)
     case .edit, .script, .flush, .cut, .partition, .lose, .duplicate, .reorder, .crashClient, .mode,
-      .sync, .permission, .conflict, .pauseIncoming:
+      .sync, .permission, .conflict, .pauseIncoming, .access:
       break
     }
   }
@@ -95,6 +95,7 @@ extension SimulationRun {
       note("client \(number) \(words)")
     case .permission(_, let isGranted): client.permit(isGranted, now: now)
     case .pauseIncoming(_, let isPaused): client.pauseIncoming(isPaused)
+    case .access(_, let access): setAccess(of: client, to: access)
     case .failDisk(let number, let pick): number.flatMap { outboxes[$0] }?.fail(pick)
     case .serverEdit, .closeScope, .browserEdit, .reload, .pass, .rest, .crashServer, .loseHistory:
       break
@@ -109,6 +110,9 @@ extension SimulationRun {
     }
     for problem in server.differencesFromRows.prefix(4) {
       report(.divergence, "Models and rows of the server differ: \(problem)")
+    }
+    for problem in server.violations.prefix(4) {
+      report(.invariant, "A rule of the server is broken: \(problem)")
     }
     for problem in server.checkInvariants().prefix(4) {
       report(.invariant, "An invariant of the server is broken: \(problem)")
@@ -141,6 +145,7 @@ extension SimulationRun {
   func rest() {
     network.heal()
     for client in present {
+      setAccess(of: client, to: .readWrite)
       client.pauseIncoming(false)
       client.permit(true, now: now)
       client.change(to: .realtime, now: now)

@@ -18,7 +18,7 @@ extension SimulationRun {
         continue
       }
       client.noteSubmission()
-      set.grant = Self.grant(session, message)
+      set.grant = grant(of: client, message)
       if message["number"] != nil {
         set.toldSeen = message["seen"]?.whole
         let seen = set.seen(in: client.position?.epoch)
@@ -40,7 +40,7 @@ extension SimulationRun {
   private func carried(
     by message: PlainJSON, _ sent: [PlainJSON], of client: SimulatedClient
   ) -> SubmittedSet? {
-    let grant = Self.grant(client.session ?? "", message)
+    let grant = grant(of: client, message)
     let isCarried = { (set: SubmittedSet) in
       set.grant != grant && set.isCarried(by: sent, ownRoot: client.ownRoot)
     }
@@ -50,8 +50,13 @@ extension SimulationRun {
     return client.sets.first { $0.grant != grant }.flatMap { isCarried($0) ? $0 : nil }
   }
 
-  private static func grant(_ session: String, _ message: PlainJSON) -> String {
-    "\(session) \(message["scopeIndex"]?.whole ?? -1)"
+  /// Returns the name of the grant of the scope under which a client sends a change set. In one session, a client from which
+  /// the scope was taken gets it anew.
+  private func grant(of client: SimulatedClient, _ message: PlainJSON) -> String {
+    let session = client.session ?? ""
+    let heard = client.highestReceived(in: versions.areSpread ? 1 : 0)
+    let count = leaves[session]?.count { $0 <= heard } ?? 0
+    return "\(session) \(message["scopeIndex"]?.whole ?? -1) \(count)"
   }
 
   /// Checks that the messages of a client do not rely on what a crash could take from its disk: the record of
@@ -78,7 +83,13 @@ extension SimulationRun {
     guard let link = network.link(id) else { return }
     for message in messages {
       switch message["type"]?.text {
-      case "SessionCreateReply": link.token = message["sessionToken"]?.text
+      case "SessionCreateReply":
+        link.token = message["sessionToken"]?.text
+        if let token = link.token { rights.note(token, of: link.client) }
+      case "ScopeLeave":
+        if let index = message["index"]?.whole {
+          leaves[link.token ?? "", default: []].insert(index)
+        }
       case "ScopeSyncReply" where isBrowser(link): break
       case "ScopeSyncReply":
         decide(

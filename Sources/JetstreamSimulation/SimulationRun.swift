@@ -14,6 +14,7 @@ final class SimulationRun {
   /// The server's disk; nil if the server does not promise to be durable.
   let journal: SimulatedJournal?
   private(set) var server: SimulatedServer!
+  let rights = SimulatedRights()
   var clients: [Int: SimulatedClient] = [:] {
     didSet { present = (0..<configuration.clients).compactMap { clients[$0] } }
   }
@@ -31,6 +32,8 @@ final class SimulationRun {
   var intents: IntentReference
   /// The submitted change sets, by the session and the index of the message that carries them.
   var submissions: [String: (set: SubmittedSet, client: SimulatedClient, sent: [PlainJSON])] = [:]
+  /// The indexes of the messages with which the server has taken the scope from clients, by session.
+  var leaves: [String: Set<Int>] = [:]
   /// The indexes of the messages with which the server has answered them, by the same keys.
   var replies: [String: Int] = [:]
   private(set) var problems: [SimulationFailure.Problem] = []
@@ -78,7 +81,7 @@ final class SimulationRun {
         random: SimulationRandom(seed: seed, branch: 6), delay: configuration.diskDelay,
         isShared: sharing.chance(configuration.sharing),
         forgets: sabotage.losesSafeRecords) : nil
-    intents = IntentReference(configuration.promises)
+    intents = IntentReference(configuration.promises, isGuarded: versions.areGuarded)
     observer = RawObserver(kinds: { [unowned self] in kinds(of: $0) }) { [unowned self] in
       server.received(RawObserver.connection, [$0], now: now)
     }
@@ -130,7 +133,8 @@ final class SimulationRun {
       version: versions.server, isSpread: versions.areSpread, opensScope: versions.opensScope,
       openings: SimulationRandom(seed: seed, branch: 22, starts),
       handshake: configuration.handshakeTimeout, limits: configuration.limits, events: events,
-      journal: journal,
+      journal: journal, rules: versions.areGuarded ? world.rules : nil,
+      access: versions.areGuarded ? { [rights] in rights.answer(for: $0) } : nil,
       makeToken: { [unowned self] in
         tokens += 1
         return "session\(tokens)"
@@ -149,7 +153,7 @@ final class SimulationRun {
     openLate()
     // Without a journal, or from an old copy, only what the server has now is expected of it.
     if starts == 0 || isRestored || !configuration.promises.contains(.serverIsDurable) {
-      intents = IntentReference(configuration.promises)
+      intents = IntentReference(configuration.promises, isGuarded: versions.areGuarded)
       intents.begin(with: observer.stream, kinds(of:))
     }
     starts += 1
@@ -243,6 +247,7 @@ final class SimulationRun {
     if let messages = messages(in: frame, thatName: Self.words.ofServer) {
       noteReplies(in: messages, on: id)
     }
+    checkAccess(of: frame, on: id)
     network.send(frame, on: id)
   }
 
@@ -261,8 +266,11 @@ final class SimulationRun {
 
   /// The types of the messages that are worth reading, as frames contain them.
   private static let words = (
-    ofServer: [Array("\"ScopeSyncReply\"".utf8), Array("\"SessionCreateReply\"".utf8)],
-    ofClients: [Array("\"ScopeSync\"".utf8), Array("\"ScopeFetch\"".utf8)]
+    ofServer: [
+      Array("\"ScopeSyncReply\"".utf8), Array("\"SessionCreateReply\"".utf8),
+      Array("\"ScopeLeave\"".utf8),
+    ],
+    ofClients: [Array("\"ScopeSync\"".utf8)]
   )
 
   private func serverChanged(_ set: ChangeSet) {

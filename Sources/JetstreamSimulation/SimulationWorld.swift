@@ -1,5 +1,6 @@
 import Foundation
 import Jetstream
+import JetstreamServer
 
 /// The subject of a simulation: model classes, an initial tree, and the edits that are made to it.
 ///
@@ -41,6 +42,8 @@ public struct SimulationWorld: Sendable {
   let problems: @Sendable (Any) -> [String]
   let models: [ModelObject.Type]
   let clientModels: [ModelObject.Type]
+  /// The server's rules, in runs that have some; nil for a world without any.
+  var rules: ScopeRules?
 
   /// Creates a world whose edits need nothing but the tree.
   ///

@@ -59,5 +59,6 @@ extension SimulationWorld {
         board.done.remove(card)
         return "removes the first that is done"
       },
-    ], clientModels: [WorkshopDraft.self])
+    ], clientModels: [WorkshopDraft.self]
+  ).with(SimulatedRules.workshop)
 }

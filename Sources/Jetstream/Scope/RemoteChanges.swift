@@ -22,14 +22,14 @@ public struct RemoteChanges: Sendable, Hashable {
   /// The changes. Pending local changes stay visible in front of them.
   public let fragments: [SyncFragment]
   /// The same changes with their inverse, which only the server knows.
-  let inverse: Inverse
+  package let inverse: Inverse
 
   /// A change set that takes no part in whether two values are equal.
-  struct Inverse: Sendable, Hashable {
-    let value: ChangeSet?
+  package struct Inverse: Sendable, Hashable {
+    package let value: ChangeSet?
 
-    static func == (a: Inverse, b: Inverse) -> Bool { true }
-    func hash(into hasher: inout Hasher) {}
+    package static func == (a: Inverse, b: Inverse) -> Bool { true }
+    package func hash(into hasher: inout Hasher) {}
   }
 }
 

@@ -195,6 +195,9 @@ extension ClientEngine {
 
   // MARK: Sending
 
+  /// Returns the index up to which the server's messages in a channel have been received, for tests and simulations.
+  package func highestReceived(in channel: Int) -> Int { session[channel].messages.highestReceived }
+
   /// Returns the index up to which all messages of the server in a channel have been applied.
   func knowledge(in channel: Int) -> Int {
     let held = replicas(in: channel).compactMap(\.firstHeldIndex).min()
